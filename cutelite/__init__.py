@@ -31,6 +31,7 @@ _WHERE = {
     " select take append prepend append_ones prepend_ones logical_divide zipped_divide tiled_divide"
     " flat_divide with_layout domain_offset"
     " make_fragment_like local_tile local_partition recast_tensor",
+    "cutelite.dispatch.pointers": "pointers",
     "cutelite.lang.annotations": "Constexpr Pointer Tensor TmaTensor align col_major",
     "cutelite.lang.tensor": "constant shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor"
     " row_major",

@@ -34,6 +34,7 @@ from cutelite.dispatch import OptionError as OptionError
 from cutelite.dispatch import kernel as kernel
 from cutelite.dispatch import off_compile as off_compile
 from cutelite.dispatch import on_compile as on_compile
+from cutelite.dispatch.pointers import pointers as pointers
 from cutelite.dispatch.programs import Program as Program
 from cutelite.dispatch.programs import program as program
 from cutelite.dispatch.programs import workspace as workspace
@@ -835,6 +836,7 @@ __all__ = [
     "pipeline_init_arrive",
     "pipeline_init_sync",
     "pipeline_init_wait",
+    "pointers",
     "popc",
     "prefetch",
     "prefetch_tensormap",

@@ -11,8 +11,10 @@ from typing import Any
 
 from cutelite.dispatch import contract
 from cutelite.dispatch.arguments import MISSING, Call, MapRequest
+from cutelite.front.types import Constant, Struct
 from cutelite.ir.types import SCALARS, Scalar, Tensor, TensorMap
-from cutelite.lang.annotations import DTypeVar, PointerSpec, TensorSpec, TmaSpec, default_swizzle
+from cutelite.lang.annotations import DTypeVar, PointerSpec, PointersSpec, TensorSpec, TmaSpec, default_swizzle
+from cutelite.lang.pointers import PointerArray
 from cutelite.layout import Layout, dims_of
 from cutelite_rt import ArrayView
 from cutelite_rt.gpu.tensormap import Tiling
@@ -50,6 +52,12 @@ class TensorParameter:
         call.holds(self._layout.size)
         dtype = known_dtype(call, self.name, self.spec.dtype)
         return self._type(call, dtype, self.spec.align or max(VECTOR_BYTES, dtype.bytes))
+
+    def pointed_to(self) -> Tensor:
+        """Return its type where an address in memory leads to it."""
+        dtype = self.spec.dtype
+        assert isinstance(dtype, Scalar)
+        return Tensor(dtype, "gmem", self._layout, self.spec.align or dtype.bytes)
 
     def _type(self, call: Call, dtype: Scalar, align: int) -> Tensor:
         t = self._types.get((dtype, align))
@@ -106,8 +114,64 @@ class PointerParameter:
         call.values.append(call.pointer(self.data, argument))
         return self._type
 
+    def pointed_to(self) -> Tensor:
+        """Return its type where an address in memory leads to it."""
+        return self._type
+
     def ahead(self, call: Call, example: Any) -> Tensor:
         return self._type if example is MISSING or _is_shape(example) else self.bind(call, example)
+
+
+def _memory(name: str, spec: TensorSpec | PointerSpec) -> TensorParameter | PointerParameter:
+    return TensorParameter(name, spec) if isinstance(spec, TensorSpec) else PointerParameter(name, spec)
+
+
+class PointersParameter:
+    """`Tensor[Pointer[f32], (N,)]` and `Pointer[Pointer[f32]]`: addresses in memory, each of a tensor of one type.
+
+    Launchers take the array of addresses like any other. Arrays that are known to lie behind them (`pointers`) are
+    checked where Python binds, the simulator's with each access.
+    """
+
+    def __init__(self, name: str, spec: PointersSpec) -> None:
+        self.name = name
+        self._of = _memory(name, spec.addresses)
+        self.data = self._of.data._replace(says=repr(spec))
+        pointee = _memory(f"{name}[...]", spec.to)
+        self._to, self._pointee = pointee.pointed_to(), pointee.data
+        layout = self._to.layout
+        self._dims = [contract.dim(dim) for dim in sorted(dims_of((layout.shape, layout.stride)), key=str)]
+
+    def bind(self, call: Call, argument: Any) -> Struct:
+        addresses = self._of.bind(call, argument)
+        for i, pointee in enumerate(getattr(argument, "pointees", ())):
+            self._check(call, f"{self.name}[{i}]", pointee)
+        return self._type(call, addresses)
+
+    def ahead(self, call: Call, example: Any) -> Struct:
+        return self._type(call, self._of.ahead(call, example))
+
+    def _check(self, call: Call, name: str, argument: Any) -> None:
+        view = call.read(name, argument)
+        call.dtype(name, self._to.elem.name, view.dtype)
+        call.aligned(name, view.pointer, self._to.align if view.size else 1)
+        wanted = self._pointee
+        if isinstance(wanted, Array) and isinstance(wanted.layout, Strided):
+            modes = len(wanted.layout.shape)
+            if len(view.shape) != modes:
+                raise call.error(name, f"has {len(view.shape)} modes, but {wanted.says} has {modes}")
+            strides = map(contract.expr, contract.modes(self._to.layout.stride))
+            for i, (extent, found) in enumerate(zip(wanted.layout.shape, view.shape, strict=True)):
+                call.expects(name, extent, found, f"extent {found} in mode {i}")
+            for i, (stride, found) in enumerate(zip(strides, view.strides, strict=True)):
+                if view.shape[i] > 1:
+                    call.expects(name, stride, found, f"stride {found} in mode {i}")
+
+    def _type(self, call: Call, addresses: Tensor) -> Struct:
+        for dim in self._dims:
+            call.states(self.name, dim)
+        call.needed.update(dict.fromkeys(dim.name for dim in self._dims))
+        return Struct(PointerArray, (("addresses", addresses), ("to", Constant(self._to))))
 
 
 def match_shape(call: Call, wanted: Array, shape: tuple[int, ...]) -> None:

@@ -52,10 +52,15 @@ def dtype(wanted: Scalar | DTypeVar) -> data.DType:
     return data.Variable(wanted.name, tuple(choice.name for choice in wanted.choices or ()))
 
 
+def dim(x: Dim) -> data.Dim:
+    """A named extent, with the values that it may have."""
+    return data.Dim(x.name, x.divisible_by, x.min, x.max)
+
+
 def expr(x: Any) -> data.Expr:
     """An int, or an expression over dims."""
     if isinstance(x, Dim):
-        return data.Dim(x.name, x.divisible_by, x.min, x.max)
+        return dim(x)
     return data.Expression(text(x), _plain(tree(x))) if isinstance(x, DimExpr) else int(x)
 
 

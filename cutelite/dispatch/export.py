@@ -18,7 +18,16 @@ from cutelite.dispatch.export_host import host_code
 from cutelite.dispatch.signature import Signature
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import Scalar, Tensor, TensorMap
-from cutelite.lang.annotations import OptionalSpec, PointerSpec, SequenceSpec, Spec, StructSpec, TensorSpec, TmaSpec
+from cutelite.lang.annotations import (
+    OptionalSpec,
+    PointerSpec,
+    PointersSpec,
+    SequenceSpec,
+    Spec,
+    StructSpec,
+    TensorSpec,
+    TmaSpec,
+)
 from cutelite.layout import Dim, DimExpr, Layout, dims_of
 from cutelite.layout.expr import text, tree
 from cutelite_rt.signature.bind import BEYOND
@@ -133,13 +142,15 @@ class _Writer:
                 its = spec.items or (spec.each,) * len(t.fields)
                 items = [self.parameter(f"{name}.{i}", of, field) for (i, field), of in zip(t.fields, its, strict=True)]
                 return said | {"kind": "sequence", "says": repr(spec), "fields": items}
+            case Struct() if isinstance(pointers := _given(spec), PointersSpec):
+                return self.parameter(name, pointers.addresses, t.fields[0][1]) | {"says": repr(pointers)}
             case Struct():
                 assert isinstance(spec, StructSpec)
                 fields = [self.parameter(f"{name}.{field}", spec.fields[field], of) for field, of in t.fields]
                 return said | {"kind": "struct", "class": t.cls.__name__, "fields": fields}
             case Scalar():
                 return said | {"kind": "scalar", "dtype": t.name, "takes": t.kind, **_limits(t)}
-        spec = spec.spec if isinstance(spec, OptionalSpec) else spec
+        spec = _given(spec)
         if isinstance(spec, PointerSpec):
             return said | {"kind": "pointer", "says": repr(spec), "dtype": spec.dtype.name, "align": spec.align}
         assert isinstance(spec, TensorSpec | TmaSpec) and isinstance(t, Tensor | TensorMap)
@@ -179,6 +190,11 @@ class _Writer:
                 f"{self._kernel}(): the grid to export takes ints and expressions over dims, not {what}"
             )
         return _expr(extent)
+
+
+def _given(spec: Spec | None) -> Spec | None:
+    """Return the annotation of a parameter that is not None."""
+    return spec.spec if isinstance(spec, OptionalSpec) else spec
 
 
 def _constant(value: Any) -> Words:

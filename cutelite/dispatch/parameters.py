@@ -11,7 +11,7 @@ from typing import Any
 from cutelite.diag import CompileError, Mistake
 from cutelite.dispatch import contract, fingerprint
 from cutelite.dispatch.arguments import MISSING, Call, Parameter
-from cutelite.dispatch.arrays import PointerParameter, TensorParameter, TmaParameter, known_dtype
+from cutelite.dispatch.arrays import PointerParameter, PointersParameter, TensorParameter, TmaParameter, known_dtype
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import SCALARS, Scalar
 from cutelite.lang.annotations import (
@@ -19,6 +19,7 @@ from cutelite.lang.annotations import (
     DTypeVar,
     OptionalSpec,
     PointerSpec,
+    PointersSpec,
     SequenceSpec,
     Spec,
     StructSpec,
@@ -42,6 +43,8 @@ def parameter(name: str, spec: Spec | None) -> Parameter:
             return TmaParameter(name, spec)
         case PointerSpec():
             return PointerParameter(name, spec)
+        case PointersSpec():
+            return PointersParameter(name, spec)
         case ConstexprSpec():
             return ConstantParameter(name, spec)
         case StructSpec():

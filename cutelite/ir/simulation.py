@@ -265,6 +265,9 @@ class Machine(Protocol):
     def from_generic(self, space: str, address: Array) -> Array:
         """cvta.to: back again; an address outside of `space` gives one that no access can use."""
 
+    def from_host(self, address: Array) -> Array:
+        """Addresses in global memory of host addresses in the launch's arrays; others give one no access can use."""
+
     def space_of(self, address: Array) -> Array:
         """isspacep: for each generic address 'gmem', 'smem', 'cluster' or 'rmem', '' for none (own shared: 'smem')."""
 

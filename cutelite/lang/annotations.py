@@ -29,7 +29,7 @@ from typing import Any
 from cutelite import layout as layouts
 from cutelite.diag import CompileError, Mistake, Span
 from cutelite.diag.span import caller
-from cutelite.ir.types import SCALARS, boolean, f32, i32
+from cutelite.ir.types import SCALARS, boolean, f32, i32, i64
 from cutelite.ir.types import Scalar as DType
 from cutelite.layout import Dim, DimExpr, Layout, rank
 
@@ -158,6 +158,26 @@ class PointerSpec:
         return f"Pointer[{self.dtype}{more}]"
 
 
+class PointersSpec:
+    """`Tensor[Pointer[f32], (N,)]`: addresses in memory, each of what `to` says.
+
+    addresses  the annotation of their array, whose elements are i64
+    """
+
+    __slots__ = ("addresses", "to")
+
+    def __init__(self, addresses: TensorSpec | PointerSpec, to: TensorSpec | PointerSpec) -> None:
+        self.addresses, self.to = addresses, to
+
+    def __or__(self, other: None) -> OptionalSpec:
+        return _optional(self, other)
+
+    __ror__ = __or__
+
+    def __repr__(self) -> str:
+        return repr(self.addresses).replace("i64", repr(self.to), 1)
+
+
 class StructSpec:
     """A frozen dataclass or NamedTuple: each field by its own annotation."""
 
@@ -199,7 +219,7 @@ class OptionalSpec:
         return f"{self.spec!r} | None"
 
 
-def _optional(spec: TensorSpec | TmaSpec | ConstexprSpec, other: object) -> OptionalSpec:
+def _optional(spec: TensorSpec | TmaSpec | ConstexprSpec | PointersSpec, other: object) -> OptionalSpec:
     if other is not None:
         what = f"{spec!r} | {_said(other)}"
         raise CompileError(Mistake("annotation", f"{what}: only `| None` is possible", help=_USE), caller())
@@ -209,7 +229,10 @@ def _optional(spec: TensorSpec | TmaSpec | ConstexprSpec, other: object) -> Opti
 _USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass, tuple or list of these"
 
 
-Spec = DType | DTypeVar | TensorSpec | TmaSpec | PointerSpec | ConstexprSpec | StructSpec | SequenceSpec | OptionalSpec
+Spec = (
+    DType | DTypeVar | TensorSpec | TmaSpec | PointerSpec | PointersSpec | ConstexprSpec | StructSpec | SequenceSpec
+    | OptionalSpec
+)  # fmt: skip
 
 
 class _Constexpr:
@@ -250,10 +273,29 @@ class TmaTensor:
         return tma_annotation(item)
 
 
-def tensor_annotation(item: Any) -> TensorSpec:
+def tensor_annotation(item: Any) -> TensorSpec | PointersSpec:
     """``Tensor[item]``."""
     if not isinstance(item, tuple) or len(item) < 2:
         raise _wrong("Tensor", "takes a dtype and a shape", "write Tensor[f32, (M, N)]")
+    if isinstance(item[0], TensorSpec | PointerSpec):
+        return PointersSpec(_tensor((i64, *item[1:])), _pointee("Tensor", item[0]))
+    return _tensor(item)
+
+
+def _pointee(of: str, spec: TensorSpec | PointerSpec) -> TensorSpec | PointerSpec:
+    """Return what addresses in memory are of, if each can be. Errors: `annotation`."""
+    if isinstance(spec.dtype, DTypeVar):
+        raise _wrong(of, f"is of addresses of the dtype variable {spec.dtype}", "name the dtype, as in Pointer[f32]")
+    if isinstance(spec, TensorSpec) and any(_is_open(extents) for extents in (spec.shape, spec.stride or ())):
+        raise _wrong(of, f"is of addresses of {spec!r}, and nothing tells None there", "name a dim that another has")
+    return spec
+
+
+def _is_open(extents: Any) -> bool:
+    return any(map(_is_open, extents)) if isinstance(extents, tuple) else extents is None
+
+
+def _tensor(item: tuple[Any, ...]) -> TensorSpec:
     dtype, shape, *rest = item
     stride, order, alignment = None, "row", None
     if isinstance(shape, Layout):
@@ -277,9 +319,13 @@ def tensor_annotation(item: Any) -> TensorSpec:
     return TensorSpec(dtype, shape, stride, order, alignment)
 
 
-def pointer_annotation(item: Any) -> PointerSpec:
+def pointer_annotation(item: Any) -> PointerSpec | PointersSpec:
     """``Pointer[item]``."""
     dtype, *rest = item if isinstance(item, tuple) else (item,)
+    if isinstance(dtype, TensorSpec | PointerSpec):
+        addresses = pointer_annotation((i64, *rest))
+        assert isinstance(addresses, PointerSpec)
+        return PointersSpec(addresses, _pointee("Pointer", dtype))
     dtype = _dtype("Pointer", dtype)
     if isinstance(dtype, DTypeVar) or len(rest) > 1 or not all(isinstance(x, Align) for x in rest):
         raise _wrong("Pointer", f"does not know {_said(item)}", "write Pointer[f32], or Pointer[f32, align(16)]")
@@ -293,7 +339,7 @@ def tma_annotation(item: Any) -> TmaSpec:
     dtype, shape, tile, *rest = item
     dtype = _dtype("TmaTensor", dtype)
     swizzle = next((x for x in rest if isinstance(x, str) and x in SWIZZLES), None)
-    tensor = tensor_annotation((dtype, shape, *(x for x in rest if x is not swizzle)))
+    tensor = _tensor((dtype, shape, *(x for x in rest if x is not swizzle)))
     if tensor.order != "row" or (tensor.stride is not None and tensor.stride[-1] != 1):
         raise _wrong(
             "TmaTensor",

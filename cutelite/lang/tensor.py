@@ -45,6 +45,7 @@ from cutelite.layout import (
     zipped_divide,
 )
 from cutelite.ops import tensor as ops
+from cutelite.ops.memory import PtrFromAddress
 
 WHOLE = slice(None)
 
@@ -130,6 +131,14 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         """
         tensor, coord = self._located(key[0] if len(key) == 1 else key)
         return Handle(pointer(tensor.value, coord))
+
+    def pointee(self, key: Any, to: TensorType) -> Tensor | None:
+        """Return the tensor of type `to` whose address in global memory is the element at `key`; None for slices."""
+        if _slices(key):
+            return None
+        place = emit(PtrFromAddress(self[key].value, to.align))
+        found: Tensor = emit(ops.TensorMake(place.value, to))
+        return found
 
     def view(self, layout: Any, dtype: DType | None = None) -> Tensor:
         """The same memory through another layout, from the same first element on. A ComposedLayout has its swizzle.

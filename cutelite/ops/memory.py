@@ -46,6 +46,33 @@ class PtrAdd(Op):
         lanes.define(lanes.get(self.p) + lanes.get(self.bytes).astype(np.int64))
 
 
+@op("ptr.from_address", source="cutelite: arrays of pointers")
+class PtrFromAddress(Op):
+    """The place in global memory at `address`, a number, which is a multiple of `align` bytes.
+
+    In the simulator the number is an address on the host, of an array that the launch knows; any other gives a place
+    that no access can use.
+    """
+
+    address: Value
+    align: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (Ptr("gmem", self.align),)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.address.type is not i64:
+            yield Problem("address", f"an address is an i64, not {self.address.type}")
+
+    def llvm(self) -> Llvm:
+        return Llvm("$out = inttoptr i64 $address to $out:type")
+
+    def simulate(self, lanes: Lanes) -> None:
+        place = lanes.machine.from_host(lanes.get(self.address))
+        lanes.fault(place % self.align != 0, f"the address is no multiple of {self.align}", "misaligned")
+        lanes.define(place)
+
+
 @op("ptr.swizzle", source="cutelite: swizzled tensors")
 class PtrSwizzle(Op):
     """`p`, an address in shared memory, with the bits XORed as `swizzle` says, a multiple of `align` bytes."""

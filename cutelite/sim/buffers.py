@@ -22,6 +22,7 @@ from cutelite.sim.memory import GLOBAL_BASE, GUARD, Region
 Array = Any
 
 ALIGN = 256  # bytes: what cudaMalloc promises
+NOWHERE = GLOBAL_BASE - GUARD  # of an empty array: any access is an error
 
 
 class Buffers:
@@ -63,7 +64,15 @@ class Buffers:
         for low, high, address in self._groups:
             if low <= first < high and array.size:
                 return int(address + first - low)
-        return GLOBAL_BASE - GUARD  # of an empty array: any access is an error
+        return NOWHERE
+
+    def located(self, addresses: Array) -> Array:
+        """Addresses in the kernel of bytes of the arrays, by their addresses on the host; of others as `NOWHERE`."""
+        found = np.full(addresses.shape, NOWHERE, np.int64)
+        for low, high, address in self._groups:
+            inside = (low <= addresses) & (addresses < high)
+            found[inside] = addresses[inside] - low + address
+        return found
 
     def _bounds(self, array: Array) -> tuple[int, int]:
         """The bytes that accesses may touch: from, to."""

@@ -88,7 +88,7 @@ class SimLaunch:
         tid = np.arange(self.threads, dtype=np.int64)
         x, y, _ = self.block
         self.thread_index = (tid % x, tid // x % y, tid // (x * y))
-        buffers = Buffers()
+        self.buffers = buffers = Buffers()
         self.values = self._bind(function, args, buffers)
         self.tally = Tally()
         self.gmem = Space("gmem", buffers.regions(), observer, self.tally)
@@ -115,6 +115,8 @@ class SimLaunch:
             if isinstance(array, np.ndarray):
                 name = param.hint or f"argument {function.params.index(param)}"
                 buffers.add(name, array, isinstance(param.type, TensorMap))
+                for i, behind in enumerate(getattr(array, "pointees", ())):  # of an array of their addresses
+                    buffers.add(f"{name.removesuffix('.addresses')}[{i}]", behind)
         buffers.place()
         for param in function.params:
             if isinstance(param.type, Tensor | TensorMap):

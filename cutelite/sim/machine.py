@@ -199,6 +199,9 @@ class Machine:
     def from_generic(self, space: str, address: Array) -> Array:
         return np.asarray(address, np.int64) - _WINDOWS[space]
 
+    def from_host(self, address: Array) -> Array:
+        return self.launch.buffers.located(np.asarray(address, np.int64))
+
     def space_of(self, address: Array) -> Array:
         address = np.asarray(address, np.int64)
         local = address >= LOCAL_WINDOW

@@ -313,7 +313,11 @@ class DeviceArray:
     """A row-major array in device memory: its own, made by `empty` and `to_device`, or another's, made by `over`.
 
     torch, CuPy and JAX take it through DLPack, others through the CUDA array interface.
+
+    pointees  arrays whose addresses it holds, kept alive by it
     """
+
+    pointees: tuple[object, ...] = ()
 
     def __init__(
         self, shape: tuple[int, ...], dtype: str, where: Device, pointer: int = 0, owner: object = None

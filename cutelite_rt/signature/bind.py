@@ -124,9 +124,7 @@ class Call:
         dtype = self.dtype(wanted.name, wanted.dtype, view.dtype)
         self.layout(wanted, view)
         if wanted.box is None:
-            least = wanted.align or DTYPES[dtype].bytes
-            if view.pointer % least and view.size:
-                raise self.error(wanted.name, f"is at {view.pointer:#x}, but must be at a multiple of {least} bytes")
+            self.aligned(wanted.name, view.pointer, wanted.align or DTYPES[dtype].bytes if view.size else 1)
         self.arrays.append((wanted.name, view))
         return view, dtype
 
@@ -212,11 +210,25 @@ class Call:
         elif wanted != found[mode]:
             raise self.error(name, f"has {_words(what, mode, found)}, but its annotation says {wanted}")
 
-    def _dim(self, name: str, dim: Dim, found: tuple[int, ...], mode: int, what: str, sure: bool) -> None:
-        value = found[mode]
+    def aligned(self, name: str, address: int, least: int) -> None:
+        """Check that an address is a multiple of `least` bytes. Errors: `ArgumentError`."""
+        if address % least:
+            raise self.error(name, f"is at {address:#x}, but must be at a multiple of {least} bytes")
+
+    def states(self, name: str, dim: Dim) -> None:
+        """Note that a parameter uses a dim. Errors: `ArgumentError` where another one has it with other facts."""
         stated = self._stated.setdefault(dim.name, dim)
         if stated is not dim and stated != dim:
             raise self.error(name, f"uses {dim}, which another parameter has as {stated}: declare each dim once")
+
+    def expects(self, name: str, wanted: Expr, found: int, what: str) -> None:
+        """Note that `found`, in words `what`, has to be the value of `wanted`, once every dim is known."""
+        expr = wanted if isinstance(wanted, Expression) else Expression(str(wanted), wanted)
+        self._later.append((expr, found, name, what))
+
+    def _dim(self, name: str, dim: Dim, found: tuple[int, ...], mode: int, what: str, sure: bool) -> None:
+        value = found[mode]
+        self.states(name, dim)
         told = self.dims.get(dim.name)
         if not sure:
             self._unsure.setdefault(dim.name, (value, name))
@@ -265,8 +277,7 @@ class Call:
             found = view.pointer
         if not 0 <= found < 1 << 64:
             raise self.error(wanted.name, f"is {found}, which is no address")
-        if found % wanted.align:
-            raise self.error(wanted.name, f"is at {found:#x}, but must be at a multiple of {wanted.align} bytes")
+        self.aligned(wanted.name, found, wanted.align)
         return Address(wanted.name, found, view)
 
     # Structs.

@@ -245,3 +245,24 @@ def test_lists_of_tensors_and_of_addresses() -> None:
         stacked = [torch.stack([each[i] for i in order]).gather(0, chosen)[0] for each in (xs, ys)]
         torch.testing.assert_close(out, stacked[0] * stacked[1])
     assert kernel.anew == 0
+
+
+def _by_address(xs: Tensor[cl.Pointer[f32], (None,)], which: Tensor[i32, (N,)], out: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
+    if i < N:
+        x = xs[which[i]]
+        out[i] = x[i]
+        x[i] = -1.0
+
+
+@pytest.mark.parametrize("made", [cl.pointers, lambda xs: torch.tensor([x.data_ptr() for x in xs], device="cuda")])
+def test_arrays_of_addresses(made: Any) -> None:
+    kernel = cl.kernel(_by_address)
+    out, which = torch.empty(1000, device="cuda"), torch.arange(1000, device="cuda", dtype=torch.int32) % 7
+    for _ in range(40):  # by Python, and later by the launcher
+        xs = [torch.randn(1000, device="cuda") for _ in range(7)]
+        before = torch.stack(xs)
+        kernel[8, 128](made(xs), which, out)
+        torch.testing.assert_close(out, before.gather(0, which.long()[None])[0])
+        changed = torch.stack(xs) != before
+        assert int(changed.sum()) == 1000 and bool(changed.gather(0, which.long()[None]).all())

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from cutelite.ir.types import i32
 from cutelite.ops import memory
-from tests.vocabulary.row import Row
+from tests.vocabulary.row import Row, of
 
 TESTED = "tests/sim/test_memory.py"
 
 ROWS = [
     Row(memory.PtrAdd, "t.at(i, j)", case="pointers", tested=TESTED),
+    Row(
+        memory.PtrFromAddress,
+        "ps[i] of an array of pointers",
+        case="pointers",
+        tested="tests/dispatch/test_pointer_arrays.py",
+        refuses=[(of(i32, align=4), "an address is an i64, not i32")],
+    ),
     Row(memory.PtrSwizzle, "an element of a swizzled tensor", case="pointers", tested=TESTED),
     Row(
         memory.Load,
