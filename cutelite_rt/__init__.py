@@ -29,14 +29,14 @@ from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, check_tensormap
 if TYPE_CHECKING:
     from cutelite_rt.export.bundle import Bundle, Variant
     from cutelite_rt.export.cstub import c_stub
-    from cutelite_rt.export.exported import ExportedKernel, Launch, load_kernel
+    from cutelite_rt.export.exported import ExportedKernel, ExportedLaunch, load_kernel
     from cutelite_rt.gpu.occupancy import max_active_clusters, resident_clusters
 
 _LATER = {
     "Bundle": "export.bundle",
     "Variant": "export.bundle",
     "ExportedKernel": "export.exported",
-    "Launch": "export.exported",
+    "ExportedLaunch": "export.exported",
     "load_kernel": "export.exported",
     "c_stub": "export.cstub",
     "max_active_clusters": "gpu.occupancy",
@@ -55,8 +55,8 @@ __all__ = [
     "DiskCache",
     "Driver",
     "ExportedKernel",
+    "ExportedLaunch",
     "Function",
-    "Launch",
     "LaunchConfig",
     "LaunchError",
     "NoDriver",

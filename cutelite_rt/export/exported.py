@@ -30,8 +30,10 @@ from cutelite_rt.signature.bind import MapRequest
 from cutelite_rt.signature.data import Array, Number, Pointer, evaluate
 
 
-class Launch(NamedTuple):
-    """Everything about a launch but the arguments. Any object with these will do, as the compiler's own `Launch`.
+class ExportedLaunch(NamedTuple):
+    """Everything about a launch of an exported kernel but the arguments; `cutelite.Launch` will do too.
+
+    It needs no compiler, so grids are numbers: neither functions nor 'persistent', and there is no simulator's seed.
 
     grid         blocks, as an int or up to three of them; None: by the rule that the kernel was exported with
     block        threads in a block, cluster: blocks in a cluster; only what the kernel was compiled for
@@ -128,7 +130,7 @@ class ExportedKernel:
         image = image_for(bundle) if host_code and not sync else None
         self._host = None if image is None else HostLauncher(bundle, image, cuda.get(), self._read, self._launch_named)
         self._subscript = self._by_python if self._host is None else self._host.subscript
-        self._default = self.held(Launch())
+        self._default = self.held(ExportedLaunch())
 
     @property
     def host(self) -> bool:
@@ -138,7 +140,7 @@ class ExportedKernel:
         return f"<exported kernel {self.__name__}({self._rules[0].text})>"
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        """``kernel[grid]``, ``kernel[grid, block, stream, smem]``, or with a `Launch`."""
+        """``kernel[grid]``, ``kernel[grid, block, stream, smem]``, or with an `ExportedLaunch`."""
         return self._subscript(key)
 
     def _read(self, key: Any) -> tuple[Any, bool]:
@@ -317,12 +319,12 @@ def _from_subscript(name: str, key: Any) -> Any:
     if hasattr(key, "grid"):
         return key
     if not isinstance(key, tuple):
-        return Launch(key)
+        return ExportedLaunch(key)
     if not 2 <= len(key) <= 4:
         raise LaunchError(f"{name}: a kernel is launched as kernel[grid](...), kernel[grid, block](...) or "
-                          "kernel[Launch(...)](...)")  # fmt: skip
+                          "kernel[ExportedLaunch(...)](...)")  # fmt: skip
     grid, block, *rest = key
-    return Launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
+    return ExportedLaunch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
 
 
 def _handle(stream: Any) -> int:

@@ -306,7 +306,7 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
     assert packed(cuda, first) == y.pointer.to_bytes(8, "little") + np.float32(3).tobytes() + (8).to_bytes(4, "little")
     loaded[1](z, 0.5, 2)
     assert packed(cuda, second)[8:10] == np.float16(0.5).tobytes()
-    loaded[rt.Launch(1, stream=5)](y, 3.0)
+    loaded[rt.ExportedLaunch(1, stream=5)](y, 3.0)
     assert cuda.launches[-1][0].hStream == 5
     before = len(cuda.launches)
     others: list[tuple[Any, tuple[Any, ...]]] = [
@@ -325,8 +325,8 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
         (1, (on_gpu((9,)), 3.0)),
         (1, (on_gpu((8,), "f32", 1), 3.0)),
         (1, (None, 3.0)),
-        (rt.Launch(1, smem=16), (y, 3.0)),
-        (rt.Launch(1, pdl=True), (y, 3.0)),
+        (rt.ExportedLaunch(1, smem=16), (y, 3.0)),
+        (rt.ExportedLaunch(1, pdl=True), (y, 3.0)),
     ]
     for key, args in others:  # which are other launches
         with pytest.raises((TypeError, rt.LaunchError), match=r"not callable|the grid takes whole numbers"):

@@ -14,6 +14,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError
+from cutelite_rt import ExportedLaunch
 from cutelite_rt.arrays import memory
 from cutelite_rt.gpu.tensormap import TensorMaps
 from cutelite_rt.launcher import image, native
@@ -117,7 +118,12 @@ FIELDS = {
         [
             *(1, 3, (1, 32), ((2, 5), 32), ((2, 5), None), (1, 32, 7), (1, 32, None, 64), (1, 64), 0, True, 1.0, -1),
             *(1 << 31, ((1, 1 << 20), 32), (1, 32, "x"), (1, 32, -1), (1, 32, None, True), (1,), "ab"),
-            *(rt.Launch(2, smem=16), rt.Launch(2, stream=5, pdl=True), rt.Launch((1, 2.0)), rt.Launch(1, cluster=2)),
+            *(
+                ExportedLaunch(2, smem=16),
+                ExportedLaunch(2, stream=5, pdl=True),
+                ExportedLaunch((1, 2.0)),
+                ExportedLaunch(1, cluster=2),
+            ),
         ]
     ),
     "c": st.booleans(),
@@ -226,7 +232,11 @@ def test_a_grid_by_dims(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.Mo
         expected = launched(python, cuda, None, *arrays)
         with monkeypatch.context() as patch:
             reuses(host, patch)
-            assert launched(host, cuda, None, *arrays) == launched(host, cuda, rt.Launch(stream=0), *arrays) == expected
+            assert (
+                launched(host, cuda, None, *arrays)
+                == launched(host, cuda, ExportedLaunch(stream=0), *arrays)
+                == expected
+            )
             assert (expected is None) == (n < 500), "no blocks, no launch"
             assert launched(host, cuda, 3, *arrays) == launched(python, cuda, 3, *arrays)
     huge = [Placed(0x10000, (1 << 31,), (1,), "f32", rt.device(0)) for _ in range(3)]
