@@ -14,7 +14,7 @@ from torch.nn.modules import module
 from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.moe.operators import route
 from cutelite.kernels.rows.operators import norm_forward
-from cutelite.kernels.rows.operators_elements import gated
+from cutelite.kernels.rows.operators_elements import gated_halves
 from cutelite.models.operators import gated_linear, linear
 from cutelite.models.sums import entered, gathered, summed
 
@@ -69,9 +69,7 @@ class GatedMLP:
         parts = [self.gate_proj, self.up_proj]
         if together(x, parts):  # which has no gradient to be summed up
             return project(self.down_proj, gated_linear(x, [part.weight for part in parts]), residual)
-        both = projected(x, parts)
-        gate, up = both.chunk(2, dim=-1)
-        return project(self.down_proj, gated(gate, up, "silu"), residual)
+        return project(self.down_proj, gated_halves(projected(x, parts), "silu"), residual)
 
 
 MANY = 256

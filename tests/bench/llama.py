@@ -102,15 +102,17 @@ def prefill(model: Any, batch: int, tokens: int) -> Callable[[int], Any]:
     return lambda i: model.model(ids, use_cache=False).last_hidden_state
 
 
-def decode(model: Any, batch: int) -> Callable[[int], Any]:
-    """One token more of each sequence, behind a context in a static cache."""
+def decode(model: Any, batch: int, parts: int = 1, part: int = 0) -> Callable[[int], Any]:
+    """One token more of each sequence, behind a context in a static cache, of whose heads the model has a part."""
     cache = transformers.StaticCache(config=model.config, max_cache_len=CONTEXT + 64)
     kinds = {"dtype": torch.bfloat16, "device": torch.device("cuda")}
-    cache.early_initialization(batch, SIZES["num_key_value_heads"], SIZES["head_dim"], **kinds)
+    heads = SIZES["num_key_value_heads"]
+    cache.early_initialization(batch, heads // parts, SIZES["head_dim"], **kinds)
     generator = torch.Generator("cuda").manual_seed(batch)
     for layer in cache.layers:
-        for part in (layer.keys, layer.values):
-            part.normal_(generator=generator)
+        for mine in (layer.keys, layer.values):
+            whole = torch.empty((batch, heads, *mine.shape[2:]), **kinds).normal_(generator=generator)
+            mine.copy_(whole.chunk(parts, 1)[part])
     ids, more = words(batch, 1), {}
     if model.config._attn_implementation == "flex":
         last = torch.full((), CONTEXT - 1, device="cuda")

@@ -36,6 +36,8 @@ def test_activations_and_gates(name: str, f: Any) -> None:
     gate, up = (each.detach().requires_grad_() for each in both.chunk(2, -1))
     compare(made.activated, (gate, name), f)
     compare(made.gated, (gate, up, name), lambda gate, up: f(gate) * up)
+    both = torch.cat([gate.detach(), up.detach()], -1).requires_grad_()
+    compare(made.gated_halves, (both, name), lambda both: f(both.chunk(2, -1)[0]) * both.chunk(2, -1)[1])
 
 
 @pytest.mark.parametrize("interleaved", [False, True])

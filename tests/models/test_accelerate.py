@@ -183,7 +183,7 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
     with torch.no_grad():
         own = model(ids).logits
         monkeypatch.setattr(layers, "MANY", 1)
-        monkeypatch.setattr(layers, "gated", lambda *_: pytest.fail("a kernel of its own"))
+        monkeypatch.setattr(layers, "gated_halves", lambda *_: pytest.fail("a kernel of its own"))
         found = model(ids).logits
         mlp = model.model.layers[0].mlp
         mlp.up_proj.weight.data = mlp.up_proj.weight.data.clone()  # no more behind those of the gate

@@ -17,13 +17,13 @@ from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
-from cutelite.kernels.rows.operators_elements import activated, gated, rope, rope_
+from cutelite.kernels.rows.operators_elements import activated, gated, gated_halves, rope, rope_
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
 from cutelite.kernels.rows.operators_numbers import cumsum, embedding, quantise, sample, top_k
 
 __all__ = [
-    "activated", "cross_entropy", "cumsum", "embedding", "gated", "linear_cross_entropy", "norm_forward", "quantise",
-    "rope", "rope_", "sample", "softmax", "top_k",
+    "activated", "cross_entropy", "cumsum", "embedding", "gated", "gated_halves", "linear_cross_entropy",
+    "norm_forward", "quantise", "rope", "rope_", "sample", "softmax", "top_k",
 ]  # fmt: skip
 
 
@@ -209,7 +209,8 @@ cross_entropy.register_autograd(_differentiate_entropy, setup_context=_keep_entr
 
 for operator, names, results in (
     (softmax, ("x",), 1), (softmax_backward, ("dy", "y"), 1), (norm_forward, ("x", "residual"), 4),
-    (cross_entropy, ("x", "target"), 2), (activated, ("x",), 1), (gated, ("gate", "up"), 1), (cumsum, ("x",), 1),
+    (cross_entropy, ("x", "target"), 2), (activated, ("x",), 1), (gated, ("gate", "up"), 1),
+    (gated_halves, ("x",), 1), (cumsum, ("x",), 1),
     (top_k, ("x",), 2), (embedding, ("places",), 1), (quantise, (), 2), (rope, (), 2),
 ):  # fmt: skip
     batched(operator, *names, results=results)

@@ -77,6 +77,37 @@ gated.register_autograd(
 )
 
 
+@torch.library.custom_op("cutelite::gated_halves", mutates_args=())
+def gated_halves(x: Tensor, activation: str) -> Tensor:
+    """``activation(gate) * up`` of the two halves of x's last mode, whose gradient is one tensor too."""
+    gate, up = x.chunk(2, dim=-1)
+    return gates.gated(gate, up, activation)
+
+
+@gated_halves.register_fake
+def _(x: Tensor, activation: str) -> Tensor:
+    return x.new_empty((*x.shape[:-1], x.shape[-1] // 2))
+
+
+@torch.library.custom_op("cutelite::gated_halves_backward", mutates_args=())
+def gated_halves_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
+    """The gradient of x."""
+    dx = x.new_empty(x.shape)
+    gate, up = x.chunk(2, dim=-1)
+    gates.gated_backward(dy, gate, up, activation, out=dx.chunk(2, dim=-1))
+    return dx
+
+
+@gated_halves_backward.register_fake
+def _(dy: Tensor, x: Tensor, activation: str) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+gated_halves.register_autograd(
+    lambda ctx, dy: (gated_halves_backward(dy, *ctx.saved_tensors, ctx.activation), None), setup_context=_keep
+)
+
+
 @torch.library.custom_op("cutelite::rope", mutates_args=())
 def rope(
     q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool

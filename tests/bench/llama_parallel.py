@@ -1,0 +1,143 @@
+"""Llama layers shared out over processes, a GPU each: cutelite's `shard` beside torch's tensor parallelism, compiled.
+
+    python tests/bench/llama_parallel.py [prefill decode] [--gpus 2] [--layers 2]
+    python tests/bench/llama_parallel.py --cpu            # small layers, results alone, without a GPU
+
+Each case's result is compared first with that of the whole model, computed by cutelite in one process. Sizes, cases and
+timing are those of llama.py: CUDA graphs, with the sums over NCCL in them, in turns. The rival is `parallelize_module`,
+columns of the projections in and rows of those out, under torch.compile in the mode of --mode.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as processes
+import transformers
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.nn.attention import sdpa_kernel
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from cutelite.models import accelerate, shard
+from tests.bench import llama
+
+SMALL = {
+    "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+    "vocab_size": 256, "max_position_embeddings": 128,
+}  # fmt: skip
+INWARD, OUTWARD = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj"), (
+    "self_attn.o_proj", "mlp.down_proj",
+)  # fmt: skip
+CLOSE = 3e-2
+"""Of two results in bf16 whose sums are of other orders."""
+
+
+def torch_parallel(model: Any, options: Any) -> Any:
+    """The same model, shared out by torch."""
+    mesh = init_device_mesh("cpu" if options.cpu else "cuda", (options.gpus,))
+    plan: dict[str, Any] = {name: ColwiseParallel() for name in INWARD} | {name: RowwiseParallel() for name in OUTWARD}
+    for layer in model.model.layers:
+        parallelize_module(layer, mesh, plan)
+    return model
+
+
+def off(found: Any, right: Any) -> float:
+    """The distance from `right`, as a part of it."""
+    return float((found.float() - right.float()).norm() / right.float().norm())
+
+
+def cases(options: Any) -> dict[str, Any]:
+    """Of the whole model and of its parts: functions of the model that return a call."""
+    if options.cpu:
+        ids = torch.arange(18).view(2, 9)
+        return {"prefill 2 x 9": lambda model, whole: lambda i: model.model(ids, use_cache=False).last_hidden_state}
+    found: dict[str, Any] = {}
+    if "prefill" in options.what:
+        for batch, count in llama.PREFILL:
+            found[f"prefill {batch} x {count}"] = lambda model, whole, b=batch, n=count: llama.prefill(model, b, n)
+    if "decode" in options.what:
+        for batch in llama.DECODE:
+            found[f"decode {batch}"] = lambda model, whole, b=batch: llama.decode(model, b, *share(whole, options))
+    return found
+
+
+def share(whole: bool, options: Any) -> tuple[int, int]:
+    """Parts of a cache, and which of them is this process's."""
+    return (1, 0) if whole else (options.gpus, dist.get_rank())
+
+
+def one(rank: int, options: Any, place: str) -> None:
+    """One process."""
+    backend = "gloo" if options.cpu else "nccl"
+    if options.cpu:
+        torch.set_num_threads(1)
+    else:
+        torch.cuda.set_device(rank)
+    dist.init_process_group(backend, init_method=f"file://{place}/meet", rank=rank, world_size=options.gpus)
+    if rank:  # the first speaks for all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    AttentionInterface.register("best", llama.best_attention)
+    AttentionMaskInterface.register("best", llama.no_mask)
+    if options.cpu:
+        torch.manual_seed(0)
+        config = transformers.LlamaConfig(**(llama.SIZES | SMALL), num_hidden_layers=options.layers)
+        whole = transformers.LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).eval()
+    else:
+        whole = llama.made(options.layers).eval()
+    theirs = torch_parallel(copy.deepcopy(whole), options)
+    accelerate(whole)
+    ours = copy.deepcopy(whole)
+    accelerate(ours)
+    shard(ours)
+    theirs.set_attn_implementation("best")
+    if not options.cpu:
+        theirs.model.compile(mode=options.mode, dynamic=False)
+    with torch.no_grad(), sdpa_kernel(llama.FAST, set_priority=True):
+        for name, call in cases(options).items():
+            right = call(whole, True)(0).clone()
+            calls = {"cutelite": call(ours, False), "torch": call(theirs, False)}
+            for side, its in calls.items():
+                error = off(its(0), right)
+                print(f"{name}: {side} is {error:.1e} from the whole model", flush=True)
+                if not error < CLOSE:
+                    raise SystemExit(f"{name}: {side} on process {rank} is {error} from the whole model")
+            if not options.cpu:
+                llama.compared(name, calls, options)
+    dist.destroy_process_group()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", default=["prefill", "decode"])
+    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=4)
+    parser.add_argument("--rows", type=int, default=14)
+    parser.add_argument(
+        "--mode", default="default", help="of torch.compile; max-autotune-no-cudagraphs is slow to start"
+    )
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--cpu", action="store_true", help="small layers in processes without GPUs")
+    options = parser.parse_args()
+    options.found, options.compile, options.tuned = {}, False, False
+    if options.cpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        os.environ["CUTELITE_SIM"] = "1"
+    with tempfile.TemporaryDirectory() as place:
+        processes.spawn(one, (options, place), nprocs=options.gpus)
+
+
+if __name__ == "__main__":
+    main()
