@@ -1,0 +1,48 @@
+"""Operators of dense layers by torch's own checks, with weights that lie together and weights that do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+
+from cutelite.models.operators import beside, dense, gated_linear, joined
+
+
+def random(*shape: int) -> Any:
+    made = torch.randn(*shape, device="cuda" if torch.cuda.is_available() else "cpu", dtype=torch.float32)
+    return (made / 4).to(torch.bfloat16)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_dense_layers_of_one_input(together: bool) -> None:
+    x, weights = random(2, 9, 32).requires_grad_(), [random(rows, 32).requires_grad_() for rows in (24, 16)]
+    bias, add = random(40).requires_grad_(), random(2, 9, 40).requires_grad_()
+    if together:
+        beside(weights)
+    assert (joined(weights) is not None) == together
+    torch.library.opcheck(dense, (x, weights, None, None))
+    torch.library.opcheck(dense, (x, weights, bias, add))
+    wide = [each.detach().double().requires_grad_() for each in (x, *weights, bias, add)]
+    found, right = dense(x, weights, bias, add), wide[0] @ torch.cat(wide[1:3]).T + wide[3] + wide[4]
+    torch.testing.assert_close(found.double(), right, atol=0.05, rtol=0.02)
+    gradient = random(2, 9, 40)
+    mine = torch.autograd.grad(found, [x, *weights, bias, add], gradient)
+    for a, b in zip(mine, torch.autograd.grad(right, wide, gradient.double()), strict=True):
+        torch.testing.assert_close(a.double(), b, atol=0.05, rtol=0.02)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_gate_in_a_dense_layer(together: bool) -> None:
+    x, weights = random(2, 9, 32), [random(24, 32), random(24, 32)]
+    if together:
+        beside(weights)
+    torch.library.opcheck(gated_linear, (x, weights))
+    gate, up = (x.double() @ weight.double().T for weight in weights)
+    right = torch.nn.functional.silu(gate) * up
+    torch.testing.assert_close(gated_linear(x, weights).double(), right, atol=0.05, rtol=0.03)
