@@ -99,3 +99,12 @@ def test_embeddings_sums_and_selections() -> None:
     assert gradient.nonzero()[:, 1].tolist() == sorted(columns[0].tolist())
     assert numbers.sample(half.detach(), torch.zeros(1, device=x.device), 1.0, 1, 1.0).tolist() == [int(half.argmax())]
     torch.library.opcheck(numbers.quantise, (x.detach().repeat(1, 5), 128, None, "silu"))
+
+
+def test_rope_append() -> None:
+    q, k, v, keys, values = (
+        x.detach() for x in tensors((2, 1, 4, 16), (2, 1, 2, 16), (2, 1, 2, 16), (2, 2, 12, 16), (2, 2, 12, 16))
+    )
+    angles = torch.rand(1, 8, device=q.device)
+    length = torch.tensor(3, device=q.device)
+    torch.library.opcheck(made.rope_append, (q, k, v, angles.cos(), angles.sin(), keys, values, length))
