@@ -69,6 +69,8 @@ class Arguments:
             modes = ", ".join(["..."] * free + [str(mode) for mode in last]) + "," * (len(last) == 1 and not free)
             text = f"{name} has shape {shape}, but must be ({modes}){why}"
             raise ArrayError(text + "".join(f"; {x}" for x in reasons))
+        if 0 in shape:
+            return  # strides of no elements mean nothing
         if dense and not is_dense(array):
             raise ArrayError(f"{name} has gaps, or its modes in another order: pass a contiguous copy")
         if rows and len(array.shape) and array.shape[-1] > 1 and strides_of(array)[-1] != 1:

@@ -219,3 +219,50 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
             except Exception as error:
                 wrong.append(f"{word} as {what}: {type(error).__name__}: {str(error)[:150]}")
     assert not wrong, "\n".join(wrong)
+
+
+NONE = {  # calls of no tokens, rows, columns, depth or groups, and the numbers that their results have
+    "no rows": (lambda: gemm(ones(0, 16), ones(16, 8)), (0, 8), 0),
+    "no batches": (lambda: gemm(ones(0, 3, 16), ones(16, 8)), (0, 3, 8), 0),
+    "no columns": (lambda: gemm(ones(3, 16), ones(16, 0)), (3, 0), 0),
+    "no depth": (lambda: gemm(ones(2, 3, 0), ones(0, 8), c=ones(2, 3, 8), beta=2.0, bias=ones(8)), (2, 3, 8), 3),
+    "no depth, a gate": (lambda: gemm(ones(3, 0), ones(0, 16), gate="silu"), (3, 8), 0),
+    "groups of no depth": (lambda: grouped.gemm(ones(4, 0), ones(2, 8, 0), np.array([2, 4], np.int32)), (4, 8), 0),
+    "groups of no rows": (lambda: grouped.gemm(ones(0, 16), ones(2, 8, 16), np.zeros(2, np.int32)), (0, 8), 0),
+    "no rows along K": (lambda: grouped.along_k(ones(0, 16), ones(0, 8), np.zeros(2, np.int32)), (2, 16, 8), 0),
+    "no tokens": (
+        lambda: experts(
+            ones(0, 32), ones(2, 32, 32), ones(2, 32, 16), np.zeros((0, 2), np.int32), np.zeros((0, 2), np.float32)
+        ),
+        (0, 32),
+        0,
+    ),
+    "no keys": (lambda: attention(ones(1, 3, 2, 64), ones(1, 0, 1, 64), ones(1, 0, 1, 64)), (1, 3, 2, 64), 0),
+    "no queries": (lambda: attention(ones(1, 0, 2, 64), ones(1, 5, 1, 64), ones(1, 5, 1, 64)), (1, 0, 2, 64), 0),
+    "no rows of norms": (lambda: rms_norm(ones(0, 16), ones(16)).y, (0, 16), 0),
+    "no rows of softmax": (lambda: softmax.softmax(ones(0, 16)), (0, 16), 0),
+    "no rows of losses": (lambda: cross_entropy(ones(0, 16), np.zeros(0, np.int64)).loss, (0,), 0),
+    "no keys to sort": (lambda: sorting.sort(ones(0)).keys, (0,), 0),
+    "no places": (lambda: embedding(ones(8, 16), np.zeros((0, 3), np.int32)), (0, 3, 16), 0),
+    "no rows to add up": (lambda: scan.cumsum(ones(0, 16)), (0, 16), 0),
+    "nothing to choose from": (lambda: select.top_k(ones(0, 16), 3).value, (0, 3), 0),
+    "nothing to count": (lambda: histogram(np.zeros(0, np.int32), 8), (8,), 0),
+    "nothing to quantise": (lambda: quantise(ones(0, 16))[0], (0, 16), 0),
+    "nothing to turn": (
+        lambda: rope.rope(ones(0, 2, 16), ones(0, 1, 16), ones(4, 8), ones(4, 8), np.zeros(0, np.int32))[0],
+        (0, 2, 16),
+        0,
+    ),
+}
+
+
+def ones(*shape: int) -> Any:
+    return np.ones(shape, BF16)
+
+
+@pytest.mark.parametrize("name", NONE)
+def test_nothing_is_computed_of_nothing(name: str) -> None:
+    call, shape, number = NONE[name]
+    found = call()
+    assert found.shape == shape
+    assert (found.astype(np.float64) == number).all()
