@@ -221,7 +221,9 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-NONE = {  # calls of no tokens, rows, columns, depth or groups, and the numbers that their results have
+NONE: dict[
+    str, tuple[Callable[[], Any], tuple[int, ...], int]
+] = {  # calls of no tokens, rows, columns, depth or groups, and the numbers that their results have
     "no rows": (lambda: gemm(ones(0, 16), ones(16, 8)), (0, 8), 0),
     "no batches": (lambda: gemm(ones(0, 3, 16), ones(16, 8)), (0, 3, 8), 0),
     "no columns": (lambda: gemm(ones(3, 16), ones(16, 0)), (3, 0), 0),

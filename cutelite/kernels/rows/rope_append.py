@@ -142,6 +142,8 @@ def rope_append(
     (count, tokens, heads, n), kind, table = q.shape, DTYPES[code_of(q)], DTYPES[code_of(cosines)]
     if n % 2 or not n or cosines.shape[1] != n // 2 or cosines.shape[0] not in (tokens, count * tokens):
         raise cl.ArgumentError(f"cosines and sines are {tuple(cosines.shape)}, for q of {tuple(q.shape)}")
+    if 0 in (heads, k.shape[2]):
+        raise cl.ArgumentError(f"q and k have shapes {tuple(q.shape)} and {tuple(k.shape)}: there are no heads")
     out = empty(q, tuple(q.shape)) if out is None else out
     given.array("out", out, "q", "B T H N", written=True, rows=True)
     if left_out() or not count * tokens:
