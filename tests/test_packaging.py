@@ -76,3 +76,11 @@ def test_files_beside_the_code_are_installed() -> None:
         folder = ROOT / package
         files = {file for file in folder.rglob("*.*") if file.is_file() and file.suffix not in (".py", ".pyi", ".pyc")}
         assert files - {file for pattern in patterns for file in folder.glob(pattern)} == set()
+
+
+def test_no_script_hides_a_module_of_python() -> None:
+    """A script's folder comes first where it imports: beside a `profile.py`, torch finds that one."""
+    folders = ("examples", "examples/llama", "tests/bench", "docs/tutorial", "docs/tools")
+    names = {file.stem for folder in folders for file in (ROOT / folder).glob("*.py")}
+    assert len(names) > 50
+    assert not names & sys.stdlib_module_names

@@ -412,8 +412,9 @@ def samples() -> Samples:
 
 
 @pytest.fixture
-def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCuda]:
-    """Two devices, an H200 and an A100, behind the driver of this process."""
+def cuda(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[FakeCuda]:
+    """Two devices, an H200 and an A100, behind the driver of this process. No test of a real GPU has them."""
+    assert not any(request.node.get_closest_marker(mark) for mark in ("gpu", "sm")), "launches would go to the fake one"
     fake = FakeCuda(H200, A100)
     monkeypatch.setattr(cutelite_rt.gpu.driver, "_driver", Driver(fake))
     yield fake
