@@ -10,7 +10,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels import moe
-from cutelite.kernels.moe import grouped, wgrad
+from cutelite.kernels.moe import grouped, narrow, wgrad
 from cutelite.kernels.moe.grouped import Config, Problem
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -241,3 +241,15 @@ def test_operators_of_torch() -> None:
     checked = tuple(each.detach() for each in (x, gate_up, down, index, weights))
     torch.library.opcheck(torch.ops.cutelite.experts.default, checked, test_utils=("test_schema", "test_faketensor"))
     torch.library.opcheck(torch.ops.cutelite.route.default, (logits, 2, True))
+    utilities, chosen = ("test_schema", "test_faketensor"), (index[:5] % 2, weights[:5].detach())
+    values, scales = NUMBERS.integers(-8, 8, (2, 32, 32)), NUMBERS.uniform(0.1, 1, (2, 32, 1))
+    packed = narrow.pack(values, scales, "i4", gated=True), narrow.pack(values[..., :16], scales, "i4")
+    arguments = (torch.randn(5, 32, device=device).bfloat16(), *(torch.from_numpy(x).to(device) for x in packed))
+    operator = torch.ops.cutelite.narrow_experts.default
+    torch.library.opcheck(operator, (*arguments, *chosen, "i4", 16), test_utils=utilities)
+    e4m3 = {"device": device, "dtype": torch.float8_e4m3fn}
+    scaled = [torch.ones(2, 256, 128, **e4m3), torch.ones(2, 2, 1, device=device)]
+    scaled += [torch.ones(2, 128, 128, **e4m3), torch.ones(2, 1, 1, device=device)]
+    arguments = (torch.randn(5, 128, device=device).bfloat16(), *scaled, *chosen)
+    fakes = ("test_faketensor",)  # others compute with fp8, which torch does not on CPUs
+    torch.library.opcheck(torch.ops.cutelite.scaled_experts.default, arguments, test_utils=fakes)
