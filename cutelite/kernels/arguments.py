@@ -11,6 +11,7 @@ from cutelite.kernels.arrays import code_of, strides_of
 HALVES = ("bf16", "f16")
 FLOATS = ("bf16", "f16", "f32")
 PLACES = ("i32", "i64")
+MOST = 10_000  # arrays whose facts are kept
 
 
 class ArrayError(cl.ArgumentError, ValueError):
@@ -24,12 +25,12 @@ class Arguments:
         given.array("q", q, HALVES, "B SQ H D")
         given.array("k", k, "q", "B SK HK D")
 
-    The text of an error has the array's name, what it is, what it has to be, and which array said so.
+    The text of an error has the array's name, what it is, what it has to be, and which array said so. What has been
+    checked once is found again: arrays of the same facts, after others of the same facts.
     """
 
     def __init__(self) -> None:
-        self._extents: dict[str, tuple[int, str]] = {}
-        self._dtypes: dict[str, str] = {}
+        self._known = Known.first()
 
     def array(
         self, name: str, array: Any, kinds: str | tuple[str, ...], modes: str | tuple[str | int, ...], *,
@@ -46,9 +47,52 @@ class Arguments:
         why      says where numbers among `modes` come from
         Errors   `ArrayError` for what is no array, another dtype or shape, and a read-only array that is written
         """
+        key: Any
+        try:
+            asked = name, kinds, modes, written, dense, rows
+            strides = strides_of(array) if dense or rows else None
+            key = asked, type(array), array.dtype, array.shape, strides, written and is_writable(array)
+            known = self._known.after.get(key)
+        except (AttributeError, TypeError):  # what is no array, and extents that are symbols
+            key = known = None
+        if known is None:
+            known = self._known.copy()
+            known.check(name, array, kinds, modes, written, dense, rows, why)
+            if key is not None:
+                self._known.after[key] = known
+        self._known = known
+
+
+class Known:
+    """The facts of the arrays of a call that have been checked, and `after`: what is known after a further one."""
+
+    _first: Known | None = None
+    _count = 0
+
+    def __init__(self, extents: dict[str, tuple[int, str]], dtypes: dict[str, str]) -> None:
+        self.extents, self.dtypes = extents, dtypes
+        self.after: dict[Any, Known] = {}
+
+    @classmethod
+    def first(cls) -> Known:
+        """Nothing is known yet. After `MOST` facts all are forgotten."""
+        if cls._first is None or cls._count > MOST:
+            cls._first, cls._count = cls({}, {}), 0
+        return cls._first
+
+    def copy(self) -> Known:
+        """The same, to be added to."""
+        Known._count += 1
+        return Known(dict(self.extents), dict(self.dtypes))
+
+    def check(
+        self, name: str, array: Any, kinds: str | tuple[str, ...], modes: str | tuple[str | int, ...], written: bool,
+        dense: bool, rows: bool, why: str,
+    ) -> None:  # fmt: skip
+        """Check an array, as `Arguments.array` says."""
         is_array(name, array)
-        code = self._dtypes[name] = code_of(array)
-        wanted = self._dtypes.get(kinds, kinds) if isinstance(kinds, str) else kinds
+        code = self.dtypes[name] = code_of(array)
+        wanted = self.dtypes.get(kinds, kinds) if isinstance(kinds, str) else kinds
         if code != wanted and (isinstance(wanted, str) or code not in wanted):
             said = wanted if isinstance(wanted, str) else " or ".join(wanted)
             raise ArrayError(
@@ -61,7 +105,7 @@ class Arguments:
         fits = len(shape) >= len(last) if free else len(shape) == len(last)
         reasons = []
         for mode, extent in zip(last, shape[len(shape) - len(last) :], strict=True) if fits else ():
-            known, by = self._extents.setdefault(mode, (extent, name)) if isinstance(mode, str) else (mode, "")
+            known, by = self.extents.setdefault(mode, (extent, name)) if isinstance(mode, str) else (mode, "")
             if known != extent:
                 fits = False
                 reasons += [f"{mode} is {known}, as in {by}"] if by else []
@@ -77,9 +121,14 @@ class Arguments:
             raise ArrayError(f"{name} is not contiguous along its last mode: pass a contiguous copy")
 
 
+def is_writable(array: Any) -> bool:
+    """Return False for a read-only array."""
+    return bool(getattr(getattr(array, "flags", None), "writeable", True))
+
+
 def writable(name: str, array: Any) -> None:
     """Check that an array is not read-only. Errors: `ArrayError`."""
-    if not getattr(getattr(array, "flags", None), "writeable", True):
+    if not is_writable(array):
         raise ArrayError(f"{name} is read-only, and is written; pass a copy")
 
 
