@@ -16,6 +16,7 @@ from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.tma import fence_proxy_async
+from cutelite.lang.values import full
 from cutelite.layout import make_layout
 from cutelite.lib.reduce import warp_reduce
 
@@ -213,3 +214,80 @@ class Piece:
                 buffer[down + 8 * i, 4 * j + right // 2] = held[i, j]
         fence_proxy_async("shared::cta")
         self.ring.group.sync()
+
+
+WIDE = 8  # elements that a thread loads at once
+
+
+@dataclass(frozen=True)
+class RowPiece(Piece):
+    """As `Piece`, of 128 rows: one to each thread of the warpgroup, as 32x32b loads of tensor memory give them.
+
+    sums    this thread's row
+    ring    a `RowRing`, whose buffer of this `number` results go through; of one buffer, if they are stored more often
+    """
+
+    number: int = 0
+
+    @property
+    def columns(self) -> int:
+        return len(self.sums)
+
+    @property
+    def place(self) -> tuple[Any, Any]:
+        return self.ring.thread, 0
+
+    def by_column(self, tensor: Any) -> Any:
+        return self._row(tensor, self.column).to(f32)
+
+    def by_row(self, tensor: Any) -> Any:
+        one = tensor[min(self.row + self.ring.thread, self.shape[0] - 1)].to(f32)
+        return full((self.columns,), one, f32)
+
+    def by_element(self, tensor: Any, column: Any = None) -> Any:
+        row = min(self.row + self.ring.thread, self.shape[0] - 1)
+        return self._row(tensor[row, None], self.column if column is None else column).to(f32)
+
+    def _row(self, row: Any, start: Any) -> Any:
+        """Elements of a row from `start` on; those behind its end are others of it."""
+        held = make_rmem_tensor(row.dtype, make_layout((WIDE, self.columns // WIDE)))
+        for j in static_range(self.columns // WIDE):
+            at = min(start + j * WIDE, row.shape[0] - WIDE)
+            held[None, j].store(local_tile(row, (WIDE,), (at // WIDE,)).load())
+        return held.view(make_layout(self.columns)).load()
+
+    def of_rows(self, x: Any, combine: str = "add") -> Any:
+        if combine not in ("add", "max"):
+            raise mistake("piece-rows", f"of_rows combines by 'add' or 'max', not {combine!r}")
+        held = make_rmem_tensor(f32, make_layout(len(x)))
+        held.store(x.to(f32))
+        for j in static_range(len(x)):
+            if self.column + j >= self.shape[1]:
+                held[j] = f32(0.0)
+        return full((len(x),), held.load().reduce("sum" if combine == "add" else "max"), f32)
+
+    def put_rows(self, tensor: Any, x: Any) -> None:
+        row = self.row + self.ring.thread
+        if row < self.shape[0] and self.column < self.shape[1]:
+            tensor[row, self.column // self.columns] = x[0].to(tensor.dtype)
+
+    def result(self, x: Any) -> None:
+        self._through(x)
+        column = self.column // 2 if self.paired else self.column
+        self.ring.send(self.number, self.d, (*self.batch, self.row, column))
+
+    def _by_rows(self, target: Any, start: Any, rows: Any) -> None:
+        each, held = STORE // self.ring.dtype.bytes, self.ring.buffer(self.number)
+        wide = self.columns // (2 if self.paired else 1)
+        for i in static_range(wide * GROUP // each // GROUP):
+            unit = self.ring.thread + i * GROUP
+            down, across = unit // (wide // each), unit % (wide // each) * each
+            if self.row + down < self.shape[0] and start + across < target.shape[1]:
+                row = self.row + down if rows is None else rows[self.row + down]
+                if row >= 0 and row < target.shape[0]:
+                    part = local_tile(held[down, None], (each,), (across // each,)).load()
+                    local_tile(target[row, None], (each,), ((start + across) // each,)).store(part)
+
+    def _through(self, x: Any) -> None:
+        self.ring.acquire()
+        self.ring.put(self.number, x.to(self.ring.dtype))

@@ -24,10 +24,12 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.whole import fill as fill_tensor
+from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
 from cutelite.lib.reduce import Team
 
 COPIED = 16  # bytes: the unit of bulk copies
+AT_ONCE = 4  # vectors of a row that are read together where it stays in global memory
 OVERLAPPING = 3  # stages: a row that is begun, one that is ended, one that comes
 
 
@@ -72,7 +74,12 @@ class RowPartition:
 
     def columns(self) -> Any:
         """The columns of this thread's elements: a vector of i32 of shape (vector, pieces)."""
-        return RowVectors(self, 0, self.pieces, self.whole).columns()
+        return self.vectors.columns()
+
+    @property
+    def vectors(self) -> RowVectors:
+        """All of this thread's vectors of a row."""
+        return RowVectors(self, 0, self.pieces, self.whole)
 
     @property
     def whole(self) -> bool:
@@ -115,18 +122,35 @@ class RowPartition:
         check_row(row, self.n)
         return self.read(row, fill, 0)
 
-    def read(self, memory: Any, fill: Any, begin: Any, start: int = 0, count: int | None = None) -> Any:
+    def read(self, memory: Any, fill: Any, begin: Any, some: RowVectors | None = None) -> Any:
         """Read this thread's elements from `memory`, which begins at column `begin` of the row.
 
-        start, count   of the thread's vectors these; by default all
+        some   of the thread's vectors these; by default all
         """
-        count = self.pieces if count is None else count
-        held = make_rmem_tensor(memory.dtype, make_layout((self.vector, count)))
-        if not self.inside(start + count - 1):
+        some = self.vectors if some is None else some
+        held = make_rmem_tensor(memory.dtype, make_layout((self.vector, some.pieces)))
+        if not some.whole:
             fill_tensor(held, fill)
-        for i in static_range(count):
-            self.move(memory, held, start + i, begin, into=False, place=i)
+        for i in static_range(some.pieces):
+            self.move(memory, held, some.start + i, begin, into=False, place=i, whole=some.whole)
         return held.load()
+
+    def walk(self, state: Any, step: Any, *, pieces: int = 1, loop: bool = False) -> Any:
+        """Go through this thread's vectors of a row, a few at a time, in order.
+
+        step    ``step(state, some)`` gives the state behind `some`, a `RowVectors`
+        pieces  vectors that are taken together, also where there are fewer at the end: they are beyond the row
+        loop    in a loop, as far as all are within the row, so that rows of any length are little code; otherwise
+                unrolled, and `some.start` is known at compile time
+        Gives   the last state
+        Who     each thread of the team for itself
+        """
+        whole = sum(self.inside(i) for i in range(self.pieces)) // pieces * pieces if loop else 0
+        for start in range(0, whole, pieces) if whole > pieces else static_range(0, whole, pieces):
+            state = step(state, RowVectors(self, start, pieces, True))
+        for start in static_range(whole, self.pieces, pieces):
+            state = step(state, RowVectors(self, start, pieces, self.inside(start + pieces - 1)))
+        return state
 
     def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0) -> Any:
         """Go through this thread's elements of `row`, a few vectors at a time: the row need not fit into registers.
@@ -137,19 +161,7 @@ class RowPartition:
         Gives   the last state
         Who     each thread of the team for itself
         """
-        check_row(row, self.n)
-        whole = sum(self.inside(i) for i in range(self.pieces)) // pieces * pieces
-        held = make_rmem_tensor(row.dtype, make_layout((self.vector, pieces)))
-        for start in range(0, whole, pieces) if whole > pieces else static_range(0, whole, pieces):
-            for i in static_range(pieces):
-                copy_vector(row, held, self.first(start + i), self.vector, i, into=False)
-            state = step(state, held.load(), RowVectors(self, start, pieces, True))
-        for start in static_range(whole, self.pieces, pieces):
-            fill_tensor(held, fill)
-            for i in static_range(min(pieces, self.pieces - start)):
-                self.move(row, held, start + i, 0, into=False, place=i)
-            state = step(state, held.load(), RowVectors(self, start, pieces, False))
-        return state
+        return self.walk(state, lambda state, some: step(state, some.load(row, fill), some), pieces=pieces, loop=True)
 
     def store(self, v: Any, row: Any) -> None:
         """Write this thread's elements `v`, of shape (vector, pieces), to `row`, a tensor of n elements.
@@ -162,10 +174,15 @@ class RowPartition:
         for i in static_range(self.pieces):
             self.move(row, held, i, 0, into=True)
 
-    def move(self, memory: Any, held: Any, piece: int, begin: Any, into: bool, place: int | None = None) -> None:
-        """Copy one vector between memory and registers, there number `place`, as far as it lies within the row."""
+    def move(
+        self, memory: Any, held: Any, piece: Any, begin: Any, into: bool, place: int | None = None, whole: bool = False
+    ) -> None:
+        """Copy one vector between memory and registers, there number `place`, as far as it lies within the row.
+
+        whole  it does; otherwise `piece` is known at compile time
+        """
         first, place = self.first(piece), piece if place is None else place
-        if self.inside(piece):
+        if whole or self.inside(piece):
             copy_vector(memory, held, first - begin, self.vector, place, into)
         elif self.n % self.vector == 0:
             if first < self.end():
@@ -178,7 +195,9 @@ class RowPartition:
 
 @dataclass(frozen=True)
 class RowVectors:
-    """Some of a thread's vectors of a row, which follow each other: what `RowPartition.fold` is at.
+    """Some of a thread's vectors of a row, which follow each other: what `RowPartition.walk` is at.
+
+    Those that are not whole have a start that is known at compile time.
 
     part    the part of the row
     start   the number of the first one
@@ -191,30 +210,43 @@ class RowVectors:
     pieces: int
     whole: bool
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the vectors."""
+        return self.part.vector, self.pieces
+
     def columns(self) -> Any:
         """The columns of the elements: a vector of i32 of shape (vector, pieces)."""
         vector = self.part.vector
-        found = make_rmem_tensor(i32, make_layout((vector, self.pieces)))
+        found = make_rmem_tensor(i32, make_layout(self.shape))
         for i in static_range(self.pieces):
             for j in static_range(vector):
                 found[j, i] = self.part.first(self.start + i) + j
         return found.load()
 
-    def store(self, v: Any, row: Any) -> None:
-        """Write the elements `v`, of shape (vector, pieces), to `row`; `start` is known at compile time.
+    def load(self, row: Any, fill: Any = 0) -> Any:
+        """Read the elements of `row`, a tensor of n elements; the vector, of shape (vector, pieces), has `fill` beyond.
 
         Who   each thread of the team for itself
         """
-        held = make_rmem_tensor(row.dtype, make_layout((self.part.vector, self.pieces)))
+        check_row(row, self.part.n)
+        return self.part.read(row, fill, 0, self)
+
+    def store(self, v: Any, row: Any) -> None:
+        """Write the elements `v`, of shape (vector, pieces), to `row`.
+
+        Who   each thread of the team for itself
+        """
+        held = make_rmem_tensor(row.dtype, make_layout(self.shape))
         held.store(v)
         for i in static_range(self.pieces):
-            self.part.move(row, held, self.start + i, 0, into=True, place=i)
+            self.part.move(row, held, self.start + i, 0, into=True, place=i, whole=self.whole)
 
     def keep(self, v: Any, fill: Any = 0) -> Any:
         """Replace the elements of `v`, of shape (vector, pieces), that are beyond the row by `fill`."""
         if self.whole:
             return v
-        held = make_rmem_tensor(v.dtype, make_layout((self.part.vector, self.pieces)))
+        held = make_rmem_tensor(v.dtype, make_layout(self.shape))
         held.store(v)
         for i in static_range(self.pieces):
             for j in static_range(self.part.vector):
@@ -225,32 +257,34 @@ class RowVectors:
 
 @dataclass(frozen=True)
 class RowPart:
-    """A thread's part of a row that has come, in registers or in shared memory.
+    """A thread's part of a row: in registers, in shared memory, or still in global memory.
 
     part     the part of a row that each thread has
-    held     a vector of shape (vector, pieces), or what this block has of the row in shared memory
+    held     a vector of shape (vector, pieces); or what this block has of the row in shared memory; or the row
     fill     what threads find beyond the row
-    outside  it is in shared memory, and read from there each time
+    outside  it is in memory, and read from there each time
+    begin    the column at which this memory begins
     """
 
     part: RowPartition
     held: Any
     fill: Any = 0
     outside: bool = False
+    begin: Any = 0
 
     def load(self) -> Any:
         """All elements, a vector of shape (vector, pieces)."""
-        return self.read(0, self.part.pieces) if self.outside else self.held
+        return self.of(self.part.vectors)
 
     def piece(self, number: int) -> Any:
         """One of the vectors, of shape (vector, 1)."""
-        if self.outside:
-            return self.read(number, 1)
-        return self.held[None, number].reshape((self.part.vector, 1))
+        return self.of(self.part.piece(number))
 
-    def read(self, start: int, count: int) -> Any:
-        """Read vectors from shared memory."""
-        return self.part.read(self.held, self.fill, self.part.team.rank * self.part.chunk, start, count)
+    def of(self, some: RowVectors) -> Any:
+        """Some of the vectors: one or all, or from memory any; of shape (vector, pieces)."""
+        if self.outside:
+            return self.part.read(self.held, self.fill, self.begin, some)
+        return self.held if some.pieces == self.part.pieces else self.held[None, some.start].reshape(some.shape)
 
 
 @dataclass(frozen=True)
@@ -339,6 +373,9 @@ class RowStream:
     stages  rows that are copied to shared memory ahead, by bulk copies; 0: rows go straight from global memory to
             registers
     many    the team works on many rows without stages too; otherwise on one
+    early   without stages: the next row is loaded into registers before this one is worked on
+    outside rows stay in memory, from where each thread reads its part each time: copied ones in shared memory, others
+            where they are, so that they may be of any length. Otherwise threads take their parts into registers
     fill    what threads find beyond a row
     """
 
@@ -346,6 +383,8 @@ class RowStream:
     arrays: tuple[Any, ...]
     stages: int
     many: bool
+    early: bool
+    outside: bool
     fill: Any
     ring: Any  # (array, stage, element) in shared memory
     full: Any  # an mbarrier for each stage: its row has come
@@ -354,10 +393,19 @@ class RowStream:
 
     @staticmethod
     def create(
-        part: RowPartition, arrays: tuple[Any, ...], *, stages: int = 0, many: bool = False, fill: Any = 0
+        part: RowPartition,
+        arrays: tuple[Any, ...],
+        *,
+        stages: int = 0,
+        many: bool = False,
+        early: bool = False,
+        outside: bool | None = None,
+        fill: Any = 0,
     ) -> RowStream:
         """Make the ring and start the first copies.
 
+        early    implies `many`
+        outside  by default with two stages and more
         Who     all threads of the block, which is one team where there are stages
         Errors  `row-stream` for stages with several teams in a block, or rows that are no multiples of 16 bytes
         """
@@ -375,20 +423,27 @@ class RowStream:
                     full[stage].init(1)
                 fence_mbarrier_init()
             team.sync()
-        made = RowStream(part, arrays, stages, many, fill, ring, full, turn, row)
+        outside = stages > 1 if outside is None else outside
+        made = RowStream(part, arrays, stages, many or early, early, outside, fill, ring, full, turn, row)
         for stage in static_range(stages - 1 if made.overlaps else stages):
             made.bring(stage)
         return made
 
     @property
-    def outside(self) -> bool:
-        """Tell whether parts of rows stay in shared memory, from where they are read each time."""
-        return self.stages > 1
-
-    @property
     def overlaps(self) -> bool:
         """Say whether `each_reduced` starts a row's reduction before it finishes the last one's."""
-        return self.stages >= OVERLAPPING
+        return self.outside and self.stages >= OVERLAPPING
+
+    @property
+    def loops(self) -> bool:
+        """Say whether `walk` is a loop."""
+        return self.outside and not self.stages
+
+    def walk(self, state: Any, step: Any) -> Any:
+        """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled unless rows stay there."""
+        if self.loops:
+            return self.part.walk(state, step, pieces=AT_ONCE, loop=True)
+        return self.part.walk(state, step)
 
     def hold(self, row: Any, kept: bool = True) -> Any:
         """Take what is needed with every row, such as weights: a function that gives this thread's `RowPart` of `row`.
@@ -400,6 +455,8 @@ class RowStream:
         part = self.part
         if row is None:
             return nothing
+        if self.loops:
+            return lambda _: RowPart(part, row, 0, True)
         if not self.stages or not kept:
             return lambda _: RowPart(part, part.load(row))
         begin = part.team.rank * part.chunk
@@ -408,7 +465,7 @@ class RowStream:
         found.store(part.load(row))
         for i in static_range(part.pieces):
             part.move(place, found, i, begin, into=True)
-        return lambda _: RowPart(part, place, 0, True)
+        return lambda _: RowPart(part, place, 0, True, begin)
 
     def each(self, work: Any, ask: Any = None) -> None:
         """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.
@@ -419,16 +476,25 @@ class RowStream:
         ask = nothing if ask is None else ask
         team, rows = self.part.team, self.arrays[0].shape[0]
         first = team.number()
-        if not self.stages and self.many:
+        if not self.stages and self.early:
+            asked, vectors = ask(min(first, rows - 1)), self.loaded(min(first, rows - 1))
+            words = pack(vectors)  # narrow elements would have a register each from one round to the next
             team.ready()
             for row in range(first, rows, team.count()):
-                parts = [RowPart(self.part, self.part.load(x[row, None], self.fill)) for x in self.arrays]
-                work(row, ask(row), *parts)
+                asked_now, now, later = asked, unpack(words, vectors), row + team.count()
+                if later < rows:
+                    asked, words = ask(later), pack(self.loaded(later))
+                work(row, asked_now, *(RowPart(self.part, v) for v in now))
+            team.leave()
+        elif not self.stages and self.many:
+            team.ready()
+            for row in range(first, rows, team.count()):
+                work(row, ask(row), *self.parts(row))
             team.leave()
         elif not self.stages:
             if team.teams == 1 or first < rows:
                 asked = ask(first)
-                parts = [RowPart(self.part, self.part.load(x[first, None], self.fill)) for x in self.arrays]
+                parts = self.parts(first)
                 team.ready()
                 work(first, asked, *parts)
         else:
@@ -438,15 +504,17 @@ class RowStream:
                 asked, coming = coming, ask(min(row + team.count(), rows - 1))
                 self.full[self.turn[0] % self.stages].wait(self.turn[0] // self.stages)
                 parts = self.taken(0)
-                work(row, asked, *(parts if self.outside else [RowPart(self.part, each.load()) for each in parts]))
+                if not self.outside:
+                    parts = [RowPart(self.part, each.load()) for each in parts]
+                work(row, asked, *parts)
             team.leave()
 
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
         """For every row reduce x of ``(x, kept) = first(row, asked, *parts)``; ``last(row, asked, kept, all, *parts)``.
 
-        With one stage registers hold `parts`, and the next row comes meanwhile. With two, both functions read them from
-        shared memory. With three and more, a row's reduction is started before the last one's is finished, so that
-        blocks do not wait for each other; teams then have two reductions `under_way`.
+        With one stage registers hold `parts`, and the next row comes behind the reduction. With two, both functions
+        read them from shared memory. With three and more `outside`, a row's reduction is started before the last one's
+        is finished, so that blocks do not wait for each other; teams then have two reductions `under_way`.
 
         kept     what `last` gets: what has been computed, or loads that are under way during the reduction
         combine  as for `Team.reduce`
@@ -458,10 +526,10 @@ class RowStream:
             def work(row: Any, asked: Any, *parts: Any) -> None:
                 x, kept = first(row, asked, *parts)
                 all = team.reduce(x, combine)
-                if self.stages == 1:
+                if not self.outside:
                     self.refill()
                 last(row, asked, kept, all, *parts)
-                if self.outside:
+                if self.outside and self.stages:
                     team.sync()  # all have read their parts for the last time
                     self.refill()
 
@@ -483,6 +551,16 @@ class RowStream:
         last(row, asked, kept, team.finish(places, pending, combine), *self.taken(1))
         team.leave()
 
+    def parts(self, row: Any) -> list[RowPart]:
+        """This thread's part of a row of each array, straight from global memory."""
+        if self.outside:
+            return [RowPart(self.part, x[row, None], self.fill, True) for x in self.arrays]
+        return [RowPart(self.part, v) for v in self.loaded(row)]
+
+    def loaded(self, row: Any) -> tuple[Any, ...]:
+        """Load this thread's part of a row of each array into registers."""
+        return tuple(self.part.load(x[row, None], self.fill) for x in self.arrays)
+
     def take(self) -> list[RowPart]:
         """Wait for the next row, and give this thread's part of each array."""
         turn = self.turn[0]
@@ -493,7 +571,8 @@ class RowStream:
     def taken(self, back: int) -> list[RowPart]:
         """Give this thread's part of each array: of the row that is next (0), taken last (1), or the one before (2)."""
         stage = (self.turn[0] + 2 * self.stages - back) % self.stages
-        return [RowPart(self.part, self.ring[None, stage, i], self.fill, True) for i in range(len(self.arrays))]
+        begin = self.part.team.rank * self.part.chunk
+        return [RowPart(self.part, self.ring[None, stage, i], self.fill, True, begin) for i in range(len(self.arrays))]
 
     def refill(self) -> None:
         """Start the copy of a later row in the place of the one that has been taken."""

@@ -204,12 +204,12 @@ def kind_of(config: Config) -> Any:
     return config.tile, config.pingpong, config.cluster
 
 
-def known(kind: Any) -> tuple[float, float, float, float]:
+def known(kind: Any) -> tuple[float, float, float, float, float]:
     """The model's present rates as a line."""
     if kind in LINES:
         return LINES[kind]
     step, tile = RATES[kind]
-    return step, 1e-12, tile, 1e-12
+    return step, 1e-12, 1e-12, tile, 1e-12
 
 
 def fit(paths: list[Path], steps: int = 2500) -> None:
@@ -233,8 +233,8 @@ def fit(paths: list[Path], steps: int = 2500) -> None:
     def predicted() -> Any:
         v = dict(zip(NUMBERS, numbers.exp(), strict=True))
         rounds, each, pingpong, clustered, loaded, moved, full, of_round, second, of_second, together, met, width = x
-        constant, of_width, tile, tile_of_width = rates.exp()[kind].T
-        step, tile = constant + of_width * width, tile + tile_of_width * width
+        constant, of_width, of_square, tile, tile_of_width = rates.exp()[kind].T
+        step, tile = constant + (of_width + of_square * width) * width, tile + tile_of_width * width
         hidden = tile * torch.where(pingpong > 0, v["HIDDEN"], 1.0)
         work = rounds * (each * step + hidden) + tile - hidden
         again = full * of_round * v["AGAIN_DRAM"] * torch.sigmoid((of_round / 1e6 - v["OUTGROWN"]) / 8)
@@ -255,9 +255,10 @@ def fit(paths: list[Path], steps: int = 2500) -> None:
         told(lines, line, times, predicted(), dict(zip(NUMBERS, numbers.exp().tolist(), strict=True)))
         for key, found in zip(kinds, rates.exp().tolist(), strict=True):
             if isinstance(key[0], tuple):
-                print(f"    {key}: ({found[0]:.4f}, {found[2]:.3f}),")
+                print(f"    {key}: ({found[0]:.4f}, {found[3]:.3f}),")
             else:
-                print(f"    {key}: ({found[0]:.4f}, {found[1]:.3g}, {found[2]:.3f}, {found[3]:.3g}),")
+                step = f"{found[0]:.4f}, {found[1]:.3g}, {found[2]:.3g}"
+                print(f"    {key}: ({step}, {found[3]:.3f}, {found[4]:.3g}),")
 
 
 def told(lines: list[dict[str, Any]], line: Any, times: Any, found: Any, numbers: dict[str, float]) -> None:

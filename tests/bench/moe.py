@@ -128,7 +128,9 @@ def main() -> None:
     with torch.no_grad():
         for tokens in options.tokens:
             x = torch.randn(1, tokens, SIZES["hidden_size"], device="cuda", dtype=torch.bfloat16)
-            sides = {"cutelite": ours, "grouped_mm": theirs} | ({"compiled": compiled} if compiled else {})
+            sides = {"cutelite": ours, "grouped_mm": theirs}
+            if compiled is not None:
+                sides["compiled"] = compiled
             right = of_kind(block, "eager")(x)
             off = (ours(x).double() - right.double()).norm() / right.double().norm()
             times = medians({name: only(functools.partial(side, x)) for name, side in sides.items()}, options.rounds)

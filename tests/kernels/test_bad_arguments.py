@@ -24,6 +24,8 @@ from cutelite.kernels.attention.decoding_call import decode
 from cutelite.kernels.attention.fp8_call import attention_fp8
 from cutelite.kernels.attention.latent_call import decode_latent
 from cutelite.kernels.attention.varlen import attention_varlen
+from cutelite.kernels.blackwell import call as blackwell
+from cutelite.kernels.blackwell.attention_call import attention as attention_blackwell
 from cutelite.kernels.gemm import fp8_block, grouped, mixed
 from cutelite.kernels.gemm.call import gemm
 from cutelite.kernels.moe import fp8 as moe_fp8
@@ -36,7 +38,7 @@ from cutelite.kernels.rows import reduce, rope, rope_append, scan, select, softm
 from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.cross_entropy import cross_entropy
-from cutelite.kernels.rows.elementwise import elementwise
+from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.gates import activated, gated, gated_backward
 from cutelite.kernels.rows.histogram import histogram
@@ -55,6 +57,10 @@ def some(*shape: int, dtype: Any = BF16) -> Any:
 
 def places(*shape: int, below: int = 8, dtype: Any = np.int32) -> Any:
     return NUMBERS.integers(0, below, shape).astype(dtype)
+
+
+def ones_of(*shape: int) -> Any:
+    return np.full(shape, 127, np.uint8)
 
 
 def rights() -> dict[str, Call]:
@@ -81,7 +87,14 @@ def rights() -> dict[str, Call]:
         "grouped.gemm": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends}),
         "grouped.along_k": (grouped.along_k, {"a": some(8, 16), "b": some(8, 24), "ends": ends}),
         "mixed.gemm": (mixed.gemm, {"x": some(8, 128), "w": packed, "kind": "i4"}),
+        "blackwell.gemm": (blackwell.gemm, {"a": wide, "b": some(16, 24), "out": some(8, 24), "c": some(8, 24),
+            "bias": some(24), "beta": 1.0, "scale_a": some(8, 1, dtype=f32), "scale_b": some(1, 24, dtype=f32)}),
+        "blackwell.gemm_scaled": (blackwell.gemm_scaled, {"a": some(8, 32, dtype=E4M3), "b": some(16, 32, dtype=E4M3),
+            "scale_a": ones_of(1, 1, 32, 16), "scale_b": ones_of(1, 1, 32, 16), "bias": some(16), "out": some(8, 16)}),
+        "blackwell.arranged": (blackwell.arranged, {"scales": places(8, 4, dtype=np.uint8)}),
         "attention": (attention, {"q": heads, "k": some(1, 24, 1, 64), "v": some(1, 24, 1, 64),
+            "sinks": some(2, dtype=f32)}),
+        "blackwell.attention": (attention_blackwell, {"q": heads, "k": some(1, 24, 1, 64), "v": some(1, 24, 1, 64),
             "sinks": some(2, dtype=f32)}),
         "attention_backward": (
             attention_backward,
@@ -117,7 +130,7 @@ def rights() -> dict[str, Call]:
         ),
         "narrow_experts": (moe_narrow.narrow_experts, {"x": some(8, 32), "gate_up": ups, "down": downs, **chosen,
             "kind": "i4", "inner": 16}),
-        "combine": (combine, {"x": wide, "place": places(4, 2), "weights": some(4, 2, dtype=f32)}),
+        "combine": (combine, {"x": wide, "place": places(4, 2, below=7), "weights": some(4, 2, dtype=f32)}),
         "route": (route, {"logits": wide, "k": 2}),
         "sort of experts": (sort_experts, {"index": places(8, 2, below=4), "experts": 4}),
         "softmax": (softmax.softmax, {"x": wide, "out": wide.copy()}),
@@ -131,6 +144,7 @@ def rights() -> dict[str, Call]:
             {"x": wide, "weight": some(32, 16), "target": places(8, dtype=i64), "gradient": some(8, dtype=f32)},
         ),
         "elementwise": (lambda x, y: elementwise(add, [x, y], names=("x", "y")), {"x": wide, "y": wide}),
+        "scale": (scale, {"x": some(8, 16), "by": some(1, dtype=f32)}),
         "activated": (activated, {"x": wide, "activation": "silu"}),
         "gated": (gated, {"gate": wide, "up": wide}),
         "gated_backward": (gated_backward, {"dy": wide, "gate": wide, "up": wide}),

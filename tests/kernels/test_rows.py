@@ -11,6 +11,7 @@ import cutelite as cl
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import (
     MOST,
     Plan,
@@ -22,6 +23,7 @@ from cutelite.kernels.rows.plan import (
     plan_sums,
     plan_two,
 )
+from cutelite.kernels.rows.quantise import quantise
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -194,13 +196,18 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
     ],
 )
 def test_plans_hold_every_length(choose: Any) -> None:
-    for n in [1, 2, 31, 33, 1000, 1024, 4097, 8192, 8193, 16384, 50257, 131072, 152064, MOST]:
+    for n in [1, 2, 31, 33, 1000, 1024, 4097, 8192, 8193, 16384, 50257, 131072, 152064, MOST, MOST + 1, 1 << 24]:
         for vector in (1, 8):
             p: Plan = choose(n, vector)
             assert p.block <= 1024
-            assert p.cluster <= 8
+            assert p.cluster <= 16
             assert p.block % 32 == 0
             assert p.blocks * p.block <= 2048
+
+
+def test_gradients_need_no_cluster_that_the_gpu_lacks() -> None:
+    assert plan_sums(MOST, 8, 2, 2, 1).cluster == 16
+    assert plan_sums(MOST, 8, 2, 2, 1, most=8).cluster == 8
 
 
 def test_what_is_refused() -> None:
@@ -219,7 +226,14 @@ def test_what_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "p",
-    [Plan(64, 1, 1, 8, 1, stages=1), Plan(32, 1, 2, 8, 1, stages=2), Plan(64, 1, 2, 8, 1, 3), Plan(64, 1, 1, 8, 1, 4)],
+    [
+        Plan(64, 1, 1, 8, 1, stages=1),
+        Plan(32, 1, 2, 8, 1, stages=2),
+        Plan(64, 1, 2, 8, 1, 3),
+        Plan(64, 1, 1, 8, 1, 4),
+        Plan(32, 1, 2, 8, 1, stages=3, outside=False),
+        Plan(32, 2, 1, 8, 1, early=True),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("n", [1024, 1000])
@@ -229,6 +243,10 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyP
     wide = x.astype(np.float64)
     exact = softmaxed(wide)
     close(soft.softmax(x, how=p), exact, BF16)
+    target = np.array([0, 5, -100, n - 1, 7, 8, 9])
+    lse = np.log(np.exp(wide).sum(-1))
+    loss = (lse - wide[range(7), target % n]) * (target >= 0)
+    np.testing.assert_allclose(entropy.cross_entropy(x, target, how=replace(p, stages=0)).loss, loss, rtol=1e-5)
     close(
         norm.rms_norm(x, random((n,), BF16, 2), residual=x, how=p).y,
         normed(2 * wide, False, 1e-6)[0] * random((n,), BF16, 2).astype(np.float64),
@@ -245,6 +263,51 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyP
     inner = xhat * (g * xhat).mean(-1, keepdims=True) + g.mean(-1, keepdims=True)
     close(found.x, (g - inner) * rstd + wide, BF16)
     close(found.weight, (d * xhat).sum(0), BF16)
+
+
+def test_rows_longer_than_a_cluster_holds() -> None:
+    x = random((1, MOST + 1), np.float32)
+    close(soft.softmax(x), softmaxed(x.astype(np.float64)), np.float32)
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(1000, BF16), (1028, np.float32)])
+def test_rows_that_nothing_holds(n: int, dtype: Any) -> None:
+    how = Plan(32, 1, 2, 8 if dtype == BF16 else 4, 1, outside=True)
+    x, dy, w, b = (
+        random((2, n), dtype, scale=2),
+        random((2, n), dtype, 1),
+        random((n,), dtype, 2),
+        random((n,), dtype, 3),
+    )
+    wide, g, scale = (each.astype(np.float64) for each in (x, dy, w))
+    exact = softmaxed(wide)
+    y = soft.softmax(x, how=how)
+    close(y, exact, dtype)
+    p = y.astype(np.float64)
+    close(soft.softmax_backward(dy, y, how=how), p * (g - (p * g).sum(-1, keepdims=True)), dtype)
+    target, ones = np.array([n - 1, 7]), np.ones(2, np.float32)
+    made = entropy.cross_entropy(x, target, how=how)
+    np.testing.assert_allclose(made.loss, np.log(np.exp(wide).sum(-1)) - wide[[0, 1], target], rtol=1e-5)
+    exact[[0, 1], target] -= 1
+    close(entropy.cross_entropy_backward(ones, x, target, made.lse, how=how), exact, dtype)
+    layer = norm.layer_norm(x, w, b, residual=dy, how=how)
+    xhat, _, rstd = normed(layer.total.astype(np.float64), True, 1e-5)
+    close(layer.y, xhat * scale + b.astype(np.float64), dtype)
+    found = norm.norm_backward(dy, layer, w, bias=True, add=x, how=how)
+    gw = g * scale
+    inner = xhat * (gw * xhat).mean(-1, keepdims=True) + gw.mean(-1, keepdims=True)
+    close(found.x, (gw - inner) * rstd + wide, dtype)
+    close(found.weight, (g * xhat).sum(0), dtype)
+    close(found.bias, g.sum(0), dtype)
+    for narrow in (Narrow(), Narrow(block=128)):
+        whole = norm.rms_norm(x, w, eps=1e-6, narrow=narrow, how=how)
+        factor = np.repeat(whole.scale, -(-n // whole.scale.shape[1]) if narrow.block == 1 else 128, 1)[:, :n]
+        root = normed(wide, False, 1e-6)[0] * scale
+        np.testing.assert_array_less(np.abs(whole.y.astype(np.float32) * factor - root), factor * 16.1)
+        _, scales = quantise(x, narrow, how=how)
+        parts = np.abs(np.pad(wide, ((0, 0), (0, -n % 128)))).reshape(2, -1, 128).max(-1)
+        exact = parts if narrow.block == 128 else parts.max(-1, keepdims=True)
+        np.testing.assert_allclose(scales, exact / 448, rtol=1e-5)
 
 
 CHECKED: dict[str, Any] = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.rows.elementwise import elementwise
+from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.kernels.rows.gates import ACTIVATIONS, activated, activated_backward, gated, gated_backward
 from tests.kernels.test_rows import BF16, close, random
 
@@ -45,6 +45,11 @@ def test_activations_and_gates_and_their_gradients(activation: str, dtype: Any) 
         of_gate, of_up = gated_backward(dy, x, up, activation)
         close(of_gate, g * u * slope(f, wide), dtype)
         close(of_up, g * f(wide), dtype)
+
+
+def test_the_derivative_of_relu_is_what_torch_has_it() -> None:
+    x = np.array([-np.inf, -1, -0.0, 0, 1, np.inf, np.nan], np.float32)
+    np.testing.assert_array_equal(activated_backward(np.ones_like(x), x, "relu"), [0, 0, 0, 0, 1, 1, 1])
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -96,3 +101,16 @@ def test_what_is_refused() -> None:
         activated(x, "swish")
     with pytest.raises(cl.ArgumentError, match="x has dtype int32"):
         activated(x.astype(np.int32), "silu")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, BF16])
+@pytest.mark.parametrize("factor", [1.0, -0.37, 0.0, math.nan])
+def test_scaling_in_place(dtype: Any, factor: float) -> None:
+    for seed, shape in enumerate([(1,), (0,), (3, 4097), (1025, 7)]):
+        x = random(shape, dtype, seed)
+        x.reshape(-1)[:1] = math.inf
+        before = x.copy()
+        scale(x, np.array([factor], np.float32))
+        with np.errstate(all="ignore"):
+            expected = (before.astype(np.float32) * np.float32(factor)).astype(dtype)
+        np.testing.assert_array_equal(x.astype(np.float64), expected.astype(np.float64))

@@ -65,8 +65,8 @@ class Problem:
 class Sight(NamedTuple):
     """The coordinates of a thread's scores, and the limits of the keys that are seen.
 
-    at       index of the query of each of the two rows, (1, 2, 1)
-    key      index of the first key; the others are 8 i and 8 i + 1 behind it
+    at       index of the query of each of the two rows, (1, 2, 1); or of a thread's one row, (1, 1, 1)
+    key      index of the first key; the others are 8 i and 8 i + 1 behind it, of one row i
     rows     number of queries, where functions captured arrays; else None
     end      number of keys
     offset   from a query's index to its own place; `left` keys before that and `right` behind it are seen
@@ -88,9 +88,11 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
     scale  factor of the products, where the problem modifies them
     head   of queries: a number, or one for each of the two rows, (1, 2, 1)
     """
-    offsets = tuple(i // 2 * 8 + i % 2 for i in range(s.n // 2))
-    column, at = cl.vector(*offsets, dtype=i32).reshape((2, 1, s.n // 4)), sight.at
-    s, key = s.reshape((2, 2, s.n // 4)), places(sight.key, offsets, (2, 1, s.n // 4))
+    at, rows = sight.at, sight.at.n
+    offsets = tuple(i // 2 * 8 + i % 2 if rows == 2 else i for i in range(s.n // rows))
+    wide = rows, 1, s.n // (rows * rows)
+    column = cl.vector(*offsets, dtype=i32).reshape(wide)
+    s, key = s.reshape((rows, rows, wide[2])), places(sight.key, offsets, wide)
     query, place = at, key
     if sight.rows is not None:  # indices into arrays that functions captured, behind which there is nothing
         query, place = max(0, min(at, sight.rows - 1)), max(0, min(key, sight.end - 1))
@@ -105,7 +107,7 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
         s = problem.score_mod(s, batch, head, query, place)
         approximate_quotients(exact)
     if masked:
-        end = cl.full((2,), sight.end - sight.key, i32).reshape((1, 2, 1))
+        end = cl.full((rows,), sight.end - sight.key, i32).reshape((1, rows, 1))
         if problem.right:
             end = min(end, at + (sight.offset + sight.right + 1 - sight.key))
         sees = column < end

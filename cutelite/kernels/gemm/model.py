@@ -19,65 +19,67 @@ import cutelite_rt as rt
 from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.gemm.configs import WIDTHS, Config, Problem
 
-START, P = 1.575, 1.1263
-L2, L2_CLUSTERED = 5.736e-08, 6.488e-08
+START, P = 1.576, 1.1265
+L2, L2_CLUSTERED = 5.699e-08, 6.488e-08
 """A byte that a block loads, where it has no cluster and where it has one."""
-DRAM, AGAIN_DRAM = 1.393e-07, 0.3376
+DRAM, AGAIN_DRAM = 1.373e-07, 0.3375
 """A byte moved once, and the part of a round's operands that is moved again where they outgrow L2."""
+AT_LEAST = 2.084e-07
+"""A byte at the rate of the GPU's memory, 4.8 TB/s, which no fit goes beyond."""
 OUTGROWN, SOFT = 23.76e6, 8e6
 HIDDEN = 0.1705
 """What is left of a tile's own time where another warpgroup multiplies meanwhile."""
 SECOND, SECOND_BYTE = 2.156, 2.256e-07
-MEETING, MEETING_BYTE, RESTART = 0.7657, 3.146e-05, 3.367
+MEETING, MEETING_BYTE, RESTART = 0.7651, 3.145e-05, 3.366
 
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """How many clusters of so many blocks, one a multiprocessor, run at once on an H200: for arrays that are on none."""
 
 RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] = {
-    ((64, 64), True, (1, 1)): (0.0858, 0.190),
-    ((64, 64), True, (1, 2)): (0.1203, 0.069),
-    ((64, 64), True, (1, 4)): (0.0875, 0.145),
-    ((64, 64), True, (2, 1)): (0.1065, 0.111),
-    ((64, 128), True, (1, 1)): (0.1229, 0.732),
-    ((64, 128), True, (2, 1)): (0.0996, 0.640),
-    ((64, 192), True, (1, 1)): (0.1467, 1.179),
-    ((64, 192), True, (2, 1)): (0.1398, 1.274),
-    ((64, 256), True, (1, 1)): (0.2171, 1.602),
-    ((64, 256), True, (2, 1)): (0.1665, 1.480),
-    ((128, 64), False, (1, 1)): (0.1092, 0.693),
-    ((128, 64), False, (1, 4)): (0.1117, 0.420),
-    ((128, 64), False, (2, 1)): (0.1043, 0.536),
-    ((128, 96), False, (1, 1)): (0.1194, 1.192),
+    ((64, 64), True, (1, 1)): (0.0856, 0.281),
+    ((64, 64), True, (1, 2)): (0.1207, 0.052),
+    ((64, 64), True, (1, 4)): (0.0897, 0.116),
+    ((64, 64), True, (2, 1)): (0.1121, 0.098),
+    ((64, 128), True, (1, 1)): (0.1223, 0.691),
+    ((64, 128), True, (2, 1)): (0.1055, 0.628),
+    ((64, 192), True, (1, 1)): (0.1312, 1.457),
+    ((64, 192), True, (2, 1)): (0.1408, 1.165),
+    ((64, 256), True, (1, 1)): (0.2023, 2.223),
+    ((64, 256), True, (2, 1)): (0.1765, 1.367),
+    ((128, 64), False, (1, 1)): (0.1081, 0.667),
+    ((128, 64), False, (1, 4)): (0.1066, 0.499),
+    ((128, 64), False, (2, 1)): (0.1061, 0.497),
+    ((128, 96), False, (1, 1)): (0.1138, 1.120),
     ((128, 96), False, (1, 2)): (0.1498, 0.768),
-    ((128, 96), False, (2, 1)): (0.1314, 0.868),
-    ((128, 128), False, (1, 1)): (0.1713, 1.255),
+    ((128, 96), False, (2, 1)): (0.1340, 0.831),
+    ((128, 128), False, (1, 1)): (0.1799, 0.766),
     ((128, 128), True, (1, 1)): (0.1691, 1.143),
-    ((128, 128), True, (1, 2)): (0.1731, 0.880),
-    ((128, 128), True, (2, 1)): (0.1720, 0.964),
-    ((128, 160), True, (2, 1)): (0.2516, 1.131),
+    ((128, 128), True, (1, 2)): (0.1724, 0.887),
+    ((128, 128), True, (2, 1)): (0.1682, 0.996),
+    ((128, 160), True, (2, 1)): (0.2498, 1.123),
     ((128, 176), True, (2, 1)): (0.2908, 2.136),
-    ((128, 192), False, (1, 1)): (0.2984, 1.450),
-    ((128, 192), True, (1, 2)): (0.3038, 1.048),
-    ((128, 192), True, (2, 1)): (0.3159, 1.032),
-    ((128, 208), True, (2, 1)): (0.3682, 1.774),
-    ((128, 256), False, (1, 1)): (0.3676, 2.288),
-    ((128, 256), False, (1, 2)): (0.4501, 0.716),
-    ((128, 256), False, (2, 1)): (0.4977, 0.968),
-    ((256, 128), False, (1, 2)): (0.4907, 0.867),
+    ((128, 192), False, (1, 1)): (0.2653, 0.968),
+    ((128, 192), True, (1, 2)): (0.2948, 0.844),
+    ((128, 192), True, (2, 1)): (0.3175, 0.674),
+    ((128, 208), True, (2, 1)): (0.3573, 1.677),
+    ((128, 256), False, (1, 1)): (0.3933, 2.067),
+    ((128, 256), False, (1, 2)): (0.4468, 0.701),
+    ((128, 256), False, (2, 1)): (0.4899, 0.946),
+    ((256, 128), False, (1, 2)): (0.4918, 0.742),
 }
 """(tile, ping-pong, cluster) -> time of a step, and of a tile besides its steps, as far as loads do not set them."""
 
 
-LINES: dict[tuple[int, bool, int], tuple[float, float, float, float]] = {
-    (64, True, 1): (0.0331, 0.000712, 0.066, 0.00449),
-    (128, False, 1): (0.0478, 0.00127, 0.297, 0.00555),
-    (256, False, 1): (0.0802, 0.00237, 0.991, 0.00734),
-    (128, True, 2): (0.0010, 0.0015, 0.432, 0.00258),
-    (128, False, 2): (0.0010, 0.00168, 0.354, 0.00199),
-    (256, False, 2): (0.0099, 0.00373, 0.718, 0.00354),
+LINES: dict[tuple[int, bool, int], tuple[float, float, float, float, float]] = {
+    (64, True, 1): (0.0460, 0.000527, 9.89e-09, 0.034, 0.00521),
+    (128, False, 1): (0.0591, 0.00121, 1.03e-08, 0.200, 0.00599),
+    (256, False, 1): (0.0938, 0.00203, 1e-08, 0.825, 0.011),
+    (128, True, 2): (0.0010, 0.000806, 4.53e-06, 0.392, 0.00164),
+    (128, False, 2): (0.0013, 0.00122, 2.7e-06, 0.528, 0.000715),
+    (256, False, 2): (0.0096, 0.00311, 4.56e-06, 0.704, 0.00311),
 }
-"""Swapped tiles: (columns of the result, ping-pong, blocks of a cluster) -> as `RATES`, each a constant and so much for
-each row of the result: two numbers for a step, two for a tile."""
+"""Swapped tiles: (columns of the result, ping-pong, blocks of a cluster) -> the same, by a tile's rows. A step takes a
+constant, so much for each row, and for their square; a tile a constant, and so much for each row."""
 
 
 class Sizes(NamedTuple):
@@ -105,8 +107,8 @@ def rates_of(config: Config) -> tuple[float, float] | None:
     (bm, bn), cluster = config.tile, config.cluster
     if not config.swapped:
         return RATES.get((config.tile, config.pingpong, cluster))
-    step, of_row, tile, of_row_too = LINES[bm, config.pingpong, cluster[0]]
-    return step + bn * of_row, tile + bn * of_row_too
+    step, of_row, of_square, tile, of_row_too = LINES[bm, config.pingpong, cluster[0]]
+    return step + bn * (of_row + bn * of_square), tile + bn * of_row_too
 
 
 def narrowest(config: Config, rows: int) -> bool:
@@ -141,7 +143,7 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
     of_round = (high * min(bm, m) + wide * bn) * k * problem.a.bytes
     again = max(1.0, units / at_once) * of_round * AGAIN_DRAM / (1 + math.exp((OUTGROWN - of_round) / SOFT))
     moved = batches * ((m * k + n * k) * problem.a.bytes + m * n * problem.d.bytes) + again
-    memory = loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM
+    memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST)
     sharing = SECOND + config.splits * batches * m * n * 4 * SECOND_BYTE if config.splits > 1 else 0.0
     if together > 1:
         sharing += MEETING + 4 * bn * (64 if config.pingpong else bm) * MEETING_BYTE + (rounds - 1) * RESTART

@@ -86,7 +86,7 @@ def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
 
 
 def check_choices(given: Arguments, index: Any, weights: Any) -> None:
-    """Check the choices of each token, behind an array with so many tokens, "T"."""
+    """Check the choices of each token. An array checked before has the same number of tokens, "T"."""
     given.array("index", index, PLACES, "T K", dense=True)
     given.array("weights", weights, FLOATS, "T K", dense=True)
 

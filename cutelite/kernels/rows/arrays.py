@@ -9,7 +9,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite.kernels.arguments import is_array, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of
-from cutelite.kernels.rows.plan import MOST, width
+from cutelite.kernels.rows.plan import LONGEST, width
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 NAMES = "rows are of bfloat16, float16 or float32"
@@ -31,7 +31,13 @@ class Rows:
     """
 
     def __init__(
-        self, array: Any, name: str, most: int | None = MOST, kinds: dict[str, Any] = DTYPES, *, written: bool = False
+        self,
+        array: Any,
+        name: str,
+        most: int | None = LONGEST,
+        kinds: dict[str, Any] = DTYPES,
+        *,
+        written: bool = False,
     ) -> None:
         is_array(name, array)
         if written:

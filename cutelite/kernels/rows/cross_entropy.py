@@ -20,7 +20,7 @@ from cutelite.kernels.arguments import Arguments, is_array
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light
-from cutelite.kernels.rows.softmax import LOWEST, Exponentials, merge, power
+from cutelite.kernels.rows.softmax import LOWEST, Exponentials, added, merge, power
 
 M = cl.dims("M")  # rows
 
@@ -52,13 +52,12 @@ class Known(NamedTuple):
 def step(exact: bool, smooth: bool) -> Any:
     """Return the function that adds more logits to the sums."""
 
-    def added(known: Known, logits: Any, some: Any) -> Known:
+    def more(known: Known, logits: Any, some: Any) -> Known:
         v = logits.to(f32)
-        top = max(known.all.top, v.reduce("max"))
-        total = known.all.total * power(known.all.top - top, exact) + power(v - top, exact).reduce("sum")
-        return Known(Exponentials(top, total), known.plain + some.keep(v).reduce("sum") if smooth else known.plain)
+        all = added(known.all, v, exact)
+        return Known(all, known.plain + some.keep(v).reduce("sum") if smooth else known.plain)
 
-    return added
+    return more
 
 
 def merged(exact: bool) -> Any:
@@ -80,14 +79,13 @@ def forward(loss: Loss, p: Plan) -> Any:
         lses: Tensor[f32, (M,)],
     ) -> None:
         team, part = p.team(n)
-        row = team.number()
-        if team.teams == 1 or row < M:
-            target, wanted, first = targets[row], f32(0), team.lane == 0 and team.rank == 0
-            start = Known(Exponentials(f32(LOWEST), f32(0)), f32(0))
-            mine = part.fold(x[row, None], start, step(exact, smooth), fill=-math.inf)
+        start, more = Known(Exponentials(f32(LOWEST), f32(0)), f32(0)), step(exact, smooth)
+        first = team.lane == 0 and team.rank == 0
+
+        def finish(row: Any, target: Any, mine: Known) -> None:
+            wanted = f32(0)
             if first and target >= 0 and target < n:
                 wanted = x[row, target].to(f32)
-            team.ready()
             if smooth:
                 all, total = team.reduce(mine, merged(exact))
             else:
@@ -97,6 +95,21 @@ def forward(loss: Loss, p: Plan) -> Any:
                 value = lse - (1.0 - loss.smoothing) * wanted - loss.smoothing / n * total + loss.z * lse * lse
                 losses[row] = f32(0) if target == loss.ignore else value
                 lses[row] = lse
+
+        if p.early:
+            stream = cl.RowStream.create(part, (x,), early=True, fill=-math.inf)
+
+            def work(row: Any, target: Any, held: Any) -> None:
+                finish(row, target, more(start, held.load(), part.vectors))
+
+            stream.each(work, lambda row: targets[row])
+        else:
+            row = team.number()
+            if team.teams == 1 or row < M:
+                target = targets[row]
+                mine = part.fold(x[row, None], start, more, fill=-math.inf)
+                team.ready()
+                finish(row, target, mine)
 
     return cross_entropy
 
@@ -116,15 +129,19 @@ def backward(loss: Loss, p: Plan) -> Any:
         dx: Tensor[dtype, (M, n), (Q, 1)],
     ) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,))
+        stream = cl.RowStream.create(part, (x,), outside=p.outside)
 
         def work(row: Any, asked: Any, held: Any) -> None:
             target, lse, gradient = asked
             g = f32(0) if target == loss.ignore else gradient
             scale = g * (1.0 + 2.0 * loss.z * lse)
-            d = power(held.load().to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
-            hit = (part.columns() == target.to(i32)).to(f32)
-            part.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
+
+            def write(_: Any, some: Any) -> None:
+                d = power(held.of(some).to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
+                hit = (some.columns() == target.to(i32)).to(f32)
+                some.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
+
+            stream.walk(None, write)
 
         stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
 

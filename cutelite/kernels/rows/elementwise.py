@@ -16,15 +16,17 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
+from cutelite.kernels.arguments import FLOATS, Arguments
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
-from cutelite.kernels.rows.arrays import RESULTS, Rows
+from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches, width
 
 M, N = cl.dims("M N")  # rows, columns
 THREADS = 256  # of a block
 PIECES, BLOCKS = (4, 3, 1, 1), (4, 4, 6, 4)  # by inputs: accesses of 16 bytes of a thread to each; blocks at a time
 MOST_INPUTS, MOST_OUTPUTS = 4, 3
+SCALING = 132 * 4  # blocks of `scale`: as many as an H200 holds at a time, so that those of nothing are soon gone
 
 
 class Kind(NamedTuple):
@@ -128,3 +130,38 @@ def launch(function: Callable[..., Any], given: list[Rows], made: list[Rows], bl
     inputs = arrays[: len(given)] + [None] * (MOST_INPUTS - len(given))
     outputs = arrays[len(given) :] + [None] * (MOST_OUTPUTS - len(made))
     kernel[m * math.ceil(n / size), THREADS](*inputs, *outputs)
+
+
+@cache
+def scaling(kind: Kind) -> Any:
+    """Make the kernel that multiplies an array by a number on the device."""
+    size, dtype = THREADS * PIECES[0] * kind.vector, kind.dtype
+
+    @cl.kernel(block=THREADS, min_blocks=BLOCKS[0])
+    def scaled(x: Tensor[dtype, (N,)], by: Tensor[f32, (1,)]) -> None:
+        factor = by[0]
+        if factor != 1.0:
+            for at in range(cl.block_idx.x, cl.ceil_div(N, size), cl.grid_dim.x):
+                tile = cl.RowTile(at * size, N, kind.vector, PIECES[0])
+                tile.store((tile.load(x).to(f32) * factor).to(dtype), x)
+
+    return scaled
+
+
+def scale(x: Any, by: Any) -> None:
+    """Multiply an array in place by a number on the device. Where that is 1 the array is neither read nor written.
+
+    x       without gaps, bf16, f16 or f32
+    by      (1,), f32
+    Errors  `cl.ArgumentError` for arrays that do not fit
+    """
+    given = Arguments()
+    given.array("x", x, FLOATS, "...", written=True, dense=True)
+    given.array("by", by, "f32", (1,))
+    flat = x.reshape((-1,))
+    view = rt.read(flat)
+    if not view.shape[0]:
+        return
+    kind = Kind(DTYPES[view.dtype], width(DTYPES[view.dtype].bytes, 0, view.pointer // DTYPES[view.dtype].bytes))
+    tiles = math.ceil(view.shape[0] / (THREADS * PIECES[0] * kind.vector))
+    scaling(kind)[min(tiles, SCALING)](flat, by)

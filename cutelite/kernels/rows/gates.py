@@ -21,6 +21,7 @@ from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.softmax import power
 
 ROOT, CUBIC = math.sqrt(2 / math.pi), 0.044715  # of gelu_tanh
+LOG2_E = math.log2(math.e)
 
 
 def sigmoid(x: Any, exact: bool) -> Any:
@@ -40,9 +41,29 @@ def silu(x: Any, exact: bool) -> tuple[Any, Any]:
     return x * s, s * (1.0 + x * (1.0 - s))
 
 
+TAIL = (
+    -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223,
+    0.17087277,
+)  # fmt: skip
+"""Of ``log(erfc(z) / t) + z * z``, by powers of t = 1 / (1 + z / 2) (Numerical Recipes, erfcc: 1.2e-7 of erfc)."""
+
+
+def below(x: Any, exact: bool) -> Any:
+    """The share of a standard normal distribution below x; for 16-bit results 2**-22 from it, in its tail too."""
+    if exact:
+        return 0.5 + 0.5 * cl.math.erf(x * math.sqrt(0.5))
+    z = abs(x) * math.sqrt(0.5)
+    t = cl.math.rcp(1.0 + 0.5 * z, fast=True)
+    power_of_two = t * (TAIL[9] * LOG2_E) + TAIL[8] * LOG2_E
+    for factor in reversed(TAIL[:8]):
+        power_of_two = power_of_two * t + factor * LOG2_E
+    beyond = 0.5 * t * cl.math.exp2(power_of_two - z * z * LOG2_E, fast=True)
+    return cl.where(x < 0.0, beyond, 1.0 - beyond)
+
+
 def gelu(x: Any, exact: bool) -> tuple[Any, Any]:
     """gelu(x) and its derivative."""
-    share = 0.5 + 0.5 * cl.math.erf(x * math.sqrt(0.5))
+    share = below(x, exact)
     return x * share, share + x * power(x * x * -0.5, exact) * (1 / math.sqrt(2 * math.pi))
 
 
@@ -55,8 +76,8 @@ def gelu_tanh(x: Any, exact: bool) -> tuple[Any, Any]:
 
 
 def relu(x: Any, exact: bool) -> tuple[Any, Any]:
-    """max(x, 0), NaN of NaN, and its derivative."""
-    return cl.where(x < 0.0, 0.0, x), cl.where(x > 0.0, 1.0, 0.0 * x)
+    """max(x, 0), NaN of NaN, and its derivative, which is 1 of NaN as torch has it."""
+    return cl.where(x < 0.0, 0.0, x), 1.0 - (x <= 0.0).to(cl.f32)
 
 
 ACTIVATIONS: dict[str, Callable[[Any, bool], tuple[Any, Any]]] = {

@@ -38,22 +38,24 @@ class Narrow:
             return empty(x, (*leading, count), "f32")
         return empty(x, (count, *leading), "f32").T
 
-    def quantised(self, part: Any, v: Any, scales: Any, top: Any = None) -> Any:
-        """Return this thread's elements `v` in 8 bits, and write their scales to `scales`.
+    def quantised(self, some: Any, v: Any, scales: Any, top: Any = None) -> Any:
+        """Return elements `v` of this thread in 8 bits, and write their scales to `scales`.
 
-        part  of a row; with blocks its vectors divide them, and each block is within a warp
+        some  the `RowVectors` that `v` is of; with blocks they divide them, and each block is within a warp
         top   the greatest magnitude of the row, where it is known
         Who   the whole team: it reduces, once, where `top` is not known
         """
-        size, lanes = abs(v), max(1, self.block // part.vector)
+        size, part = abs(v), some.part
+        lanes = max(1, self.block // part.vector)
         if self.block > 1:
             tops = cl.warp_reduce(size.reduce("max", 0), "max", width=lanes)
             if part.team.lane % lanes == 0:
-                for i in cl.static_range(part.pieces):
-                    if part.inside(i) or part.first(i) < part.end():
-                        scales[part.first(i) // self.block] = self.scale(tops[i])
-            factors = (LARGEST[self.dtype.name] / cl.math.maximum(tops, LEAST)).reshape((1, part.pieces))
-            return (v * factors.broadcast_to(part.shape)).to(self.dtype)
+                for i in cl.static_range(some.pieces):
+                    first = part.first(some.start + i)
+                    if some.whole or first < part.end():
+                        scales[first // self.block] = self.scale(tops[i])
+            factors = (LARGEST[self.dtype.name] / cl.math.maximum(tops, LEAST)).reshape((1, some.pieces))
+            return (v * factors.broadcast_to(some.shape)).to(self.dtype)
         top = part.team.reduce(size.reduce("max"), "max") if top is None else top
         if part.team.lane == 0 and part.team.rank == 0:
             scales[0] = self.scale(top)

@@ -20,7 +20,7 @@ from cutelite import Tensor, f32
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan, plan_norm, plan_sums
+from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, pitches, plan, plan_norm, plan_sums
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
 
@@ -65,30 +65,39 @@ class Norm:
         v = self.weighted((v - mean) * rstd if self.center else v * rstd, weights)
         return v if shifts is None else v + shifts().to(f32)
 
-    def looked_at(self, part: Any, held: Any, total: Any, at_once: bool, weights: Any) -> Any:
+    def looked_at(self, stream: Any, held: Any, total: Any, at_once: bool, weights: Any) -> Any:
         """Return what is known of this thread's part of a row, and write what is normed to `total`, if it is there.
 
         at_once  the greatest magnitude of the weighted elements too, by `weights`, a `RowPart` or None
         """
-        known, top = None, f32(0)
-        for i in cl.static_range(part.pieces):
-            v = self.summed(*(each.piece(i) for each in held))
-            known = self.known(part, known, v, i)
+
+        def look(before: Any, some: Any) -> Any:
+            (known, top), v = before, self.summed(*(each.of(some) for each in held))
             if at_once:
-                top = max(top, abs(self.weighted(v, piece_of(weights, i))).reduce("max"))
+                top = max(top, abs(self.weighted(v, vectors_of(weights, some))).reduce("max"))
             if total is not None:
-                part.piece(i).store(v.to(self.dtype), total)
+                some.store(v.to(self.dtype), total)
+            return self.known(known, v, some), top
+
+        known, top = stream.walk((self.nothing(stream), f32(0)), look)
         return (known, top) if at_once else known
 
-    def known(self, part: Any, before: Any, v: Any, number: int) -> Any:
-        """Return what is known of a thread's vectors up to this number: sum of squares, or moments."""
+    def nothing(self, stream: Any) -> Any:
+        """Return what is known of no elements: None where the first are told apart at compile time."""
+        if not stream.loops:
+            return None
+        return Moments(f32(0), f32(0), f32(0)) if self.center else f32(0)
+
+    def known(self, before: Any, v: Any, some: Any) -> Any:
+        """Return what is known of a thread's vectors up to `some`, `v`: sum of squares, or moments."""
         if not self.center:
             squares = (v * v).reduce("sum")
             return squares if before is None else before + squares
-        more = moments(part.piece(number), v)
+        more = moments(some, v)
         if before is None:
             return more
-        return next_moments(before, more, number) if part.inside(number) else merge(before, more)
+        alike = some.whole and isinstance(some.start, int)  # as many elements as each before
+        return next_moments(before, more, some.start) if alike else merge(before, more)
 
 
 class Moments(NamedTuple):
@@ -113,7 +122,7 @@ def moments(some: Any, v: Any) -> Moments:
 def next_moments(before: Moments, more: Moments, number: int) -> Moments:
     """Merge the moments of a thread's vector of this number, all of which are within the row, with those before it."""
     apart, share = more.mean - before.mean, 1.0 / (number + 1)
-    squares = before.squares + more.squares + apart * apart * (more.count * (number * share))
+    squares = before.squares + more.squares + apart * (more.count * (number * share)) * apart
     return Moments(before.count + more.count, before.mean + apart * share, squares)
 
 
@@ -121,7 +130,8 @@ def merge(a: Moments, b: Moments) -> Moments:
     """Merge two moments (Chan, Golub, LeVeque 1979)."""
     count = a.count + b.count
     share, apart = b.count / max(count, 1.0), b.mean - a.mean
-    return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share)
+    # in this order: what differs by 1e20 from the mean of no elements is no NaN
+    return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * (a.count * share) * apart)
 
 
 def loads(given: Any, row: Any) -> Any:
@@ -129,9 +139,9 @@ def loads(given: Any, row: Any) -> Any:
     return [None if each is None else lambda each=each: each(row).load() for each in given]
 
 
-def piece_of(vector: Any, number: int) -> Any:
-    """Return a function that gives the vector of this number of a `RowPart`; None for None."""
-    return None if vector is None else lambda: vector.piece(number)
+def vectors_of(part: Any, some: Any) -> Any:
+    """Return a function that gives some vectors of a `RowPart`; None for None."""
+    return None if part is None else lambda: part.of(some)
 
 
 def sum_and_greatest(a: Any, b: Any) -> Any:
@@ -160,44 +170,62 @@ def forward(norm: Norm, p: Plan) -> Any:
         eps: f32,
     ) -> None:
         team, part = norm.team(p)
-        stream = cl.RowStream.create(part, (x,) if residual is None else (x, residual), stages=p.stages)
+        arrays = (x,) if residual is None else (x, residual)
+        stream = cl.RowStream.create(part, arrays, stages=p.stages, outside=p.outside, early=p.early)
         given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
 
         def first(row: Any, _: Any, *held: Any) -> Any:
             early = stream.outside or p.held  # under way during the reduction
-            vectors = vectors_of(row) if early or at_once else None
+            vectors = [None if each is None else each(row) for each in given] if early or at_once else None
             if norm.center and not stream.outside and total is None:  # registers hold them all
                 known = moments(part, norm.summed(*(each.load() for each in held)))
             else:
                 out, weights = None if total is None else total[row, None], vectors[0] if at_once else None
-                known = norm.looked_at(part, held, out, at_once, weights)
+                known = norm.looked_at(stream, held, out, at_once, weights)
             return known, vectors if early else None
-
-        def vectors_of(row: Any) -> Any:
-            return [None if each is None else each(row) for each in given]
 
         def last(row: Any, _: Any, vectors: Any, all: Any, *held: Any) -> None:
             mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
             rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
             write(team, row, (means, mean), (rstds, rstd))
             if stream.outside:
-                for i in cl.static_range(part.pieces):
-                    v = norm.summed(*(each.piece(i) for each in held))
-                    v = norm.normed(v, mean, rstd, *(piece_of(each, i) for each in vectors))
-                    part.piece(i).store(v.to(dtype), y[row, None])
+
+                def result(some: Any) -> Any:
+                    v = norm.summed(*(each.of(some) for each in held))
+                    return norm.normed(v, mean, rstd, *(vectors_of(each, some) for each in vectors))
+
+                out = None if scales is None else scales[row, None]
+                write_pieces(stream, narrow, result, y[row, None], out, all[1] * rstd if at_once else None)
             else:
                 vectors = [each and each.load for each in vectors] if p.held else loads(given, row)
                 v = norm.normed(norm.summed(*(each.load() for each in held)), mean, rstd, *vectors)
                 if narrow is not None:
                     top = all[1] * rstd if at_once else None
-                    v = narrow.quantised(part, v, scales[row, None], top)
+                    v = narrow.quantised(part.vectors, v, scales[row, None], top)
                 part.store(v.to(y.dtype), y[row, None])
 
         combine = merge if norm.center else sum_and_greatest if at_once else "add"
         stream.each_reduced(first, last, combine)
 
     return norm_forward
+
+
+def write_pieces(stream: Any, narrow: Narrow | None, result: Any, y: Any, scales: Any, top: Any) -> None:
+    """Write a row of y and its scales piece by piece, as `result` computes them.
+
+    top  the greatest magnitude of the row; None where it is not known
+    """
+    if narrow is not None and narrow.block == 1 and top is None:
+        mine = stream.walk(f32(0), lambda top, some: max(top, abs(some.keep(result(some))).reduce("max")))
+        top = stream.part.team.reduce(mine, "max")
+
+    def write_some(_: Any, some: Any) -> None:
+        v = result(some)
+        v = v if narrow is None else narrow.quantised(some, v, scales, top)
+        some.store(v.to(y.dtype), y)
+
+    stream.walk(None, write_some)
 
 
 class Sums(NamedTuple):
@@ -228,36 +256,38 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        under_way = 2 if p.stages > 2 else 1
-        team = cl.Team.create(p.threads, cluster=p.cluster, under_way=under_way)
+        team = cl.Team.create(p.threads, cluster=p.cluster, under_way=p.under_way)
         part = cl.RowPartition(team, n, p.vector)
         dws, dbs = (None if each is None else part_sums(part, p.shared_sums) for each in (dw, db))
-        stream = cl.RowStream.create(part, (dy, s), stages=p.stages, many=True)
-        scale = None if w is None else cl.RowPart(part, part.load(w))
+        stream = cl.RowStream.create(part, (dy, s), stages=p.stages, outside=p.outside, many=True, early=p.early)
+        scale = None
+        if w is not None:
+            scale = cl.RowPart(part, w, 0, True) if stream.loops else cl.RowPart(part, part.load(w))
 
-        def parts_of(i: int, asked: Any, gs: Any, xs: Any) -> Any:
-            g, xhat = gs.piece(i).to(f32), (xs.piece(i).to(f32) - asked[1]) * asked[0]
-            return g, norm.weighted(g, piece_of(scale, i)), xhat
+        def parts_of(some: Any, asked: Any, gs: Any, xs: Any) -> Any:
+            g, xhat = gs.of(some).to(f32), (xs.of(some).to(f32) - asked[1]) * asked[0]
+            return g, norm.weighted(g, vectors_of(scale, some)), xhat
 
         def first(row: Any, asked: Any, *held: Any) -> Any:
-            plain, product = f32(0), f32(0)
-            for i in cl.static_range(part.pieces):
-                d, g, xhat = parts_of(i, asked, *held)
-                add_to(dws, i, d * xhat)
-                add_to(dbs, i, d)
-                plain, product = plain + g.reduce("sum"), product + (g * xhat).reduce("sum")
-            return Sums(plain, product), None if add is None or not p.stages else part.load(add[row, None])
+            def look(sums: Sums, some: Any) -> Sums:
+                d, g, xhat = parts_of(some, asked, *held)
+                add_to(dws, some.start, d * xhat)
+                add_to(dbs, some.start, d)
+                return Sums(sums.plain + g.reduce("sum"), sums.product + (g * xhat).reduce("sum"))
+
+            sums = stream.walk(Sums(f32(0), f32(0)), look)
+            return sums, None if add is None or not p.stages else part.load(add[row, None])
 
         def last(row: Any, asked: Any, more: Any, sums: Sums, *held: Any) -> None:
             inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n) if norm.center else f32(0)
-            more = part.load(add[row, None]) if add is not None and not p.stages else more
-            out = cl.make_rmem_tensor(dtype, cl.make_layout(part.shape))
-            for i in cl.static_range(part.pieces):
-                _, g, xhat = parts_of(i, asked, *held)
+
+            def gradient(some: Any, more: Any) -> Any:
+                _, g, xhat = parts_of(some, asked, *held)
                 d = (g - (xhat * inner + outer)) * asked[0]
-                d = d if add is None else d + more[None, i].to(f32).reshape(d.shape)
-                out[None, i].store(d.to(dtype).reshape((p.vector,)))
-            part.store(out.load(), dx[row, None])
+                return (d if add is None else d + more.of(some).to(f32)).to(dtype)
+
+            more = None if add is None else added(stream, add[row, None], more)
+            store_row(stream, gradient, more, dx[row, None])
 
         stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
         number = team.number()
@@ -266,6 +296,56 @@ def backward(norm: Norm, p: Plan) -> Any:
                 part.store(sums.load(), out[number, None])
 
     return norm_backward
+
+
+def added(stream: Any, row: Any, loaded: Any) -> Any:
+    """Return the thread's part of a row that is added to the gradient; `loaded` is it already, or None."""
+    if stream.loops:
+        return cl.RowPart(stream.part, row, 0, True)
+    return cl.RowPart(stream.part, stream.part.load(row) if loaded is None else loaded)
+
+
+def store_row(stream: Any, gradient: Any, more: Any, out: Any) -> None:
+    """Store a row that `gradient` computes of some vectors and `more`: together where registers hold them.
+
+    No load moves above a store.
+    """
+    part = stream.part
+    if stream.loops:
+        stream.walk(None, lambda _, some: some.store(gradient(some, more), out))
+        return
+    held = cl.make_rmem_tensor(out.dtype, cl.make_layout(part.shape))
+    for i in cl.static_range(part.pieces):
+        held[None, i].store(gradient(part.piece(i), more).reshape((part.vector,)))
+    part.store(held.load(), out)
+
+
+@cache
+def of_columns(norm: Norm, vector: int) -> Any:
+    """Make the kernel that gives the sums of dy * xhat and of dy over every Gth row: for rows that no team can hold."""
+    dtype, wide = norm.dtype, ACCESS // norm.dtype.bytes
+    P, Q = pitches("P Q", vector)
+
+    @cl.kernel(block=SUMMING)
+    def norm_columns(
+        dy: Tensor[dtype, (M, N), (P, 1)],
+        s: Tensor[dtype, (M, N), (Q, 1)],
+        means: Tensor[f32, (M,)] | None,
+        rstds: Tensor[f32, (M,)],
+        dw: Tensor[f32, (G, N)] | None,
+        db: Tensor[f32, (G, N)] | None,
+    ) -> None:
+        tile = cl.RowTile(cl.block_idx.x * SUMMING * wide, N, wide, 1)
+        products, plain = cl.full(tile.shape, 0, f32), cl.full(tile.shape, 0, f32)
+        for row in range(cl.block_idx.y, M, cl.grid_dim.y):
+            d, mean = tile.load(dy[row, None]).to(f32), f32(0) if means is None else means[row]
+            xhat = (tile.load(s[row, None]).to(f32) - mean) * rstds[row]
+            products, plain = products + d * xhat, plain + d
+        for sums, out in ((products, dw), (plain, db)):
+            if out is not None:
+                tile.store(sums, out[cl.block_idx.y, None])
+
+    return norm_columns
 
 
 def write(team: Any, row: Any, *numbers: Any) -> None:
@@ -299,11 +379,8 @@ def part_sums(part: Any, in_shared: bool) -> Any:
     return sums
 
 
-COLUMNS, THREADS, AT_ONCE = (
-    32,
-    1024,
-    4,
-)  # of a block that adds up columns; loads of a thread that are under way together
+COLUMNS, THREADS, AT_ONCE = 32, 1024, 4  # of a block that adds up columns; loads of a thread under way together
+SUMMING, GROUPS = 256, 64  # threads of a block that sums columns of long rows; parts of the rows
 
 
 @cache
@@ -422,7 +499,7 @@ def apply(
         aligned = math.gcd(aligned, more.vector)
         p = how or replace(plan(rows.n, aligned if narrow is None else vector), held=False)
     if narrow is not None:
-        p = replace(p, aligned=aligned, stages=0, held=False)
+        p = replace(p, aligned=aligned, stages=0, held=False, outside=p.loops)
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset), narrow), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     kernel[p.grid(rows), p.block](
@@ -475,23 +552,29 @@ def norm_backward(
         gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
     )
     inputs, sums = 2 + (more is not None), (w is not None) + bias
-    p = how or plan_sums(rows.n, vector, rows.dtype.bytes, inputs, sums)
+    given = rows.n, vector, rows.dtype.bytes, inputs, sums
+    p = how or plan_sums(*given)
+    if how is None and not rows.at_once(p.cluster, p.blocks):
+        p = plan_sums(*given, most=MOST_BLOCKS)
+    flat = [None if each is None else each.reshape((rows.m,)) for each in (normed.mean, normed.rstd)]
+    described = Norm(rows.dtype, rows.n, normed.mean is not None, kind, float(offset))
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
-    dw = None if w is None else empty(dx, (teams * p.teams, rows.n), "f32")
-    db = empty(dx, (teams * p.teams, rows.n), "f32") if bias else None
-    mean = None if normed.mean is None else normed.mean.reshape((rows.m,))
-    kernel = backward(Norm(rows.dtype, rows.n, mean is not None, kind, float(offset)), p)
-    kernel[teams * p.cluster, p.block](
+    groups = min(GROUPS, rows.m) if p.loops else teams * p.teams
+    dw = None if w is None else empty(dx, (groups, rows.n), "f32")
+    db = empty(dx, (groups, rows.n), "f32") if bias else None
+    backward(described, p)[teams * p.cluster, p.block](
         gradients.matrix,
         rows.matrix,
         w,
-        mean,
-        normed.rstd.reshape((rows.m,)),
+        *flat,
         None if more is None else more.matrix,
         dx.reshape((rows.m, rows.n)),
-        dw,
-        db,
+        *((None, None) if p.loops else (dw, db)),
     )
+    if p.loops and rows.m and (bias or w is not None):
+        size = SUMMING * (ACCESS // rows.dtype.bytes)
+        kernel = of_columns(described, math.gcd(gradients.vector, rows.vector))
+        kernel[(-(-rows.n // size), groups), SUMMING](gradients.matrix, rows.matrix, *flat, dw, db)
     return Gradients(dx, summed(dw, weight, kind), summed(db, dx if weight is None else weight, kind))
 
 

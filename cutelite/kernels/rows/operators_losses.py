@@ -17,6 +17,7 @@ from torch import Tensor
 
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import linear_cross_entropy as linear
+from cutelite.kernels.rows.elementwise import scale
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -100,7 +101,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tenso
 
 def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
     if ctx.at_once:
-        dx, dw = (scaled(each, gradient.to(each.dtype)) for each in ctx.saved_tensors)
+        dx, dw = (scaled(each, gradient) for each in ctx.saved_tensors)
     else:
         x, weight, target = ctx.saved_tensors
         rows = gradient.expand(target.shape).contiguous()
@@ -113,7 +114,11 @@ def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
 def scaled(x: Tensor, by: Tensor) -> Tensor:
     """Return ``x * by``; in the memory of x where it is kept for nothing else, past the count of its changes."""
     plain = type(x) is Tensor and type(by) is Tensor  # none that stands for another, as tracers have them
-    return x * by if not plain or keeps_graph() else x.data.mul_(by)
+    if not plain:
+        return x * by.to(x.dtype)
+    made = x.clone() if keeps_graph() else x.data
+    scale(made, by.float().reshape(1))
+    return made
 
 
 def keeps_graph() -> bool:

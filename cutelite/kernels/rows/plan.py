@@ -16,7 +16,8 @@ ACCESS = 16  # bytes that one access takes at most
 WARP = 32
 MOST_THREADS, MOST_BLOCKS = 1024, 8  # of a block; of a cluster, everywhere
 SMALL_BLOCK = 256  # threads of a block of a cluster, at least
-MOST = 262_144  # elements of a row: what the registers of a cluster hold
+LONGEST = 2**31 - 1  # elements of a row
+MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 RESIDENT = 2048  # threads that a multiprocessor holds
 REGISTERS = 65_536  # of a multiprocessor
@@ -34,6 +35,9 @@ class Plan:
     stages        rows that are copied to shared memory ahead; a block then works on one after the other
     held          weights are then kept in shared memory; otherwise they are read with each row. Without stages they
                   are read before a row's reduction; otherwise after it
+    outside       rows stay in memory, and each pass reads them from there: in shared memory with stages, otherwise
+                  where they are, so that they may be of any length; by default with two stages and more
+    early         without stages: a team works on one row after the other, and loads the next one before
     shared_sums   sums over rows are kept in shared memory, not in registers
     aligned       rows begin at multiples of so many elements, by default `vector`; with less accesses are narrower
     """
@@ -47,11 +51,23 @@ class Plan:
     shared_sums: bool = False
     aligned: int | None = None
     held: bool = True
+    outside: bool | None = None
+    early: bool = False
 
     @property
     def block(self) -> int:
         """The threads of a block."""
         return self.threads * self.teams
+
+    @property
+    def loops(self) -> bool:
+        """Say whether rows stay in global memory, from where each pass reads them."""
+        return bool(self.outside) and not self.stages
+
+    @property
+    def under_way(self) -> int:
+        """The reductions that a team has under way at a time."""
+        return 2 if self.stages > 2 and self.outside is not False else 1
 
     @property
     def options(self) -> dict[str, Any]:
@@ -61,8 +77,8 @@ class Plan:
 
     def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
         """Return the team of this thread, with that many reductions a row, and its part of rows of `n` elements."""
-        count, under_way = None if self.stages else reductions, 2 if self.stages > 2 else 1
-        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count, under_way=under_way)
+        count = None if self.stages or self.early else reductions
+        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count, under_way=self.under_way)
         return team, cl.RowPartition(team, n, self.vector, granule)
 
     def pitches(self, names: str) -> tuple[cl.Dim, ...]:
@@ -72,7 +88,9 @@ class Plan:
     def grid(self, rows: Any) -> int:
         """The blocks for `rows`, a `Rows`: without stages each works once."""
         teams: int = -(-rows.m // self.teams)
-        return self.cluster * (min(teams, rows.at_once(self.cluster, self.blocks)) if self.stages else teams)
+        return self.cluster * (
+            min(teams, rows.at_once(self.cluster, self.blocks)) if self.stages or self.early else teams
+        )
 
 
 def width(bytes: int, *places: int) -> int:
@@ -85,6 +103,11 @@ def pitches(names: str, vector: int) -> tuple[cl.Dim, ...]:
     return tuple(cl.Dim(name, vector, min=0) for name in names.split())
 
 
+def plan_long(vector: int) -> Plan:
+    """Return the plan for rows that nothing holds."""
+    return Plan(512, 1, MOST_BLOCKS, vector, 2, outside=True)
+
+
 @cache
 def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512) -> Plan:
     """Return the plan for rows of `n` elements.
@@ -92,8 +115,11 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
     each       elements that a thread should have
     registers  that a thread needs
     alone      threads that a block may have without a cluster; above, there are blocks of 256 and more in a cluster.
-               Rows longer than a cluster's registers hold at `each` get longer parts
+               Rows longer than a cluster's registers hold at `each` get longer parts; those above `MOST` stay where
+               they are
     """
+    if n > MOST:
+        return plan_long(vector)
     wanted = max(WARP, 1 << (-(-n // each) - 1).bit_length())
     cluster = 1 if wanted <= alone else min(MOST_BLOCKS, wanted // SMALL_BLOCK)
     threads = min(wanted // cluster, MOST_THREADS)
@@ -148,18 +174,22 @@ def plan_two(n: int, vector: int) -> Plan:
     return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
 
 
-def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int) -> Plan:
+def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = 16) -> Plan:
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
     inputs  that have rows, of elements of `bytes`
     sums    of rows that are kept, f32
+    most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if 32_768 < n <= 65_536 and bytes == 2:
-        p = ahead(Plan(512, 1, 4, vector, 1), n, bytes, stages=2, rows=2 * inputs + 2 * sums)
-        if p.stages:
+    if 16_384 < n <= 262_144 and bytes == 2:
+        cluster = 1 << (-(-n // 16_384) - 1).bit_length()  # 2, 4, 8, 16
+        p = ahead(Plan(512, 1, cluster, vector, 1), n, bytes, stages=2, rows=2 * inputs + 2 * sums)
+        if p.stages and cluster <= most:
             return replace(p, shared_sums=True)
     if n <= 1024:
         return plan(n, vector, each=8)
+    if 2048 < n <= 4096 and (inputs, sums, bytes) == (2, 1, 2):
+        return replace(plan(n, vector, each=16, registers=128), shared_sums=True, early=True)
     if n <= 8192:
         return replace(plan(n, vector, registers=128), shared_sums=True)
     return replace(plan(n, vector, each=16, alone=1024), shared_sums=True)

@@ -11,6 +11,7 @@ q, scale = transposed(x, Narrow(block=128))       # of columns
 # (kernels here are made for a dtype and a length, which no annotation can say to a checker)
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -41,12 +42,26 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
     ) -> None:
         team, part = p.team(n, granule=narrow.block)
         row = team.number()
-        if team.teams == 1 or row < M:
-            v = part.load(x[row, None]).to(f32)
-            if up is not None:
-                v = functions(activation, dtype == f32)[2](v, part.load(up[row, None]).to(f32))
+
+        def value(some: Any) -> Any:
+            v = some.load(x[row, None]).to(f32)
+            return v if up is None else functions(activation, dtype == f32)[2](v, some.load(up[row, None]).to(f32))
+
+        def write(top: Any, some: Any) -> Any:
+            some.store(narrow.quantised(some, value(some), scales[row, None], top), q[row, None])
+            return top
+
+        if p.loops:
             team.ready()
-            part.store(narrow.quantised(part, v, scales[row, None]), q[row, None])
+            top = f32(0)
+            if narrow.block == 1:
+                top = part.walk(top, lambda top, some: max(top, abs(value(some)).reduce("max")), pieces=4, loop=True)
+                top = team.reduce(top, "max")
+            part.walk(top, write, pieces=4, loop=True)
+        elif team.teams == 1 or row < M:
+            v = value(part.vectors)
+            team.ready()
+            part.store(narrow.quantised(part.vectors, v, scales[row, None]), q[row, None])
 
     return quantised
 
@@ -77,7 +92,7 @@ def quantise(
     q, scale = empty(x, tuple(x.shape), narrow.dtype.name), narrow.scales(x)
     aligned = math.gcd(rows.vector, rows.vector if more is None else more.vector)
     p = how or plan(rows.n, ACCESS // rows.dtype.bytes, each=32 if more is None else 16)
-    p = Plan(p.threads, p.teams, p.cluster, p.vector, p.blocks, aligned=aligned)
+    p = replace(p, aligned=aligned)
     kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)
     kernel[p.grid(rows), p.block](
         rows.matrix,

@@ -52,6 +52,13 @@ def exponentials(v: Any, exact: bool) -> Exponentials:
     return Exponentials(top, power(v - top, exact).reduce("sum"))
 
 
+def added(known: Exponentials, v: Any, exact: bool) -> Exponentials:
+    """Add more elements to the sum."""
+    top = max(known.top, v.reduce("max"))
+    total = known.total * power(known.top - top, exact) + power(v - top, exact).reduce("sum")
+    return Exponentials(top, total)
+
+
 @cache
 def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     """Make the kernel y = softmax(x), or log_softmax(x), for rows of `n` elements of `dtype`."""
@@ -61,26 +68,24 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     @cl.kernel(**p.options)
     def softmax(x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)]) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
+        stream = cl.RowStream.create(part, (x,), stages=p.stages, outside=p.outside, early=p.early, fill=-math.inf)
 
         def first(row: Any, _: Any, held: Any) -> Any:
             if not stream.outside:
                 known = exponentials(held.load().to(f32), exact)
                 return known, known
-            known = Exponentials(f32(LOWEST), f32(0))
-            for i in cl.static_range(part.pieces):
-                v = held.piece(i).to(f32)
-                top = max(known.top, v.reduce("max"))
-                total = known.total * power(known.top - top, exact) + power(v - top, exact).reduce("sum")
-                known = Exponentials(top, total)
-            return known, None
+            start = Exponentials(f32(LOWEST), f32(0))
+            return stream.walk(start, lambda known, some: added(known, held.of(some).to(f32), exact)), None
 
         def last(row: Any, _: Any, mine: Any, all: Exponentials, held: Any) -> None:
             top, less = (all.top, cl.math.log(all.total)) if log or stream.outside else (mine.top, f32(0))
             scale = power(top - all.top, exact) / all.total
-            for i in cl.static_range(part.pieces):
-                v = held.piece(i).to(f32) - top
-                part.piece(i).store((v - less if log else power(v, exact) * scale).to(dtype), y[row, None])
+
+            def write(_: Any, some: Any) -> None:
+                v = held.of(some).to(f32) - top
+                some.store((v - less if log else power(v, exact) * scale).to(dtype), y[row, None])
+
+            stream.walk(None, write)
 
         stream.each_reduced(first, last, merge(exact))
 
@@ -98,15 +103,22 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)]
     ) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (dy, y), stages=p.stages)
+        stream = cl.RowStream.create(part, (dy, y), stages=p.stages, outside=p.outside, early=p.early)
 
         def first(row: Any, _: Any, held: Any, values: Any) -> Any:
-            g = held.load().to(f32)
-            return (g if log else g * values.load().to(f32)).reduce("sum"), None
+            def add(total: Any, some: Any) -> Any:
+                g = held.of(some).to(f32)
+                return total + (g if log else g * values.of(some).to(f32)).reduce("sum")
+
+            return stream.walk(f32(0), add), None
 
         def last(row: Any, _: Any, kept: Any, total: Any, held: Any, values: Any) -> None:
-            g, out = held.load().to(f32), values.load().to(f32)
-            part.store((g - power(out, exact) * total if log else out * (g - total)).to(dtype), dx[row, None])
+            def write(_: Any, some: Any) -> None:
+                g, out = held.of(some).to(f32), values.of(some).to(f32)
+                d = g - power(out, exact) * total if log else out * (g - total)
+                some.store(d.to(dtype), dx[row, None])
+
+            stream.walk(None, write)
 
         stream.each_reduced(first, last)
 
