@@ -39,34 +39,38 @@ _WHERE = {
     " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",
     "cutelite.lib.multicast": "OperandTile multicast_peers",
     "cutelite.lib.epilogue": "ResultRing Fetch Scales Fused Epilogue",
-    "cutelite.lib.piece": "Finish Piece",
+    "cutelite.lib.piece": "Finish Piece RowPiece",
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
-    "cutelite.lang.packed": "e2m1 e2m3 e3m2 e8m0 i4 u4",
+    "cutelite.lang.packed": "b1 e2m1 e2m3 e3m2 e8m0 i4 u4",
     "cutelite.lib.packed": "pack unpack",
     "cutelite.lib.rows": "RowPart RowPartition RowStream RowTile RowVectors",
     "cutelite.lib.derivative": "value_and_derivative",
     "cutelite.lib.reduce": "Team warp_reduce warp_scan block_reduce block_scan cluster_reduce",
     "cutelite.lib.scan": "look_back next_tile",
-    "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
+    "cutelite.lib.scheduler": "StaticPersistentTileScheduler ClcTileScheduler PipelineClcFetchAsync",
     "cutelite.lib.softmax": "OnlineSoftmax row_reduce scale_rows store_row",
     "cutelite.lib.extern": "extern inline_ptx",
     "cutelite.lib.divmod": "FastDivmod",
+    "cutelite.lib.tmem": "TmemAllocator",
+    "cutelite.lib.umma": "PipelineTmaUmma PipelineUmmaAsync PipelineAsyncUmma RowRing",
     "cutelite.lib.tensors": "all_ any_ gather print_tensor scatter",
     "cutelite.lib.tile_queue": "TileQueue longest_first",
     "cutelite.lang.storage": "SharedStorage Smem SmemUnion",
     "cutelite.lang.whole": "fill clear axpby",
     "cutelite.lang.coord": "CoordTensor make_identity_tensor coordinates elem_less",
-    "cutelite.lang.copy_ops": "CopyUniversalOp CopyG2SOp LdMatrix8x8x16bOp StMatrix8x8x16bOp CopyBulkTensorTileG2SOp"
+    "cutelite.lang.copy_ops": "CopyUniversalOp CopyG2SOp TmemLoadOp TmemStoreOp"
+    " LdMatrix8x8x16bOp StMatrix8x8x16bOp CopyBulkTensorTileG2SOp"
     " CopyBulkTensorTileG2SMulticastOp CopyBulkTensorTileS2GOp CopyReduceBulkTensorTileS2GOp CopyBulkG2SOp"
     " CopyBulkS2GOp CopyBulkS2DsmemOp CopyDsmemStoreOp",
-    "cutelite.lang.copy": "CopyAtom TiledCopy make_copy_atom make_tiled_copy make_tiled_copy_tv make_tiled_copy_A"
+    "cutelite.lang.copy": "CopyAtom TiledCopy make_copy_atom make_tiled_copy make_tiled_copy_tv make_tmem_copy"
+    " make_tiled_copy_A"
     " make_tiled_copy_B make_tiled_copy_C make_tiled_copy_S make_tiled_copy_D",
     "cutelite.lang.plain_copy": "explain_copy",
-    "cutelite.lang.mma_ops": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp",
+    "cutelite.lang.mma_ops": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp Tcgen05MmaOp",
     "cutelite.lang.mma": "TiledMma Accumulator make_tiled_mma gemm",
-    "cutelite.lang.matrix": "mma_sync ldmatrix stmatrix movmatrix",
+    "cutelite.lang.matrix": "compress_sparse mma_sync ldmatrix stmatrix movmatrix",
     "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",
     "cutelite.lib.copy": "copy cooperative_clear",
     "cutelite.lang.values": "where Scalar Vector vector full full_like ones ones_like zeros zeros_like",
@@ -76,8 +80,8 @@ _WHERE = {
     "cutelite.lang.atomics": "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch"
     " atomic_inc atomic_dec atomic_cas red load_acquire load_relaxed load_volatile store_release store_relaxed"
     " store_volatile prefetch",
-    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi bmsk prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24"
-    " mad24 sad dp4a dp2a add_sat sub_sat",
+    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi bmsk szext prmt lop3 funnel_left funnel_right mul_hi mul_wide"
+    " mul24 mad24 sad dp4a dp2a add_sat sub_sat",
     "cutelite.lang.convert": "convert bitcast",
     "cutelite.lang.debug": "printf assert_ trap brkpt clock clock64 globaltimer",
     "cutelite.lang.sync": "syncthreads syncthreads_count syncthreads_and syncthreads_or barrier_sync barrier_arrive"
@@ -85,7 +89,9 @@ _WHERE = {
     "cutelite.lang.warp": "shuffle shuffle_up shuffle_down shuffle_xor make_warp_uniform warpgroup_idx vote_all"
     " vote_any vote_uniform ballot match_any match_all redux active_mask syncwarp",
     "cutelite.lang.cluster": "cluster_arrive cluster_wait cluster_sync mapa getctarank st_async red_async"
-    " griddepcontrol_wait griddepcontrol_launch_dependents",
+    " griddepcontrol_wait griddepcontrol_launch_dependents"
+    " clusterlaunchcontrol_try_cancel clusterlaunchcontrol_is_canceled clusterlaunchcontrol_get_first_ctaid",
+    "cutelite.lang.f32x2": "add_packed_f32x2 mul_packed_f32x2 fma_packed_f32x2",
     "cutelite.lang.cp_async": "createpolicy createpolicy_range createpolicy_cvt"
     " cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"
     " cp_async_bulk cp_reduce_async_bulk cp_async_bulk_prefetch cp_async_bulk_commit_group cp_async_bulk_wait_group",
@@ -103,6 +109,7 @@ _WHERE = {
 _HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
 _MODULES = {
     "math": "cutelite.lang.math",
+    "tcgen05": "cutelite.lang.tcgen05",
     "wgmma": "cutelite.lang.wgmma",
     "target": "cutelite.target",
     "passes": "cutelite.passes",

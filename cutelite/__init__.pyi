@@ -9,7 +9,7 @@ each other where kernels convert them, so the classes below also stand for what 
 from typing import Annotated as Smem
 from typing import Annotated as Tensor
 from typing import Annotated as TmaTensor
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, overload
 from typing import Union as SmemUnion
 
 from cutelite import passes as passes
@@ -40,6 +40,7 @@ from cutelite.dispatch.programs import program as program
 from cutelite.dispatch.programs import workspace as workspace
 from cutelite.lang import math as math
 from cutelite.lang import profile as profile
+from cutelite.lang import tcgen05 as tcgen05
 from cutelite.lang import wgmma as wgmma
 from cutelite.lang.algebra import append as append
 from cutelite.lang.algebra import append_ones as append_ones
@@ -107,9 +108,13 @@ from cutelite.lang.bits import popc as popc
 from cutelite.lang.bits import prmt as prmt
 from cutelite.lang.bits import sad as sad
 from cutelite.lang.bits import sub_sat as sub_sat
+from cutelite.lang.bits import szext as szext
 from cutelite.lang.cluster import cluster_arrive as cluster_arrive
 from cutelite.lang.cluster import cluster_sync as cluster_sync
 from cutelite.lang.cluster import cluster_wait as cluster_wait
+from cutelite.lang.cluster import clusterlaunchcontrol_get_first_ctaid as clusterlaunchcontrol_get_first_ctaid
+from cutelite.lang.cluster import clusterlaunchcontrol_is_canceled as clusterlaunchcontrol_is_canceled
+from cutelite.lang.cluster import clusterlaunchcontrol_try_cancel as clusterlaunchcontrol_try_cancel
 from cutelite.lang.cluster import getctarank as getctarank
 from cutelite.lang.cluster import griddepcontrol_launch_dependents as griddepcontrol_launch_dependents
 from cutelite.lang.cluster import griddepcontrol_wait as griddepcontrol_wait
@@ -129,6 +134,7 @@ from cutelite.lang.copy import make_tiled_copy_C as make_tiled_copy_C
 from cutelite.lang.copy import make_tiled_copy_D as make_tiled_copy_D
 from cutelite.lang.copy import make_tiled_copy_S as make_tiled_copy_S
 from cutelite.lang.copy import make_tiled_copy_tv as make_tiled_copy_tv
+from cutelite.lang.copy import make_tmem_copy as make_tmem_copy
 from cutelite.lang.copy_ops import CopyBulkG2SOp as CopyBulkG2SOp
 from cutelite.lang.copy_ops import CopyBulkS2DsmemOp as CopyBulkS2DsmemOp
 from cutelite.lang.copy_ops import CopyBulkS2GOp as CopyBulkS2GOp
@@ -141,6 +147,8 @@ from cutelite.lang.copy_ops import CopyReduceBulkTensorTileS2GOp as CopyReduceBu
 from cutelite.lang.copy_ops import CopyUniversalOp as CopyUniversalOp
 from cutelite.lang.copy_ops import LdMatrix8x8x16bOp as LdMatrix8x8x16bOp
 from cutelite.lang.copy_ops import StMatrix8x8x16bOp as StMatrix8x8x16bOp
+from cutelite.lang.copy_ops import TmemLoadOp as TmemLoadOp
+from cutelite.lang.copy_ops import TmemStoreOp as TmemStoreOp
 from cutelite.lang.cp_async import cp_async as cp_async
 from cutelite.lang.cp_async import cp_async_bulk as cp_async_bulk
 from cutelite.lang.cp_async import cp_async_bulk_commit_group as cp_async_bulk_commit_group
@@ -160,6 +168,9 @@ from cutelite.lang.debug import clock64 as clock64
 from cutelite.lang.debug import globaltimer as globaltimer
 from cutelite.lang.debug import printf as printf
 from cutelite.lang.debug import trap as trap
+from cutelite.lang.f32x2 import add_packed_f32x2 as add_packed_f32x2
+from cutelite.lang.f32x2 import fma_packed_f32x2 as fma_packed_f32x2
+from cutelite.lang.f32x2 import mul_packed_f32x2 as mul_packed_f32x2
 from cutelite.lang.index import block_dim as block_dim
 from cutelite.lang.index import block_idx as block_idx
 from cutelite.lang.index import block_in_cluster as block_in_cluster
@@ -181,6 +192,7 @@ from cutelite.lang.index import warp_idx as warp_idx
 from cutelite.lang.index import warpid as warpid
 from cutelite.lang.loops import range as range
 from cutelite.lang.loops import static_range as static_range
+from cutelite.lang.matrix import compress_sparse as compress_sparse
 from cutelite.lang.matrix import ldmatrix as ldmatrix
 from cutelite.lang.matrix import mma_sync as mma_sync
 from cutelite.lang.matrix import movmatrix as movmatrix
@@ -191,9 +203,11 @@ from cutelite.lang.mbarrier import mbarrier_pending_count as mbarrier_pending_co
 from cutelite.lang.mma import Accumulator as Accumulator
 from cutelite.lang.mma import TiledMma as TiledMma
 from cutelite.lang.mma import gemm as gemm
+from cutelite.lang.mma_ops import Tcgen05MmaOp as Tcgen05MmaOp
 from cutelite.lang.multimem import multimem_ld_reduce as multimem_ld_reduce
 from cutelite.lang.multimem import multimem_red as multimem_red
 from cutelite.lang.multimem import multimem_st as multimem_st
+from cutelite.lang.packed import b1 as b1
 from cutelite.lang.packed import e2m1 as e2m1
 from cutelite.lang.packed import e2m3 as e2m3
 from cutelite.lang.packed import e3m2 as e3m2
@@ -329,6 +343,7 @@ from cutelite.lib.participants import PipelineConsumer as PipelineConsumer
 from cutelite.lib.participants import PipelineProducer as PipelineProducer
 from cutelite.lib.piece import Finish as Finish
 from cutelite.lib.piece import Piece as Piece
+from cutelite.lib.piece import RowPiece as RowPiece
 from cutelite.lib.pipeline import NamedBarrier as NamedBarrier
 from cutelite.lib.pipeline import PipelineAsync as PipelineAsync
 from cutelite.lib.pipeline import PipelineCpAsync as PipelineCpAsync
@@ -352,6 +367,8 @@ from cutelite.lib.rows import RowTile as RowTile
 from cutelite.lib.rows import RowVectors as RowVectors
 from cutelite.lib.scan import look_back as look_back
 from cutelite.lib.scan import next_tile as next_tile
+from cutelite.lib.scheduler import ClcTileScheduler as ClcTileScheduler
+from cutelite.lib.scheduler import PipelineClcFetchAsync as PipelineClcFetchAsync
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.lib.softmax import OnlineSoftmax as OnlineSoftmax
 from cutelite.lib.softmax import row_reduce as row_reduce
@@ -364,6 +381,11 @@ from cutelite.lib.tensors import print_tensor as print_tensor
 from cutelite.lib.tensors import scatter as scatter
 from cutelite.lib.tile_queue import TileQueue as TileQueue
 from cutelite.lib.tile_queue import longest_first as longest_first
+from cutelite.lib.tmem import TmemAllocator as TmemAllocator
+from cutelite.lib.umma import PipelineAsyncUmma as PipelineAsyncUmma
+from cutelite.lib.umma import PipelineTmaUmma as PipelineTmaUmma
+from cutelite.lib.umma import PipelineUmmaAsync as PipelineUmmaAsync
+from cutelite.lib.umma import RowRing as RowRing
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
 from cutelite.tune import AutotuneError as AutotuneError
@@ -482,7 +504,7 @@ class mbarrier(Any):  # type: ignore[misc]
 
 _D = TypeVar("_D")
 
-def dims(names: str, *, divisible_by: int = ..., min: int = ...) -> Any: ...
+def dims(names: str, divisible_by: int = 1) -> Any: ...
 def where(cond: Any, a: Any, b: Any) -> Any: ...
 def convert(x: Any, dtype: type[_V], *, rounding: str = ..., saturate: bool = ...) -> _V: ...
 def bitcast(x: Any, dtype: type[_V]) -> _V: ...
@@ -491,7 +513,10 @@ def shared(dtype: type[_D], shape: Any, *, align: int | None = None, swizzle: Sw
 def dynamic_shared(dtype: type[_D], *, align: int = 16) -> _D: ...
 def tma_shared(like: _D, stages: int | None = None) -> _D: ...
 def make_rmem_tensor(dtype: type[_D], shape: Any) -> _D: ...
+@overload
 def make_rmem_tensor_like(like: _D) -> _D: ...
+@overload
+def make_rmem_tensor_like(like: Any, dtype: type[_D]) -> _D: ...
 def make_tensor(pointer: Any, layout: Any, dtype: type[_D]) -> _D: ...
 
 class MmaUniversalOp:
@@ -499,7 +524,15 @@ class MmaUniversalOp:
 
 class WarpMmaOp:
     def __init__(
-        self, a_dtype: Any, acc_dtype: Any, k: int | None = None, b_dtype: Any = None, saturate: bool = False
+        self,
+        a_dtype: Any,
+        acc_dtype: Any,
+        k: int | None = None,
+        b_dtype: Any = None,
+        saturate: bool = False,
+        m: int | None = None,
+        sparse: bool = False,
+        combine: str = "",
     ) -> None: ...
 
 class WarpgroupMmaOp:
@@ -532,6 +565,7 @@ __all__ = [
     "ArgumentError",
     "AutotuneError",
     "Barrier",
+    "ClcTileScheduler",
     "CompileError",
     "CompileEvent",
     "CompileForbidden",
@@ -574,6 +608,8 @@ __all__ = [
     "OptionError",
     "Piece",
     "PipelineAsync",
+    "PipelineAsyncUmma",
+    "PipelineClcFetchAsync",
     "PipelineConsumer",
     "PipelineCpAsync",
     "PipelineOrder",
@@ -581,11 +617,15 @@ __all__ = [
     "PipelineState",
     "PipelineTmaAsync",
     "PipelineTmaStore",
+    "PipelineTmaUmma",
+    "PipelineUmmaAsync",
     "Pointer",
     "Program",
     "ResultRing",
     "RowPart",
     "RowPartition",
+    "RowPiece",
+    "RowRing",
     "RowStream",
     "RowTile",
     "RowVectors",
@@ -600,12 +640,16 @@ __all__ = [
     "StageEvent",
     "StaticPersistentTileScheduler",
     "Swizzle",
+    "Tcgen05MmaOp",
     "Team",
     "Tensor",
     "TileQueue",
     "TiledCopy",
     "TiledMma",
     "TmaTensor",
+    "TmemAllocator",
+    "TmemLoadOp",
+    "TmemStoreOp",
     "ToolchainError",
     "Vector",
     "Warmed",
@@ -613,6 +657,7 @@ __all__ = [
     "WarpgroupMmaOp",
     "__version__",
     "active_mask",
+    "add_packed_f32x2",
     "add_sat",
     "after_stage",
     "align",
@@ -635,6 +680,7 @@ __all__ = [
     "atomic_xor",
     "autotune",
     "axpby",
+    "b1",
     "ballot",
     "barrier_arrive",
     "barrier_sync",
@@ -667,12 +713,16 @@ __all__ = [
     "cluster_reduce",
     "cluster_sync",
     "cluster_wait",
+    "clusterlaunchcontrol_get_first_ctaid",
+    "clusterlaunchcontrol_is_canceled",
+    "clusterlaunchcontrol_try_cancel",
     "clz",
     "coalesce",
     "col_major",
     "compare",
     "complement",
     "composition",
+    "compress_sparse",
     "constant",
     "convert",
     "cooperative_clear",
@@ -727,6 +777,7 @@ __all__ = [
     "flat_divide",
     "flatten",
     "flatten_to_tuple",
+    "fma_packed_f32x2",
     "full",
     "full_like",
     "funnel_left",
@@ -804,6 +855,7 @@ __all__ = [
     "make_tiled_copy_S",
     "make_tiled_copy_tv",
     "make_tiled_mma",
+    "make_tmem_copy",
     "make_warp_uniform",
     "mapa",
     "match_all",
@@ -816,6 +868,7 @@ __all__ = [
     "movmatrix",
     "mul24",
     "mul_hi",
+    "mul_packed_f32x2",
     "mul_wide",
     "multicast_mask",
     "multicast_peers",
@@ -897,8 +950,10 @@ __all__ = [
     "syncthreads_count",
     "syncthreads_or",
     "syncwarp",
+    "szext",
     "take",
     "target",
+    "tcgen05",
     "tf32",
     "thread_idx",
     "tile_to_shape",

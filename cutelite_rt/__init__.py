@@ -16,7 +16,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from cutelite_rt.arrays.memory import ArrayView, DeviceArray, UnreadableArray, empty, from_device, over, read, to_device
+from cutelite_rt.arrays.memory import (
+    ArrayView,
+    DeviceArray,
+    UnreadableArray,
+    empty,
+    from_device,
+    over,
+    read,
+    register_array,
+    to_device,
+)
 from cutelite_rt.artifact import Artifact, ArtifactError
 from cutelite_rt.cache import DiskCache, default_cache_dir
 from cutelite_rt.errors import ArgumentError, LaunchError
@@ -79,6 +89,7 @@ __all__ = [
     "max_active_clusters",
     "over",
     "read",
+    "register_array",
     "resident_clusters",
     "to_device",
     "write_global",

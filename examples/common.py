@@ -10,13 +10,14 @@ import numpy as np
 
 
 @cache
-def torch_on_gpu() -> Any:
-    """The torch module if it is installed and sees a GPU, else None."""
+def torch_on_gpu(sm: int = 0) -> Any:
+    """The torch module if it is installed and sees a GPU, of compute capability `sm` / 10 or above, else None."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:
         return None
-    return torch if torch.cuda.is_available() else None
+    there = torch.cuda.is_available() and torch.cuda.get_device_capability() >= divmod(sm, 10)
+    return torch if there else None
 
 
 def place() -> str:
@@ -25,21 +26,24 @@ def place() -> str:
     return torch.cuda.get_device_name(0) if torch else "the simulator"
 
 
-def random(*shape: int, dtype: str = "float32", seed: int = 0) -> Any:
-    """Normal random numbers as an array of `dtype` (a NumPy, ml_dtypes or torch name) where kernels will run."""
+def random(*shape: int, dtype: str = "float32", seed: int = 0, sm: int = 0) -> Any:
+    """Normal random numbers as an array of `dtype` (a NumPy, ml_dtypes or torch name) where kernels will run.
+
+    sm  the kernels need a GPU of compute capability `sm` / 10 or above
+    """
     values = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
-    return array(values, dtype)
+    return array(values, dtype, sm)
 
 
-def poisoned(*shape: int, dtype: str = "float32") -> Any:
+def poisoned(*shape: int, dtype: str = "float32", sm: int = 0) -> Any:
     """An output array full of NaN (floats) or 0x55 bytes (integers), so that an element not written shows."""
     poison = np.nan if dtype.startswith(("float", "bfloat")) else 0x55555555
-    return array(np.full(shape, poison), dtype)
+    return array(np.full(shape, poison), dtype, sm)
 
 
-def array(values: Any, dtype: str) -> Any:
-    """`values` as an array of `dtype` where kernels will run."""
-    torch = torch_on_gpu()
+def array(values: Any, dtype: str, sm: int = 0) -> Any:
+    """`values` as an array of `dtype` where kernels will run, which need a GPU of compute capability `sm` / 10."""
+    torch = torch_on_gpu(sm)
     if torch:
         return torch.from_numpy(np.ascontiguousarray(values)).to("cuda", getattr(torch, dtype))
     if dtype.startswith(("bfloat", "float8")):
@@ -63,4 +67,4 @@ def check(name: str, result: Any, expected: np.ndarray[Any, Any], tolerance: flo
     scale = float(np.linalg.norm(expected)) or 1.0
     error = float(np.linalg.norm(got - expected)) / scale
     assert error <= tolerance, f"{name}: relative error {error:.3g}, more than {tolerance:.3g}"
-    print(f"{name}: right to {error:.1e} on {place()}")
+    print(f"{name}: right to {error:.1e} on {'the simulator' if isinstance(result, np.ndarray) else place()}")

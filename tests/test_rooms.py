@@ -34,6 +34,7 @@ ARROWS: dict[str, set[str]] = {
     "explore": {"builds", "passes", "sim", "toolchain", *MIDDLE, *LEAVES},
     "cli": {"explore", "__init__", "dispatch", "ir", "kernels", "lang", "sim", "toolchain", "cutelite_rt", *LEAVES},
     "__init__": LEAVES | {"dispatch", "lang", "lib", "tune"},
+    "__main__": {"cli"},
     "cutelite_rt": set(),
 }
 

@@ -1,4 +1,4 @@
-"""Build the launcher of a kernel, and write down for it what launches came to.
+"""Build the launcher of a kernel, and write down the outcomes of launches for it.
 
 In    a signature, and launches that went well
 Out   `Launcher` and `Subscripts` of `cutelite_rt.launcher`, and the outcomes that they keep

@@ -4,7 +4,7 @@ In    a kernel's signature, and what it is exported for
 Out   `bundle.HostCode`
 
 It is the launcher of live kernels with two differences in its tables: a struct may be of any class that has its fields,
-and the grid may follow from the dims. What a launch comes to is told by `cutelite_rt.signature.settled`.
+and the grid may follow from the dims. The outcome of a launch is told by `cutelite_rt.signature.settled`.
 """
 
 from __future__ import annotations

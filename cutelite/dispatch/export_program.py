@@ -17,6 +17,7 @@ from cutelite.dispatch.launch import PERSISTENT, extents
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.export.cprogram import WORKSPACE, Place, Step, c_program
+from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.params import TENSORMAP_BYTES, ParameterLayout
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data
@@ -77,7 +78,10 @@ def exported(
         empty = {p.parameter: bytes(TENSORMAP_BYTES) if p.map else 0 for p in places}
         packed = ParameterLayout(artifacts[0].params).pack([empty.get(i, value) for i, value in enumerate(its)])
         smem = whole(launch.smem, "smem")
-        steps.append(Step(artifacts, grid, smem, launch.cooperative, launch.pdl, packed.data(), places))
+        if launch.launched is not None or launch.triggered is not None:
+            raise ArgumentError(f"{program.__name__}(): an event is of this process, and is not exported")
+        ways = launch.cooperative, launch.pdl, attributes_of(launch)
+        steps.append(Step(artifacts, grid, smem, *ways, packed.data(), places))
     signature = data.Signature(program.__name__, tuple(rows), len(rows))
     return c_program(name or program.__name__, signature, steps, total)
 

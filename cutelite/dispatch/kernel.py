@@ -44,6 +44,7 @@ from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
+from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.shapes import is_wide
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class _Checked(NamedTuple):
     """A launch whose arguments and shapes have been found to fit.
 
     ordinal     of the GPU it goes to; None for the simulator
-    generation  of the launcher's: what it comes to is not kept if all is forgotten meanwhile
+    generation  of the launcher's: the outcome is not kept if all outcomes were dropped meanwhile
     """
 
     grid: Dim3
@@ -147,11 +148,12 @@ class Kernel:
         given: Mapping[str, Any],
         block: Dim3 | None = None,
         cluster: Dim3 | None = None,
+        arch: str | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__cutelite_function__ = function
         self.given = given
-        self.block, self.cluster = block, cluster
+        self.block, self.cluster, self.arch = block, cluster, arch
         self._owner: type | None = None
         self._made = Specialisations(function)
         self._known: dict[Hashable, Specialisation] = {}
@@ -193,12 +195,19 @@ class Kernel:
     # Options.
 
     def options(
-        self, text: str = "", /, *, block: Extent | None = None, cluster: Extent | None = None, **said: Unpack[Given]
+        self,
+        text: str = "",
+        /,
+        *,
+        block: Extent | None = None,
+        cluster: Extent | None = None,
+        arch: str | None = None,
+        **said: Unpack[Given],
     ) -> Kernel:
         """Return this kernel with other options: a kernel of its own, to be kept, since it compiles for itself.
 
         text            options as flags, such as "--opt-level=2 --max-registers=64"
-        block, cluster  as for `@kernel`; default: this kernel's
+        block, cluster, arch  as for `@kernel`; default: this kernel's
         said            options by name; what is not said, or None, is as in this kernel
         Errors          TypeError for what is no option; `OptionError`, `LaunchError` for values
         """
@@ -207,9 +216,15 @@ class Kernel:
             {**self.given, **parsed(text), **checked(said, "kernel.options")},
             self.block if block is None else extents(block, "block"),
             self.cluster if cluster is None else extents(cluster, "cluster"),
+            self.arch if arch is None else Target.parse(arch).arch,
         )
         derived._owner = self._owner
         return derived
+
+    @property
+    def default_arch(self) -> str:
+        """The architecture that it is compiled for where none is given and there is no GPU."""
+        return self.arch or DEFAULT_ARCH
 
     def _options_among(self, given: dict[str, Any]) -> dict[str, Any]:
         """Take the options out of `given`, checked; a parameter that is called like one stays."""
@@ -262,7 +277,7 @@ class Kernel:
 
     @_without_our_frames
     def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
-        """Launch from the start; what it comes to is kept under the key that the compiled launcher gave it."""
+        """Launch from the start, and keep the outcome under the key that the compiled launcher gave."""
         keep_out()
         instead = diversion.get()
         if instead is None:
@@ -303,7 +318,7 @@ class Kernel:
         ordinal = device_of(self.__name__, bound, self._settings.environment)
         self._forget_if_changed()
         generation = self._launching.generation
-        arch = self._settings.environment.arch or (DEFAULT_ARCH if ordinal is None else arch_of(ordinal))
+        arch = self._settings.environment.arch or (self.default_arch if ordinal is None else arch_of(ordinal))
         spec = self._specialisation(launch, grid, bound, arch)
         target = Target.parse(arch)
         check_grid(grid, spec.cluster, target)
@@ -324,7 +339,7 @@ class Kernel:
         environment = self._settings.environment
         ordinal = device_of(self.__name__, bound, environment)
         self._forget_if_changed()
-        arch = environment.arch or (DEFAULT_ARCH if ordinal is None else arch_of(ordinal))
+        arch = environment.arch or (self.default_arch if ordinal is None else arch_of(ordinal))
         spec = self._specialisation(launch, (1, 1, 1), bound, arch)
         x, y, z = spec.cluster or (1, 1, 1)
         if ordinal is None:
@@ -410,7 +425,8 @@ class Kernel:
         function = self._function(spec, compiled, ordinal)
         if stream is None:
             stream = streams.current(view for _, view in bound.arrays)
-        return function, rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, launch.cooperative, launch.pdl)
+        ways = launch.cooperative, launch.pdl, attributes_of(launch)
+        return function, rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, *ways)
 
     def _run(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
         environment = self._settings.environment
@@ -718,7 +734,7 @@ class Kernel:
         environment = config.read()
         said = self._options_among(given)
         bound = self.signature.ahead(examples, given, wide_dims)
-        arch = Target.parse(arch or environment.arch or DEFAULT_ARCH).arch
+        arch = Target.parse(arch or environment.arch or self.default_arch).arch
         options = replace(environment.options, **{**self.given, **said})
         self._forget_if_changed()
         spec: Specialisation = self._named(self._specialised, bound, block, cluster, arch, options)
@@ -729,7 +745,7 @@ class Kernel:
 
     def _launching_only(self, spec: Specialisation, compiled: Compiled) -> Kernel:
         """Return this kernel as it launches one specialisation, and refuses arguments that need another."""
-        only = type(self)(self.__cutelite_function__, spec.options.given(), spec.block, spec.cluster)
+        only = type(self)(self.__cutelite_function__, spec.options.given(), spec.block, spec.cluster, spec.arch)
         only._owner = self._owner
         only._made = OnlyOne(self.__cutelite_function__, spec, compiled)
         only.__dict__["_settings"] = _Settings(replace(config.read(), arch=spec.arch), spec.options)
@@ -768,7 +784,7 @@ class Kernel:
 
         said = self._options_among(given)
         asked = (arch,) if arch is None or isinstance(arch, str) else arch
-        default = config.read().arch or DEFAULT_ARCH
+        default = config.read().arch or self.default_arch
         archs = [Target.parse(name or default).arch for name in asked]
         ptx = export.default_ptx(archs) if ptx is None else Target.parse(ptx).arch
         blocks = grid if grid is None or isinstance(grid, tuple | list) else (grid,)
@@ -944,25 +960,31 @@ def kernel(
     *,
     block: Extent | None = None,
     cluster: Extent | None = None,
+    arch: str | None = None,
     **options: Unpack[Given],
 ) -> Callable[[Callable[..., None]], Kernel]: ...
-def kernel(function: Any = None, /, *, block: Any = None, cluster: Any = None, **options: Any) -> Any:
+def kernel(
+    function: Any = None, /, *, block: Any = None, cluster: Any = None, arch: str | None = None, **options: Any
+) -> Any:
     """Make a GPU kernel of an annotated Python function; with or without options.
 
     block, cluster  the shapes for all launches: ``kernel[grid]`` takes them, and one that says others is refused
+    arch            what it is compiled for where there is no GPU, so in the simulator too, and CUTELITE_ARCH is not
+                    set, such as 'sm_100a'; default: 'sm_90a'. On a GPU it is compiled for that
     options         docs/options.md: fmad, assertions, line_info, opt, max_registers, min_blocks, ...
     Errors          TypeError for what is no function or no option; `OptionError`, `LaunchError` for their values
     """
     given = checked(options)
     shape = None if block is None else extents(block, "block")
     clusters = None if cluster is None else extents(cluster, "cluster")
+    arch = None if arch is None else Target.parse(arch).arch
 
     def decorate(function: Callable[..., None]) -> Kernel:
         if isinstance(function, staticmethod | classmethod):
             raise TypeError(f"@kernel goes below @{type(function).__name__}")
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a Python function, not {function!r}")
-        return (GatheringKernel if gathers(function) else Kernel)(function, given, shape, clusters)
+        return (GatheringKernel if gathers(function) else Kernel)(function, given, shape, clusters, arch)
 
     return decorate if function is None else decorate(function)
 

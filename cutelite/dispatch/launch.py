@@ -13,6 +13,7 @@ from cutelite.target import Target
 from cutelite_rt import shapes
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError as LaunchError
+from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.launcher import facts
 from cutelite_rt.shapes import Dim3 as Dim3
 from cutelite_rt.shapes import Extent as Extent
@@ -35,7 +36,13 @@ class Launch:
     cooperative  all blocks are resident at once, so that they may wait for each other
     pdl          the kernel may start before the one ahead of it in the stream has ended, and waits for it with
                  `cl.griddepcontrol_wait` (programmatic dependent launch)
+    priority     of its blocks before those of other streams' kernels, as of streams: the lower, the sooner
+    carveout     percent of L1 that is to be shared memory, 0 to 100: a wish, which the driver rounds
+    domain       'default' or 'remote': of memory synchronisation; a fence waits for writes of its own domain alone
+    launched     an event of torch, CuPy or cuda.core, or a handle, recorded once all blocks have begun
+    triggered    likewise, once all have called `cl.griddepcontrol_launch_dependents`, or have ended
     seed         the simulator's schedule; default: CUTELITE_SIM_SEED
+    Source       CUDA driver API: cuLaunchKernelEx, CUlaunchAttributeID
     """
 
     grid: Extent | Literal["persistent"] | Callable[[dict[str, Any]], Extent]
@@ -45,6 +52,11 @@ class Launch:
     stream: Any = None
     cooperative: bool = False
     pdl: bool = False
+    priority: int | None = None
+    carveout: int | None = None
+    domain: Literal["default", "remote"] | None = None
+    launched: Any = None
+    triggered: Any = None
     seed: int | None = None
 
     @cached_property
@@ -147,6 +159,7 @@ def check_settings(launch: Launch, target: Target) -> None:
                           f"{target.smem_per_block} for a block")  # fmt: skip
     if launch.pdl and not target.has("pdl"):
         raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {target.arch} has none")
+    attributes_of(launch)
 
 
 def _check_extents(what: str, shape: Dim3, limits: Dim3, target: Target) -> None:

@@ -1,6 +1,6 @@
 """Have a kernel launched by machine code, once it is launched often.
 
-In    launches that went well, and what they came to
+In    launches that went well, and their outcomes
 Out   `Launching.entry` and `Launching.subscript`: Python at first; from the launch after the launcher is ready on,
       machine code
 
@@ -35,17 +35,17 @@ Watched = tuple[fingerprint.Source, ...]
 """What the kernel was made from, as `Specialisations` looks at it."""
 
 LAUNCHES = 8
-"""After so many the launcher is compiled."""
+"""The launcher is compiled after this many launches."""
 
 Held = tuple[Any, ...]
 """What a launch has besides its arguments: `Launch.facts`, and the `Launch` itself."""
 
 MOST_HELD = 1024
-"""Of ``kernel[...]`` so many are kept, to be had again at once."""
+"""At most this many ``kernel[...]`` are kept, so that the same subscript finds one at once."""
 
 
 class LaunchRecord(NamedTuple):
-    """A launch that went well: what it came to, as `Outcome` wants it."""
+    """A launch that went well, with its outcome in the fields that `Outcome` takes."""
 
     bound: Bound
     function: Function
@@ -129,14 +129,14 @@ class Launching:
         return None if self.launcher is None else self.launcher.generation
 
     def forget(self) -> None:
-        """Drop what launches came to."""
+        """Drop the outcomes of launches."""
         if self.launcher is not None:
             self.launcher.forget()
 
     def went_well(
         self, key: bytes | None, generation: object, went: LaunchRecord, watched: Watched, env: Config
     ) -> None:
-        """Keep what a launch came to, under the key that the launcher had for it; or see to it that there is one."""
+        """Keep the outcome of a launch under the launcher's key; where there is no launcher, build one when due."""
         if self.launcher is None:
             with self._lock:
                 self._count += 1

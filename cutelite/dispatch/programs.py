@@ -51,7 +51,7 @@ _ALIGN = 256
 """Bytes that the address of a workspace is a multiple of, as those of allocators are."""
 
 _MOST_SHAPES = 256
-"""Plans for so many combinations of shapes are kept; then all are dropped."""
+"""At most this many plans are kept, one for each combination of shapes; then all are dropped."""
 
 _NOWHERE = 1 << 46
 """Addresses of workspaces until they have their places: no memory of an argument lies there."""

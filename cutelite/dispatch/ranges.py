@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -35,11 +34,10 @@ def _shape(extents: tuple[int, ...]) -> str:
 
 @lru_cache(maxsize=1)
 def _nvtx() -> tuple[Callable[[str], Any], Callable[[], Any]]:
-    try:
+    with suppress(ImportError):
         nvtx = importlib.import_module("nvtx")
         return nvtx.push_range, nvtx.pop_range
-    except ImportError:
-        torch = sys.modules.get("torch")
-        if torch is None:
-            raise LaunchError("CUTELITE_NVTX=1 needs the package nvtx (`pip install nvtx`), or torch") from None
-        return torch.cuda.nvtx.range_push, torch.cuda.nvtx.range_pop
+    with suppress(ImportError):
+        ranges = importlib.import_module("torch.cuda.nvtx")
+        return ranges.range_push, ranges.range_pop
+    raise LaunchError("CUTELITE_NVTX=1 needs the package nvtx (`pip install nvtx`), or torch")

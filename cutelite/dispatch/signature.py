@@ -64,7 +64,7 @@ class Signature:
     # Calls.
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Bound:
-        """Return what a call comes to; `stream` is where the launch goes, if that is said. Errors: `ArgumentError`."""
+        """Return what a call's arguments told; `stream` is the launch's, if that is said. Errors: `ArgumentError`."""
         return self.bound(self.match(args, kwargs), stream)
 
     def bound(self, given: dict[str, Any], stream: int | None = None) -> Bound:

@@ -15,12 +15,13 @@ from cutelite.front import tree
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of, together
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Jump, Value
-from cutelite.ir.types import InFlight, Type, boolean, f32, i32, i64
+from cutelite.ir.types import InFlight, Type, Vec, boolean, f32, i32, i64
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.promotion import adapt, as_value, dim_type, literal_type, why_wide
 from cutelite.layout import DimExpr
 from cutelite.ops.control import Br
+from cutelite.ops.tcgen05 import Start
 from cutelite.ops.wgmma import Fence
 
 
@@ -170,7 +171,8 @@ def leaf_value(leaf: Any, t: Type) -> Value:
     if isinstance(t, InFlight) and isinstance(leaf, Runtime) and leaf.value.type == t.inner:
         builder = Builder.current()
         assert builder is not None
-        return builder.emit(Fence((leaf.value,)))  # type: ignore[no-any-return]
+        start = Fence((leaf.value,)) if isinstance(t.inner, Vec) else Start(leaf.value)
+        return builder.emit(start)  # type: ignore[no-any-return]
     return as_value(leaf, t)
 
 

@@ -442,6 +442,6 @@ class _Parser:
 
     def inflight(self) -> InFlight:
         inner = self.type()
-        if not isinstance(inner, Vec):
-            self.fail(f"only vectors are in flight, not {inner}")
+        if not isinstance(inner, Vec | Tensor):
+            self.fail(f"only vectors and tensors are in flight, not {inner}")
         return InFlight(inner)

@@ -13,7 +13,7 @@ are off while a kernel runs: ops need no `np.errstate`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from cutelite.ir.op import Jump, Value
 from cutelite.ir.types import Scalar
@@ -147,6 +147,18 @@ class Agent(Protocol):
     def result(self, ticket: int) -> Any:
         """Return the result of `read` of earlier work, which is executed now if it was not yet."""
 
+    def fail(
+        self,
+        code: str,
+        title: str,
+        *,
+        element: int | None = None,
+        place: Any = None,
+        label: str = "",
+        help: str = "",
+    ) -> NoReturn:
+        """Report an error in the user's kernel, at the op that started this work."""
+
 
 class Engine(Protocol):
     """Asynchronous work of a CTA. The seed decides when it happens, between its issue and the wait that retires it."""
@@ -246,11 +258,30 @@ class Barriers(Protocol):
     def cluster_wait(self, lanes: Lanes) -> Wait: ...
 
 
+class TensorMemory(Protocol):
+    """Tensor memory of a CTA. An address is ``lane << 16 | column``; misuse is an error."""
+
+    def alloc(self, lanes: Lanes, columns: int, cta_group: int) -> Generator[Wait, None, int]:
+        """Allocate columns, when there are enough: ``address = yield from ...``."""
+
+    def dealloc(self, lanes: Lanes, address: int, columns: int, cta_group: int) -> None: ...
+    def relinquish(self, lanes: Lanes) -> None: ...
+    def check_group(self, lanes: Lanes, cta_group: int) -> None:
+        """Report a `cta_group` of 2 where there are no pairs of CTAs."""
+
+    def place(self, lanes: Lanes, address: int, lane: Array, column: Array) -> Array:
+        """Return the bytes in the space 'tmem' of cells that are `lane` lanes and `column` columns from an address.
+
+        That of the CTA of rank r in its cluster begins at ``r << 24``.
+        """
+
+
 class Machine(Protocol):
     """The CTA that the lanes belong to."""
 
     rank: int  # in its cluster
     cluster_size: int
+    launch_over: bool  # a thread of it has learnt that a request to cancel a cluster failed
 
     @property
     def engine(self) -> Engine: ...
@@ -258,6 +289,8 @@ class Machine(Protocol):
     def mbarriers(self) -> Mbarriers: ...
     @property
     def barriers(self) -> Barriers: ...
+    @property
+    def tmem(self) -> TensorMemory: ...
 
     def to_generic(self, space: str, address: Array) -> Array:
         """cvta: the generic address of an address in `space`."""
@@ -284,6 +317,9 @@ class Machine(Protocol):
 
     def fence(self, lanes: Lanes, kind: str) -> None:
         """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp'. For the checker."""
+
+    def cancel_cluster(self) -> tuple[int, int, int] | None:
+        """Keep a cluster that has not started from running: blockIdx of its first block, or None where that fails."""
 
     def set_registers(self, lanes: Lanes, count: int) -> Wait | None:
         """setmaxnreg: to `count` registers a thread; waits where the CTA's pool has too few left."""

@@ -101,8 +101,9 @@ SCALARS: dict[str, Scalar] = {
 I32_DIM_LIMIT = (1 << 31) - (1 << 16)
 """The largest extent that a dim has as an i32; a larger one is an i64. Small sums (`M + 63`) then stay i32 as well."""
 
-SPACES = ("gmem", "smem", "rmem", "cluster", "const", "generic")
-"""Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); constant; generic."""
+SPACES = ("gmem", "smem", "rmem", "cluster", "const", "generic", "tmem")
+"""Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); constant; generic;
+tensor memory, whose addresses are ``lane << 16 | column``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Vec(Type):
 
 @dataclass(frozen=True, slots=True)
 class Ptr(Type):
-    """A byte address in `space`, known to be a multiple of `align` bytes. 32 bits in smem and cluster, else 64."""
+    """An address in `space`, known to be a multiple of `align` bytes. 32 bits in smem, cluster and tmem, else 64."""
 
     space: str
     align: int = 1
@@ -141,6 +142,10 @@ class Tensor(Type):
     layout: Layout
     align: int
     swizzle: Swizzle | None = None
+
+    def distance(self, offset: Any) -> Any:
+        """Return how far the element at an offset lies from the first one: in bytes, in tensor memory in columns."""
+        return offset * self.elem.bytes if self.space != "tmem" else offset * self.elem.bits // 32
 
     @property
     def is_far(self) -> bool:
@@ -183,12 +188,13 @@ class TensorMap(Type):
 
 @dataclass(frozen=True, slots=True)
 class InFlight(Type):
-    """A register value that an asynchronous operation still reads or writes: only its wait makes it `inner`.
+    """A value that an asynchronous operation still reads or writes: only its wait makes it `inner`.
 
-    It stays in the registers that the operation was given: elements of 8 and 16 bits several to a 32-bit one.
+    A vector stays in the registers that the operation was given: elements of 8 and 16 bits several to a 32-bit one. A
+    tensor is an accumulator in tensor memory.
     """
 
-    inner: Vec
+    inner: Vec | Tensor
 
     def __str__(self) -> str:
         return f"inflight<{self.inner}>"

@@ -62,6 +62,15 @@ def bmsk(start: Int, length: Int, *, wrap: bool = False) -> Int:
     return emit(ops.Bmsk(first, count, "wrap" if wrap else "clamp"))
 
 
+def szext(x: Int, length: Int, *, wrap: bool = False) -> Int:
+    """Return the lowest `length` bits of `x`, of 32, sign-extended if `x` is signed. PTX: szext.
+
+    A `length` of 0 gives 0, one of 32 or more all of `x`; with `wrap` it counts modulo 32.
+    """
+    value, count = promote(x, length, "bits")
+    return emit(ops.Szext(value, count, "wrap" if wrap else "clamp"))
+
+
 def prmt(a: Int, b: Int, selector: Int, mode: Literal["", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"] = "") -> Int:
     """Four bytes of the eight in `b:a`, by the hexadecimal digits of `selector`, lowest first. PTX: prmt.
 

@@ -116,3 +116,32 @@ def griddepcontrol_launch_dependents() -> None:
     Source   PTX ISA: griddepcontrol.launch_dependents
     """
     emit(ops.LaunchDependents())
+
+
+def clusterlaunchcontrol_try_cancel(response: Any, barrier: Barrier, *, multicast: bool = False) -> None:
+    """Request that a cluster of this launch that has not started does not run, so that this one can do its work.
+
+    response   16 bytes of shared memory, a multiple of 16: two u64. They are written later, by the async proxy
+    barrier    of this block; counts 16 bytes then
+    multicast  write the response in each block of the cluster, and count it on the barrier of each
+    Who        one thread of the cluster; not any more once a response said that a request failed
+    Source     PTX ISA: clusterlaunchcontrol.try_cancel
+    """
+    emit(ops.TryCancel(address(response, ops.RESPONSE), barrier_value(barrier), multicast))
+
+
+def clusterlaunchcontrol_is_canceled(response: Vector) -> Scalar:
+    """Return whether a cluster was cancelled.
+
+    response   the two u64, loaded after `barrier` was waited for
+    Source     PTX ISA: clusterlaunchcontrol.query_cancel.is_canceled
+    """
+    return emit(ops.IsCanceled(response.value))  # type: ignore[no-any-return]
+
+
+def clusterlaunchcontrol_get_first_ctaid(response: Vector, axis: Literal["x", "y", "z"] = "x") -> Scalar:
+    """Return `block_idx` along `axis`, a u32, of the first block of the cancelled cluster; undefined if none was.
+
+    Source     PTX ISA: clusterlaunchcontrol.query_cancel.get_first_ctaid
+    """
+    return emit(ops.GetFirstCtaid(response.value, axis))  # type: ignore[no-any-return]

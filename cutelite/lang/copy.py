@@ -18,7 +18,7 @@ from typing import Any
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
 from cutelite.lang.algebra import check_reach, is_tensor
-from cutelite.lang.copy_ops import CopyOp, TileOp
+from cutelite.lang.copy_ops import CopyOp, TileOp, TmemOp
 from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
@@ -218,6 +218,18 @@ def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -
     """
     tiler, layout_tv = make_layout_tv(thr_layout, val_layout)
     return make_tiled_copy(atom, layout_tv, tiler)
+
+
+def make_tmem_copy(atom: CopyAtom) -> TiledCopy:
+    """A tiled copy by four warps between their registers and all the lanes that an atom of tensor memory reaches.
+
+    atom  of `TmemLoadOp` or `TmemStoreOp`. The tile has 128 rows (of shapes of 16 lanes 64), and the atom's columns
+    """
+    check_atom(atom)
+    if not isinstance(atom.op, TmemOp):
+        raise mistake("copy-atom", f"{atom.op} does not move tensor memory", help="`cl.TmemLoadOp(shape, repeats)`")
+    layout, tiler = atom.op.of_warps(atom.dtype)
+    return make_tiled_copy(atom, layout, tiler)
 
 
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:

@@ -22,7 +22,8 @@ from cutelite.lang.mbarrier import barrier_value
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import where
-from cutelite.layout import Layout, coalesce, static_value
+from cutelite.layout import Layout, coalesce, make_layout, static_value, transform_leaf
+from cutelite.ops import tcgen05_layouts
 
 VECTOR_BYTES = 16
 
@@ -366,3 +367,87 @@ def aligned_pointer(t: Tensor, bytes: int) -> Any:
     if not isinstance(t, Tensor):
         raise mistake("copy", f"a tensor is needed here, not {describe(t)}")
     return emit(ops.tensor.TensorPtr(t.value, (as_value(0),), align=bytes)).value
+
+
+@dataclass(frozen=True)
+class TmemOp(CopyOp):
+    """Base of the transfers between the registers of a warp and its lanes of tensor memory, 32 bits an element.
+
+    shape    '32x32b', '16x64b', '16x128b' or '16x256b': which register holds which cell
+    repeats  along the columns: a power of two, at most 128, 128, 64 and 32
+    """
+
+    shape: str = "32x32b"
+    repeats: int = 1
+    threads = 32
+
+    def __post_init__(self) -> None:
+        one = tcgen05_layouts.SHAPES.get(self.shape)
+        if one is None or self.shape == "16x32bx2":
+            raise mistake("copy-atom", f"{self.shape!r} is none of 32x32b, 16x64b, 16x128b, 16x256b")
+        if self.repeats not in (1, 2, 4, 8, 16, 32, 64, 128) or self.repeats > one.most:
+            raise mistake("copy-atom", f"{self.shape} is repeated a power of two times, 1 to {one.most}")
+
+    @property
+    def lanes(self) -> int:
+        return tcgen05_layouts.SHAPES[self.shape].lanes
+
+    @property
+    def columns(self) -> int:
+        return tcgen05_layouts.SHAPES[self.shape].columns * self.repeats
+
+    def registers(self, dtype: DType) -> Layout:
+        """(thread, register) to lane + lanes * column."""
+        if dtype.bits != tcgen05_layouts.CELL_BITS:
+            raise mistake("copy-dtype", f"{self} moves elements of 32 bits, not {dtype}")
+        return tcgen05_layouts.transfer_layout(self.shape, self.repeats)
+
+    def cells(self, dtype: DType) -> Layout:
+        """The same of tensor memory, of which each thread names all."""
+        return Layout((self.threads, self.lanes * self.columns), (0, 1))
+
+    def of_warps(self, dtype: DType) -> tuple[Layout, tuple[int, int]]:
+        """Return (thread, value) of four warps to an index into the tile of all their lanes, and its extents."""
+        warp = self.registers(dtype)
+
+        def wider(stride: int) -> int:
+            return stride % self.lanes + stride // self.lanes * 4 * self.lanes
+
+        threads, values = (Layout(mode.shape, transform_leaf(wider, mode.stride)) for mode in (warp[0], warp[1]))
+        together = Layout((threads.shape, 4), (threads.stride, self.lanes))
+        return make_layout(together, values), (4 * self.lanes, self.columns)
+
+
+class TmemLoadOp(TmemOp):
+    """tcgen05.ld, waited for: from tensor memory to registers. A warp reaches its own lanes. PTX ISA: tcgen05.ld."""
+
+    ways = (("tmem", "rmem"),)
+
+    def source(self, dtype: DType) -> Layout:
+        return self.cells(dtype)
+
+    def target(self, dtype: DType) -> Layout:
+        return self.registers(dtype)
+
+    def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
+        started = emit(ops.tcgen05.Load(src.value, self.shape, self.repeats, elem=src.dtype))
+        dst.store(emit(ops.tcgen05.WaitLoad((started.value,))))
+
+
+class TmemStoreOp(TmemOp):
+    """tcgen05.st, waited for: from registers to tensor memory. PTX ISA: tcgen05.st."""
+
+    ways = (("rmem", "tmem"),)
+
+    def source(self, dtype: DType) -> Layout:
+        return self.registers(dtype)
+
+    def target(self, dtype: DType) -> Layout:
+        return self.cells(dtype)
+
+    def reference(self, dtype: DType) -> Layout:
+        return self.source(dtype)
+
+    def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
+        emit(ops.tcgen05.Store(dst.value, self.shape, self.repeats, a=src.load().value))
+        emit(ops.tcgen05.WaitStore())

@@ -142,13 +142,13 @@ class Handle(Runtime):
 
 @proxy_of(InFlight)
 class InFlightValue(Handle):
-    """Registers that wgmma may still be writing or reading. Only functions of `cl.wgmma` take them."""
+    """A value that the tensor core may still be writing or reading. Only functions that wait, or add to it, take it."""
 
     __slots__ = ()
     __hash__ = Runtime.__hash__
 
     def _refuse(self, *_: Any) -> Any:
-        raise in_flight()
+        raise in_flight(self.value)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = __pos__ = _refuse
@@ -171,8 +171,16 @@ def incomparable(x: Any) -> CompileError:
     return mistake("comparison", f"{describe(x)} cannot be compared", help=help)
 
 
-def in_flight() -> CompileError:
+def in_flight(value: Value | None = None) -> CompileError:
     """Return the error for an accumulator that is used before the wait that makes it readable."""
+    if value is not None and isinstance(value.type, InFlight) and not hasattr(value.type.inner, "n"):
+        help = "wait for the barrier of a commit: `acc = cl.tcgen05.wait_commit(bar, phase, acc)`"
+        return mistake(
+            "in-flight", "this accumulator is in flight: products may still be writing it", "used here", help
+        )
+    if value is not None and value.op is not None and value.op.name == "tcgen05.ld":
+        title = "these registers are in flight: a load from tensor memory may still be writing them"
+        return mistake("in-flight", title, "used here", "wait for it first: `x = cl.tcgen05.wait_load(x)`")
     return mistake(
         "in-flight",
         "this accumulator is in flight: wgmma may still be writing it",

@@ -9,28 +9,62 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import f16
+from cutelite.ir.types import f16, u32
 from cutelite.lang.address import address
 from cutelite.lang.emit import describe, emit, mistake
+from cutelite.lang.packed import Packed
+from cutelite.lang.promotion import as_value
 from cutelite.lang.values import Vector
 from cutelite.ops import ldmatrix as matrix_ops
 from cutelite.ops import mma as mma_ops
+from cutelite.ops import mma_packed, mma_sparse
+from cutelite.ops.mma_sparse import compress_sparse as compress_sparse
 
 
-def mma_sync(a: Vector, b: Vector, c: Vector, *, k: int | None = None, saturate: bool = False) -> Vector:
+def mma_sync(
+    a: Vector,
+    b: Vector,
+    c: Vector,
+    *,
+    k: int | None = None,
+    saturate: bool = False,
+    packed: Packed | tuple[Packed, Packed] | None = None,
+    combine: Literal["", "xor", "and"] = "",
+    metadata: Any = None,
+    selector: int = 0,
+) -> Vector:
     """``a @ b.T + c`` of the matrices that the 32 threads of a warp hold in registers: A (m, k), B (n, k), C (m, n).
 
     a, b, c   this thread's elements, in the order of `ops.mma.operand_a`, `operand_b` and `accumulator`
     k         extent along K; default: that which the length of `a` implies
     saturate  integers only: clamp sums instead of letting them wrap
+    packed    `a` and `b` are words of u32: `cl.i4`, `cl.u4` or `cl.b1`, or one for each of the two
+    combine   for bits: count those of ``a ^ b`` ('xor') or of ``a & b`` ('and')
+    metadata  for a sparse A, of which `a` is what `cl.compress_sparse` keeps, (m, k / 2): this thread's u32 word
+    selector  of a sparse A: the instruction's number among those that one word covers
     Shapes    m16n8 with k 8, 16 (f16, bf16), 4, 8 (tf32), 16, 32 (i8, u8), 32 (e4m3, e5m2), 4, 8, 16 (f64, sm_90);
-              m8n8 with k 16 (i8, u8), 4 (f64). The length of `c` tells m
+              m8n8 with k 16 (i8, u8), 4 (f64). The length of `c` tells m. Packed: m16n8 with k 32, 64 (i4, u4), 128,
+              256 (b1), m8n8 with the smaller. Sparse: m16n8 with k 16, 32 (f16, bf16), 8, 16 (tf32), 32, 64 (i8, u8),
+              64 (e4m3, e5m2)
     Who       all threads of a warp
-    Source    PTX ISA: mma
+    Source    PTX ISA: mma, mma.sp
     """
     for name, x in (("a", a), ("b", b), ("c", c)):
         if not isinstance(x, Vector):
             raise mistake("mma", f"mma_sync takes vectors in registers, and `{name}` is {describe(x)}")
+    m = c.n * mma_ops.THREADS // mma_ops.N
+    if packed is not None:
+        kinds = packed if isinstance(packed, tuple) else (packed, packed)
+        for kind in kinds:
+            if not isinstance(kind, Packed):
+                raise mistake("mma", f"`packed` is cl.i4, cl.u4 or cl.b1, or a pair of them, not {describe(kind)}")
+        k = a.n * mma_ops.THREADS // m * kinds[0].per_word if k is None else k
+        names = kinds[0].name, kinds[1].name
+        return emit(mma_packed.MmaPacked(a.value, b.value, c.value, k, saturate, *names, combine))  # type: ignore[no-any-return]
+    if metadata is not None:
+        k = 2 * a.n * mma_ops.THREADS // m if k is None else k
+        word = as_value(metadata, u32)
+        return emit(mma_sparse.MmaSp(a.value, b.value, c.value, k, saturate, word, selector))  # type: ignore[no-any-return]
     form = mma_ops.form_of(a.dtype.name, c.n * mma_ops.THREADS // 8) or mma_ops.FORMS.get(a.dtype.name)
     if k is None:
         k = a.n * mma_ops.THREADS // form.m if form else 0

@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 from cutelite import ops
 from cutelite.ir.types import InFlight, f32, i32, u32
-from cutelite.lang import wgmma
+from cutelite.lang import tcgen05, wgmma
 from cutelite.lang.algebra import is_tensor, thread_coordinate
 from cutelite.lang.copy import extent
 from cutelite.lang.emit import describe, emit, mistake
-from cutelite.lang.mma_ops import MODES, MmaOp, MmaUniversalOp, WarpgroupMmaOp
+from cutelite.lang.mma_ops import MODES, MmaOp, MmaUniversalOp, Tcgen05MmaOp, WarpgroupMmaOp
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
 from cutelite.lang.values import Vector
@@ -41,7 +41,6 @@ from cutelite.layout import (
     zipped_divide,
 )
 from cutelite.ops.tensor import TensorView
-from cutelite.ops.wgmma_sparse import words_for
 
 NAMES = "MNK"
 
@@ -175,6 +174,8 @@ class TiledMma:
         """An accumulator of zeros for a partition of C (or for a shape, from `partition_shape_C`)."""
         layout = _layout_of(partition)
         self._check_fragment(layout, "C")
+        if isinstance(self.op, Tcgen05MmaOp):
+            return _in_space(self.op, partition, "C")
         if isinstance(self.op, WarpgroupMmaOp):
             rows, columns = extent(layout, 1), extent(layout, 2)
             zeros = wgmma.zeros_accumulator(self.op.n, self.op.acc_dtype)
@@ -186,6 +187,8 @@ class TiledMma:
     def _fragment(self, partition: Any, operand: str, in_memory: bool) -> Any:
         layout = _layout_of(partition)
         self._check_fragment(layout, operand)
+        if isinstance(self.op, Tcgen05MmaOp):
+            return _in_space(self.op, partition, operand)
         if in_memory:
             if not isinstance(partition, Tensor) or partition.space != "smem":
                 raise mistake(
@@ -225,13 +228,17 @@ class ThrMma:
         return self._partition(tensor, "C")
 
     def partition_E(self, tensor: Any) -> Any:
-        """This thread's words of the metadata (M / 64, words, 128) of a sparse A: (1, repeats along M, words)."""
+        """This thread's words of the metadata of a sparse A: (1, repeats along M, words).
+
+        The metadata is (M / 64, words, 128) for wgmma and (M / 16, words, 32) for mma.sync.
+        """
         op = self.tiled.op
         if not op.sparse:
             raise mistake("partition", f"{op} is not sparse: it takes no metadata")
         if not isinstance(tensor, Tensor) or tensor.ndim != 3 or static_value(tensor.layout[2].size) != op.threads:
-            text = f"metadata is a tensor (M / 64, words, {op.threads}) of u32, not {describe(tensor)}"
-            raise mistake("partition", text, help="`cl.wgmma.compress_sparse(a, dtype)` makes it")
+            text = f"metadata is a tensor (M / {op.shape_mnk[0]}, words, {op.threads}) of u32, not {describe(tensor)}"
+            maker = "wgmma.compress_sparse" if isinstance(op, WarpgroupMmaOp) else "compress_sparse"
+            raise mistake("partition", text, help=f"`cl.{maker}(a, dtype)` makes it")
         coord = thread_coordinate(self.tiled.thr_layout_vmnk, self.thread)
         shared = logical_divide(tensor.layout[0], Layout(extent(self.tiled.atoms, 0)))
         kept = make_layout(Layout(1, 0), shared[1], tensor.layout[1])
@@ -250,7 +257,7 @@ class ThrMma:
 def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, None, None)) -> TiledMma:
     """A tiled MMA.
 
-    op           `MmaUniversalOp`, `WarpMmaOp` or `WarpgroupMmaOp`
+    op           `MmaUniversalOp`, `WarpMmaOp`, `WarpgroupMmaOp` or `Tcgen05MmaOp`
     atoms        its repeats along M, N and K by different threads: extents, or a compact layout
     permutation  for each of M, N and K the extent of the tile or a layout that permutes it: see `TiledMma`
     """
@@ -381,6 +388,8 @@ def gemm(
     for name, t in (("A", a), ("B", b)):
         if name == "B" or not _is_vector_a(tiled_mma.op, t):
             _check_operand(tiled_mma, name, t)
+    if isinstance(tiled_mma.op, Tcgen05MmaOp):
+        return _tensor_gemm(tiled_mma, d, a, b, c, accumulate)
     if isinstance(tiled_mma.op, WarpgroupMmaOp):
         return _warpgroup_gemm(tiled_mma, a, b, c, accumulate, commit, metadata)
     if accumulate is not True:
@@ -388,24 +397,29 @@ def gemm(
     for t in (c, d):
         _check_operand(tiled_mma, "C", t)
     rows, columns, depth = _agreed(a.layout, b.layout, d.layout)
-    multiply = _fma if isinstance(tiled_mma.op, MmaUniversalOp) else _warp_mma
+    words = _metadata(tiled_mma.op, metadata, rows, depth)
     totals = {(m, n): at(c, m, n).load() for n in range(columns) for m in range(rows)}
     for k in range(depth):
         left, right = [at(a, m, k).load() for m in range(rows)], [at(b, n, k).load() for n in range(columns)]
         for n in range(columns):
             for m in range(rows) if n % 2 == 0 else reversed(range(rows)):  # A of the last one is still at hand
-                totals[m, n] = multiply(tiled_mma.op, left[m], right[n], totals[m, n])
+                totals[m, n] = _product(tiled_mma.op, left[m], right[n], totals[m, n], k, words[m])
     for (m, n), total in totals.items():
         at(d, m, n).store(total)
     return d
 
 
-def _warp_mma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
-    return emit(ops.mma.Mma(a.value, b.value, c.value, op.shape_mnk[2], op.saturate))
-
-
-def _fma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
-    return emit(ops.arith.Fma(a.value, b.value, c.value))
+def _product(op: Any, a: Vector, b: Vector, c: Vector, step: int, metadata: Any) -> Any:
+    """``a @ b.T + c`` by one instruction, the one at `step` along K."""
+    if isinstance(op, MmaUniversalOp):
+        return emit(ops.arith.Fma(a.value, b.value, c.value))
+    operands = a.value, b.value, c.value, op.shape_mnk[2], op.saturate
+    if op.sparse:
+        word, selector = divmod(step, op.steps_of_word)
+        return emit(ops.mma_sparse.MmaSp(*operands, metadata[word].value, selector))
+    if op.packed:
+        return emit(ops.mma_packed.MmaPacked(*operands, *op.kinds, op.combine))
+    return emit(ops.mma.Mma(*operands))
 
 
 def _warpgroup_gemm(
@@ -436,6 +450,28 @@ def _warpgroup_gemm(
     return Accumulator(tuple(parts), c.rows, c.columns)
 
 
+def _in_space(op: Tcgen05MmaOp, partition: Any, operand: str) -> Tensor:
+    """Return the partition itself, which lies where the instruction looks for the operand."""
+    where = {"smem": "shared memory", "tmem": "tensor memory"}[op.space_of(operand)]
+    if not isinstance(partition, Tensor) or partition.space != op.space_of(operand):
+        raise mistake("mma-operand", f"operand {operand} of {op} is in {where}: {describe(partition)} is not there")
+    return partition
+
+
+def _tensor_gemm(tiled: TiledMma, d: Any, a: Any, b: Any, c: Any, accumulate: Any) -> Tensor:
+    """Start the products into tensor memory, by the one thread that is here."""
+    if d is not c:
+        raise mistake("gemm", "tcgen05.mma adds to the accumulator that it writes", help="leave `c` out")
+    _check_operand(tiled, "C", d)
+    rows, columns, _ = _agreed(a.layout, b.layout, d.layout)
+    left, right = [_whole(a, m) for m in range(rows)], [_whole(b, n) for n in range(columns)]
+    for n in range(columns):
+        for m in range(rows):
+            offset = d.layout[1](m) + (d.layout[2](n) if d.ndim > 2 else 0)
+            tcgen05.mma(_view(d, d.layout[0], offset), left[m], right[n], accumulate=accumulate)
+    return d  # type: ignore[no-any-return]
+
+
 def _is_vector_a(op: MmaOp, a: Any) -> bool:
     """Tell whether operand A is a vector, for wgmma from registers."""
     return isinstance(a, Vector) and isinstance(op, WarpgroupMmaOp) and not op.a_in_memory and not op.sparse
@@ -447,7 +483,7 @@ def _metadata(op: MmaOp, t: Any, rows: int, depth: int) -> list[Any]:
         if t is not None:
             raise mistake("gemm", f"{op} is not sparse: it takes no metadata")
         return [None] * rows
-    need = words_for(op.dtype_of("A"), depth)
+    need = -(-depth // op.steps_of_word)
     if not isinstance(t, Tensor) or t.space != "rmem" or t.dtype != u32 or t.ndim != 3:
         text = f"a sparse A needs `metadata=`, a fragment of u32 in registers, not {describe(t)}"
         raise mistake("mma-operand", text, help="`mma.make_fragment_E(mine.partition_E(words))`, and copy it")
@@ -504,7 +540,9 @@ def _agreed(a: Layout, b: Layout, c: Layout) -> tuple[int, int, int]:
 def _check_operand(tiled: TiledMma, operand: str, t: Any) -> None:
     op = tiled.op
     in_memory = {"A": op.a_in_memory, "B": op.b_in_memory, "C": False}[operand]
-    if not isinstance(t, Tensor) or t.space != ("smem" if in_memory else "rmem"):
+    if isinstance(op, Tcgen05MmaOp):
+        _in_space(op, t, operand)
+    elif not isinstance(t, Tensor) or t.space != ("smem" if in_memory else "rmem"):
         where = "a partition of shared memory" if in_memory else "a fragment in registers"
         raise mistake("mma-operand", f"operand {operand} of {op} is {where}, not {describe(t)}")
     tiled._check_fragment(t.layout, operand)

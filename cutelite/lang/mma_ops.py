@@ -10,10 +10,11 @@ from typing import ClassVar, Literal
 
 from cutelite import ops
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import f32
+from cutelite.ir.types import f32, u32
 from cutelite.lang.emit import mistake
+from cutelite.lang.packed import Packed
 from cutelite.layout import Layout
-from cutelite.ops import wgmma_layouts
+from cutelite.ops import tcgen05_layouts, wgmma_layouts, wgmma_sparse
 
 MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 """Which of M, N and K the two modes of each operand are."""
@@ -32,7 +33,7 @@ class MmaOp:
 
     @property
     def sparse(self) -> bool:
-        """True where half of A along K is left out (`wgmma.compress_sparse`), and metadata names what is kept."""
+        """True where half of A along K is left out (`compress_sparse`), and metadata names what is kept."""
         return False
 
     @property
@@ -49,7 +50,13 @@ class MmaOp:
         """Return how many indices of M (0), N (1) or K (2) one element of an operand in memory stands for."""
         return 2 if self.sparse and operand == "A" and mode == 2 else 1
 
+    @property
+    def steps_of_word(self) -> int:
+        """For a sparse A: the number of instructions along K that a word of metadata covers."""
+        raise NotImplementedError
+
     def dtype_of(self, operand: str) -> DType:
+        """Return the type of an operand's elements in memory and registers."""
         raise NotImplementedError
 
     def layout_tv(self, operand: str) -> Layout:
@@ -83,51 +90,85 @@ class MmaUniversalOp(MmaOp):
 class WarpMmaOp(MmaOp):
     """mma.sync of a warp, from registers.
 
-    a_dtype    type of A (and of B, unless `b_dtype` is given): f16, bf16, tf32, i8, u8, e4m3, e5m2 or f64
+    a_dtype    type of A (and of B, unless `b_dtype` is given): f16, bf16, tf32, i8, u8, e4m3, e5m2 or f64; or i4, u4
+               or b1, of which tensors hold u32 words, (M, K / 8) or (M, K / 32), the first number of a word lowest
     acc_dtype  type of the accumulator
     k          extent along K; None for the largest that there is
     saturate   integers only
-    m          extent along M: 16, or 8 for f64 (the default there), i8 and u8
-    Source     PTX ISA: mma
+    m          extent along M: 16, or 8 for f64 (the default there), i8, u8, i4, u4 and b1
+    sparse     A is compressed: (M, K / 2), with metadata (`cl.compress_sparse`); not f64, nor below 8 bits
+    combine    b1 only: count the bits of ``a ^ b`` ('xor') or of ``a & b`` ('and', the default)
+    Source     PTX ISA: mma, mma.sp
     """
 
-    a_dtype: DType
+    a_dtype: DType | Packed
     acc_dtype: DType
     k: int | None = None
-    b_dtype: DType | None = None
+    b_dtype: DType | Packed | None = None
     saturate: bool = False
     m: int | None = None
+    sparse: bool = False
+    combine: Literal["", "xor", "and"] = ""
     threads = 32
 
     def __post_init__(self) -> None:
-        form = ops.mma.form_of(self.a_dtype.name, self.m)
-        b = self.dtype_of("B")
-        if form is None and ops.mma.form_of(self.a_dtype.name) is not None:
-            raise mistake("mma-atom", f"mma.sync on {self.a_dtype} has no m of {self.m}")
-        if form is None or b.name not in form.b or self.acc_dtype.name not in form.d:
-            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in ops.mma.FORMS.items())
-            raise mistake(
-                "mma-atom",
-                f"mma.sync does not multiply {self.a_dtype} by {b} into {self.acc_dtype}",
-                help=f"it takes {known}",
-            )
+        form, (a, b) = self._form(self.m), self.kinds
+        if self.packed and self.a_dtype.name == "b1" and not self.combine:
+            object.__setattr__(self, "combine", "and")
+        if form is None and self._form(None) is not None:
+            raise mistake("mma-atom", f"mma.sync on {a} has no m of {self.m}")
+        if form is None or b not in form.b or self.acc_dtype.name not in form.d:
+            words = "sparse mma.sync" if self.sparse else "mma.sync"
+            text = f"{words} does not multiply {a} by {b} into {self.acc_dtype}"
+            tables = (ops.mma_sparse.FORMS,) if self.sparse else (ops.mma.FORMS, ops.mma_packed.FORMS)
+            raise mistake("mma-atom", text, help=f"it takes {'; '.join(map(ops.mma.known, tables))}")
         if self.shape_mnk[2] not in form.k:
-            raise mistake("mma-atom", f"mma.sync on {self.a_dtype} has K {' or '.join(map(str, form.k))}, not {self.k}")
+            raise mistake("mma-atom", f"mma.sync on {a} has K {' or '.join(map(str, form.k))}, not {self.k}")
+        if (self.combine in ops.mma_packed.COMBINES) != (a == "b1"):
+            raise mistake("mma-atom", f"{self.combine!r} combines no {a}: bits take 'xor' or 'and', numbers ''")
+        if self.saturate and (self.acc_dtype.name != "i32" or a == "b1"):
+            raise mistake("mma-atom", f"only sums of integers saturate, not those of {a} into {self.acc_dtype}")
+
+    def _form(self, m: int | None) -> ops.mma.Form | None:
+        name = self.a_dtype.name
+        if self.sparse:
+            return ops.mma_sparse.FORMS.get(name) if m in (None, ops.mma_sparse.ROWS) and not self.packed else None
+        return ops.mma_packed.form_of(name, m) if self.packed else ops.mma.form_of(name, m)
+
+    @property
+    def packed(self) -> bool:
+        """True for numbers that come several to a word of u32."""
+        return isinstance(self.a_dtype, Packed)
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        """The names of the types of A and B."""
+        return self.a_dtype.name, (self.b_dtype or self.a_dtype).name
+
+    @property
+    def steps_of_word(self) -> int:
+        return ops.mma_sparse.steps_of_word(self.dtype_of("A"), self.shape_mnk[2])
+
+    def packing(self, operand: str, mode: int) -> int:
+        if isinstance(self.a_dtype, Packed) and mode == 2:
+            return self.a_dtype.per_word
+        return super().packing(operand, mode)
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
-        form = ops.mma.form_of(self.a_dtype.name, self.m)
+        form = self._form(self.m)
         assert form is not None, "checked when this was made"
         return form.m, form.n, self.k or form.k[-1]
 
     def dtype_of(self, operand: str) -> DType:
-        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
+        dtype = {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
+        return u32 if isinstance(dtype, Packed) else dtype
 
     def layout_tv(self, operand: str) -> Layout:
-        m, _, k = self.shape_mnk
+        m, _, _ = self.shape_mnk
         if operand == "C":
             return ops.mma.accumulator(m)
-        elem = self.dtype_of(operand)
+        elem, (_, k) = self.dtype_of(operand), self.extents(operand)
         return ops.mma.operand_a(elem, k, m) if operand == "A" else ops.mma.operand_b(elem, k)
 
 
@@ -170,6 +211,10 @@ class WarpgroupMmaOp(MmaOp):
             raise mistake("mma-atom", f"A comes from 'smem' or 'rmem', not {self.a_source!r}")
 
     @property
+    def steps_of_word(self) -> int:
+        return wgmma_sparse.steps_of_word(self.a_dtype)
+
+    @property
     def a_in_memory(self) -> bool:  # type: ignore[override]
         return self.a_source == "smem"
 
@@ -187,3 +232,51 @@ class WarpgroupMmaOp(MmaOp):
             return wgmma_layouts.operand_a(self.a_dtype)
         rows, k = self.extents(operand)
         return Layout((self.threads, (rows, k)), (0, (1, rows)))  # every thread names the whole operand
+
+
+@dataclass(frozen=True)
+class Tcgen05MmaOp(MmaOp):
+    """tcgen05.mma of one thread: the accumulator is in tensor memory, B in shared memory, A in one of the two.
+
+    a_dtype    f16, bf16, tf32, e4m3, e5m2, i8 or u8; of B too, unless `b_dtype` is given
+    acc_dtype  f32, f16 or i32
+    m, n       extents of one instruction: m is 64 or 128, n 8 to 256
+    Source     PTX ISA: tcgen05.mma
+    """
+
+    a_dtype: DType
+    acc_dtype: DType
+    m: int
+    n: int
+    b_dtype: DType | None = None
+    a_source: Literal["smem", "tmem"] = "smem"
+    b_in_memory = True
+
+    def __post_init__(self) -> None:
+        kind = tcgen05_layouts.kind_of(self.a_dtype, self.dtype_of("B"), self.acc_dtype)
+        if kind is None:
+            types = f"{self.a_dtype} by {self.dtype_of('B')} into {self.acc_dtype}"
+            raise mistake("mma-atom", f"tcgen05.mma does not multiply {types}")
+        if problem := tcgen05_layouts.shape_problem(kind, self.m, self.n, 1):
+            raise mistake("mma-atom", problem)
+        if self.a_source not in ("smem", "tmem"):
+            raise mistake("mma-atom", f"A comes from 'smem' or 'tmem', not {self.a_source!r}")
+
+    @property
+    def a_in_memory(self) -> bool:  # type: ignore[override]
+        return True
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return self.m, self.n, tcgen05_layouts.STEP_BYTES // self.a_dtype.bytes
+
+    def dtype_of(self, operand: str) -> DType:
+        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
+
+    def space_of(self, operand: str) -> str:
+        """The memory that an operand is in."""
+        return {"A": self.a_source, "B": "smem", "C": "tmem"}[operand]
+
+    def layout_tv(self, operand: str) -> Layout:
+        first, second = self.extents(operand)  # the thread names the whole operand
+        return Layout((1, (first, second)), (0, (1, first)))

@@ -15,7 +15,7 @@ from cutelite.ops import narrow
 class Packed:
     """A format of numbers that come several to a 32-bit word, the first one lowest. Memory holds words of them.
 
-    place      bits that each takes in a word: 4 or 8
+    place      bits that each takes in a word: 1, 4 or 8
     exponents  bits of the exponent; 0 for integers
     stored     bits of the significand, or of the integer
     signed     whether there is a sign
@@ -49,6 +49,7 @@ class Packed:
 
 i4 = Packed("i4", 4, 0, 4)
 u4 = Packed("u4", 4, 0, 4, signed=False)
+b1 = Packed("b1", 1, 0, 1, signed=False)
 e2m1 = Packed("e2m1", 4, 2, 1)
 e2m3 = Packed("e2m3", 8, 2, 3)
 e3m2 = Packed("e3m2", 8, 3, 2)

@@ -137,7 +137,7 @@ def as_value(x: Any, type: Type | None = None) -> Value:
     if isinstance(type, Vec) and value.type == type.elem:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
     if isinstance(value.type, InFlight):
-        raise in_flight()
+        raise in_flight(value)
     raise mistake(
         "type-mismatch",
         f"{type} is needed here, not {value.type}",

@@ -58,6 +58,7 @@ def tma_load(
     barrier: Barrier,
     multicast: int | Scalar | None = None,
     cache: Cache = None,
+    pair: bool = False,
 ) -> None:
     """Start copying a tile from global to shared memory, and return at once.
 
@@ -69,13 +70,14 @@ def tma_load(
     multicast  a mask of blocks of the cluster: each gets the tile at the same place of its shared memory, and the
                bytes on the barrier at the same place
     cache      an L2 policy: 'evict_first', 'evict_last', 'evict_normal', or from `createpolicy`
+    pair       `barrier` may be that of the other block of a pair, by `remote` (Blackwell)
     Who        one thread; every thread of the block may wait on `barrier`
     Errors     `tile-mismatch` when `dst` is no tile that `src` was made for; `coordinate`
     Source     PTX ISA: cp.async.bulk.tensor
     """
     bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
     for tile, coord in boxes(src, dst, at):
-        emit(ops.TensorG2S(src.value, coord, tile.value, bar, mask, policy))
+        emit(ops.TensorG2S(src.value, coord, tile.value, bar, mask, policy, pair))
 
 
 def tma_store(src: Tensor, dst: TmaTensor, *, at: Coord, cache: Cache = None) -> None:

@@ -87,7 +87,7 @@ class ResultRing:
     @property
     def buffers(self) -> int:
         """The number of pieces that the ring holds."""
-        return int(self.ring.shape[2])
+        return int(self.ring.layout[2].size)
 
     def buffer(self, i: int) -> Any:
         """Return the buffer that piece `i` goes through."""

@@ -53,10 +53,13 @@ class OperandTile:
         mask = (1 << shares) - 1 << n * cluster[0]
         return OperandTile(tensor, rows, major, shares, m, mask, cache)
 
-    def load(self, stage: Any, lead: tuple[Any, ...], row: Any, k: Any, barrier: Any) -> None:
+    def load(
+        self, stage: Any, lead: tuple[Any, ...], row: Any, k: Any, barrier: Any, pair: bool = False
+    ) -> None:  # fmt: skip
         """Start bringing the tile at (*lead, row, k) to `stage`, shared memory (rows, k). One thread.
 
         barrier  of the stage, which expects `stage.nbytes`
+        pair     as of `tma_load`
         """
         rows, depth = self.rows // self.shares, stage.shape[1]
         start = row if self.shares == 1 else row + self.part * rows
@@ -67,7 +70,7 @@ class OperandTile:
             stage = select(stage, (1, 0))
             target = stage if self.shares == 1 else stage.tile((depth, rows), (0, self.part))
             at = (*lead, k, start)
-        tma_load(self.tensor, target, at=at, barrier=barrier, multicast=self.mask, cache=self.cache)
+        tma_load(self.tensor, target, at=at, barrier=barrier, multicast=self.mask, cache=self.cache, pair=pair)
 
 
 def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:

@@ -22,8 +22,8 @@ def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
     """Return the numbers in 32-bit words as a vector. Exact.
 
     words   a u32, or a vector of n of them
-    kind    `cl.i4`, `cl.u4`, `cl.e2m1`: eight in a word, the first one in its lowest bits; `cl.e2m3`, `cl.e3m2`,
-            `cl.e8m0`: four, each in a byte
+    kind    `cl.i4`, `cl.u4`, `cl.e2m1`: eight in a word, the first one in its lowest bits; `cl.b1`: 32; `cl.e2m3`,
+            `cl.e3m2`, `cl.e8m0`: four, each in a byte
     dtype   of the result: default i32 for integers, f16 for floats, f32 for e8m0
     """
     words = words if isinstance(words, Vector) else vector(words)
@@ -37,7 +37,7 @@ def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
 def unpack_word(word: Any, kind: Packed) -> Any:
     if kind.exponents == 0:
         number = word.to(i32) if kind.signed else word
-        items = [bfe(number, 4 * i, 4).to(i32) for i in static_range(8)]
+        items = [bfe(number, kind.place * i, kind.place).to(i32) for i in static_range(kind.per_word)]
     elif kind.exponents == 8:
         items = [power_of_two(word >> 8 * i & 0xFF) for i in static_range(4)]
     elif target.has("fp4"):
@@ -70,8 +70,8 @@ def power_of_two(code: Any) -> Any:
 def pack(values: Any, kind: Packed, rounding: str = "") -> Any:
     """Return numbers in 32-bit words, as `unpack` takes them: a u32, or a vector of them.
 
-    values    a vector of as many numbers as fill words: integers for i4 and u4, whose range they are clamped to; else
-              floats, which are clamped to the largest number of the format
+    values    a vector of as many numbers as fill words: integers for i4, u4 and b1, whose range they are clamped to;
+              else floats, which are clamped to the largest number of the format
     kind      as for `unpack`
     rounding  of e8m0: 'rz' to the power of two below, the default, or 'rp' to the one above. Others round to nearest
               even
@@ -96,8 +96,8 @@ def pack(values: Any, kind: Packed, rounding: str = "") -> Any:
 def code_of(x: Any, kind: Packed, rounding: str) -> Any:
     """Return the code of a number, a u32."""
     if kind.exponents == 0:
-        low, high = (-8, 7) if kind.signed else (0, 15)
-        return min(max(x, low), high).to(u32) & 15
+        low, high = (-8, 7) if kind.signed else (0, (1 << kind.place) - 1)
+        return min(max(x, low), high).to(u32) & (1 << kind.place) - 1
     bits = bitcast(x, u32)
     if kind.exponents == 8:
         return scale_of(bits & 0x7FFFFFFF, rounding)

@@ -10,7 +10,7 @@ inverse, logsumexp = softmax.finish()
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from cutelite.ir.types import f32, i32
@@ -26,16 +26,16 @@ LN2 = 0.6931471805599453
 GROWN = 2.0**14
 """To so much may powers of a block sum up, in a thread's columns of a row, before they are taken anew."""
 LAZY = 8.0
-"""Sums are rescaled when a greatest score has grown by so many powers of 2."""
+"""The powers of 2 by which a greatest score has to grow before sums are rescaled."""
 RAISED_LAZY = 2.0
 """The same where powers are raised."""
 REDONE = 2
 """Blocks that are computed anew before a warp guesses no more."""
 
 
-def by_rows(acc: Any) -> Any:
-    """An accumulator (64, n) as its thread has it: (2 columns, 2 rows, n / 8)."""
-    return acc.reshape((2, 2, acc.n // 4))
+def by_rows(acc: Any, rows: int = 2) -> Any:
+    """An accumulator as its thread has it: (2 columns, 2 rows, n / 8) of wgmma's, (1, 1, n) of a thread's one row."""
+    return acc.reshape((rows, rows, acc.n // (rows * rows)))
 
 
 def scale_rows(acc: Any, factor: Any) -> Any:
@@ -43,14 +43,24 @@ def scale_rows(acc: Any, factor: Any) -> Any:
     return (by_rows(acc) * factor.reshape((1, 2, 1))).reshape((acc.n,))
 
 
-def row_reduce(acc: Any, combine: Literal["max", "sum"], across: bool = True) -> Any:
-    """The greatest numbers, or sums, of this thread's two rows of an accumulator: (2,).
+def row_reduce(acc: Any, combine: Literal["max", "sum"], across: bool = True, rows: int = 2) -> Any:
+    """The greatest numbers, or sums, of this thread's two rows of an accumulator: (2,); of its one row: (1,).
 
     across   False: of its own columns alone; True: of all, which takes two shuffles among the four threads of a row
     Who      all threads of a warp
     """
-    found = by_rows(acc).reduce(combine, (0, 2))
-    return quad_reduce(found, combine) if across else found
+    found = by_rows(acc, rows).reduce(combine, (0, 2))
+    return quad_reduce(found, combine) if across and rows == 2 else found
+
+
+def every(flags: Any) -> Any:
+    """Tell whether all of a thread's one or two flags are true."""
+    return flags[0] & flags[1] if flags.n == 2 else flags[0]
+
+
+def some(flags: Any) -> Any:
+    """Tell whether one of a thread's one or two flags is true."""
+    return flags[0] | flags[1] if flags.n == 2 else flags[0]
 
 
 def quad_reduce(x: Any, combine: Literal["max", "sum"]) -> Any:
@@ -84,8 +94,9 @@ class OnlineSoftmax:
     dtype   of the powers
     guess   whether to use the greatest scores of earlier blocks
     raised  powers of 2 by which powers are larger than of differences: for dtypes of few exponents. Without `guess`
-    top     greatest scores so far, (2,), the same in the four threads of a row
-    total   sums of this thread's powers so far, (2,)
+    rows    of a thread: 2 of wgmma's accumulators, 1 where it has a row to itself
+    top     greatest scores so far, (rows,), the same in the four threads of a row
+    total   sums of this thread's powers so far, (rows,)
     redone  blocks that were computed anew
     Who     all threads of a warpgroup, or of any whole warps
     """
@@ -97,45 +108,53 @@ class OnlineSoftmax:
     total: Any
     redone: Any
     raised: float = 0.0
+    rows: int = 2
 
     @classmethod
-    def first(cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0) -> tuple[Any, OnlineSoftmax]:
-        """Powers of the first block, (n / 2,) in `dtype`, and the softmax after it."""
-        top = row_reduce(s, "max")
-        p, total = powers(s, where(top == -INF, 0.0, top * unit) - raised, unit, dtype)
-        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised)
+    def first(
+        cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0, rows: int = 2
+    ) -> tuple[Any, OnlineSoftmax]:  # fmt: skip
+        """Powers of the first block, as many as scores in `dtype`, and the softmax after it."""
+        top = row_reduce(s, "max", rows=rows)
+        p, total = powers(s, where(top == -INF, 0.0, top * unit) - raised, unit, dtype, rows)
+        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows)
 
-    def step(self, s: Any) -> tuple[Any, OnlineSoftmax, Any, Any]:
-        """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (2,), if.
+    def step(self, s: Any, again: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
+        """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (rows,), if.
 
         The last is a run-time bool, the same for a warp.
+
+        again  a function that returns the scores once more, where registers do not hold them beside the powers
         """
         p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
-        ratio, moved, redone = full((2,), 1.0, f32), self.redone >= REDONE, self.redone
+        ratio, moved, redone = full((self.rows,), 1.0, f32), self.redone >= REDONE, self.redone
         if self.guess and self.redone < REDONE:
-            p, sums = powers(s, self.top * self.unit, self.unit, self.dtype)  # NaN where nothing was seen before
-            total, moved = self.total + sums, not vote_all((sums[0] <= GROWN) & (sums[1] <= GROWN))
+            p, sums = powers(
+                s, self.top * self.unit, self.unit, self.dtype, self.rows
+            )  # NaN where nothing was seen before
+            total, moved = self.total + sums, not vote_all(every(sums <= GROWN))
         if not self.guess or moved:
-            p, top, total, ratio = self.exact(s)
-            moved, redone = vote_any((ratio[0] != 1.0) | (ratio[1] != 1.0)), redone + 1
-        return p, OnlineSoftmax(self.unit, self.dtype, self.guess, top, total, redone, self.raised), ratio, moved
+            p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
+            moved, redone = vote_any(some(ratio != 1.0)), redone + 1
+        return p, replace(self, top=top, total=total, redone=redone), ratio, moved
 
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
         """Powers of differences to the greatest scores of now, these, sums, and by what earlier ones are multiplied."""
-        best = max(row_reduce(s, "max"), self.top)
+        best = max(row_reduce(s, "max", rows=self.rows), self.top)
         lazy = LAZY if self.raised == 0.0 else RAISED_LAZY
         best = where((best - self.top) * self.unit <= lazy, self.top, best)
         base = where(best == -INF, 0.0, best * self.unit)
         ratio = math.exp2(self.top * self.unit - base, fast=True)
-        p, sums = powers(s, base - self.raised, self.unit, self.dtype)
+        p, sums = powers(s, base - self.raised, self.unit, self.dtype, self.rows)
         return p, best, self.total * ratio + sums, ratio
 
     def finish(self, sink: Any = None) -> tuple[Any, Any]:
-        """By what to multiply sums of products, (2,): 0 for rows that saw nothing; and the natural logsumexp.
+        """By what to multiply sums of products, (rows,): 0 for rows that saw nothing; and the natural logsumexp.
 
         sink   a score that is in the sums, with a value of zeros; None: there is none
         """
-        total, top = quad_reduce(self.total, "sum"), self.top * self.unit - self.raised
+        total = quad_reduce(self.total, "sum") if self.rows == 2 else self.total
+        top = self.top * self.unit - self.raised
         if sink is not None:
             base = max(where(top == -INF, sink / LN2, top), sink / LN2)
             ratio = where(total == 0.0, 0.0, math.exp2(top - base, fast=True))
@@ -146,7 +165,7 @@ class OnlineSoftmax:
         return inverse, where(self.top == INF, INF, sums)
 
 
-def powers(s: Any, base: Any, unit: Any, dtype: Any) -> tuple[Any, Any]:
-    """``2 ** (s * unit - base)`` in `dtype`, and the sums of this thread's columns in f32; `base` is (2,)."""
-    p = math.exp2(by_rows(s) * unit - base.reshape((1, 2, 1)), fast=True)
+def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2) -> tuple[Any, Any]:
+    """``2 ** (s * unit - base)`` in `dtype`, and the sums of this thread's columns in f32; `base` is (rows,)."""
+    p = math.exp2(by_rows(s, rows) * unit - base.reshape((1, rows, 1)), fast=True)
     return p.reshape((s.n,)).to(dtype), p.reduce("sum", (0, 2))

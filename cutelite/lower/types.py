@@ -11,6 +11,7 @@ FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double", "tf3
 SPACES = {"generic": "ptr", "gmem": "ptr addrspace(1)", "smem": "ptr addrspace(3)", "rmem": "ptr addrspace(5)"}
 SPACES["const"] = "ptr addrspace(4)"
 SPACES["cluster"] = "ptr addrspace(7)"  # NVPTX: shared::cluster; 3 is shared::cta
+SPACES["tmem"] = "ptr addrspace(6)"
 TENSOR_MAP = "ptr byval([128 x i8]) align 64 "
 
 
@@ -28,6 +29,8 @@ def memory(elem: Scalar) -> str:
 def count(t: Type) -> int | None:
     """Return the number of LLVM values that stand for a vector of this type; None for a type that is no vector."""
     if isinstance(t, InFlight):  # stays in 32-bit registers
+        if isinstance(t.inner, Tensor):
+            return None
         return t.inner.n * min(32, t.inner.elem.bits) // 32
     return t.n if isinstance(t, Vec) else None
 
@@ -40,6 +43,8 @@ def leaf(t: Type) -> str:
             return scalar(t)
         case Vec():
             return scalar(t.elem)
+        case InFlight(inner=Tensor(space=space)):
+            return SPACES[space]
         case InFlight():
             return scalar(t.inner.elem) if t.inner.elem.bits >= 32 else "i32"
         case Ptr() | Tensor():
@@ -89,6 +94,6 @@ REGISTERS = {
     SPACES["gmem"]: Register("l", SPACES["gmem"]),
     SPACES["const"]: Register("l", SPACES["const"]),
     # PTX takes a narrower address as it is (PTX ISA, operands: addresses as operands); these spaces need 32 bits.
-    **{SPACES[space]: Register("r", "i32", "ptrtoint", "inttoptr") for space in ("smem", "cluster", "rmem")},
+    **{SPACES[space]: Register("r", "i32", "ptrtoint", "inttoptr") for space in ("smem", "cluster", "rmem", "tmem")},
 }
 """By LLVM type of the value. 8-bit numbers travel in 16-bit registers: PTX has no smaller ones."""

@@ -23,16 +23,20 @@ if TYPE_CHECKING:
         convert,
         cp_async,
         debug,
+        f32x2,
         index,
         ldmatrix,
         math,
         mbarrier,
         memory,
         mma,
+        mma_packed,
+        mma_sparse,
         multimem,
         narrow,
         registers,
         sync,
+        tcgen05,
         tensor,
         tma,
         trig,
@@ -41,9 +45,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "index",
-    "ldmatrix", "math", "mbarrier", "memory", "mma", "multimem", "narrow", "registers", "sync", "tensor", "tma",
-    "trig", "warp", "wgmma",
+    "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "f32x2",
+    "index", "ldmatrix", "math", "mbarrier", "memory", "mma", "mma_packed", "mma_sparse", "multimem", "narrow",
+    "registers", "sync", "tcgen05", "tensor", "tma", "trig", "warp", "wgmma",
 ]  # fmt: skip
 
 

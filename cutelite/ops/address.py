@@ -17,6 +17,7 @@ WHERE = {
     "rmem": "registers",
     "const": "constant memory",
     "generic": "generic memory",
+    "tmem": "tensor memory",
 }
 
 

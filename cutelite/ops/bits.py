@@ -247,6 +247,36 @@ class Bmsk(Words):
         return _shift_left(_ones(count, start.dtype), first).view(start.dtype)
 
 
+@op("szext", elementwise=True, source="PTX ISA: szext")
+class Szext(Words):
+    """The lowest `length` bits of `x`, sign-extended to 32 if `x` is signed; 0 for a `length` of 0.
+
+    mode  'clamp': a `length` of 32 or more takes all bits; 'wrap': it counts modulo 32
+    """
+
+    whole = ("x", "length")
+    types = ("u32", "i32")
+
+    x: Value
+    length: Value
+    mode: str = "clamp"
+
+    def verify(self) -> Iterator[Problem]:
+        yield from super().verify()
+        if self.mode not in ("clamp", "wrap"):
+            yield Problem("mode", f"szext has the modes clamp and wrap, not {self.mode!r}")
+
+    def ptx(self) -> Ptx:
+        return _computes(f"szext.{self.mode}.{self.suffix} $out, $x, $length;")
+
+    def compute(self, x: Array, length: Array) -> Array:
+        count = _unsigned(length).astype(np.int64)
+        count = count & 31 if self.mode == "wrap" else np.minimum(count, 32)
+        low = x.astype(np.int64) & ((np.int64(1) << count) - 1)
+        sign = (np.int64(1) << count) >> 1 if x.dtype.kind == "i" else np.int64(0)
+        return ((low ^ sign) - sign).astype(x.dtype)
+
+
 PRMT_MODES = ("", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
 
 

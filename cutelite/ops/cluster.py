@@ -1,4 +1,4 @@
-"""Thread block clusters: their barrier, each other's shared memory, and launches that overlap.
+"""Thread block clusters: their barrier, each other's shared memory, launches that overlap, and clusters cancelled.
 
 An address from `mapa` is one of the cluster's shared memory: ordinary loads, stores and atomics take it, and so do
 `st.async` and the mbarrier operations that may reach another block.
@@ -13,8 +13,8 @@ from functools import partial
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent, Array, Lanes, Wait
-from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, elem_of, i32, u32
+from cutelite.ir.simulation import Agent, Array, Lanes, Machine, Wait
+from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, boolean, elem_of, i32, u32, u64
 from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems
 
 BARRIER = Effect.ORDERS | Effect.CONVERGENT
@@ -227,3 +227,130 @@ class GridWait(Op):
     def simulate(self, lanes: Lanes) -> None:
         """Kernels are simulated one after the other; an observer is told of the wait."""
         lanes.machine.fence(lanes, "grid")
+
+
+RESPONSE = 16  # bytes of a response of launch control, and their alignment
+_CANCELED = 1 << 63  # in the second half of a response of the simulator's: PTX leaves the format open
+
+
+@op("clusterlaunchcontrol.try_cancel", effects=REMOTE, source="PTX ISA: clusterlaunchcontrol.try_cancel")
+class TryCancel(Op):
+    """Request that a cluster of this launch that has not started does not run. One thread of the cluster does it.
+
+    response   16 bytes of shared memory; the async proxy writes there whether one was cancelled, and which
+    bar        an mbarrier of this block, which counts them
+    multicast  write them at the same offset in each block of the cluster, and count them on `bar` of each
+
+    Once this block has learnt that a request failed, another one is undefined.
+    """
+
+    response: Value
+    bar: Value
+    multicast: bool = False
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "clusterlaunchcontrol.multicast" if self.multicast else "clusterlaunchcontrol"
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "response", ("smem",), RESPONSE)
+        yield from barrier_problems(self, "bar")
+
+    def ptx(self) -> Ptx:
+        everywhere = ".multicast::cluster::all" if self.multicast else ""
+        kind = f"async.shared::cta.mbarrier::complete_tx::bytes{everywhere}.b128"
+        return Ptx(f"clusterlaunchcontrol.try_cancel.{kind} [$response], [$bar];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        machine, response, bar = lanes.machine, lanes.get(self.response), lanes.get(self.bar)
+        check_aligned(lanes, self, RESPONSE, "response")
+        help = "ask whether the last one was cancelled, and request no more once it was not"
+        text = "a request to cancel a cluster after one that failed is undefined"
+        lanes.fault(lanes.mask & machine.launch_over, text, "launch-control", help)
+        ranks = range(machine.cluster_size) if self.multicast else (machine.rank,)
+        for lane in lanes.each():
+            places = [
+                (int(machine.map_to_rank(response[lane], rank)), int(machine.map_to_rank(bar[lane], rank)))
+                for rank in ranks
+            ]
+            read, write = partial(_cancel, machine), partial(_respond, places)
+            machine.engine.start(lanes, "none", read, write, lane=lane, barrier=int(bar[lane]))
+
+
+def _cancel(machine: Machine, agent: Agent) -> Array:
+    first = machine.cancel_cluster()
+    if first is None:
+        return np.zeros(2, np.uint64)
+    x, y, z = first
+    return np.array([x | y << 32, z | _CANCELED], np.uint64)
+
+
+def _respond(places: list[tuple[int, int]], agent: Agent, response: Array) -> None:
+    for p, bar in places:
+        agent.store("cluster", np.int64(p), u64, response)
+        agent.complete_tx(bar, RESPONSE)
+
+
+class QueryCancel(Op):
+    """A question about `response`, the 16 bytes as a vec<u64,2>, once its barrier was waited for."""
+
+    response: Value
+
+    def verify(self) -> Iterator[Problem]:
+        if self.response.type != Vec(u64, 2):
+            yield Problem("response", f"a response of launch control is a vec<u64,2>, not {self.response.type}")
+
+    def ask(self, question: str) -> Ptx:
+        load = "{ .reg .b128 response; mov.b128 response, $response;"
+        ask = f"clusterlaunchcontrol.query_cancel.{question}.b128 $out, response; }}"
+        return Ptx(f"{load} {ask}", pure=True, memory=False)
+
+
+@op(
+    "clusterlaunchcontrol.query_cancel.is_canceled",
+    feature="clusterlaunchcontrol",
+    source="PTX ISA: clusterlaunchcontrol.query_cancel",
+)
+class IsCanceled(QueryCancel):
+    """The answer that a cluster was cancelled, or that the request failed."""
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (boolean,)
+
+    def ptx(self) -> Ptx:
+        return self.ask("is_canceled.pred")
+
+    def simulate(self, lanes: Lanes) -> None:
+        canceled = lanes.get(self.response)[:, 1] >= _CANCELED
+        if not canceled[lanes.mask].all():
+            lanes.machine.launch_over = True
+        lanes.define(canceled)
+
+
+@op(
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid",
+    feature="clusterlaunchcontrol",
+    source="PTX ISA: clusterlaunchcontrol.query_cancel",
+)
+class GetFirstCtaid(QueryCancel):
+    """blockIdx along `axis` (x, y, z) of the first block of the cluster that was cancelled; undefined if none was."""
+
+    axis: str
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u32,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from super().verify()
+        if self.axis not in ("x", "y", "z"):
+            yield Problem("axis", f"{self.axis!r} is none of x, y, z")
+
+    def ptx(self) -> Ptx:
+        return self.ask(f"get_first_ctaid::{self.axis}.b32")
+
+    def simulate(self, lanes: Lanes) -> None:
+        response = lanes.get(self.response)
+        text = "no cluster was cancelled, so the response has no first block"
+        lanes.fault(response[:, 1] < _CANCELED, text, "launch-control", "ask `clusterlaunchcontrol_is_canceled` first")
+        half, shift = {"x": (0, 0), "y": (0, 32), "z": (1, 0)}[self.axis]
+        lanes.define((response[:, half] >> np.uint64(shift)).astype(np.uint32))

@@ -139,7 +139,7 @@ class Breakpoint(Op):
 
 
 MARK_NAMES, MARK_VALUES = 1 << 10, 1 << 20
-"""Events of a profile have so many names, and values below this."""
+"""The most names that events of a profile have, and what their values are below."""
 
 
 @op("profile.mark", effects=Effect.HOST_VISIBLE, source="PTX ISA: %clock, activemask")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
@@ -18,8 +18,9 @@ from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of, i32
 from cutelite.layout import Layout, static_value
 
 THREADS = 32
+N = 8  # columns of every form
 REGISTER_BYTES = 4
-PTX_NAMES = {"i8": "s8", "i32": "s32"}
+PTX_NAMES = {"i4": "s4", "i8": "s8", "i32": "s32"}
 
 
 class Form(NamedTuple):
@@ -71,6 +72,11 @@ def form_of(elem: str, m: int | None = None) -> Form | None:
     return found[0] if found else None
 
 
+def known(forms: dict[str, Form]) -> str:
+    """List the types of a table, for an error's help."""
+    return "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in forms.items())
+
+
 # The elements of each thread (PTX ISA, matrix fragments for mma). Thread t is member t % 4 of group t // 4.
 
 
@@ -92,8 +98,8 @@ def operand_a(elem: Scalar, k: int, m: int | None = None) -> Layout:
 @lru_cache
 def operand_b(elem: Scalar, k: int) -> Layout:
     """Return the layout of the (n, k) operand B: (thread, value) to index, n first. A group has column t // 4."""
-    n, each = FORMS[elem.name].n, _each(elem)
-    return Layout(((4, 8), (each, k // (4 * each))), ((n * each, 1), (n, 4 * n * each)))
+    each = _each(elem)
+    return Layout(((4, 8), (each, k // (4 * each))), ((N * each, 1), (N, 4 * N * each)))
 
 
 @lru_cache
@@ -137,10 +143,15 @@ class Mma(Op):
     k: int
     saturate: bool = False
     wide = True
+    forms: ClassVar[dict[str, Form]] = FORMS
+
+    def kind(self, field: str) -> str:
+        """The name of the type of the numbers of an operand."""
+        return elem_of(self[field].type).name
 
     @property
     def form(self) -> Form:
-        return self._form or FORMS[elem_of(self.a.type).name]
+        return self._form or self.forms[self.kind("a")]
 
     @property
     def _form(self) -> Form | None:
@@ -162,16 +173,15 @@ class Mma(Op):
             if not isinstance(self[field].type, Vec):
                 yield Problem(field, f"mma.sync takes vectors in registers, and `{field}` is {self[field].type}")
                 return
-        a, b, c = (elem_of(self[field].type) for field in ("a", "b", "c"))
-        form = self.form if a.name in FORMS else None
-        if form is None or b.name not in form.b or c.name not in form.d:
-            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in FORMS.items())
-            yield Problem("a", f"mma.sync does not multiply {a} by {b} into {c}", f"it takes {known}")
+        a, b, c = map(self.kind, ("a", "b", "c"))
+        form = self.form if a in self.forms else None
+        if form is None or b not in form.b or c not in form.d:
+            yield Problem("a", f"mma.sync does not multiply {a} by {b} into {c}", f"it takes {known(self.forms)}")
         elif self.k not in form.k:
             yield Problem("k", f"k is {self.k}; mma.sync on {a} takes {' or '.join(map(str, form.k))}")
         else:
             yield from self._length_problems(form)
-            if self.saturate and c != i32:
+            if self.saturate and c != "i32":
                 yield Problem("saturate", f"only integers saturate, not {c}")
 
     def _length_problems(self, form: Form) -> Iterator[Problem]:
@@ -189,12 +199,17 @@ class Mma(Op):
         return {"a": operand_a(a, self.k, m), "b": operand_b(b, self.k), "c": accumulator(m)}
 
     def ptx(self) -> Ptx:
-        a, b, d = (PTX_NAMES.get(name, name) for name in (elem_of(self[field].type).name for field in "abc"))
-        shape = f"m{self.form.m}n{self.form.n}k{self.k}"
-        types = f"{d}.{a}.{b}.{d}"
-        call = f"mma.sync.aligned.{shape}.row.col{'.satfinite' if self.saturate else ''}.{types}"
         operands = ", ".join(self._braced(field) for field in ("out", "a", "b", "c"))
-        return Ptx(f"{call} {operands};", pure=True, memory=False, packed=("a", "b", "c", "out"))
+        return Ptx(
+            f"mma.sync.aligned.{self._kinds} {operands};", pure=True, memory=False, packed=("a", "b", "c", "out")
+        )
+
+    @property
+    def _kinds(self) -> str:
+        """Shape and types, as PTX spells them."""
+        a, b, d = (PTX_NAMES.get(name, name) for name in map(self.kind, "abc"))
+        saturate = ".satfinite" if self.saturate else ""
+        return f"m{self.form.m}n{self.form.n}k{self.k}.row.col{saturate}.{d}.{a}.{b}.{d}"
 
     def _braced(self, field: str) -> str:
         """The registers of an operand, in braces even if there is only one."""
@@ -209,7 +224,7 @@ class Mma(Op):
         a = self._matrix(lanes, "a", form.m)
         b = self._matrix(lanes, "b", form.n)
         c = self._matrix(lanes, "c", form.m)
-        total = self._rounded(a.transpose(0, 2, 1) @ b + c.transpose(0, 2, 1))
+        total = self._rounded(self._product(a, b) + c.transpose(0, 2, 1))
         spread = total.transpose(0, 2, 1).reshape(len(total), -1)[:, self._places["c"]]
         lanes.define(spread.reshape(-1, spread.shape[-1]))
 
@@ -224,7 +239,15 @@ class Mma(Op):
         at = self._places[field]
         tile = np.empty((len(held), at.size), exact)
         tile[:, at] = widened(held, elem_of(self[field].type))
-        return tile.reshape(len(held), -1, rows)
+        return self._unpacked(lanes, field, tile.reshape(len(held), -1, rows))
+
+    def _unpacked(self, lanes: Lanes, field: str, tile: Array) -> Array:
+        """The whole operand that its elements in registers, (warps, columns, rows), stand for."""
+        return tile
+
+    def _product(self, a: Array, b: Array) -> Array:
+        """``a.T @ b`` of each warp."""
+        return a.transpose(0, 2, 1) @ b
 
     def _rounded(self, exact: Array) -> Array:
         elem = elem_of(self.c.type)

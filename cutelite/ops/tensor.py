@@ -158,6 +158,13 @@ class TensorAddress(Op):
         lanes.define(lanes.get(self.t))
 
 
+def reach_problems(t: Value) -> Iterator[Problem]:
+    """Find out whether `t` is in tensor memory, which no load and store of a thread reaches."""
+    if tensor_type(t).space == "tmem":
+        help = "`cl.tcgen05.load(t)` and `cl.tcgen05.wait_load`, by whole warps; `cl.tcgen05.store`"
+        yield Problem("t", "tensor memory has no loads and stores of single threads", help)
+
+
 class ElementAccess(Op):
     """An access to, or the address of, one element of a tensor."""
 
@@ -168,6 +175,7 @@ class ElementAccess(Op):
         if not isinstance(self.t.type, Tensor):
             yield Problem("t", f"{self.name} takes a tensor, not {self.t.type}")
             return
+        yield from reach_problems(self.t)
         if len(self.coord) not in (1, rank(self.t.type.layout)):
             text = f"{len(self.coord)} indices into a tensor of {rank(self.t.type.layout)} modes, {self.t.type.layout}"
             yield Problem("coord", text)
@@ -316,7 +324,7 @@ class TensorView(Op):
             )
             lanes.fault(beyond, text, "out-of-bounds")
         if self.offset is not None:
-            base = base + lanes.get(self.offset).astype(np.int64) * tensor_type(self.t).elem.bytes
+            base = base + tensor_type(self.t).distance(lanes.get(self.offset).astype(np.int64))
         lanes.define(base)
 
 
@@ -336,6 +344,8 @@ class WholeTensor(Op):
             yield Problem("t", f"{self.name} takes a tensor, not {self.t.type}")
         elif not is_static(self.t.type.layout):
             yield Problem("t", f"{self.name} needs a layout known at compile time, not {self.t.type.layout}")
+        else:
+            yield from reach_problems(self.t)
 
     def addresses(self, lanes: Lanes) -> Array:
         """Byte addresses (lanes, elements)."""

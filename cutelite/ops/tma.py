@@ -145,7 +145,7 @@ class Box(NamedTuple):
         arrivals.complete(agent, self.map.box_bytes)
 
 
-@op("cp.async.bulk.tensor.g2s", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor")
+@op("cp.async.bulk.tensor.g2s", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor")
 class TensorG2S(TileForm):
     """Start loading the box at `coord` into shared `dst`. One thread does it.
 
@@ -153,22 +153,30 @@ class TensorG2S(TileForm):
     multicast  a u16: fill `dst`, and count on `barrier`, at the same offsets in each block of the cluster whose
                rank is a set bit; absent: in this block
     policy     an L2 policy
+    pair       `barrier` may be that of the other block of a pair (``cta_group::2``)
     """
 
     dst: Value
     barrier: Value
     multicast: Value | None
     policy: Value | None
+    pair: bool = False
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "tcgen05" if self.pair else "tma"
 
     def verify(self) -> Iterator[Problem]:
         yield from self.tile_problems("dst")
-        # A barrier of another block of the cluster is allowed by Hopper's tcgen05 successors only.
-        yield from barrier_problems(self, "barrier")
+        yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
         yield from scalar_problems(self, "multicast", u16)
         yield from scalar_problems(self, "policy", u64)
+        if self.pair and self.multicast:
+            yield Problem("multicast", "a copy that counts on the barrier of a pair fills one block")
 
     def ptx(self) -> Ptx:
         kinds, operands = modifiers(self.barrier, self.multicast, self.policy)
+        kinds = f".cta_group::2{kinds}" if self.pair else kinds
         start = f"cp.async.bulk.tensor.{len(self.coord)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
         return Ptx(f"{start}{kinds} [$dst], {self.place}{operands};")
 

@@ -57,6 +57,9 @@ class Descriptor(Op):
         return (u64,)
 
     def verify(self) -> Iterator[Problem]:
+        return self.tile_problems()
+
+    def tile_problems(self, octets: bool = False) -> Iterator[Problem]:
         problems = list(address_problems(self, "t", ("smem",), 16))
         yield from problems
         if problems:
@@ -65,7 +68,7 @@ class Descriptor(Op):
             yield Problem("t", f"wgmma.descriptor takes a tensor, not {self.t.type}")
             return
         try:
-            smem_matrix(self.t.type, self.sparse)
+            smem_matrix(self.t.type, self.sparse, octets)
         except Unreadable as why:
             yield Problem("t", f"wgmma cannot read this tile: {why.what}", why.help)
 
@@ -305,7 +308,7 @@ class MmaAsync(Op):
             exact = a.astype(np.int64) @ b.astype(np.int64).T + (0 if before is None else before.astype(np.int64))
             return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if self.saturate else exact).astype(np.int32)
         sign = float(self.scale_a * self.scale_b)
-        exact = sign * (_wide(a, self.elem_a) @ _wide(b, self.elem_b).T)
+        exact = sign * (wide(a, self.elem_a) @ wide(b, self.elem_b).T)
         return (exact if before is None else exact + before).astype(numpy_dtype(self.elem_d))
 
 
@@ -351,7 +354,7 @@ class MmaAsyncSp(MmaAsync):
         return lambda step, a: expanded(a, steps[step], self.elem_a)
 
 
-def _wide(a: Array, elem: Scalar) -> Array:
+def wide(a: Array, elem: Scalar) -> Array:
     """Return a matrix as f64. tf32 is the upper 19 bits of an f32: the hardware ignores the others."""
     if elem.name == "tf32":
         a = (np.ascontiguousarray(a).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)

@@ -125,10 +125,11 @@ class SmemMatrix(NamedTuple):
 
 
 @lru_cache
-def smem_matrix(t: Tensor, sparse: bool = False) -> SmemMatrix:
+def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMatrix:
     """The tile `t`, (rows, k) in shared memory, as an operand of wgmma. Raises `Unreadable` if wgmma cannot read it.
 
     sparse   it is B of products with a sparse A: each step is 64 bytes along K instead of 32
+    octets   elements of 8 bits may be contiguous along the rows too, which tcgen05 reads
 
     With chunks of 16 bytes and W the span of the swizzle (16 without one), wgmma reads (PTX ISA, canonical layouts):
 
@@ -157,7 +158,7 @@ def smem_matrix(t: Tensor, sparse: bool = False) -> SmemMatrix:
     if ks[1] == size:
         return _k_major(swizzle, span, size, rows, ks, per)
     if rows[1] == size:
-        return _mn_major(swizzle, span, size, rows, ks, per)
+        return _mn_major(swizzle, span, size, rows, ks, per, octets)
     raise Unreadable(
         f"neighbours lie {rows[1]} bytes apart along the rows and {ks[1]} along K",
         "one of the two modes must be contiguous",
@@ -181,8 +182,8 @@ def _k_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int],
     return SmemMatrix("K", swizzle, leading, stride, steps, len(rows))
 
 
-def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int], per: int) -> SmemMatrix:
-    if size != 2:
+def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int], per: int, octets: bool) -> SmemMatrix:
+    if size != 2 and not (octets and size == 1):
         raise Unreadable(
             f"operands of {size * 8} bits must be contiguous along K, not along the rows", "only f16 and bf16 may be"
         )
@@ -229,10 +230,10 @@ def _same_steps(ks: list[int], within: list[int], steps: tuple[int, ...]) -> Non
 
 @lru_cache
 def places(layout: Layout) -> Array:
-    """The image of a (thread, value) layout as an array (128, values)."""
-    threads = np.array([layout[0](t) for t in range(THREADS)])
-    count = static_value(layout[1].size)
-    assert count is not None
+    """The image of a (thread, value) layout as an array (threads, values)."""
+    several, count = static_value(layout[0].size), static_value(layout[1].size)
+    assert several is not None and count is not None
+    threads = np.array([layout[0](t) for t in range(several)])
     return threads[:, None] + np.array([layout[1](v) for v in range(count)])
 
 
@@ -255,22 +256,30 @@ def read_matrix(
     swizzle = next(name for name, mode in MODES.items() if mode == descriptor >> 62)
     leading, stride = ((descriptor >> bit & 0x3FFF) << 4 for bit in (16, 32))
     start = int(machine.map_to_rank(np.int64((descriptor & 0x3FFF) << 4), machine.rank))
-    where = start + _chunks(rows, major, swizzle, leading, stride, k_bytes)
+    return read_blocks(agent, start, rows, elem, major, swizzle, leading, stride, k_bytes)
+
+
+def read_blocks(
+    agent: Agent, start: int, rows: int, elem: Scalar, major: str, swizzle: str, leading: int, stride: int,
+    k_bytes: int = STEP_BYTES, space: str = "smem",
+) -> Array:  # fmt: skip
+    """The (rows, k) operand whose first element lies at the address `start`, in blocks as `smem_matrix` has them."""
+    where = start + _chunks(rows, major, swizzle, leading, stride, k_bytes, elem.bytes)
     pattern = SWIZZLES[swizzle]
-    data = agent.load("smem", where if pattern is None else pattern(where), elem, 16 // elem.bytes)
+    data = agent.load(space, where if pattern is None else pattern(where), elem, 16 // elem.bytes)
     if major == "K":  # (rows, chunks, chunk)
         return data.reshape(rows, -1)
     return data.transpose(0, 2, 1).reshape(rows, -1)  # from (rows / chunk, k, chunk)
 
 
 @lru_cache(maxsize=256)
-def _chunks(rows: int, major: str, swizzle: str, leading: int, stride: int, k_bytes: int) -> Array:
-    """Byte offsets of the 16-byte chunks of an operand: (rows, k_bytes / 16) if K-major, else (rows / 8, k)."""
+def _chunks(rows: int, major: str, swizzle: str, leading: int, stride: int, k_bytes: int, size: int) -> Array:
+    """Byte offsets of the 16-byte chunks of an operand: (rows, k_bytes / 16) if K-major, else those of MN."""
     span = 16 if swizzle == "none" else int(swizzle[:-1])
     if major == "K":
         r, c = np.arange(rows)[:, None], np.arange(k_bytes // 16)
         return r % 8 * span + r // 8 * stride + c * (leading if swizzle == "none" else 16)
     per = span // 16
-    m, k = np.arange(rows // 8)[:, None], np.arange(k_bytes // 2)  # of 16 bits: others are K-major
+    m, k = np.arange(rows * size // 16)[:, None], np.arange(k_bytes // size)
     far, near = (stride, leading) if swizzle == "none" else (leading, stride)
     return m % per * 16 + m // per * far + k % 8 * span + k // 8 * near

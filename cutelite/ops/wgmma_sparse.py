@@ -20,7 +20,7 @@ from cutelite.ir.contract import np
 from cutelite.ir.simulation import Array
 from cutelite.ir.types import Scalar
 from cutelite.layout import Layout
-from cutelite.ops.wgmma_layouts import THREADS, M, k_of, places
+from cutelite.ops.wgmma_layouts import M, k_of, places
 
 GROUPS = 16
 """Groups of each row in one word of every thread."""
@@ -45,28 +45,28 @@ def words_for(elem: Scalar, steps: int) -> int:
 
 
 @lru_cache
-def metadata_layout(elem: Scalar) -> Layout:
-    """(thread, place of four bits in its word, lowest first) to row + 64 group.
+def metadata_layout(elem: Scalar, rows: int = M) -> Layout:
+    """(thread, place of four bits in its word, lowest first) to row + `rows` group: 64 rows, or 16 of a warp.
 
     16 and 32 bits: two neighbouring threads have 4 groups each of a row, and of the row 8 below, for one instruction;
     the next two those for the other one. 8 bits: two threads have the rows 8 apart, of half the groups each.
     """
     if elem.bytes == 1:
-        return Layout(((2, 2, 8, 4), 8), ((8, 8 * M, 1, 16), M))
-    return Layout(((2, 2, 8, 4), (4, 2)), ((4 * M, 8 * M, 1, 16), (M, 8)))
+        return Layout(((2, 2, 8, rows // 16), 8), ((8, 8 * rows, 1, 16), rows))
+    return Layout(((2, 2, 8, rows // 16), (4, 2)), ((4 * rows, 8 * rows, 1, 16), (rows, 8)))
 
 
-def group_table(words: Array, elem: Scalar) -> Array:
-    """The four bits of each group, (64, 16), from a word of each of 128 threads."""
+def group_table(words: Array, elem: Scalar, rows: int = M) -> Array:
+    """The four bits of each group, (rows, 16), from a word of each of ``2 rows`` threads."""
     bits = words.astype(np.uint32)[:, None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15
-    table = np.empty(M * GROUPS, np.int64)
-    table[places(metadata_layout(elem))] = bits
-    return table.reshape(GROUPS, M).T
+    table = np.empty(rows * GROUPS, np.int64)
+    table[places(metadata_layout(elem, rows))] = bits
+    return table.reshape(GROUPS, rows).T
 
 
 def group_words(table: Array, elem: Scalar) -> Array:
     """The inverse of `group_table`."""
-    bits: Array = table.T.reshape(-1)[places(metadata_layout(elem))].astype(np.uint32)
+    bits: Array = table.T.reshape(-1)[places(metadata_layout(elem, len(table)))].astype(np.uint32)
     return np.sum(bits << np.arange(0, 32, 4, dtype=np.uint32), axis=1, dtype=np.uint32)
 
 
@@ -78,12 +78,12 @@ def valid(table: Array, elem: Scalar) -> Array:
 
 
 def expanded(packed: Array, table: Array, elem: Scalar) -> Array:
-    """The (64, 2 k) operand that (64, k) packed elements stand for, zeros included."""
+    """The (rows, 2 k) operand that (rows, k) packed elements stand for, zeros included."""
     group = group_of(elem)
     kept = (table[..., None] >> 3 if group == 2 else table[..., None] >> np.array([0, 2])) & group - 1
-    whole = np.zeros((M, table.shape[1], group), packed.dtype)
-    np.put_along_axis(whole, kept, packed.reshape(M, table.shape[1], group // 2), axis=2)
-    return whole.reshape(M, -1)
+    whole = np.zeros((*table.shape, group), packed.dtype)
+    np.put_along_axis(whole, kept, packed.reshape(*table.shape, group // 2), axis=2)
+    return whole.reshape(len(table), -1)
 
 
 def compress_sparse(a: Any, dtype: Any) -> tuple[Any, Any]:
@@ -96,10 +96,14 @@ def compress_sparse(a: Any, dtype: Any) -> tuple[Any, Any]:
              of 8 bits, 64 bytes of 16 and 32 bits, of what was kept
     Errors   ValueError that names the row and the columns where too many are not zero
     """
+    return compressed(a, dtype, M, k_of(dtype, sparse=True))
+
+
+def compressed(a: Any, dtype: Any, rows: int, step: int) -> tuple[Any, Any]:
+    """As `compress_sparse`, with metadata for blocks of `rows` rows; rows of `a` are multiples of `step` elements."""
     a = np.ascontiguousarray(a)
-    if a.ndim != 2 or a.shape[0] % M or a.shape[1] % k_of(dtype, sparse=True):
-        text = f"compress_sparse takes ({M} m, {k_of(dtype, sparse=True)} k) elements of {dtype}, not {a.shape}"
-        raise ValueError(text)
+    if a.ndim != 2 or a.shape[0] % rows or a.shape[1] % step:
+        raise ValueError(f"compress_sparse takes ({rows} m, {step} k) elements of {dtype}, not {a.shape}")
     group = group_of(dtype)
     keep = group // 2
     groups = a.reshape(a.shape[0], -1, group)
@@ -111,6 +115,6 @@ def compress_sparse(a: Any, dtype: Any) -> tuple[Any, Any]:
     values = np.take_along_axis(groups, kept, axis=2).reshape(a.shape[0], -1)
     table = np.where(kept[..., 0], SECOND, FIRST) if group == 2 else kept[..., 0] | kept[..., 1] << 2
     table = np.pad(table, ((0, 0), (0, -table.shape[1] % GROUPS)), constant_values=FIRST)
-    blocks = table.reshape(-1, M, table.shape[1] // GROUPS, GROUPS).transpose(0, 2, 1, 3)
+    blocks = table.reshape(-1, rows, table.shape[1] // GROUPS, GROUPS).transpose(0, 2, 1, 3)
     words = [[group_words(word, dtype) for word in block] for block in blocks]
-    return values, np.array(words, np.uint32).reshape(len(blocks), -1, THREADS)
+    return values, np.array(words, np.uint32).reshape(len(blocks), -1, 2 * rows)

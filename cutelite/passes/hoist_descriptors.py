@@ -34,7 +34,8 @@ from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 from cutelite.passes.uniform import Uniform
 
-DESCRIPTOR = "wgmma.descriptor"  # by name: most kernels have none, and need not wait for `ops.wgmma` to be imported
+DESCRIPTORS = ("wgmma.descriptor", "tcgen05.descriptor", "tcgen05.smem_descriptor")
+# by name: most kernels have none, and need not wait for `ops.wgmma` to be imported
 UNIT = 16  # bytes: the unit of addresses in descriptors (PTX ISA, matrix-descriptor-encode)
 FAR = 1 << 18  # bytes: the bound of the address in a descriptor
 MOST = 4  # terms of a distance: with more, making a descriptor is cheaper than moving one
@@ -44,7 +45,7 @@ Term = tuple[Value, int]
 
 
 def hoist_descriptors(function: Function, context: Context) -> Function:
-    parts = {op: _taken_apart(op["t"]) for op in function.ops() if op.name == DESCRIPTOR}
+    parts = {op: _taken_apart(op["t"]) for op in function.ops() if op.name in DESCRIPTORS}
     uniform = Uniform(function) if parts else None
     if uniform and all(uniform(value) for _, terms in parts.values() for value, _ in terms):
         return _Parting(function, parts).run()
@@ -69,7 +70,7 @@ class _Parting:
         for block in rewrite.blocks():
             self.home.update(dict.fromkeys(block.params, block))
             for op in rewrite.ops(block):
-                if op.name == DESCRIPTOR:
+                if op.name in DESCRIPTORS:
                     rewrite.replace(op.result, self._parted(op, rewrite.value(op["t"])))
                 else:
                     self.home.update(dict.fromkeys(rewrite.keep(op).results, block))

@@ -94,7 +94,7 @@ class _Lowering:
         shape = self._shape(op.t)
         width = shape.width
         offset = self.index_ops.number(0, width) if op.offset is None else self._index(op.offset, width)
-        p = self._move(self.pointers[self.rewrite.value(op.t)], offset * shape.type.elem.bytes, op.type.align)
+        p = self._move(self.pointers[self.rewrite.value(op.t)], _apart(shape.type, offset), op.type.align)
         view = self.emit(TensorMake(p, op.type))
         self.pointers[view] = p
         self.rewrite.replace(op.result, view)
@@ -205,6 +205,13 @@ class _Lowering:
             part = self.emit(VecGather(data, picks, scalar=width == 1))
             p = self._address(base, shape, offset * t.elem.bytes, t.elem.bytes * width)
             self.emit(Store(p, part))
+
+
+def _apart(t: Tensor, offset: Index) -> Index:
+    """The distance of the element at `offset` from the first one, as addresses count: in bytes, or columns."""
+    return (
+        offset * t.elem.bytes if t.space != "tmem" else offset if t.elem.bits == 32 else offset // (32 // t.elem.bits)
+    )
 
 
 def _peeled(p: Value) -> tuple[Value, int]:

@@ -232,10 +232,20 @@ class GroupWait:
     reads_only: bool
 
 
+@dataclass(frozen=True, slots=True)
+class TmemFree:
+    """A warp frees `columns` columns of tensor memory from column `first` on, of the block of that rank."""
+
+    lanes: Executing
+    rank: int
+    first: int
+    columns: int
+
+
 Event = (
     Together | Resume | Exit | Retire | Fence | BarrierArrive | ClusterArrive | MbarrierInit | MbarrierInval
     | MbarrierArrive | MbarrierExpect | MbarrierWait | MbarrierTest | MbarrierPhase | WorkStart | WorkSplit
-    | WorkArrive | WorkComplete | WorkDone | GroupWait
+    | WorkArrive | WorkComplete | WorkDone | GroupWait | TmemFree
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,10 +96,15 @@ class SimLaunch:
         self.output: list[tuple[int, str]] = []
         self.ops = 0
         self.changes = 0
+        self.waiting: deque[Index] = deque()  # first blocks of the clusters that have not started
 
     def changed(self) -> None:
         """Note that something has changed that threads may wait for."""
         self.changes += 1
+
+    def cancel_cluster(self) -> Index | None:
+        """Take a cluster that has not started out of the launch, by its first block; None where the request fails."""
+        return self.waiting.popleft() if self.waiting and not self.policy.refuses() else None
 
     def clock(self) -> int:
         return self.ops

@@ -87,6 +87,7 @@ from cutelite.sim.memory import LOCAL_WINDOW, NOBODYS, RANK_SHIFT, SHARED_WINDOW
 from cutelite.sim.program import WARP, MemoryPlan, Program
 from cutelite.sim.registers import RegisterPool
 from cutelite.sim.roster import Roster
+from cutelite.sim.tmem import TensorMemory
 
 Array = Any
 Index = tuple[int, int, int]
@@ -149,6 +150,8 @@ class Machine:
         self.mbarriers = Mbarriers(self.spaces["cluster"], cluster.smem, launch.changed, self.tell)
         self.barriers = Barriers(self.roster, cluster.barrier, rank, launch.changed, self.tell)
         self.registers = RegisterPool(self.warp_count, self.program.function.attrs, launch.changed)
+        self._tmem: TensorMemory | None = None
+        self.launch_over = False
 
     def _local_memory(self) -> Region:
         plan = self.program.local
@@ -157,6 +160,20 @@ class Machine:
         assert region.state is not None
         _mark_allocated(region.state.reshape(self.threads, -1), plan)
         return region
+
+    @property
+    def tmem(self) -> TensorMemory:
+        """Its tensor memory. That of all CTAs of the cluster is made at the first use."""
+        if self._tmem is None:
+            machines = self.cluster.machines
+            for machine in machines:
+                machine._tmem = TensorMemory(machine.rank, len(machines), self.launch.changed, machine.tell)
+            regions = [machine.tmem.region for machine in machines]
+            for machine in machines:
+                machine.tmem.peer = partial(_tmem_of, machines[min(machine.rank ^ 1, len(machines) - 1)])
+                machine.spaces["tmem"] = Space("tmem", regions, self.launch.observer, self.launch.tally)
+        assert self._tmem is not None
+        return self._tmem
 
     # Addresses
 
@@ -226,6 +243,8 @@ class Machine:
         if self.roster.live_count == 0:
             self.engine.drain(("cp.async", "wgmma"))  # what the SM itself finishes before it gives the block up
             self.cluster.smem[self.rank].kill()
+            if self._tmem is not None:
+                self._tmem.check_exit(self.launch.kernel, self.launch.seed, self.block)
 
     def special(self, name: str, tid: Array) -> Array:
         if name.endswith((".x", ".y", ".z")):
@@ -275,6 +294,9 @@ class Machine:
             "dynamic_smem_size": self.launch.smem_dynamic,
             "total_smem_size": self.cluster.smem[self.rank].size - RESERVED_SMEM,
         }
+
+    def cancel_cluster(self) -> Index | None:
+        return self.launch.cancel_cluster()
 
     def set_registers(self, lanes: Executing, count: int) -> Wait | None:
         return self.registers.set(lanes, count)
@@ -352,6 +374,10 @@ class Share:
     def fail(self, code: str, title: str, *, element: int | None = None, **rest: Any) -> NoReturn:
         threads = self.threads if element is None else self.threads[element : element + 1]
         self.agent.fail(code, title, threads=threads, **rest)
+
+
+def _tmem_of(machine: Machine) -> TensorMemory:
+    return machine.tmem
 
 
 CONSTANT_STRIDE = 1 << 20

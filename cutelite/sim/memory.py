@@ -69,9 +69,12 @@ class Region:
 
     names   offset -> name of the allocation that begins there; if `period` is not 0, in each stretch of that size
     state   of each byte: `UNWRITTEN` and so on; None where it is not tracked (global memory)
+    tensor  it is tensor memory
     """
 
-    __slots__ = ("_flags", "_views", "base", "bytes", "dead", "names", "period", "read_only", "size", "state")
+    __slots__ = (
+        "_flags", "_views", "base", "bytes", "dead", "names", "period", "read_only", "size", "state", "tensor",
+    )  # fmt: skip
 
     def __init__(self, base: int, bytes: Array, names: dict[int, str], *, tracked: bool = False, period: int = 0):
         self.base, self.bytes, self.names, self.period = base, bytes, names, period
@@ -79,6 +82,7 @@ class Region:
         self.state: Array | None = np.zeros(self.size, np.uint8) if tracked else None
         self.read_only = False
         self.dead = False
+        self.tensor = False
         self._views: dict[int, tuple[Any, Array]] = {}
         self._flags: dict[int, Array] = {}
 

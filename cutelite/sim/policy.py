@@ -35,6 +35,7 @@ class Policy:
     resident clusters that run at the same time
     blocks   the order in which they start: the 'first' one first, the 'last' one first, or 'any'
     yields   after each strong access all others go first, before its thread goes on
+    refusing the chance that a request to cancel a cluster fails although some have not started
     reads    the value that a strong load sees under a check: the 'latest', the 'oldest' that the memory model allows,
              or 'any' between them
     """
@@ -51,6 +52,7 @@ class Policy:
         self.blocks: Pick = "first"
         self.reads: Value = "latest"
         self.yields = False
+        self.refusing = 0.0
         if seed == 1:
             self.gang, self.moment, self.pick, self.patience = False, "early", "last", LATE
             self.blocks, self.reads = "last", "oldest"
@@ -69,6 +71,7 @@ class Policy:
             more = Random(f"more {seed}")
             self.reads = more.choice(("latest", "oldest", "any", "any"))
             self.yields = more.random() < 0.5
+            self.refusing = more.choice((0.0, 0.0, 0.3))
         self._ranks: dict[Hashable, float] = {}
 
     def turn(self) -> int:
@@ -91,6 +94,10 @@ class Policy:
     def strike(self) -> bool:
         """Decide whether some asynchronous work happens now, between the turns of two strands."""
         return self.moment == "any" and self.random.random() < 0.3
+
+    def refuses(self) -> bool:
+        """Decide whether a request to cancel a cluster fails, as it may where another kernel is to run first."""
+        return self.refusing > 0 and self.random.random() < self.refusing
 
     def one_of(self, count: int) -> int:
         """Choose one of several pieces of asynchronous work."""

@@ -11,7 +11,7 @@ waits for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
 from random import Random
 
 import numpy as np
@@ -63,12 +63,11 @@ class Scheduler:
         self._quiet_for = PATIENCE[1]
         self._spins = Spins()
         self._watched = 0  # ops when a strand was last looked at for that
-        self._waiting: Iterator[tuple[int, int, int]] = iter(())  # clusters that have not started
 
     def run(self) -> None:
         """Execute every block of the grid."""
         try:
-            self._run(iter(self._order()))
+            self._run()
         except (SimError, InternalError):
             raise
         except Exception as error:  # of an op's `simulate`, or of the simulator itself
@@ -76,23 +75,23 @@ class Scheduler:
             span = op.span if op else None
             raise InternalError(text, stage="sim", op=repr(op), ir=str(function), span=span) from error
 
-    def _run(self, waiting: Iterator[tuple[int, int, int]]) -> None:
-        self._waiting = waiting
-        self._admit(waiting)
+    def _run(self) -> None:
+        self.launch.waiting = self._order()
+        self._admit()
         while self.clusters:
             self._poll()
             if self.runnable or self.resting:
                 self._turn()
                 if self.policy.strike():
                     self._strike()
-                self._look_after(waiting)
+                self._look_after()
             elif not self._unstick():
                 raise deadlock(self)
-            self._retire(waiting)
+            self._retire()
 
     # Clusters come and go
 
-    def _order(self) -> Iterator[tuple[int, int, int]]:
+    def _order(self) -> deque[tuple[int, int, int]]:
         (x, y, z), (i, j, k) = self.launch.grid, self.launch.cluster
         firsts = [(a, b, c) for c in range(0, z, k) for b in range(0, y, j) for a in range(0, x, i)]
         if self.launch.sample is not None:
@@ -102,16 +101,14 @@ class Scheduler:
             self.policy.random.shuffle(firsts)
         elif self.policy.blocks == "last":
             firsts.reverse()
-        return iter(firsts)
+        return deque(firsts)
 
-    def _admit(self, waiting: Iterator[tuple[int, int, int]], more: int = 0) -> None:
+    def _admit(self, more: int = 0) -> None:
         """Start clusters until as many are resident as the policy wants, or `more` than there are."""
         wanted = max(self.policy.resident, len(self.clusters) + more)
-        while len(self.clusters) < wanted:
-            first = next(waiting, None)
-            if first is None:
-                return
-            cluster = Cluster(self.launch, first)
+        waiting = self.launch.waiting
+        while waiting and len(self.clusters) < wanted:
+            cluster = Cluster(self.launch, waiting.popleft())
             self.clusters.append(cluster)
             self._quiet_since = self.launch.ops
             for machine in cluster.machines:
@@ -124,7 +121,7 @@ class Scheduler:
             return [strand]
         return [strand.take(np.flatnonzero(strand.tid // WARP == warp)) for warp in range(machine.warp_count)]
 
-    def _retire(self, waiting: Iterator[tuple[int, int, int]]) -> None:
+    def _retire(self) -> None:
         for cluster in [c for c in self.clusters if not np.count_nonzero(c.live)]:
             for machine in cluster.machines:
                 machine.engine.drain()
@@ -132,9 +129,9 @@ class Scheduler:
                     machine.tell(Retire())
                 del self.parked[machine]
             self.clusters.remove(cluster)
-            self._admit(waiting)
+            self._admit()
 
-    def _look_after(self, waiting: Iterator[tuple[int, int, int]]) -> None:
+    def _look_after(self) -> None:
         """Release those that have waited for long, and stop at the limit of ops."""
         ops = self.launch.ops
         for join in [j for j in self.joins if ops - j.since > self._patience.get(j.code, PATIENCE[1])]:
@@ -144,7 +141,7 @@ class Scheduler:
             self._quiet_for = max(PATIENCE[0], self._quiet_for // 2)
             self._quiet_since = ops
             if not self._let_some_go() and not self._strike() and len(self.clusters) < self.launch.sm_count:
-                self._admit(waiting, more=1)
+                self._admit(more=1)
         if ops > self.max_ops:
             raise endless(self)
 
@@ -196,7 +193,7 @@ class Scheduler:
             helped = True
         if not helped and len(self.clusters) < self.launch.sm_count:
             clusters = len(self.clusters)
-            self._admit(self._waiting, more=1)
+            self._admit(more=1)
             helped = len(self.clusters) > clusters
         if not helped:
             look = [other for other in going if self._look(other)]

@@ -191,9 +191,13 @@ _BLACKWELL = {
     "cp_mask": "cp.async.bulk with a mask of bytes",
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel",
 }
-_BLACKWELL_SPECIFIC = {"fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0"}  # in the `f` targets too
+_BLACKWELL_SPECIFIC = {  # in the `f` targets too
+    "fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0",
+    "clusterlaunchcontrol.multicast": "clusterlaunchcontrol.try_cancel that tells all blocks of the cluster",
+}
 _BLACKWELL_TENSOR = {"tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory"}
 _BLACKWELL_SERVER = {"redux.f32": "redux.sync on f32"}
+_BLACKWELL_I8 = {"tcgen05.i8": "tcgen05.mma on 8-bit integers"}  # sm_100a and sm_110a alone
 _BLACKWELL_CLIENT = {"mma.block_scale": "mma.sync with block scaling"}
 
 FEATURES: dict[str, str] = {
@@ -206,6 +210,7 @@ FEATURES: dict[str, str] = {
     **_BLACKWELL_SPECIFIC,
     **_BLACKWELL_TENSOR,
     **_BLACKWELL_SERVER,
+    **_BLACKWELL_I8,
     **_BLACKWELL_CLIENT,
 }
 """Every feature name, with what it stands for."""
@@ -256,7 +261,10 @@ def _table() -> dict[str, Target]:
     ):
         rows.append(plain)
         rows += [ending(letter, plain, _SPECIFIC, _BLACKWELL_SPECIFIC, more) for letter in "fa"]
-    return {target.arch: target for target in rows}
+    table = {target.arch: target for target in rows}
+    for arch in ("sm_100a", "sm_110a"):
+        table[arch] = replace(table[arch], features=table[arch].features.union(_BLACKWELL_I8))
+    return table
 
 
 ALIASES = {

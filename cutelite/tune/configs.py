@@ -82,7 +82,7 @@ class KernelConfig(NamedTuple):
     options: dict[str, Any]
 
 
-_LAUNCH = frozenset(("block", "cluster", "smem", "cooperative", "pdl"))
+_LAUNCH = frozenset(("block", "carveout", "cluster", "cooperative", "pdl", "smem"))
 
 
 def for_kernel(config: Any, signature: Signature) -> KernelConfig:

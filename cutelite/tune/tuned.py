@@ -168,7 +168,7 @@ def _how(launch: Launch) -> tuple[Any, ...]:
     """Return the settings of a launch, without those that follow from the arguments; functions count by their code."""
     asked = [value for field in fields(Launch) if callable(value := getattr(launch, field.name))]
     codes = tuple(getattr(value, "__code__", type(value)) for value in asked)
-    settings = (launch.block, launch.cluster, launch.smem, launch.cooperative, launch.pdl)
+    settings = (launch.block, launch.cluster, launch.smem, launch.cooperative, launch.pdl, launch.carveout)
     return codes, tuple(repr(value) for value in settings if not callable(value))
 
 

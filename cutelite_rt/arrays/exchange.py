@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cutelite_rt import forks
 from cutelite_rt.arrays.dlpack import CPU, CUDA, CUDA_MANAGED
 from cutelite_rt.arrays.dlpack import _Tensor as Tensor
-from cutelite_rt.arrays.memory import ArrayView, DeviceArray, reader_library
+from cutelite_rt.arrays.memory import ArrayView, DeviceArray, adapter, reader_library
 from cutelite_rt.dtype import DTYPES
 
 ON_CUDA = (CUDA, CUDA_MANAGED)
@@ -190,6 +190,8 @@ _ways: dict[type, Way] = {}
 
 
 def _way_of(kind: type) -> Way:
+    if adapter(kind) is not None:
+        return Way(BY_PYTHON)
     library, found = reader_library(kind), of_type(kind)
     if issubclass(kind, DeviceArray):
         return Way(OWN)

@@ -70,11 +70,39 @@ def read(array: object, stream: int | None = None) -> ArrayView:
     """
     reader = _READERS.get(type(array))
     if reader is None:
+        if adapt := adapter(type(array)):
+            adapted = adapt(array)
+            view = read(adapted, stream)
+            return view._replace(owner=(array, view.owner))
         reader = _named_reader(type(array))
         if reader is None:
             return _read_interface(array, stream)
         _READERS[type(array)] = reader
     return reader(array)
+
+
+def register_array(kind: type, adapt: Callable[[Any], object]) -> None:
+    """Let kernels take objects of a class that is no array by itself, and of its subclasses.
+
+    adapt   gives of such an object an array of torch, CuPy, JAX or NumPy, or any object with ``__dlpack__`` or
+            ``__cuda_array_interface__``, of the same memory. It runs at every launch, in Python
+    Errors  `TypeError` for a class that `read` knows by name: torch's, CuPy's, NumPy's and cutelite's own
+    """
+    if not isinstance(kind, type) or not callable(adapt):
+        raise TypeError(f"register_array takes a class and a function, not {kind!r} and {adapt!r}")
+    if kind in _READERS or _named_reader(kind) is not None:
+        raise TypeError(f"arrays of {kind.__module__}.{kind.__qualname__} are read as they are")
+    _ADAPTERS[kind] = adapt
+
+
+def adapter(kind: type) -> Callable[[Any], object] | None:
+    """The function registered for a class, or the nearest class that it inherits from."""
+    if not _ADAPTERS:
+        return None
+    return next((_ADAPTERS[base] for base in kind.__mro__ if base in _ADAPTERS), None)
+
+
+_ADAPTERS: dict[type, Callable[[Any], object]] = {}
 
 
 def is_array(value: object) -> bool:
@@ -83,6 +111,7 @@ def is_array(value: object) -> bool:
     return (
         kind in _READERS
         or _named_reader(kind) is not None
+        or adapter(kind) is not None
         or hasattr(kind, "__dlpack__")
         or hasattr(value, "__cuda_array_interface__")
     )

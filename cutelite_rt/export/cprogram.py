@@ -30,6 +30,7 @@ from cutelite_rt.export.cstub import (
     _rows,
     _shared,
 )
+from cutelite_rt.gpu.attributes import Attribute
 from cutelite_rt.gpu.params import ParameterLayout
 from cutelite_rt.signature.data import Array, Signature
 from cutelite_rt.signature.table import Table
@@ -60,6 +61,7 @@ class Step(NamedTuple):
     smem: int
     cooperative: bool
     pdl: bool
+    attributes: tuple[Attribute, ...]
     packed: bytes
     places: tuple[Place, ...]
 
@@ -151,10 +153,15 @@ def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
             f"            if ((bad = encode(&on, &form, &of, address, at + {offset}))) return bad;\n        }}\n"
         )
     pointers = ", ".join(f"at + {offset}" for offset in layout.offsets) or "NULL"
+    more = "NULL"
+    if step.attributes:
+        more = "attributes"
+        rows = ", ".join(f"{{.id = {each.id}, .value = {{.pad = {_braces(each.value)}}}}}" for each in step.attributes)
+        yield f"        static const CUlaunchAttribute attributes[] = {{{rows}}};\n"
     yield (
         f"        void *parameters[] = {{{pointers}}};\n"
         f"        cutelite_launch shape = {{{_braces(step.grid)}, {step.smem}, stream, {int(step.cooperative)}, "
-        f"{int(step.pdl)}}};\n"
+        f"{int(step.pdl)}, {len(step.attributes)}, {more}}};\n"
         f"        if ((bad = launch_kernel(&{name}_{kernel}_rule, program->kernels[{kernel}], &shape, parameters)))\n"
         "            return bad;\n    }\n"
     )

@@ -224,7 +224,7 @@ class _Part:
         yield f"{self._launch()} {{\n    return {name}_start(kernel, launch, 0{names});\n}}\n\n"
         if self.grid:
             yield (
-                f"{self._run()} {{\n    cutelite_launch launch = {{{{0, 0, 0}}, 0, stream, 0, 0}};\n"
+                f"{self._run()} {{\n    cutelite_launch launch = {{{{0, 0, 0}}, 0, stream, 0, 0, 0, NULL}};\n"
                 f"    return {name}_start(kernel, &launch, 1{names});\n}}\n\n"
             )
 
@@ -276,7 +276,7 @@ static struct cutelite_loaded *{name}_on[TVM_DEVICES];
 static const tvm_argument {name}_arguments[] = {{
 {rows or "    {0}"}}};
 TVM_FFI_DLL_EXPORT int __tvm_ffi_{name}(void *self, const TVMFFIAny *args, int32_t count, TVMFFIAny *result) {{
-    cutelite_launch launch = {{{{0, 0, 0}}, 0, NULL, 0, 0}};
+    cutelite_launch launch = {{{{0, 0, 0}}, 0, NULL, 0, 0, 0, NULL}};
     int device = 0;
     (void)self;
     if (tvm_begin(&{name}_rule, {name}_arguments, {len(self.leaves)}, args, count, {settings}, &launch, &device))

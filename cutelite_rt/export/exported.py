@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
@@ -20,6 +20,7 @@ from cutelite_rt.errors import ArgumentError, LaunchError
 from cutelite_rt.export.bundle import Bundle
 from cutelite_rt.export.exported_host import ExportedRecord, HostLauncher, image_for
 from cutelite_rt.gpu import driver as cuda
+from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.device import Device, device
 from cutelite_rt.gpu.launch import Function, LaunchConfig, load
 from cutelite_rt.gpu.launch import launch as start
@@ -39,6 +40,7 @@ class ExportedLaunch(NamedTuple):
     block        threads in a block, cluster: blocks in a cluster; only what the kernel was compiled for
     smem         bytes of dynamic shared memory on top of what the kernel declares
     stream       a stream of torch, CuPy or cuda.core, or a handle; default: the current one of the arrays' library
+    cooperative, pdl, priority, carveout, domain, launched, triggered   as in `cutelite.Launch`
     """
 
     grid: Any = None
@@ -48,6 +50,11 @@ class ExportedLaunch(NamedTuple):
     stream: Any = None
     cooperative: bool = False
     pdl: bool = False
+    priority: int | None = None
+    carveout: int | None = None
+    domain: Literal["default", "remote"] | None = None
+    launched: Any = None
+    triggered: Any = None
 
 
 class _Plan(NamedTuple):
@@ -212,7 +219,14 @@ class ExportedKernel:
         shapes = launch.grid, launch.block, launch.cluster
         if kwargs or not self._plannable or type(launch.smem) is not int or not all(map(_exact, shapes)):
             raise TypeError
-        key: list[Any] = [*shapes, launch.smem, bool(launch.cooperative), bool(launch.pdl), context_id]
+        key: list[Any] = [
+            *shapes,
+            launch.smem,
+            bool(launch.cooperative),
+            bool(launch.pdl),
+            attributes_of(launch),
+            context_id,
+        ]
         found: list[Any] = []
         for argument, kind in zip(args, self._kinds, strict=False):
             key.append(type(argument))
@@ -367,4 +381,5 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
         )
     block = artifact.block
     assert block is not None, "the compiler fixes the block of every kernel"
-    return LaunchConfig(grid, block, artifact.cluster, smem, stream, bool(launch.cooperative), bool(launch.pdl))
+    ways = bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
+    return LaunchConfig(grid, block, artifact.cluster, smem, stream, *ways)

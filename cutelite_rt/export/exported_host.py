@@ -3,7 +3,7 @@
 In    `bundle.HostCode`, and a function that launches from the start
 Out   `HostLauncher`: its subscripts, and what launches by the grid that was exported
 
-Launches that are like an earlier one never come to Python (`cutelite_rt.launcher`). What one comes to is told by
+Launches that are like an earlier one never come to Python (`cutelite_rt.launcher`). The outcome of one is told by
 `rules`, and kept under its key: equal keys fit the same signature, and differ in addresses, extents and numbers alone.
 """
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.artifact import Artifact
+from cutelite_rt.gpu.attributes import VALUE_BYTES, Attribute
 from cutelite_rt.gpu.device import Device, context_active, runs_on
 from cutelite_rt.gpu.driver import STICKY, CudaError
 from cutelite_rt.gpu.params import ParameterLayout, Parameters
@@ -36,6 +37,7 @@ class LaunchConfig(NamedTuple):
     stream       handle; 0 is the legacy default stream
     cooperative  all blocks resident at once, so that they may wait for each other
     pdl          may start before the kernel ahead in the stream ends (programmatic dependent launch)
+    attributes   further launch attributes
     """
 
     grid: Dim3
@@ -45,6 +47,7 @@ class LaunchConfig(NamedTuple):
     stream: int = 0
     cooperative: bool = False
     pdl: bool = False
+    attributes: tuple[Attribute, ...] = ()
 
 
 class Usage(NamedTuple):
@@ -132,6 +135,10 @@ class Function:
             pdl = self._launch_attribute(_STREAM_SERIALIZATION)
             pdl.value.programmaticStreamSerializationAllowed = 1
             attributes.append(pdl)
+        for each in config.attributes:
+            made = self._launch_attribute(each.id)
+            made.value.pad = each.value.ljust(VALUE_BYTES, b"\0")
+            attributes.append(made)
         raw.attrs = attributes
         raw.numAttrs = len(attributes)
         return raw

@@ -14,6 +14,7 @@ from typing import Any
 
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError
+from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.shapes import extents, is_wide, whole
 
 NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS, GENERAL = 1, 2, 4, 8, 16, 32
@@ -48,7 +49,8 @@ def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> byt
     """Facts of a launch as it is now, on that grid. Errors: `LaunchError`; those of `stream.handle`."""
     settings = (x if x is None else extents(x, "shape") for x in (launch.block, launch.cluster))
     wide = is_wide(grid, launch.block)
-    settled = (*settings, whole(launch.smem, "smem"), bool(launch.cooperative), bool(launch.pdl), wide)
+    ways = bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
+    settled = (*settings, whole(launch.smem, "smem"), *ways, wide)
     return facts_of(grid, settled, None if launch.stream is None else streams.handle(launch.stream), bits)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cutelite_rt.launcher import native
 
 REVISION = 3
-"""Raise it where tables or structures come to mean something else to the same code."""
+"""The version of tables and structures: raise it where they mean something else to the same code."""
 
 
 def launcher_ir() -> str:

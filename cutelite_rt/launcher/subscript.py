@@ -1,6 +1,6 @@
 """``kernel[grid, block]`` had before, found again by machine code: reading a few ints costs less than hashing tuples.
 
-In    the launcher's machine code (`launcher.c`), and what subscripts came to
+In    the launcher's machine code (`launcher.c`), and for each subscript what it gave
 Out   `Subscripts.function`, a builtin that takes a subscript; one that it does not know it hands to Python
 
 Found is what stands under the same ints, written the same way (`16` is no `(16,)`), and the same stream object; at
@@ -25,11 +25,11 @@ STATE = {"env": 0, "entries": WORD, "anew": 2 * WORD, "recent": 3 * WORD}
 """Offsets in the state, in bytes."""
 
 KEY_WORDS, ENTRY_BYTES = 5, 8 * WORD
-"""An entry of the table has the words of a subscript, and behind them what it came to, and the subscript itself; ahead
+"""An entry of the table has the words of a subscript, and behind them what it gave, and the subscript itself; ahead
 of the entries, in as many bytes, is the mask of their number."""
 
 MOST = 1024
-"""So many are kept; then all are forgotten."""
+"""At most this many are kept; then all are dropped."""
 
 Held = Callable[..., None]
 
@@ -37,7 +37,7 @@ Held = Callable[..., None]
 class Subscripts:
     """The subscripts of one kernel.
 
-    anew    what a subscript comes to that is not known. Errors: any
+    anew    makes what a subscript gives that is not known. Errors: any
     """
 
     def __init__(self, machine: Machine, environment: Environment, anew: Callable[[Any], Held]) -> None:

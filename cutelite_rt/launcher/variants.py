@@ -171,6 +171,7 @@ def _attributes(config: LaunchConfig) -> tuple[ctypes.Array[ctypes.c_char], int]
     rows = [_ATTRIBUTE.pack(_CLUSTER_DIMENSION, *config.cluster)] if config.cluster else []
     rows += [_ATTRIBUTE.pack(_COOPERATIVE, 1, 0, 0)] if config.cooperative else []
     rows += [_ATTRIBUTE.pack(_STREAM_SERIALIZATION, 1, 0, 0)] if config.pdl else []
+    rows += [struct.pack("<I4x64s", each.id, each.value) for each in config.attributes]
     return ctypes.create_string_buffer(b"".join(rows)), len(rows)
 
 

@@ -423,7 +423,7 @@ def test_export_of_one_of_several(run: Run, files: Path) -> None:
 
 def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
     ours = Path(cutelite.__file__).parents[1]
-    command = f"'{sys.executable}' -m cutelite.cli layout '(128,256):(256,1)' | head -1"
+    command = f"'{sys.executable}' -m cutelite layout '(128,256):(256,1)' | head -1"
     found = os.environ | {"PYTHONPATH": str(ours)}
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path, env=found)
     assert run.returncode == 0 and run.stderr == "" and len(run.stdout.splitlines()) == 1

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Constexpr, Tensor, f16, f32, lower, passes, pipeline, toolchain
+from cutelite import CompileError, Constexpr, Tensor, f16, f32, i32, lower, passes, pipeline, toolchain
 from cutelite.dispatch import ArgumentError, Compiled, Kernel, LaunchError, OptionError, kernel
 from cutelite.front.types import Constant
 from cutelite.options import Options
@@ -566,3 +566,24 @@ def test_too_few_registers_for_an_instruction_are_an_error_at_its_line(ptxas: st
     with pytest.raises(CompileError, match="may use 128 registers a thread, and ptxas needs") as caught:
         fresh(crowded, assembler="ptxas", max_registers=128).compile()
     assert "mma_async" in str(caught.value)
+
+
+def test_a_kernel_says_what_it_is_for_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    @cl.kernel(arch="blackwell")
+    def which(out: Tensor[i32, (1,)]) -> None:
+        out[0] = 100 if cl.target.arch == "sm_100a" else 80 if cl.target.arch == "sm_80" else 90
+
+    out = np.zeros(1, np.int32)
+
+    def simulated(kernel: Any) -> int:
+        kernel[1, 1](out)
+        return int(out[0])
+
+    assert simulated(which) == 100
+    assert simulated(which.options(arch="sm_90a")) == 90
+    assert simulated(which.options(opt=1)) == 100
+    assert which.compile(block=1).arch == "sm_100a"
+    monkeypatch.setenv("CUTELITE_ARCH", "sm_80")
+    assert simulated(which.options(opt=2)) == 80
+    with pytest.raises(ValueError, match="unknown GPU architecture 'sm_99z'"):
+        cl.kernel(arch="sm_99z")

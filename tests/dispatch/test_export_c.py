@@ -6,6 +6,7 @@ import ctypes
 import importlib.util
 import os
 import shutil
+import struct
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -19,6 +20,7 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.export.cstub import c_stub
+from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.params import KINDS, float_code
 from cutelite_rt.signature.bind import BEYOND
 from tests.dispatch import kernels
@@ -74,6 +76,8 @@ class CLaunch(ctypes.Structure):
         ("stream", ctypes.c_void_p),
         ("cooperative", ctypes.c_int),
         ("pdl", ctypes.c_int),
+        ("attribute_count", ctypes.c_uint),
+        ("attributes", ctypes.c_void_p),
     )
 
 
@@ -150,8 +154,10 @@ class Stub:
         attributes = [list(at.attributes[i])[0:5] for i in range(at.count)]
         self.launches.append((tuple(at.grid), tuple(at.block), at.smem, at.stream or 0, attributes, values))
 
-    def launch(self, grid: tuple[int, int, int], *args: Any, smem: int = 0, pdl: int = 0) -> int:
-        settings = CLaunch((ctypes.c_uint * 3)(*grid), smem, 0x77, 0, pdl)
+    def launch(self, grid: tuple[int, int, int], *args: Any, smem: int = 0, pdl: int = 0, attributes: Any = ()) -> int:
+        rows = ctypes.create_string_buffer(b"".join(struct.pack("<I4x64s", *row) for row in attributes))
+        more = len(attributes), ctypes.addressof(rows)
+        settings = CLaunch((ctypes.c_uint * 3)(*grid), smem, 0x77, 0, pdl, *more)
         passed = [ctypes.byref(arg) if isinstance(arg, CTensor) else arg for arg in args]
         status: int = self.function("launch")(self.handle, ctypes.byref(settings), *passed)
         return status
@@ -214,10 +220,14 @@ def test_strides_that_do_not_fit(cuda: FakeCuda, on_gpu: GpuArray, stub: Stub) -
 
 def test_the_same_bytes_reach_the_kernel(cuda: FakeCuda, on_gpu: GpuArray, stub: Stub) -> None:
     given = arguments(on_gpu, e=-3.3)
-    assert stub.launch((3, 2, 1), *passed(given), smem=64 << 10, pdl=1) == 0, stub.error
+    more = attributes_of(cl.Launch(1, priority=-2, carveout=60))
+    assert stub.launch((3, 2, 1), *passed(given), smem=64 << 10, pdl=1, attributes=more) == 0, stub.error
     grid, block, smem, stream, attributes, values = stub.launches[-1]
     assert (grid, block, smem, stream) == ((3, 2, 1), (32, 1, 1), 64 << 10, 0x77)
-    assert [row[0] for row in attributes] == [6] and attributes[0][2] == 1  # programmatic stream serialization
+    assert [row[0] for row in attributes] == [6, 8, 14] and attributes[0][2] == 1  # programmatic stream serialization
+    assert (attributes[1][2], attributes[2][2]) == ((1 << 32) - 2, 60)
+    assert stub.launch((3, 2, 1), *passed(given), attributes=more * 5) == -1
+    assert "10 launch attributes; 8 are taken" in stub.error
     assert ctypes.c_int.in_dll(stub.library, "fake_smem_attribute").value == 64 << 10
     bound = everything.signature.bind((), given)
     layout = rt.ParameterLayout(stub.bundle.variants[0].artifacts[0].params)

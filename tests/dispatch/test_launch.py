@@ -182,6 +182,46 @@ def test_launch_settings_reach_the_driver(cuda: FakeCuda, on_gpu: GpuArray) -> N
     assert cuda.launches[-1][0].attrs[0].value.clusterDim.x == 2
 
 
+class Event:
+    """As torch has one: its handle is 0 before it is first recorded."""
+
+    def __init__(self, handle: int) -> None:
+        self.cuda_event = handle
+
+
+def test_attributes_of_launches(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((8,))
+    launch = Launch(8, priority=-3, carveout=75, domain="remote", launched=Event(0x1234), triggered=0x99)
+    kernels.clustered.launch(launch, x)
+    found = {attribute.id: attribute.value.pad for attribute in cuda.launches[-1][0].attrs if attribute.id != 4}
+    assert {len(value) for value in found.values()} == {64}
+    numbers = {id: int.from_bytes(value[:8], "little") for id, value in found.items()}
+    assert numbers == {7: 0x99, 8: (1 << 32) - 3, 10: 1, 12: 0x1234, 14: 75}
+    kernels.clustered.launch(Launch(8, priority=0), x)
+    assert [attribute.id for attribute in cuda.launches[-1][0].attrs] == [4, 8]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"priority": 1.5}, "a priority is an integer, the lower the sooner; not 1.5"),
+        ({"priority": 1 << 31}, "a priority is an integer"),
+        ({"carveout": 101}, "0 to 100, not 101"),
+        ({"carveout": True}, "not True"),
+        ({"domain": "far"}, "a domain is one of 'default', 'remote', not 'far'"),
+        ({"launched": "event"}, "a str is no CUDA event"),
+        ({"launched": Event(0)}, "the event does not exist yet"),
+    ],
+)
+@pytest.mark.parametrize("place", ["gpu", "simulator"])
+def test_attributes_that_cannot_be(
+    cuda: FakeCuda, on_gpu: GpuArray, said: dict[str, Any], words: str, place: str
+) -> None:
+    x = on_gpu((8,)) if place == "gpu" else np.zeros(8, np.float32)
+    with pytest.raises(LaunchError, match=words):
+        kernels.clustered.launch(Launch(8, **said), x)
+
+
 def test_shared_memory_is_the_compilers_and_what_is_asked_for(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x = on_gpu((128,))
     kernels.sharing[1, 128, None, 512](x)

@@ -624,6 +624,8 @@ def test_clusters_and_attributes(cuda: FakeCuda) -> None:
     config = cuda.launches[-1][0]
     assert config.attrs[0].value.clusterDim.x == 2
     assert (config.attrs[1].value.cooperative, config.sharedMemBytes) == (1, 100)
+    said = replace(launch, priority=-2, carveout=30, domain="remote", launched=0x55)
+    assert both(cuda, pair, said, x, 1)[0]["attrs"] == [4, 2, 6, 8, 10, 12, 14]
     for wrong in (replace(launch, grid=(3, 2)), Launch((1, 1 << 17), 32), Launch(1 << 32, 32)):
         assert launched(pair[0], cuda, wrong, x, 1) == launched(pair[1], cuda, wrong, x, 1)
 

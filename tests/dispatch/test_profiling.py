@@ -196,6 +196,12 @@ def test_launches_have_nvtx_ranges(on_gpu: GpuArray, cuda: FakeCuda, monkeypatch
     assert said == ["unmarked[3](64)", "end, 1 launched", "unmarked[2, 5](64)", "end, 2 launched"]
     _nvtx.cache_clear()
     monkeypatch.setitem(sys.modules, "nvtx", None)
+    of_torch = types.ModuleType("torch.cuda.nvtx")
+    of_torch.range_push, of_torch.range_pop = fake.push_range, fake.pop_range  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch.cuda.nvtx", of_torch)
+    assert _nvtx() == (fake.push_range, fake.pop_range)
+    _nvtx.cache_clear()
+    monkeypatch.setitem(sys.modules, "torch.cuda.nvtx", None)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(LaunchError, match="pip install nvtx"):
         kernel[3](on_gpu((64,)))

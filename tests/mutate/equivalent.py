@@ -91,10 +91,61 @@ EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
 NARROW, WIDE = "attention_backward attention_backward_ragged", "attention_backward_wide"
-BACKWARD = f"{NARROW} {WIDE}"
+EARLY = "attention_backward_early"
+BACKWARD = f"{NARROW} {WIDE} {EARLY}"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
 
+CLUSTERED = "blackwell_library_cluster"
+UNPAIRED = f"blackwell_gemm blackwell_library blackwell_library_scaled {CLUSTERED}"
+BLACKWELL = f"blackwell_gemm_pair blackwell_library_pair {UNPAIRED}"
+UMMA_TAIL = "loads.producer_tail(state)"
+IN_ORDER = "commits of a thread arrive in order, and the wait behind it is for a later one"
+WHOLE_LOADS = "wait_load is of whole warps: when one thread arrives, all have read"
+READ_ALL = "the warpgroup has met since its last loads, and they were behind all products"
+BY_THREADS = "threads alone arrive on it, and all have met at a barrier in between"
+
+ATTENTION, AFTER = "blackwell_attention", "tcgen05.fence.after_thread_sync"
+WHOLE_STORES = "wait_store is of whole warps: when one thread arrives, all have stored"
+NOT_TENSOR_MEMORY = "it orders accesses to tensor memory, and what it moves over is read from shared memory"
+TWO_BUFFERS = "the first two pieces find their buffers empty"
+LOADS_DONE = "its loads were waited for, its stores read by products that are over, and the barrier comes behind"
+
 ROWS: tuple[Row, ...] = (
+    Row(ATTENTION, "drop", INIT_FENCE, "", "rings = (cl.PipelineTmaUmma.create(", TWICE),
+    Row(ATTENTION, "drop", INIT_FENCE, "", "return Signals(", TWICE, (0, 1, 2)),
+    Row(
+        ATTENTION, "drop", "tcgen05.relinquish_alloc_permit", "", "TmemAllocator", "no other block is there to allocate"
+    ),
+    Row(ATTENTION, "drop", "tcgen05.fence.before_thread_sync", "", "TmemAllocator", LOADS_DONE),
+    Row(ATTENTION, "drop", "bar.warp.sync", "", "warp_arrives(signals.powers[t]) < so_far = step(", WHOLE_STORES),
+    Row(ATTENTION, "drop", BULK_WAIT, "", "out.acquire()", TWO_BUFFERS, (0, 1)),
+    Row(ATTENTION, "pending", BULK_WAIT, "", "out.acquire()", TWO_BUFFERS, (0, 1)),
+    Row(ATTENTION, "drop", "bar.sync", "", "out.acquire()", TWO_BUFFERS, (0, 1)),
+    Row(ATTENTION, "late", "bar.sync", "behind tensor.store_all", "out.acquire()", TWO_BUFFERS, (0, 1)),
+    Row(
+        ATTENTION,
+        "early",
+        "cp.async.bulk.commit_group",
+        "",
+        "out.send(",
+        "the last group, for which it waits, has the copy",
+        (2,),
+    ),
+    Row(ATTENTION, "late", AFTER, "behind tensor.load", "", NOT_TENSOR_MEMORY),
+    Row(ATTENTION, "late", "setmaxnreg.dec", "behind tensor.load", "", REGISTERS),
+    Row(BLACKWELL, "drop", INIT_FENCE, "", "loads = cl.PipelineTmaUmma.create(", TWICE),
+    Row(BLACKWELL, "drop", INIT_FENCE, "", "sums = cl.PipelineUmmaAsync.create(", TWICE, (0,)),
+    Row(BLACKWELL, "drop", INIT_FENCE, "", "sums = cl.PipelineUmmaAsync.create(", BY_THREADS, (1,)),
+    Row(BLACKWELL, "drop", "tcgen05.relinquish_alloc_permit", "", "TmemAllocator", "it is for blocks that come later"),
+    Row(BLACKWELL, "drop", "bar.warp.sync", "", "sums.consumer_release(", WHOLE_LOADS),
+    Row(BLACKWELL, "drop", "tcgen05.fence.before_thread_sync", "", "TmemAllocator", READ_ALL),
+    Row(UNPAIRED, "drop", "bar.sync", "", "TmemAllocator", READ_ALL, (1,)),
+    Row(CLUSTERED, "drop", "mbarrier.wait", "", UMMA_TAIL, IN_ORDER, (0, 1)),
+    Row(CLUSTERED, "weaken", "mbarrier.wait", RELAXED, UMMA_TAIL, HAS_READ),
+    Row(CLUSTERED, "stage", "tensor.ptr", "", UMMA_TAIL, IN_ORDER, (1,)),
+    Row(CLUSTERED, "flip", "xor", "", UMMA_TAIL, "the ring does not turn there", (1,)),
+    Row(CLUSTERED, "stage", "add", "", UMMA_TAIL, "nobody uses the state behind the last wait", (-1,)),
+    Row(CLUSTERED, "late", CLUSTER_WAIT, "behind tensor.load", "pipeline_init_wait(", OWN_PLACE),
     Row("rows_sums rows_gradients", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_PLACE),
     Row("rows_sums rows_gradients", "late", CLUSTER_WAIT, "behind tensor.load_all", "each_reduced(", OWN_PLACE),
@@ -459,7 +510,16 @@ ROWS: tuple[Row, ...] = (
         (-1,),
     ),
     Row(WIDE, "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
-    Row(WIDE, "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
+    Row(
+        EARLY,
+        "stage",
+        "add",
+        "",
+        "change.advance(), part",
+        "three blocks of dS are taken in another order, which is the same for all who write and read them",
+        (-1,),
+    ),
+    Row(f"{WIDE} {EARLY}", "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
 )
 
 

@@ -49,7 +49,7 @@ def of_examples(module: str) -> Any:
     """A module of the examples."""
     if str(EXAMPLES) not in sys.path:
         sys.path.insert(0, str(EXAMPLES))
-    vars(importlib.import_module("common"))["torch_on_gpu"] = lambda: None
+    vars(importlib.import_module("common"))["torch_on_gpu"] = lambda sm=0: None
     return importlib.import_module(module)
 
 
@@ -102,6 +102,38 @@ def gemm_finished() -> None:
     a, b, d, other = (random(*shape, dtype="bfloat16") for shape in ((130, 200), (192, 200), (130, 128), (130, 64)))
     finish = cl.Finish(function, (other,))
     call.gemm(a, b.T, d, finish=finish, config=made.Config((64, 64), True, (1, 1), stages=3))
+
+
+def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), **config: Any) -> Run:
+    """The library's GEMM for Blackwell in a configuration, on one block, pair or cluster; `kind`: nvfp4, or plain."""
+
+    def run() -> None:
+        from cutelite.kernels.blackwell import call as made
+        from cutelite.kernels.blackwell.configs import Config
+
+        vars(made)["clusters_at_once"] = lambda blocks, like: 1
+        chosen, random = Config(**config), of_examples("common").random
+        m, n = (count * each for count, each in zip(tiles, chosen.tile, strict=True))
+        if kind:
+            x, y = (np.full((rows, 264), 0x22, np.uint8) for rows in (m, n))
+            scales = (made.arranged(np.full((rows, 33), 56, np.uint8)) for rows in (m, n))
+            made.gemm_scaled(x, y, *scales, kind="nvfp4", config=chosen)
+        else:
+            made.gemm(random(m, 200, dtype="bfloat16"), random(n, 200, dtype="bfloat16").T, config=chosen)
+
+    return run
+
+
+def blackwell_attention(sq: int, sk: int) -> Run:
+    """Blackwell's attention, causal, head dim 64: one block."""
+
+    def run() -> None:
+        from cutelite.kernels.blackwell.attention_call import attention
+
+        q, k, v = (of_examples("common").random(1, n, 1, 64, dtype="bfloat16") for n in (sq, sk, sk))
+        attention(q * 30, k, v, causal=True)
+
+    return run
 
 
 def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
@@ -282,6 +314,13 @@ KINDS: dict[str, Run] = {
 """Small kernels of all kinds of asynchrony, each by the name of what launches it."""
 
 LARGE: dict[str, Run] = {
+    "blackwell_gemm_pair": example("blackwell_gemm_pair", 256, 1024, 136, 2),
+    "blackwell_gemm": example("blackwell_gemm", 128, 1024, 136, 1),  # four tiles: rings of 4, of 2 accumulators
+    "blackwell_library": blackwell(tile=(128, 64), pair=False, stages=3, tiles=(1, 5)),
+    "blackwell_library_pair": blackwell(tile=(256, 128), stages=3, tiles=(1, 5)),
+    "blackwell_library_cluster": blackwell(tile=(128, 64), pair=False, cluster=(2, 1), stages=3, tiles=(2, 5)),
+    "blackwell_library_scaled": blackwell("nvfp4", tile=(128, 128), pair=False, stages=2, tiles=(1, 5)),
+    "blackwell_attention": blackwell_attention(140, 650),  # six blocks, of which some have outgrown those before
     "gemm": gemm(128, 256, 264, tile=(128, 128), cluster=(1, 1), stages=3, piece=32, buffers=2),
     "gemm_pingpong": gemm(64, 192, 200, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1),
     "gemm_cluster": gemm(256, 128, 264, tile=(128, 64), cluster=(2, 1), stages=3, piece=32, buffers=1),
@@ -306,6 +345,7 @@ LARGE: dict[str, Run] = {
     "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
     "attention_backward_wide": attention_backward(330, 64, 136, turned=False, direct=True, wide=True),
     "attention": attention(200, 330, columns=64, guess=True),
+    "attention_backward_early": attention_backward(330, 128, 128, held=3, direct=True, early=2),
     "attention_decode": attention_decode(386, 24),
     "experts": experts(50, 198),
     "experts_kept": experts(50, 134, True),

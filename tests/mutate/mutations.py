@@ -227,10 +227,10 @@ def _handed_over(function: Function) -> set[Value]:
 
 
 def _accesses(op: Op, shared: set[Value]) -> bool:
-    """Whether it accesses shared memory, or what the blocks hand over in global memory."""
+    """Whether it accesses shared or tensor memory, or what the blocks hand over in global memory."""
     if Effect.ORDERS in op.effects or not op.effects & (Effect.READS | Effect.WRITES):
         return False
-    return any(v.type.space in ("smem", "cluster") or _root(v) in shared for v in _places(op))
+    return any(v.type.space in ("smem", "cluster", "tmem") or _root(v) in shared for v in _places(op))
 
 
 def _places(op: Op) -> list[Any]:

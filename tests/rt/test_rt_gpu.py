@@ -17,7 +17,9 @@ import pytest
 import cutelite_rt as rt
 from cutelite_rt.arrays import stream
 from cutelite_rt.dtype import DTYPES
+from cutelite_rt.export.exported import ExportedLaunch
 from cutelite_rt.gpu import tensormap
+from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.driver import CudaError
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import KINDS, ParameterLayout
@@ -240,8 +242,15 @@ def test_the_driver_takes_what_the_rules_allow(device: rt.Device, dtype: str, sw
 
 
 @gpu
-@pytest.mark.parametrize("flags", [{"cooperative": True}, {"pdl": True}])
-def test_launch_attributes(device: rt.Device, flags: dict[str, bool]) -> None:
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"cooperative": True},
+        {"pdl": True},
+        {"attributes": attributes_of(ExportedLaunch(priority=-1, carveout=50, domain="remote"))},
+    ],
+)
+def test_launch_attributes(device: rt.Device, flags: dict[str, Any]) -> None:
     if "pdl" in flags and device.compute_capability < (9, 0):
         pytest.skip("programmatic dependent launch came with sm_90")
     a, out = rt.to_device(np.ones(256, np.float32)), rt.empty((256,), "f32")

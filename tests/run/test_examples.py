@@ -33,6 +33,8 @@ SMALL: dict[str, list[dict[str, Any]]] = {
         {"m": 256, "n": 256, "k": 128},
         {"m": 200, "n": 520, "k": 264, "blocks": 3},
     ],
+    "blackwell_gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 200, "n": 1032, "k": 136, "blocks": 2}],
+    "blackwell_gemm_pair": [{"m": 1, "n": 8, "k": 8}, {"m": 300, "n": 520, "k": 136, "blocks": 2}],
     "gemm_fp8_block": [
         {"m": 1, "n": 8, "k": 16},
         {"m": 128, "n": 128, "k": 128},
@@ -86,13 +88,25 @@ LARGE: dict[str, list[dict[str, Any]]] = {
     "gemm_mixed": [
         {"t": t, "n": 1032, "k": 4104, "kind": kind} for t in (1, 16, 64, 1001) for kind in ("i4", "i8", "e4m3")
     ],
+    "blackwell_gemm": [
+        {"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))
+    ],
+    "blackwell_gemm_pair": [
+        {"m": m, "n": n, "k": k} for m, n, k in ((257, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))
+    ],
     "hopper_gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
 }
 
 
+BLACKWELL = {"blackwell_gemm", "blackwell_gemm_pair"}
+"""Those for GPUs of compute capability 10.0 and above; on others they stay in the simulator."""
+
+
 def cases(table: dict[str, list[dict[str, Any]]]) -> list[Any]:
     return [
-        pytest.param(name, args, id=f"{name}-{i}")
+        pytest.param(
+            name, args, id=f"{name}-{i}", marks=pytest.mark.sm(100) if name in BLACKWELL and table is LARGE else ()
+        )
         for name, all_args in table.items()
         for i, args in enumerate(all_args)
     ]

@@ -121,12 +121,12 @@ def test_interruption_says_where_all_threads_are(monkeypatch: pytest.MonkeyPatch
     turns = 0
     look_after = Scheduler._look_after
 
-    def interrupt(self: Scheduler, waiting: Any) -> None:
+    def interrupt(self: Scheduler) -> None:
         nonlocal turns
         turns += 1
         if turns == 5:
             raise KeyboardInterrupt
-        look_after(self, waiting)
+        look_after(self)
 
     monkeypatch.setattr(Scheduler, "_look_after", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:

@@ -56,8 +56,11 @@ INSTRUCTIONS = {
     "cp_mask": "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [%r1], 16, %h1;",
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
     "[%r1], [%r1];",
+    "clusterlaunchcontrol.multicast": "clusterlaunchcontrol.try_cancel.async.shared::cta"
+    ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%r1], [%r1];",
     "fp4": "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2; }",
     "tcgen05": "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
+    "tcgen05.i8": "tcgen05.mma.cta_group::1.kind::i8 [%r1], %d1, %d1, %r2, %p1;",
     "redux.f32": "redux.sync.min.f32 %f1, %f2, -1;",
     "mma.block_scale": "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X"
     ".f32.e4m3.e4m3.f32.ue8m0 "

@@ -59,11 +59,12 @@ def test_parameters_by_position_and_by_keyword_alone(environment: Any) -> None:
 
 def test_settings_and_options_come_from_configs(on_gpu: GpuArray, cuda: FakeCuda) -> None:
     timer = Stopwatch(2e-6, 1e-6)
-    large = {"BN": 64, "block": 128, "cluster": 2, "smem": 64, "max_registers": 40, "twice": True}
+    large = {"BN": 64, "block": 128, "cluster": 2, "smem": 64, "carveout": 50, "max_registers": 40, "twice": True}
     scale = tuned(timer, {"BN": 64}, large)
     scale[2](on_gpu((64,)), on_gpu((64,)))
     config, _, _ = cuda.launches[0]
     assert (config.blockDimX, config.sharedMemBytes, config.attrs[0].value.clusterDim.x) == (128, 64, 2)
+    assert int(config.attrs[-1].id) == 14  # CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
     (compiled,) = scale._variants[1][2].specialisations
     assert compiled.options.max_registers == 40 and str(dict(compiled.types)["twice"]) == "Constant(True)"
     assert scale._variants[0][2] is scale.kernel

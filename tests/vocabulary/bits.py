@@ -50,6 +50,13 @@ def masked(op: Any, start: int, length: int) -> int:
     return sum(1 << i for i in range(32) if start <= i < start + length)
 
 
+def extended(op: Any, x: int, length: int) -> int:
+    length = unsigned(length, u32)
+    length = length % 32 if op.mode == "wrap" else min(length, 32)
+    low = x % (1 << length)
+    return low - (1 << length) if elem_of(op.x.type).kind == "int" and 2 * low >= 1 << length > 1 else low
+
+
 def permuted(op: Any, a: int, b: int, selector: int) -> int:
     octets = (unsigned(b, u32) << 32 | unsigned(a, u32)).to_bytes(8, "little")
     digits = PERMUTED[op.mode][selector & 3] if op.mode else [selector >> 4 * i & 15 for i in range(4)]
@@ -136,6 +143,17 @@ ROWS = [
         refuses=[
             (of(i64, i64), "bmsk takes u32 or i32, not i64"),
             (of(u32, u32, "cut"), "bmsk has the modes clamp and wrap, not 'cut'"),
+        ],
+    ),
+    Row(
+        bits.Szext,
+        lambda op: f"cl.szext({{0}}, {{1}}, wrap={op.mode == 'wrap'})",
+        [of(t, t, mode) for t in (i32, u32) for mode in ("clamp", "wrap")] + [of(Vec(i32, 2), Vec(i32, 2))],
+        ints(extended),
+        amounts=(1,),
+        refuses=[
+            (of(i64, i64), "szext takes u32 or i32, not i64"),
+            (of(u32, u32, "cut"), "szext has the modes clamp and wrap, not 'cut'"),
         ],
     ),
     Row(

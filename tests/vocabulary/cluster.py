@@ -7,10 +7,11 @@ from functools import partial
 from cutelite.ir.types import SCALARS, Vec, f16, f32, f64, i32, i64, u32, u64
 from cutelite.ops import cluster
 from tests.vocabulary import row
-from tests.vocabulary.places import REMOTE, SMEM, TILE
+from tests.vocabulary.places import BAR, REMOTE, SMEM, TILE
 from tests.vocabulary.row import of
 
 Row = partial(row.Row, alone=True, tested="tests/hopper/test_cluster.py")
+CONTROL = "tests/blackwell/test_launch_control.py"
 
 ROWS = [
     Row(cluster.ClusterArrive, "cl.cluster_arrive, cl.cluster_sync", [of(False), of(True)]),
@@ -37,6 +38,27 @@ ROWS = [
         "cl.red_async",
         [of(kind, REMOTE, SCALARS[name], REMOTE) for kind, names in cluster.RED_ASYNC.items() for name in names],
         refuses=[(of("min", REMOTE, u64, REMOTE), "red.async min takes u32, i32, not u64")],
+    ),
+    Row(
+        cluster.TryCancel,
+        "cl.clusterlaunchcontrol_try_cancel",
+        [of(SMEM, BAR), of(SMEM, BAR, True)],
+        refuses=[(of(REMOTE, BAR), "must be in this block's shared memory")],
+        tested=CONTROL,
+    ),
+    Row(
+        cluster.IsCanceled,
+        "cl.clusterlaunchcontrol_is_canceled",
+        [of(Vec(u64, 2))],
+        refuses=[(of(Vec(u32, 4)), "is a vec<u64,2>, not vec<u32,4>")],
+        tested=CONTROL,
+    ),
+    Row(
+        cluster.GetFirstCtaid,
+        "cl.clusterlaunchcontrol_get_first_ctaid",
+        [of(Vec(u64, 2), axis) for axis in "xyz"],
+        refuses=[(of(Vec(u64, 2), "w"), "none of x, y, z")],
+        tested=CONTROL,
     ),
     Row(cluster.LaunchDependents, "cl.griddepcontrol_launch_dependents", [of()]),
     Row(cluster.GridWait, "cl.griddepcontrol_wait", [of()]),

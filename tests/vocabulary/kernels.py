@@ -14,6 +14,8 @@ from cutelite.ops.arith import Const, VecGather, VecMake, VecSplat
 from cutelite.ops.cluster import Mapa
 from cutelite.ops.control import Ret
 from cutelite.ops.memory import Load, PtrAdd, Store
+from cutelite.ops.tcgen05 import Load as TmemLoad
+from cutelite.ops.tcgen05 import Start
 from cutelite.ops.tensor import SmemAlloc, TensorAddress, TensorLoadAll, TensorStore, TensorStoreAll
 from cutelite.ops.wgmma import Fence
 from cutelite.target import Target
@@ -35,8 +37,9 @@ def check_assembles(text: str, target: Target, ptxas: str, folder: Path, *option
 
 
 def alone(spelling: Spelling) -> Function:
-    """A kernel that does nothing else. Vectors are made of a scalar parameter, and put in flight by a fence."""
-    params = tuple(Value(_parameter(t), hint=f"p{i}") for i, t in enumerate(spelling.types))
+    """A kernel that does nothing else. Vectors are made of a scalar parameter, or put in flight by a fence or load."""
+    tensor_memory = spelling.cls.name.startswith("tcgen05")
+    params = tuple(Value(_parameter(t, tensor_memory), hint=f"p{i}") for i, t in enumerate(spelling.types))
     block = Block(params)
     builder = Builder(Function("spelling", [block], {}, dict(ATTRIBUTES)), block)
     builder.emit(spelling.op([_made(builder, t, p) for t, p in zip(spelling.types, params, strict=True)]))
@@ -44,11 +47,20 @@ def alone(spelling: Spelling) -> Function:
     return builder.function
 
 
-def _parameter(t: Type) -> Type:
+def _parameter(t: Type, tensor_memory: bool) -> Type:
+    if tensor_memory and isinstance(t, InFlight):
+        return t.inner if isinstance(t.inner, Tensor) else Ptr("tmem", 4)
     return elem_of(t) if isinstance(t, Vec | InFlight) else t
 
 
 def _made(builder: Builder, t: Type, p: Value) -> Value:
+    if isinstance(t, InFlight) and isinstance(t.inner, Tensor):
+        return builder.emit(Start(p))  # type: ignore[no-any-return]
+    if isinstance(t, InFlight) and isinstance(p.type, Ptr):
+        held = t.inner
+        assert isinstance(held, Vec)
+        load = TmemLoad(p, repeats=held.n * held.elem.bits // 32, elem=held.elem)
+        return builder.emit(load)  # type: ignore[no-any-return]
     if isinstance(t, InFlight):
         return builder.emit(Fence((_made(builder, t.inner, p),)))  # type: ignore[no-any-return]
     return builder.emit(VecSplat(p, t.n)) if isinstance(t, Vec) else p

@@ -56,7 +56,7 @@ def test_in_kernels_of_their_own(family: str, ptxas: str, tmp_path: Path) -> Non
     assemble(ON_HOPPER[family], HOPPER, ptxas, tmp_path)
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_120a"])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_103a", "sm_120a"])
 def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tmp_path: Path) -> None:
     target = Target.parse(arch)
     assemble([s for found in ALONE.values() for s in found if s.is_there(target)], target, ptxas, tmp_path)

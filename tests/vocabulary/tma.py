@@ -9,7 +9,7 @@ from cutelite.ir.types import Tensor, f32, i32, i64, u16, u32, u64
 from cutelite.layout import Layout
 from cutelite.ops import cp_async, tma
 from tests.vocabulary import row
-from tests.vocabulary.places import BAR, MAP, TILE, tensor_map, tile
+from tests.vocabulary.places import BAR, MAP, REMOTE, TILE, tensor_map, tile
 from tests.vocabulary.row import of
 
 Row = partial(row.Row, alone=True, tested="tests/hopper/test_tma.py")
@@ -26,6 +26,11 @@ ROWS = [
             of(tensor_map(rank), (i32,) * rank, tile(rank), BAR, *more)
             for rank in RANKS
             for more in ((None, u64), (u16,))
+        ]
+        + [
+            of(tensor_map(2), (i32, i32), tile(2), bar, None, policy, True)
+            for bar in (BAR, REMOTE)
+            for policy in (None, u64)
         ],
         refuses=[
             (of(MAP, (i32,), TILE, BAR), "1 coordinates into a tensor of 2 modes"),

@@ -95,7 +95,7 @@ def scales_of(fused: cl.Fused, rows: int, columns: int) -> cl.Scales:
 
 
 def spread(scale: Any, size: int, like: Any) -> Any:
-    """Return so many contiguous scales: those given, again and again, or 1 where there are none."""
+    """Return `size` contiguous scales: those given, repeated, or 1 where there are none."""
     if scale is not None and scale.shape[0] == size and rt.read(scale).strides == (1,):
         return scale
     each = 1 if scale is None else scale.shape[0]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cutelite.sim.checker.clocks import CLUSTER, CTA, GPU, MANY, RAN, SEEN, Clocks, Snapshot, Snapshots
+from cutelite.sim.checker.clocks import CLUSTER, CTA, GPU, MANY, RAN, SEEN, TMEM, Clocks, Snapshot, Snapshots
 from cutelite.sim.checker.shadow import (
     CONFLICTS,
     READ,
@@ -48,6 +48,7 @@ class Actor(Protocol):
     who: Array
     when: Array
     row: int  # of the knowledge in which an earlier write must be
+    ran: int  # and one that has only to be over
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         """For positions `at` of the access: tell whether the epoch beside each is known."""
@@ -61,6 +62,8 @@ class Actor(Protocol):
 
 class Threads:
     """Threads, by ordinary instructions."""
+
+    ran = RAN
 
     def __init__(self, clocks: Clocks, threads: Array, row: int) -> None:
         self.clocks, self.who, self.row = clocks, threads, row
@@ -78,15 +81,23 @@ class Threads:
 
 
 class Worker:
-    """Asynchronous work: an epoch of its agent, with what was known when it was started."""
+    """Asynchronous work: an epoch of its agent, with what was known when it was started.
 
-    def __init__(self, clocks: Clocks, then: Snapshot, agent: int, clock: int, row: int, count: int) -> None:
-        self.clocks, self.then, self.row = clocks, then, row
+    in_order  the agent does its work in order
+    """
+
+    def __init__(
+        self, clocks: Clocks, then: Snapshot, agent: int, clock: int, row: int, count: int, in_order: bool = False
+    ) -> None:
+        self.clocks, self.then, self.row, self.in_order = clocks, then, row, in_order
+        self.ran = TMEM if row == TMEM else RAN
         self.who = np.full(count, agent, np.int32)
         self.when = np.full(count, clock, np.int32)
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         own = (who == self.who[at]) & (when == self.when[at])  # other parts of the same piece of work
+        if self.in_order:
+            own = (who == self.who[at]) & (when <= self.when[at])
         return own | self.clocks.known_at(self.then, row, who, when)
 
     def knowing(self, at: Array) -> Array:
@@ -102,6 +113,8 @@ class Copiers:
 
     threads  positions in `then`, one for each granule
     """
+
+    ran = RAN
 
     def __init__(self, clocks: Clocks, then: Snapshots, threads: Array, clock: int, row: int) -> None:
         self.clocks, self.then, self.threads, self.row = clocks, then, threads, row
@@ -137,7 +150,7 @@ class Accesses:
         if len(at):
             # To overwrite what was written asynchronously, it is enough that it has been.
             done = self.sites.asynchronous[shadow.w_site[granules[at]]] & (kind == WRITE)
-            for chosen, row in ((at[~done], actor.row), (at[done], RAN)):
+            for chosen, row in ((at[~done], actor.row), (at[done], actor.ran)):
                 if len(chosen):
                     found += self._unordered(chosen, row, actor, granules, writer, shadow.w_when, shadow.w_site)
         if self._may_be_apart and kind in STRONG:
@@ -212,7 +225,7 @@ class Accesses:
 
     def _against_singles(self, shadow: Shadow, granules: Array, actor: Actor, at: Array) -> Iterator[Conflict]:
         writes = self.sites.kinds[shadow.o_site[granules[at]]] == STRONG_WRITE
-        for chosen, row in ((at[writes], actor.row), (at[~writes], RAN)):
+        for chosen, row in ((at[writes], actor.row), (at[~writes], actor.ran)):
             if len(chosen):
                 other = shadow.o_who[granules]
                 yield from self._unordered(chosen, row, actor, granules, other, shadow.o_when, shadow.o_site)
@@ -225,7 +238,7 @@ class Accesses:
         for n, (position, knows) in enumerate(zip(at[first].tolist(), knowing[first].tolist(), strict=True)):
             for group in self.sets[-int(other[position])]:
                 held = int(self.sites.kinds[group.site])
-                row = actor.row if held == STRONG_WRITE else RAN
+                row = actor.row if held == STRONG_WRITE else actor.ran
                 if CONFLICTS[kind, held] and self._unknown(knows, actor, position, group, row):
                     yield from self._against_group(at[inverse == n], group, actor, row)
 
@@ -259,7 +272,7 @@ class Accesses:
             later = same.copy()
             left = np.flatnonzero(same & (old[held] != code[held]))
             if len(left):
-                later[left] = actor.ordered(RAN, at[held[left]], old[held[left]], when[left])
+                later[left] = actor.ordered(actor.ran, at[held[left]], old[held[left]], when[left])
             if self._may_be_apart and kind in STRONG:  # what a later access does not clash with, this one may
                 later &= self._needed(old[held], actor.who[at[held]]) == CTA
                 later &= [self.sites[site].like(self.sites[of]) for of in shadow.o_site[g[held]].tolist()]
@@ -316,7 +329,7 @@ class Accesses:
                 ):
                     if x.within(mine):
                         continue
-                    if not self._unknown(knows, actor, position, x, RAN):
+                    if not self._unknown(knows, actor, position, x, actor.ran):
                         continue
                 still.append(x)
             made.append(-self.sets.number(tuple(dict.fromkeys((*still, *new)))) if still else one)

@@ -15,7 +15,9 @@ as high.
            is complete. Any message that a thread sends tells of these, a relaxed one too: what a thread does depends on
            them, where its loads may still be under way
     GMEM   in global memory, can be read by the async proxy (TMA, wgmma): a fence.proxy.async was on the way
-    SMEM   the same for the shared memory of the block of rank 0; those of other ranks of the cluster come behind it
+    TMEM   in tensor memory, is before what tcgen05 instructions of this thread do: a tcgen05 wait, or a fence
+           after_thread_sync, was on the way. No message passes it on: it is made of SEEN, and SEEN of it, by fences
+    SMEM   as GMEM, for the shared memory of the block of rank 0; those of other ranks of the cluster come behind it
 
 Knowledge is immutable and shared: threads that meet at a barrier know the same afterwards. What a thread knows of
 itself is not part of it and lies in `Clocks.own`.
@@ -30,7 +32,7 @@ import numpy as np
 
 Array = Any
 
-INIT, RAN, SEEN, PAST, GMEM, SMEM = range(6)
+INIT, RAN, SEEN, PAST, GMEM, TMEM, SMEM = range(7)
 GENERIC_ROWS = slice(RAN, SEEN + 1)
 NOT_INIT = slice(RAN, None)
 
@@ -376,6 +378,7 @@ class Clocks:
         if np.count_nonzero(copied[RAN, threads]):
             at = local + self.threads[cluster]
             part[:, at] = np.maximum(part[:, at], copied[:, threads])
+        part[TMEM] = 0
         return Knowledge({**found.parts, cluster: part})
 
     def told_relaxed(self, threads: Array) -> Knowledge:
@@ -435,7 +438,7 @@ class Clocks:
             if after is not before:
                 keys[threads[held == key]] = self._keep(after)
 
-    def of_agent(self, agent: int, clock: int, rows: slice = NOT_INIT) -> Knowledge:
+    def of_agent(self, agent: int, clock: int, rows: slice | list[int] = NOT_INIT) -> Knowledge:
         """The knowledge of one epoch."""
         cluster = int(self.cluster[agent])
         part = self.writable(None, cluster)
@@ -474,6 +477,18 @@ class Clocks:
             self.own[row, threads] = self.own[SEEN, threads]
             self.copied[row, threads] = self.copied[SEEN, threads]
         self.own[GENERIC_ROWS, threads] += 1
+
+    def fence_tensor(self, threads: Array, before: bool) -> None:
+        """tcgen05.fence: `before` a synchronisation of threads, or after it, where it acquires what others released."""
+        source, target = (TMEM, SEEN) if before else (SEEN, TMEM)
+        held = self.knows[threads]
+        for key in _values(held):
+            parts = {}
+            for cluster, part in self.pool[key].parts.items():
+                parts[cluster] = part.copy()
+                np.maximum(part[target], part[source], out=parts[cluster][target])
+            if parts:
+                self.knows[threads[held == key]] = self._keep(Knowledge(parts))
 
     def fence_init(self, threads: Array) -> None:
         """fence.mbarrier_init: a release of nothing but these threads' own inits."""

@@ -25,6 +25,7 @@ import numpy as np
 from cutelite.diag import Note
 from cutelite.ir.contract import Effect
 from cutelite.ir.op import Op
+from cutelite.ops.tcgen05_layouts import CELL_BYTES, LANE_BYTES, LANES
 from cutelite.sim.actors import Executing, Work
 from cutelite.sim.checker.access import Accesses, Actor, Conflict, Copiers, Threads, Worker
 from cutelite.sim.checker.clocks import (
@@ -42,6 +43,7 @@ from cutelite.sim.checker.clocks import (
     REACH,
     SEEN,
     SMEM,
+    TMEM,
     Clocks,
     Knowledge,
     Published,
@@ -76,6 +78,7 @@ from cutelite.sim.events import (
     MbarrierWait,
     Resume,
     Retire,
+    TmemFree,
     Together,
     WorkArrive,
     WorkComplete,
@@ -90,6 +93,9 @@ Array = Any
 
 
 OfMbarrier = MbarrierWait | MbarrierTest | MbarrierArrive | MbarrierExpect | MbarrierPhase | WorkArrive | WorkComplete
+
+TOGETHER = ("wgmma", "tcgen05.ld", "tcgen05.st")
+"""Queues of work that a warp or warpgroup starts, and waits for, as one."""
 
 GENERATIONS = 4
 """Generations of a barrier that are kept: nobody waits for one when the one after the next completes."""
@@ -187,6 +193,7 @@ class Checker:
         """
         rank = region.base >> RANK_SHIFT
         row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM + rank
+        row = TMEM if region.tensor else row
         copies = self._copies.get(work)
         if copies is not None:
             return Copiers(self.clocks, copies, work.part[parts], work.ticket, row)
@@ -197,7 +204,7 @@ class Checker:
         agent, clock = self._epoch(block, work, region, kind)
         self._starters[agent] = (block.machine, int(work.tid[0]))
         self.clocks.rank[agent] = block.rank
-        return Worker(self.clocks, self._issued[work], agent, clock, row, count)
+        return Worker(self.clocks, self._issued[work], agent, clock, row, count, work.queue == "tcgen05")
 
     def _must_be_after(self, block: Block, holder: Any, region: Region, offset: Array, lanes: Array, kind: str) -> None:
         """Report accesses of global memory before griddepcontrol.wait: a kernel ahead may still write it."""
@@ -264,7 +271,7 @@ class Checker:
         thread = block.first + int(work.tid[0])
         if work.queue == "none":
             address = work.barrier or 0
-            if kind != "read" and region.state is not None:
+            if kind != "read" and region.state is not None and not getattr(work.op, "pair", False):
                 address = address & ((1 << RANK_SHIFT) - 1) | region.base
             barrier = self._barriers.get((block.number, address))
             if barrier is None:
@@ -421,6 +428,8 @@ class Checker:
                 self._wait_for_groups(block, event)
             case MbarrierInit() | MbarrierInval() | Exit() | Retire():
                 self._begin_or_end(block, event)
+            case TmemFree():
+                self._free(block, event)
             case _:
                 self._mbarrier(block, event)
 
@@ -515,6 +524,8 @@ class Checker:
             shared = (SMEM + block.rank,) if space == "shared::cta" else tuple(range(SMEM, self.clocks.rows))
             rows = (GMEM,) if space == "global" else (INIT, *shared) if space else (INIT, GMEM, *shared)
             self.clocks.fence_proxy(threads, rows)
+        elif fence.startswith("tcgen05"):
+            self.clocks.fence_tensor(threads, fence.endswith("before_thread_sync"))
         elif not fence.startswith(("proxy.", "wgmma")):
             semantic, _, scope = fence.partition(".")
             if semantic == "sc":  # each is after all before whose scopes agree with its own (PTX: Fence-SC)
@@ -642,8 +653,17 @@ class Checker:
             barrier.coming.add(EVERYBODY, block.number, block.rank, executed)
 
     def _work_arrives(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
-        """cp.async.mbarrier.arrive."""
+        """cp.async.mbarrier.arrive, tcgen05.commit."""
         thread = block.first + int(work.tid[0])
+        if work.queue == "tcgen05":
+            done = self.clocks.of_agent(self.clocks.named(block.number, (thread, "tcgen05")), work.ticket)
+            done = done.rows(*(row for row in range(RAN, self.clocks.rows) if row != TMEM))
+            then = self._issued[work]
+            ran = join(then.knowledge.rows(RAN), self.clocks.past_of(then))
+            barrier.coming.add(GPU, block.number, address >> RANK_SHIFT, join(done, ran))
+            self._finish(block, work, barrier, address)
+            self._must_see_init(block, work, barrier, address)
+            return
         copies = self.clocks.of_agent(int(self.clocks.copier(thread)), work.ticket, GENERIC_ROWS)
         then = self._issued[work]
         ran = join(then.knowledge.rows(RAN), self.clocks.past_of(then))
@@ -652,12 +672,17 @@ class Checker:
 
     def _work_completes(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
         self._finish(block, work, barrier, address)
-        agent, clock = barrier.init
-        then = self._issued[work]
-        barrier.coming.add(GPU, block.number, block.rank, self.clocks.past_of(then))
+        barrier.coming.add(GPU, block.number, block.rank, self.clocks.past_of(self._issued[work]))
+        self._must_see_init(block, work, barrier, address)
+
+    def _must_see_init(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
+        """Report asynchronous work that tells an mbarrier of its end whose initialisation it may not see."""
+        (agent, clock), then = barrier.init, self._issued[work]
         epoch = np.array([agent], np.int32), np.array([clock], np.int32)
         seen = bool(self.clocks.known_at(then, SEEN, *epoch)[0])
-        if not self.clocks.known_at(then, INIT, *epoch)[0] and (work.proxy == "async" or not seen):
+        if not self.clocks.known_at(then, INIT, *epoch)[0] and (
+            work.proxy == "async" or work.queue == "tcgen05" or not seen
+        ):
             known = seen
             threads = [(block.machine, tid) for tid in work.tid.tolist()]
             self.report.mbarrier_init(block, work.op, threads, address, barrier.op, self._threads(epoch[0]), known)
@@ -759,7 +784,8 @@ class Checker:
             self._copies[work] = self.clocks.snapshots(threads)
         else:
             nobody = np.zeros(0, np.int32)
-            self._issued[work] = Snapshot(self._of_all(threads), 0, nobody, nobody)
+            known = self._of_all(threads) if work.queue == "wgmma" else self._of_each(threads)
+            self._issued[work] = Snapshot(known, 0, nobody, nobody)
         own = work.queue == "cp.async"  # each thread waits for its own part
         together = self.clocks.past(threads) if len(threads) > 1 and not own else NOTHING
         self.clocks.go_on(threads)
@@ -775,6 +801,10 @@ class Checker:
             if groups and groups[-1].number == number:
                 groups.pop()
             groups.append(Group(number, work.ticket, together))
+
+    def _of_each(self, threads: Array) -> Knowledge:
+        """The knowledge that each of these threads has."""
+        return self.clocks.common([self.clocks.pool[key] for key in np.unique(self.clocks.knows[threads]).tolist()])
 
     def _of_all(self, threads: Array) -> Knowledge:
         """The knowledge of a warpgroup: what each of its warps knows, in one of its threads."""
@@ -800,7 +830,7 @@ class Checker:
         lanes, queue, pending = event.lanes, event.queue, event.pending
         committed = block.machine.engine.committed(queue)
         tids = lanes.tid[lanes.mask]
-        if queue == "wgmma":
+        if queue in TOGETHER:
             tids = tids[:1]
         for tid in tids.tolist():
             agent = block.first + tid
@@ -817,9 +847,10 @@ class Checker:
             else:
                 names = [f"{queue}.read"] if queue == "bulk" else []
                 names += [] if event.reads_only else [queue]
-                threads = block.first + lanes.tid[lanes.mask] if queue == "wgmma" else np.array([agent])
+                threads = block.first + lanes.tid[lanes.mask] if queue in TOGETHER else np.array([agent])
+                rows = [RAN, TMEM] if queue.startswith("tcgen05") else NOT_INIT
                 for name in names:
-                    known = self.clocks.of_agent(self.clocks.named(block.number, (agent, name)), ticket, NOT_INIT)
+                    known = self.clocks.of_agent(self.clocks.named(block.number, (agent, name)), ticket, rows)
                     self.clocks.learn(threads, known)
                 self.clocks.learn(threads, done[-1].past)
             if not event.reads_only:
@@ -930,6 +961,20 @@ class Checker:
         for at in [at for at, place in places.items() if at + place.size > low and at < high]:
             if np.any((offset < at + places[at].size) & (offset + unit > at)):
                 del places[at]
+
+    # Tensor memory
+
+    def _free(self, block: Block, event: TmemFree) -> None:
+        """Treat a deallocation as a write to all the columns: every access to them has to be over."""
+        region = block.machine.tmem.region
+        lane, column = np.arange(LANES)[:, None], np.arange(event.first, event.first + event.columns)
+        shadow = self._shadow(region, CELL_BYTES)
+        granules = shadow.indices((lane * LANE_BYTES + column * CELL_BYTES).reshape(-1), CELL_BYTES)[0]
+        thread = block.first + int(event.lanes.tid[event.lanes.mask][0])
+        actor = Threads(self.clocks, np.full(len(granules), thread), RAN)
+        site = self.accesses.sites.number(event.lanes.op, WRITE, False, CELL_BYTES, "generic")
+        self._settle(block, site, region, shadow, granules, actor, None)
+        shadow.w_who[granules] = shadow.o_who[granules] = 0  # whoever allocates them next starts anew
 
     # The end of a block
 

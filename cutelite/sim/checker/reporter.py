@@ -17,6 +17,23 @@ Threads = list[tuple[Any, int]]  # (machine, tid)
 
 NOUNS = {READ: "read", STRONG_READ: "atomic read", STRONG_WRITE: "atomic update", WRITE: "write"}
 
+WHERE = {
+    "smem": "shared memory",
+    "cluster": "another block's shared memory",
+    "gmem": "global memory",
+    "tmem": "tensor memory",
+}
+
+TENSOR_FENCES = (
+    "`cl.tcgen05.fence_before_thread_sync()` in the threads of the earlier access, before they arrive; "
+    "`cl.tcgen05.fence_after_thread_sync()` in those of the later one, after they have waited"
+)
+
+BEFORE_TENSOR = (
+    "products are over when the mbarrier of their `commit` was waited for, loads and stores after `wait_load` and "
+    f"`wait_store`; between threads: {TENSOR_FENCES}"
+)
+
 BEFORE_READ = "wait for the copy before the read: on its mbarrier's phase, or for its group and then at a barrier"
 BEFORE_OVERWRITE = (
     "before it is refilled, the readers must signal that they are done: by a wait and an arrival, or at a barrier"
@@ -80,8 +97,12 @@ class Reporter:
         if key in self.found:
             return
         space, name, extent = _place(block, region, offsets, granule)
-        where = {"smem": "shared memory", "cluster": "another block's shared memory", "gmem": "global memory"}[space]
-        if fenceless:
+        where = WHERE[space]
+        if space == "tmem":
+            message = f"a race in tensor memory: nothing orders {_a(_noun(new))} and {_a(_noun(old))} of the same cells"
+            help = TENSOR_FENCES if fenceless else BEFORE_TENSOR
+            kind = "race"
+        elif fenceless:
             message = f"{where} written by ordinary instructions is accessed by the async proxy without a proxy fence"
             help = "`fence_proxy_async` in the threads that wrote, before the barrier that comes before this"
         else:
@@ -98,7 +119,8 @@ class Reporter:
     ) -> None:
         """An mbarrier is used before its initialisation is visible. `known`: it only lacks the fence."""
         kind = "mbarrier-init-fence" if known else "mbarrier-init"
-        message = "the copy counts its bytes on an mbarrier whose initialisation may be invisible to the async proxy"
+        does = "a commit arrives" if op.name == "tcgen05.commit" else "the copy counts its bytes"
+        message = f"{does} on an mbarrier whose initialisation may be invisible to the async proxy"
         help = "`fence_mbarrier_init` in the thread that initialises, before the barrier"
         if not known:
             message = "an mbarrier is used, and nothing orders its initialisation before the use"
@@ -240,6 +262,6 @@ def _place(block: Any, region: Region, offsets: Array, granule: int) -> tuple[st
     """The space, the name of the tensor, and the first and last byte in it, of granules that begin at `offsets`."""
     low, high = int(offsets.min()), int(offsets.max()) + granule - 1
     own = region is block.cluster.smem[block.rank]
-    space = "gmem" if region.state is None else "smem" if own else "cluster"
+    space = "gmem" if region.state is None else "tmem" if region.tensor else "smem" if own else "cluster"
     place = region.place(space, region.base + low)
     return space, place.name, (place.offset, place.offset + high - low)

@@ -425,7 +425,7 @@ static void unload(struct cutelite_loaded *loaded) {
 
 static CUresult launch_here(const kernel_rule *kernel, struct cutelite_loaded *loaded, const cutelite_launch *launch,
                             unsigned smem, void **parameters) {
-    CUlaunchAttribute attributes[3];
+    CUlaunchAttribute attributes[3 + 8];
     CUlaunchConfig config;
     memset(&config, 0, sizeof config);
     memset(attributes, 0, sizeof attributes);
@@ -449,6 +449,7 @@ static CUresult launch_here(const kernel_rule *kernel, struct cutelite_loaded *l
         attributes[config.numAttrs].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
         attributes[config.numAttrs++].value.programmaticStreamSerializationAllowed = 1;
     }
+    for (unsigned i = 0; i < launch->attribute_count; i++) attributes[config.numAttrs++] = launch->attributes[i];
     if ((int)smem > loaded->allowed_smem) {
         CUresult status =
             cuFuncSetAttribute(loaded->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)smem);
@@ -461,6 +462,7 @@ static CUresult launch_here(const kernel_rule *kernel, struct cutelite_loaded *l
 static int launch_kernel(const kernel_rule *kernel, struct cutelite_loaded *loaded, const cutelite_launch *launch,
                          void **parameters) {
     CUcontext current = NULL;
+    if (launch->attribute_count > 8) return refuse("%s: %u launch attributes; 8 are taken", kernel->name, launch->attribute_count);
     if (!launch->grid[0] || !launch->grid[1] || !launch->grid[2]) return 0;
     for (int i = 0; i < 3; i++)
         if (!kernel->wide && (int64_t)launch->grid[i] * (int64_t)kernel->block[i] > 1073741824)

@@ -22,6 +22,8 @@ typedef struct {
     CUstream stream;
     int cooperative; /* all blocks are resident at once */
     int pdl;         /* may start before the kernel ahead of it in the stream ends */
+    unsigned attribute_count;
+    const CUlaunchAttribute *attributes; /* further ones: priority, memory domain, carve-out, events; at most 8 */
 } cutelite_launch;
 
 #endif

@@ -1,0 +1,67 @@
+"""Attention for Blackwell on arrays. No card has run it: simulated, checked, assembled (docs/blackwell.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cutelite as cl
+from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, band_of, check_heads, positive, seen
+from cutelite.kernels.attention.scores import Problem
+from cutelite.kernels.blackwell.attention import ROWS, THREADS, TILES, Config, build
+from cutelite.kernels.blackwell.call import check_card
+from cutelite.kernels.functions import lifted, settled
+
+MOST = 128
+"""The greatest head dim: scores and sums of two tiles fill tensor memory."""
+
+
+def attention(
+    q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
+    softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
+    sinks: Any = None, return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
+) -> Any:  # fmt: skip
+    """``softmax(scale * q @ k.T) @ v`` for each head by tcgen05; with `return_lse`, also the logsumexp of the scores.
+
+    Arguments are those of `cutelite.kernels.attention.call.attention`: (B, S, H, D), D up to 128, of bf16 or f16.
+
+    config  how many blocks of keys are held, and whether maxima are guessed
+    Arrays  of torch and CuPy on a GPU with tensor memory; of NumPy in the simulator
+    Errors  ValueError for shapes that do not fit; `cl.ArgumentError` for strides that TMA refuses, and for another GPU
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    given = Arguments()
+    for name, x, modes in ("q", q, MODES[layout][0]), ("k", k, MODES[layout][1]), ("v", v, MODES[layout][2]):
+        given.array(name, x, HALVES if x is q else "q", modes)
+    if sinks is not None:
+        given.array("sinks", sinks, "f32", "H")
+    out = empty(q, (*q.shape[:3], v.shape[3])) if out is None else out
+    given.array("out", out, "q", MODES[layout][3], written=True)
+    check_card(out)
+    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
+    (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
+    check_heads(heads, kv_heads, dim, dim_v)
+    if dim > MOST:
+        raise ArrayError(f"q has heads of {dim}, and these kernels take up to {MOST}")
+    scale = dim**-0.5 if scale is None else scale
+    if not scale > 0:
+        raise ValueError(f"scale is positive, not {scale}")
+    left, right, offset = seen(causal, window, sk - sq)
+    lse = empty(q, (batch, heads, sq), "f32")
+    arrays: list[Any] = []
+    mod, mask = (settled(lifted(function, arrays)) for function in (score_mod, mask_mod))
+    softcap = positive("softcap", softcap)
+    if 0 not in lse.shape and not left_out():
+        if sk == 0:
+            out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
+        else:
+            ends, dtype = (left is not None, right is not None), getattr(cl, code_of(q))
+            problem = Problem(dtype, dim, dim_v, *ends, mod, mask, softcap=softcap)
+            far = (FAR if x is None else x for x in (left, right))
+            numbers = problem.factor(scale), offset, *far, band_of(sk * (dim + dim_v) * 2, batch * heads)
+            blocks = -(-sq // (TILES * ROWS)) * heads * batch
+            build(config or Config(), problem)[blocks, THREADS](*by_head, lse, sinks, *numbers, tuple(arrays))
+    return (out, lse) if return_lse else out

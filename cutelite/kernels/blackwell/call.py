@@ -1,0 +1,283 @@
+"""GEMMs for Blackwell on arrays. No card has run them: simulated, checked, assembled (docs/blackwell.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import prod
+from typing import Any, Literal
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Finish, f32, i32
+from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.blackwell.configs import Config, Problem, Scaled
+from cutelite.kernels.blackwell.gemm import ATOM, THREADS, Work, build
+from cutelite.kernels.functions import settled
+from cutelite.kernels.gemm.arrays import (
+    DEFAULTS,
+    check_added,
+    check_operands,
+    check_result,
+    of_no_columns,
+    result_shape,
+)
+from cutelite.kernels.gemm.call import activation_of, folded, for_tma, kinds_of
+
+Kind = Literal["mxfp8", "mxfp4", "nvfp4"]
+SCALED = {"mxfp8": Scaled("mxf8f6f4", 32), "mxfp4": Scaled("mxf4", 32, 2), "nvfp4": Scaled("mxf4nvf4", 16, 2)}
+ONE_BLOCK = Config((128, 256), False, stages=4)
+CONFIGS = (
+    Config(),
+    Config((256, 128), stages=8),
+    ONE_BLOCK,
+    Config((128, 256), False, (2, 1), 4),
+    Config((128, 128), False, stages=5),
+    Config((128, 128), False, (1, 2), 5),
+    Config((128, 64), False, stages=8),
+)
+"""Those that `gemm` chooses among; block scales take tiles of 128 columns, without pairs."""
+PIECE = 128  # bytes of a row of results that are stored at once
+MOST = 231_000  # bytes of shared memory of a block, for all but barriers
+
+
+def gemm(
+    a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
+    alpha: float = 1.0, beta: float = 0.0, activation: Callable[[Any], Any] | str | None = None,
+    precision: str | None = None, finish: Finish | None = None, config: Config | None = None,
+) -> Any:  # fmt: skip
+    """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)`` by tcgen05; returns `out`.
+
+    a, b        (M, K) and (K, N), batches in front: as of `cutelite.kernels.gemm.call.gemm`
+    out, c      (..., M, N); bias (N,)
+    scale_a     f32, one number or (M, 1); `scale_b` (1, N)
+    activation  elementwise, on vectors of f32; or 'relu'
+    finish      instead of all that but alpha: a function of the sums and of further tensors, the same as Hopper's GEMM
+                takes; N is a multiple of 8 then
+    config      None: chosen by the sizes alone, since no card was there to measure
+    Arrays      of torch and CuPy on a GPU with tensor memory; of NumPy in the simulator
+    Errors      ValueError for shapes that do not fit, a `cl.ArgumentError` too; that for a GPU without tensor memory
+    """
+    check_operands(a, b, precision)
+    shape = result_shape(a, b, finish is not None and finish.paired)
+    out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
+    check_result(a, out, shape, False, finish is not None)
+    fused = cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, activation_of(activation))
+    check_added(b, out, fused)
+    check_card(out)
+    if left_out() or 0 in shape:
+        return out
+    if a.shape[-1] == 0:
+        a, b = of_no_columns(a, -1), of_no_columns(b, -2)
+    result = out
+    if a.ndim > 2 or b.ndim > 2:
+        a, b, result, fused = folded(a, b, out, fused)
+    a, b = for_tma(a, -1), for_tma(b, -2)
+    majors = tuple("K" if rt.read(x).strides[k] == 1 else "MN" for x, k in ((a, -1), (b, -2)))
+    kinds = tuple(getattr(cl, "tf32" if precision == "tf32" else code_of(x)) for x in (a, b))
+    shared = "A" if a.ndim < b.ndim else "B" if b.ndim < a.ndim else ""
+    problem = {"majors": majors, "batched": result.ndim == 3, "shared": shared}
+    a = a if majors[0] == "K" else a.swapaxes(-1, -2)
+    b = b.swapaxes(-1, -2) if majors[1] == "K" else b
+    run((a, b), result, kinds, problem, fused, finish, config)
+    return out
+
+
+def gemm_scaled(
+    a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, kind: Kind = "mxfp8", alpha: float = 1.0,
+    bias: Any = None, activation: Callable[[Any], Any] | str | None = None, finish: Finish | None = None,
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """``activation(alpha * (a * scales) @ (b * scales).T + bias)``, a scale for each block of numbers along K.
+
+    a, b        (M, K) and (N, K), rows a multiple of 16 bytes apart: for 'mxfp8' e4m3 or e5m2; else u8, two e2m1 to a
+                byte, the lower bits first: (M, K / 2) and (N, K / 2)
+    scale_a     u8, what `arranged` makes of (M, blocks along K): (ceil(M / 128), ceil(blocks / 4), 32, 16). `scale_b`
+                likewise of (N, blocks)
+    kind        'mxfp8' and 'mxfp4': blocks of 32 numbers, scaled by ue8m0. 'nvfp4': of 16, by ue4m3
+    out         (M, N), bf16 if it is not given; or f16 or f32. The rest is as of `gemm`
+    Errors      `cl.ArgumentError` for arrays that do not fit, ValueError for another kind
+    """
+    if kind not in SCALED:
+        raise ValueError(f"kind is one of {', '.join(SCALED)}, not {kind!r}")
+    scaled, given = SCALED[kind], Arguments()
+    kinds = ("e4m3", "e5m2") if scaled.numbers == 1 else ("u8",)
+    given.array("a", a, kinds, "M K", rows=True)
+    given.array("b", b, kinds, "N K", rows=True)
+    m, n, deep = a.shape[0], b.shape[0], -(-a.shape[1] * scaled.numbers // scaled.block)
+    for name, scales, rows in (("scale_a", scale_a, m), ("scale_b", scale_b, n)):
+        wanted = -(-rows // ATOM[0]), -(-deep // ATOM[1]), 32, 16
+        given.array(name, scales, "u8", wanted, dense=True, why=": as `arranged` makes it")
+    paired = finish is not None and finish.paired
+    out = empty(a, (m, n // 2 if paired else n), "bf16") if out is None else out
+    given.array("out", out, FLOATS, (m, out.shape[1] if finish else n), written=True, rows=True)
+    fused = cl.Fused(None, bias, cl.Scales(), alpha, 0.0, activation_of(activation))
+    if bias is not None:
+        given.array("bias", bias, FLOATS, (n,))
+    check_card(out)
+    if left_out() or 0 in (m, n):
+        return out
+    if a.shape[1] == 0:
+        a, b = of_no_columns(a, -1), of_no_columns(b, -1)
+        scale_a, scale_b = (of_no_columns(x, 1)[:, :1] for x in (scale_a, scale_b))
+    a, b = for_tma(a, -1), for_tma(b, -1)
+    of_dtypes = tuple(getattr(cl, code_of(x)) for x in (a, b))
+    run((a, b, scale_a, scale_b), out, of_dtypes, {"scaled": scaled}, fused, finish, config)
+    return out
+
+
+def arranged(scales: Any) -> Any:
+    """Return scales (rows, blocks) of u8 as tensor cores take them: those of 128 rows and 4 blocks in 512 bytes.
+
+    Result  (ceil(rows / 128), ceil(blocks / 4), 32, 16): row 32 i + j of 128 is [j, 4 i : 4 i + 4]; beyond the end 0.
+            cuBLAS has them in this order too
+    """
+    Arguments().array("scales", scales, "u8", "rows blocks")
+    rows, blocks = scales.shape
+    high, deep = -(-rows // ATOM[0]), -(-blocks // ATOM[1])
+    whole = empty(scales, (high * ATOM[0], deep * ATOM[1]))
+    whole[...] = 0
+    whole[:rows, :blocks] = scales
+    parts = whole.reshape((high, 4, 32, deep, 4))
+    made = empty(scales, (high, deep, 32, 4, 4))
+    for i in range(4):
+        made[:, :, :, i, :] = parts[:, i].swapaxes(1, 2)
+    return made.reshape((high, deep, 32, 16))
+
+
+def check_card(out: Any) -> None:
+    """Refuse a GPU without tensor memory. Errors: `ArrayError`."""
+    where, ordinal = rt.read(out).device
+    if where == "cuda" and rt.device(ordinal).compute_capability[0] not in (10, 11):
+        raise ArrayError(
+            "these kernels are for GPUs with tensor memory, sm_100 to sm_110: `cutelite.kernels.gemm` is not"
+        )
+
+
+@cache
+def results(names: tuple[str, ...], activation: Any) -> Callable[..., None]:
+    """The function that makes results of sums with these tensors, as `Fused` names them."""
+    at = {name: number for number, name in enumerate(names)}
+    by_one = [number for name, number in at.items() if name.endswith("one")]
+    rows, columns, added, bias = (at.get(name) for name in ("rows", "columns", "c", "bias"))
+
+    def result(piece: cl.Piece, *given: Any) -> None:
+        x = piece.sums
+        for number in by_one:
+            x = x * given[number][0]
+        if rows is not None:
+            x = x * piece.by_row(given[rows])
+        if columns is not None:
+            x = x * piece.by_column(given[columns])
+        if added is not None:
+            c, lead = given[added], piece.batch
+            rows_before = lead[0] * piece.shape[0] if len(lead) > 0 else 0
+            x = x + piece.by_element(cl.domain_offset((rows_before, 0), c)) * given[added + 1]
+        if bias is not None:
+            x = x + piece.by_column(given[bias])
+        piece.result(x if activation is None else activation(x))
+
+    return result
+
+
+def finish_of(fused: cl.Fused, d: Any, columns: int) -> Finish:
+    """Return what makes the results. Tensors along columns have a multiple of 8, those behind the end no meaning."""
+    tensors: dict[str, Any] = {}
+    for name, scale in (("rows", fused.scales.a), ("columns", fused.scales.b)):
+        if scale is not None:
+            flat = scale.reshape((prod(scale.shape),))
+            one = flat.shape[0] == 1
+            tensors[f"{name} one" if one else name] = flat if one or name == "rows" else widened(flat)
+    if fused.c is not None and fused.beta != 0.0:
+        tensors |= {"c": widened(fused.c.reshape((-1, columns))), "beta": float(fused.beta)}
+    if fused.bias is not None:
+        tensors["bias"] = widened(fused.bias)
+    wide = PIECE // d.bytes
+    return Finish(results(tuple(tensors), settled(fused.activation)), tuple(tensors.values()), wide)
+
+
+def widened(x: Any) -> Any:
+    """Return an array whose rows have a multiple of 8 elements, and lie as far apart: itself, or a copy."""
+    view = rt.read(x)
+    if x.shape[-1] % 8 == 0 and view.strides[-1] == 1 and all(step % 8 == 0 for step in view.strides[:-1]):
+        return x
+    made = empty(x, (*x.shape[:-1], -(-x.shape[-1] // 8) * 8))
+    made[..., : x.shape[-1]] = x
+    return made
+
+
+def run(
+    given: tuple[Any, ...], out: Any, kinds: tuple[Any, ...], more: dict[str, Any], fused: cl.Fused,
+    finish: Finish | None, config: Config | None,
+) -> None:  # fmt: skip
+    """Launch the kernel. `given`: A and B, contiguous as `more` says, and their scales."""
+    others = fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.activation
+    if finish is not None and any(x is not None for x in others):
+        raise ValueError("with finish= there are no c, bias, scales or activation")
+    d, acc = getattr(cl, code_of(out)), i32 if kinds[0].is_int and "scaled" not in more else f32
+    made, columns = out, out.shape[-1]
+    if columns * d.bytes % 16:  # TMA writes the last 16 bytes of a row whole
+        if finish is not None:
+            raise ValueError(f"with finish= rows of results fill 16 bytes, and {columns} of {d} do not")
+        made = empty(out, (*out.shape[:-1], -(-columns * d.bytes // 16) * 16 // d.bytes))[..., :columns]
+    how = finish_of(fused, d, columns) if finish is None else finish
+    if not 16 <= how.columns <= 128 or how.columns & (how.columns - 1):
+        raise ValueError(f"pieces have 16, 32, 64 or 128 columns, not {how.columns}")
+    if how.columns * d.bytes // (1 + how.paired) > 128:
+        raise ValueError(f"a row of a piece is at most 128 bytes, and {how.columns} columns of {d} are more")
+    tensors = how.tensors
+    types = tuple(("f32", 0, 0) if isinstance(x, float) else kinds_of((x,))[0] for x in tensors)
+    plain = Finish(settled(how.function), (), how.columns, how.paired)
+    problem = Problem(kinds[0], kinds[1], acc, d, plain, tensors=types, **more)
+    rows, across = (
+        given[0].shape[-2 if problem.majors[0] == "K" else -1],
+        given[1].shape[-2 if problem.majors[1] == "K" else -1],
+    )
+    config = chosen(problem, rows, across) if config is None else config
+    check_config(config, problem)
+    config = config if finish is None else replace(config, buffers=1)  # a function may store several times
+    (bm, bn), (cm, cn) = config.tile, config.cluster
+    clusters = -(-rows // (bm * cm)) * -(-across // (bn * cn)) * (made.shape[0] if problem.batched else 1)
+    grid = (clusters if config.dynamic else min(clusters, clusters_at_once(config.blocks, out))) * config.blocks
+    scales = given[2:] or (None, None)
+    launch = cl.Launch(grid, THREADS, pdl=True)
+    build(config, problem)[launch](given[0], given[1], made, *scales, float(fused.alpha), tensors or None)
+    if made is not out:
+        out[...] = made
+
+
+def chosen(problem: Problem, rows: int, columns: int) -> Config:
+    """Return a configuration by the sizes: the largest tile that half a card has enough of, else the last."""
+    able = [config for config in CONFIGS if not fault(config, problem)]
+    for config in able:
+        tiles = -(-rows // config.tile[0]) * -(-columns // config.tile[1])
+        if tiles * (1 + config.pair) >= 74 and config.cluster == (1, 1):
+            return config
+    return next(config for config in reversed(able) if config.cluster == (1, 1))
+
+
+def fault(config: Config, problem: Problem) -> str:
+    """Say what no kernel can be made for; '' where one can."""
+    (bm, bn), (cm, cn) = config.tile, config.cluster
+    if problem.scaled is not None and (config.pair or bn % 128 or 2 * bn > 256 or config.cluster != (1, 1)):
+        return "block scales take tiles of (128, 128), without pairs and clusters"
+    if (bm, bn) not in {(128 * (1 + config.pair), n) for n in (32, 64, 128, 256)}:
+        return "tiles have 128 rows, of pairs 256, and 32, 64, 128 or 256 columns"
+    if config.pair and config.cluster != (1, 1):
+        return "pairs share their tiles with no other blocks"
+    if "MN" in problem.majors and (problem.a.bits != 16 or bm // cn % 64 or bn // cm // (1 + config.pair) % 64):
+        return "operands contiguous along M or N have 16 bits, and 64 rows or columns in each block's part"
+    if Work(config, problem).held > MOST:
+        return f"{config.stages} stages of {config.tile} do not fit into shared memory"
+    return ""
+
+
+def check_config(config: Any, problem: Problem) -> None:
+    """Refuse what no kernel can be made for. Errors: ValueError."""
+    if not isinstance(config, Config):
+        raise ValueError(f"config is a `kernels.blackwell.gemm.Config` or None, not {config!r}")
+    if why := fault(config, problem):
+        raise ValueError(f"{config}: {why}")

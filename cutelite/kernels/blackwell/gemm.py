@@ -1,0 +1,250 @@
+"""d = finish(a @ b.T) on Blackwell's tensor cores, of tensor memory. No card has run it: simulated, checked, assembled.
+
+Blocks stay, and take tiles of the result in turn, alone or in pairs that multiply together. One thread of a block
+brings tiles of A and B, and their scales where they have any, by TMA into a ring of stages; blocks of a cluster share
+what both need. Another one starts the products, into one of two accumulators in tensor memory. A warpgroup reads the
+other one, row by row, has a function make results of the sums, and stores them by TMA.
+"""
+
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
+# (kernels are made for types that no annotation can say to a checker)
+
+from dataclasses import dataclass, replace
+from functools import cache
+from math import gcd
+from typing import Any
+
+import cutelite as cl
+from cutelite import Smem, TmaTensor, f32, i32, u8
+from cutelite.kernels.blackwell.configs import Config, Problem
+from cutelite.kernels.gemm.dense import beside, matrix
+
+M, N, K, L, C, RM, RN, RK = cl.dims("M N K L C RM RN RK")
+GROUP, PRODUCER, MULTIPLIER = 128, 4, 5  # threads of the warpgroup that finishes; the numbers of the other two warps
+THREADS = GROUP + 64
+ATOM = 128, 4, 512  # rows and blocks whose scales lie together, and their bytes
+DEEP = 128  # bytes along K of a stage: a swizzled row of shared memory
+
+
+@cache
+def build(config: Config, problem: Problem) -> Any:
+    """The kernel. It takes a, b, d, the scales of a and of b, alpha, and what `finish` is given."""
+    work = Work(config, problem)
+    lead_a, lead_b, lead_d = ((L,) if problem.has_batches(operand) else () for operand in "ABD")
+    (ROWS, COLUMNS), depth = work.loaded, work.depth
+    stored = work.piece // 2 if problem.finish.paired else work.piece
+    high, wide = (each // share for each, share in zip(work.loaded, reversed(config.cluster), strict=True))
+    A = matrix(problem.a, M, K, (high, depth), problem.majors[0], lead_a)
+    B = matrix(problem.b, N, K, (wide, depth), problem.majors[1], lead_b)
+    D = matrix(problem.d, M, C, (GROUP, stored), "K", lead_d)
+    SA, SB = (
+        TmaTensor[u8, (rows, RK, 32, 16), (max(1, each // ATOM[0]), 1, 32, 16), "none"]
+        for rows, each in ((RM, ROWS), (RN, COLUMNS))
+    )
+    given = (f32 if kind[1] == 0 else beside(i, *kind) for i, kind in enumerate(problem.tensors))
+    MORE = tuple[tuple(given)]  # type: ignore[misc]
+
+    class Storage(cl.SharedStorage):
+        a: Smem[problem.a, cl.make_smem_layout(problem.a, (ROWS, depth, config.stages), problem.majors[0])]
+        b: Smem[problem.b, cl.make_smem_layout(problem.b, (COLUMNS, depth, config.stages), problem.majors[1])]
+        d: Smem[problem.d, cl.make_smem_layout(problem.d, (GROUP, stored, work.buffers))]
+
+    @cl.kernel(block=THREADS, cluster=config.blocks if config.blocks > 1 else None, arch="sm_100a")
+    def gemm(
+        a: A, b: B, d: D, sa: SA | None, sb: SB | None, alpha: f32, more: MORE | None
+    ) -> None:  # fmt: skip
+        storage = Storage.allocate()
+        of_a, of_b = (None, None) if sa is None else (work.scale_ring(ROWS), work.scale_ring(COLUMNS))
+        peers, mask = work.peers()
+        loads = cl.PipelineTmaUmma.create(
+            config.stages, work.bytes, config.pair + 1, mask, sync=False, peers=len(peers)
+        )  # fmt: skip
+        sums = cl.PipelineUmmaAsync.create(2, GROUP, config.pair + 1, 3 if config.pair else None, sync=False)
+        counts = cl.ceil_div(M, config.tile[0] * config.cluster[0]), cl.ceil_div(N, config.tile[1] * config.cluster[1])
+        many = counts if not problem.batched else (*counts, d.shape[0])
+        tiles: Any = cl.StaticPersistentTileScheduler.create(many, config.swizzle, "M", config.blocks > 1)
+        if config.dynamic:
+            tiles = cl.ClcTileScheduler.create(many, work.walkers, 3, config.swizzle, "M", config.blocks, sync=False)
+        warp = cl.thread_idx.x // 32
+        cl.pipeline_init_arrive(config.cluster != (1, 1))
+        with cl.TmemAllocator.create(work.columns, cta_group=config.pair + 1) as tmem:
+            if config.cluster != (1, 1):
+                cl.pipeline_init_wait(cluster=True)
+            acc = tmem.tensor(GROUP, config.tile[1], problem.acc, stages=2)
+            cl.griddepcontrol_launch_dependents()
+            cl.griddepcontrol_wait()
+            if warp == PRODUCER:
+                if cl.thread_idx.x % 32 == 0:
+                    work.produce((a, b, sa, sb), (storage.a, storage.b, of_a, of_b), loads, tiles.fetching())
+            elif warp == MULTIPLIER:
+                if cl.thread_idx.x % 32 == 0 and (not config.pair or cl.block_rank_in_cluster() == 0):
+                    work.multiply(tmem, acc, (storage.a, storage.b, of_a, of_b), loads, sums, tiles)
+            else:
+                ring = cl.RowRing.create(storage.d, cl.thread_idx.x, cl.NamedBarrier(1, GROUP))
+                work.finish(acc, ring, d, replace(problem.finish, tensors=more or (), shape=(M, N)), alpha, sums, tiles)
+
+    return gemm
+
+
+@dataclass(frozen=True)
+class Work:
+    """The numbers that follow from a configuration for a problem, and what the threads of a block do by it."""
+
+    config: Config
+    problem: Problem
+
+    @property
+    def loaded(self) -> tuple[int, int]:
+        """Rows of A and of B that this block holds."""
+        rows, columns = self.config.tile
+        return (rows // 2, columns // 2) if self.config.pair else (rows, columns)
+
+    @property
+    def depth(self) -> int:
+        """Elements along K of a stage; numbers of 4 bits are two to an element."""
+        return int(DEEP // self.problem.a.bytes)
+
+    @property
+    def piece(self) -> int:
+        """Columns of results that are stored at once."""
+        return min(self.problem.finish.columns, self.config.tile[1])
+
+    @property
+    def buffers(self) -> int:
+        """Pieces that are held: a tile's fill the ring so many times over."""
+        return gcd(self.config.buffers, self.config.tile[1] // self.piece)
+
+    @property
+    def blocks(self) -> int:
+        """Scales of a row in a stage."""
+        scaled = self.problem.scaled
+        return 0 if scaled is None else self.depth * scaled.numbers // scaled.block
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that fill a stage of one block."""
+        return sum(self.loaded) * (DEEP + self.blocks)
+
+    @property
+    def held(self) -> int:
+        """Bytes of shared memory of a block, barriers apart."""
+        stored: int = self.piece // (1 + self.problem.finish.paired) * self.problem.d.bytes
+        return self.config.stages * self.bytes + self.buffers * GROUP * stored
+
+    @property
+    def columns(self) -> int:
+        """Columns of tensor memory: two accumulators, and the scales of a stage."""
+        scales = sum(self.loaded) // 32 * self.blocks // 4
+        return max(32, 1 << (2 * self.config.tile[1] + scales - 1).bit_length())
+
+    @property
+    def walkers(self) -> int:
+        """Threads of a cluster that go through the tiles: of a pair, one multiplies."""
+        return self.config.blocks * (1 + GROUP) + (1 if self.config.pair else self.config.blocks)
+
+    def scale_ring(self, rows: int) -> Any:
+        """Shared memory for the scales of so many rows: (groups of rows, 1, 32, 16, groups of blocks, stages)."""
+        groups, deep = rows // ATOM[0], self.blocks // ATOM[1]
+        strides = ATOM[2], 0, 16, 1, ATOM[2] * groups, ATOM[2] * groups * deep
+        layout = cl.make_layout((groups, 1, 32, 16, deep, self.config.stages), stride=strides)
+        return cl.shared(u8, layout, align=128)
+
+    def peers(self) -> tuple[tuple[Any, ...], Any]:
+        """Ranks of the blocks that bring this block's tiles, and those that commits tell, as bits."""
+        if self.config.pair:
+            return (0,), 3
+        ranks = cl.multicast_peers(self.config.cluster)
+        if len(ranks) == 0:
+            return (0,), None
+        if 1 in self.config.cluster:
+            return ranks, (1 << len(ranks)) - 1
+        mask = i32(0)
+        for rank in ranks:
+            mask = mask | i32(1) << rank
+        return ranks, mask.to(cl.u16)
+
+    def place(self, tiles: Any) -> tuple[Any, Any, Any]:
+        """Row and column of this block's tile, and its batch; of a pair, the first row and column that it loads."""
+        m, n, batch = tiles.coordinate()
+        (bm, bn), (cm, cn) = self.config.tile, self.config.cluster
+        if self.config.cluster != (1, 1):
+            rank = cl.block_rank_in_cluster()
+            m, n = m * cm + rank % cm, n * cn + rank // cm
+        return m * bm, n * bn, batch
+
+    def half(self, extent: int) -> Any:
+        """The place at which this block's half of a pair's rows or columns begins; 0 without pairs."""
+        return cl.block_rank_in_cluster() * (extent // 2) if self.config.pair else 0
+
+    def produce(self, given: Any, held: Any, loads: Any, tiles: Any) -> None:
+        """One thread: fill the ring, tile after tile."""
+        (a, b, sa, sb), (left, right, of_a, of_b), state = given, held, loads.producer_state()
+        (rows, columns), (bm, bn), problem, pair = self.loaded, self.config.tile, self.problem, self.config.pair
+        one = cl.OperandTile.create(a, rows, self.config.cluster, 0, problem.majors[0])
+        two = cl.OperandTile.create(b, columns, self.config.cluster, 1, problem.majors[1])
+        while tiles.is_valid():
+            row, column, batch = self.place(tiles)
+            at_a, at_b = ((batch,) if problem.has_batches(operand) else () for operand in "AB")
+            for i in range(cl.ceil_div(K, self.depth)):
+                loads.producer_acquire(state)
+                full, s = loads.barrier(state), state.index
+                one.load(left[None, None, s], at_a, row + self.half(bm), i * self.depth, full, pair)
+                two.load(right[None, None, s], at_b, column + self.half(bn), i * self.depth, full, pair)
+                if of_a is not None:
+                    for j in cl.static_range(self.blocks // ATOM[1]):
+                        at = i * (self.blocks // ATOM[1]) + j, 0, 0
+                        for tensor, ring, start in ((sa, of_a, row), (sb, of_b, column)):
+                            target = ring[None, None, None, None, j, s]
+                            cl.tma_load(tensor, target, at=(start // ATOM[0], *at), barrier=full)
+                state = state.advance()
+            tiles = tiles.advance()
+        if self.config.cluster != (1, 1):
+            loads.producer_tail(state)  # others still tell this block's barriers that they have read
+
+    def multiply(self, tmem: Any, acc: Any, held: Any, loads: Any, sums: Any, tiles: Any) -> None:
+        """One thread: start the products of what comes, into one accumulator after the other."""
+        (left, right, of_a, of_b), state, out = held, loads.consumer_state(), sums.producer_state()
+        (rows, columns), scaled, group = self.loaded, self.problem.scaled, self.config.pair + 1
+        if scaled is not None:
+            first = 2 * self.config.tile[1]
+            by_a = tmem.view(cl.tcgen05.scales(rows, self.blocks), u8, first)
+            by_b = tmem.view(cl.tcgen05.scales(columns, self.blocks), u8, first + rows // 32 * self.blocks // 4)
+        while tiles.is_valid():
+            sums.producer_acquire(out)
+            for i in range(cl.ceil_div(K, self.depth)):
+                loads.consumer_wait(state)
+                s, into = state.index, acc[None, None, out.index]
+                x, y = left[None, None, s], right[None, None, s]
+                if scaled is None:
+                    cl.tcgen05.mma(into, x, y, accumulate=i > 0, cta_group=group)
+                else:
+                    for ring, scales, extent in ((of_a, by_a, rows), (of_b, by_b, columns)):
+                        there = ring[None, None, None, None, None, s]
+                        cl.tcgen05.copy_scales(scales, there.view(cl.tcgen05.scales_in_smem(extent, self.blocks)))
+                    more: Any = {"accumulate": i > 0, "kind": scaled.kind, "block": scaled.block}
+                    cl.tcgen05.mma_scaled(into, x, y, by_a, by_b, **more)
+                loads.consumer_release(state)
+                state = state.advance()
+            sums.producer_commit(out)
+            out, tiles = out.advance(), tiles.advance()
+
+    def finish(self, acc: Any, ring: Any, d: Any, given: cl.Finish, alpha: Any, sums: Any, tiles: Any) -> None:
+        """A warpgroup: have results made of the sums, a row to each thread, in pieces of some columns."""
+        state, wide = sums.consumer_state(), self.piece
+        pieces = self.config.tile[1] // wide
+        while tiles.is_valid():
+            row, column, batch = self.place(tiles)
+            at = (batch,) if self.problem.batched else ()
+            sums.consumer_wait(state)
+            tile = acc[None, None, state.index]
+            for i in cl.static_range(pieces):
+                x = cl.tcgen05.wait_load(cl.tcgen05.load(tile.tile((GROUP, wide), (0, i))))
+                if i == pieces - 1:
+                    sums.consumer_release(state)
+                x = x if self.problem.acc.is_int else x.to(f32) * alpha
+                place = row + self.half(self.config.tile[0]), column + i * wide, at, given.shape
+                piece = cl.RowPiece(x, *place, ring, d, given.paired, number=i)
+                given.function(piece, *given.tensors)
+            state, tiles = state.advance(), tiles.advance()
+        ring.tail()

@@ -1,0 +1,41 @@
+"""Arithmetic on packed pairs of f32, as Blackwell's instructions have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.function import Value
+from cutelite.lang.emit import emit
+from cutelite.lang.promotion import as_value
+from cutelite.lang.values import Vector
+from cutelite.ops import f32x2 as ops
+
+
+def add_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False) -> Vector:
+    """``a + b`` of vectors of two f32, by one instruction.
+
+    ftz      take subnormal operands and results as 0
+    Errors   for a GPU without it (before sm_100), and for other vectors
+    Source   PTX ISA: add.f32x2
+    """
+    return emit(ops.AddF32x2(_pair(a), _pair(b), ftz))  # type: ignore[no-any-return]
+
+
+def mul_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False) -> Vector:
+    """``a * b`` of vectors of two f32, by one instruction; as `add_packed_f32x2` otherwise.
+
+    Source   PTX ISA: mul.f32x2
+    """
+    return emit(ops.MulF32x2(_pair(a), _pair(b), ftz))  # type: ignore[no-any-return]
+
+
+def fma_packed_f32x2(a: Vector, b: Vector, c: Vector, *, ftz: bool = False) -> Vector:
+    """``a * b + c`` of vectors of two f32, rounded once, by one instruction; as `add_packed_f32x2` otherwise.
+
+    Source   PTX ISA: fma.f32x2
+    """
+    return emit(ops.FmaF32x2(_pair(a), _pair(b), ftz, _pair(c)))  # type: ignore[no-any-return]
+
+
+def _pair(x: Any) -> Value:
+    return as_value(x, ops.PAIR)

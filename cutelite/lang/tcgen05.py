@@ -1,0 +1,499 @@
+"""tcgen05, as ``cl.tcgen05``: matrix products on Blackwell's tensor cores, with accumulators in tensor memory.
+
+    tmem = cl.TmemAllocator.create(128)                            # all threads of the block
+    acc = tmem.tensor(128, 128)                                    # (128 rows, 128 columns) of f32
+    if one thread:                                                 if four warps:
+        full[s].wait(phase)                                            done.wait(0)
+        cl.tcgen05.mma(acc, a_tile, b_tile, accumulate=k > 0)          cl.tcgen05.fence_after_thread_sync()
+        cl.tcgen05.commit(empty[s])                                    mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc))
+        ...                                                            cl.tcgen05.fence_before_thread_sync()
+        cl.tcgen05.commit(done)                                        syncthreads(), and tmem.free()
+
+Tensor memory has 128 lanes of 512 columns, 32 bits each. Tensors in it are (row, column) as others are; their strides
+are CuTe's: in elements, a lane being 65536 columns away from the next. A product reads its operands from shared memory
+by descriptors, which are made of the tiles' layouts. Nothing waits by itself: a product is over when the mbarrier of
+its `commit` was waited for, a load when `wait_load` was called. Between threads, tcgen05 instructions are ordered by a
+barrier with `fence_before_thread_sync` on the one side and `fence_after_thread_sync` on the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cutelite.ir.types import InFlight, Vec, boolean, f32, u8, u16, u32
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.lang.emit import Handle, Runtime, describe, emit, in_flight, mistake
+from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.mbarrier import Barrier
+from cutelite.lang.promotion import as_value
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import Scalar
+from cutelite.lang.wgmma import static_extent
+from cutelite.layout import Layout, is_static
+from cutelite.ops import tcgen05 as ops
+from cutelite.ops import tensor as tensors
+from cutelite.ops.tcgen05_layouts import (
+    CELL_BITS,
+    COPIES,
+    LANE_SHIFT,
+    LANES,
+    SHAPES,
+    STEP_BYTES,
+    WARP_LANES,
+    accumulator_layout,
+    per_cell,
+    scales_layout,
+    tmem_layout,
+    tmem_problem,
+)
+from cutelite.ops.tcgen05_layouts import InstructionDescriptor as InstructionDescriptor
+from cutelite.ops.tcgen05_layouts import ScaledDescriptor as ScaledDescriptor
+from cutelite.ops.tcgen05_layouts import SmemDescriptor as SmemDescriptor
+from cutelite.ops.tcgen05_layouts import scales_in_smem as _scales_in_smem
+from cutelite.ops.wgmma_layouts import SmemMatrix, Unreadable, smem_matrix
+
+Shape = Literal["32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"]
+
+
+# Allocation.
+
+
+def alloc(slot: Tensor, columns: int, cta_group: int = 1) -> None:
+    """Allocate columns of tensor memory, all 128 lanes of each, and write their address to shared memory.
+
+    slot       one u32 in shared memory: other threads read it after a barrier
+    columns    32, 64, 128, 256 or 512; it waits until that many are free
+    cta_group  2: for both blocks of a pair, by a warp of each
+    Who        all threads of one warp
+    Source     PTX ISA: tcgen05.alloc
+    """
+    emit(ops.Alloc(slot.value, columns, cta_group))
+
+
+def dealloc(t: Tensor, columns: int, cta_group: int = 1) -> None:
+    """Free an allocation: `t` begins at its address, and `columns` were allocated. All accesses have to be over.
+
+    Who      all threads of one warp; every allocation is freed once, before the block ends
+    Source   PTX ISA: tcgen05.dealloc
+    """
+    emit(ops.Dealloc(t.value, columns, cta_group))
+
+
+def relinquish_alloc_permit(cta_group: int = 1) -> None:
+    """Promise that this block allocates no more. All threads of one warp. PTX: tcgen05.relinquish_alloc_permit."""
+    emit(ops.RelinquishAllocPermit(cta_group))
+
+
+def tensor(address: Scalar, layout: Any, dtype: DType = f32) -> Tensor:
+    """Return the tensor in tensor memory that begins at `address`.
+
+    address  u32, lane << 16 | column
+    layout   of elements, known at compile time: `lanes_layout`, `accumulator`, or any whose lanes and columns exist
+    Errors   `tensor-memory` for a layout that reaches beyond 128 lanes or 512 columns
+    """
+    found = TensorType(dtype, "tmem", layout if isinstance(layout, Layout) else Layout(*layout), dtype.bytes)
+    if problem := tmem_problem(found):
+        raise mistake("tensor-memory", problem)
+    return emit(ops.TmemTensor(as_value(address, u32), found))  # type: ignore[no-any-return]
+
+
+def lanes_layout(lanes: int, extent: int, dtype: DType = f32) -> Layout:
+    """Return the layout (lanes, extent) of `extent` neighbours in each lane, packed where they are narrow."""
+    return tmem_layout(lanes, extent, dtype)
+
+
+def accumulator(m: int, n: int, dtype: DType = f32, cta_group: int = 1) -> Layout:
+    """Return the layout of an (m, n) accumulator: this block's rows of it, each in the lane where `mma` puts it."""
+    return accumulator_layout(m, n, dtype, cta_group)
+
+
+# Products.
+
+
+def mma(
+    d: Tensor | Handle,
+    a: Tensor,
+    b: Tensor,
+    *,
+    accumulate: bool | Scalar = True,
+    negate_a: bool = False,
+    negate_b: bool = False,
+    saturate: bool = False,
+    cta_group: int = 1,
+    collector: Literal["", "fill", "use", "lastuse", "discard"] = "",
+    steps: slice = slice(None),
+    disable_lanes: tuple[int | Scalar, ...] = (),
+) -> Handle:
+    """Start ``d += a @ b.T``, and return the accumulator at once, in flight. Products of a thread are done in order.
+
+    d           the accumulator in tensor memory, of layout `accumulator(M, N)`: a tensor, or in flight
+    a           (M, K) in shared memory; or in tensor memory, K-contiguous with a lane for each row
+    b           (N, K) in shared memory
+    accumulate  False: ``d = a @ b.T``; may be a run-time bool
+    negate_a    multiply by ``-a``; `negate_b` likewise. `saturate`, for integers: clamp sums instead of wrapping
+    cta_group   2: for a pair of blocks, by one thread of the one of even rank. Each block has M / 2 rows of `a`, N / 2
+                rows of `b` and M / 2 rows of `d`, at the same addresses
+    steps       the instructions to start, of those along K, each of 32 bytes
+    disable_lanes  4 words of u32, of a pair 8, a bit for each lane: those set are left as they are
+    Shapes      M is 64 or 128, of a pair 128 or 256; N is 8 to 256 in steps of 8 (M = 64), 16 (M = 128) or 32 (pairs)
+    Types       f16 (into f16 and f32), bf16, tf32, e4m3 and e5m2 (mixed too), i8 and u8 (into i32; sm_100a, sm_110a)
+    Result      the accumulator in flight, for further products; `wait_commit` makes it readable. Other threads, which
+                learn of its end by an mbarrier, have the tensor itself
+    Who         one thread; tiles stay unchanged, and `d` unread, until the barrier of a later `commit` was waited for
+    Errors      `tcgen05-operand`, with what the tensor core cannot read about a layout
+    Source      PTX ISA: tcgen05.mma
+    """
+    acc = _finished(d) if _is_in_flight(d) else d
+    left, right = _operands(acc, a, b, cta_group)
+    emit(
+        ops.Mma(
+            acc.value,
+            a.value if left is None else emit(ops.Descriptor(a.value)).value,
+            emit(ops.Descriptor(b.value)).value,
+            as_value(accumulate, boolean),
+            m=static_extent(acc, 0) * cta_group,
+            n=right.rows * cta_group,
+            elem_a=a.dtype,
+            elem_b=b.dtype,
+            elem_d=acc.dtype,
+            steps=_along_k(left, right, steps),
+            cta_group=cta_group,
+            a_major=left.major if left else "K",
+            b_major=right.major,
+            negate_a=negate_a,
+            negate_b=negate_b,
+            saturate=saturate,
+            collector=collector,
+            mask=tuple(as_value(word, u32) for word in disable_lanes),
+        )
+    )
+    return emit(ops.Start(acc.value))  # type: ignore[no-any-return]
+
+
+def mma_scaled(
+    d: Tensor | Handle,
+    a: Tensor,
+    b: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    *,
+    accumulate: bool | Scalar = True,
+    kind: Literal["mxf8f6f4", "mxf4", "mxf4nvf4"] = "mxf8f6f4",
+    block: int = 32,
+    negate_a: bool = False,
+    negate_b: bool = False,
+) -> Handle:
+    """Start ``d += (a * scales) @ (b * scales).T``, a scale for each block of numbers along K. Else as `mma`.
+
+    d         the accumulator (128, N) of f32
+    a, b      (128, K) and (N, K) in shared memory, of e4m3 or e5m2; for the other kinds of u8, two e2m1 to a byte, the
+              lower bits first: K / 2 bytes in a row
+    scale_a   (128, blocks) in tensor memory, of `scales(128, blocks)`: a multiple of 4 blocks; `scale_b` (N, blocks)
+    kind      'mxf8f6f4'; 'mxf4'; 'mxf4nvf4', which has blocks of 16 scaled by ue4m3 too
+    block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3
+    Source    PTX ISA: tcgen05.mma, block scaling
+    """
+    acc = _finished(d) if _is_in_flight(d) else d
+    left, right = _operands(acc, a, b, 1)
+    if left is None:
+        raise mistake("tcgen05-operand", "with block scales, A comes from shared memory here")
+    numbers = static_extent(a, 1) * (1 if kind == "mxf8f6f4" else 2)
+    for name, t, rows in (("scale_a", scale_a, static_extent(a, 0)), ("scale_b", scale_b, static_extent(b, 0))):
+        _check_scales(name, t, rows, numbers // block)
+    emit(
+        ops.MmaScaled(
+            acc.value,
+            emit(ops.Descriptor(a.value)).value,
+            emit(ops.Descriptor(b.value)).value,
+            as_value(accumulate, boolean),
+            m=static_extent(acc, 0),
+            n=right.rows,
+            elem_a=a.dtype,
+            elem_b=b.dtype,
+            elem_d=acc.dtype,
+            steps=_along_k(left, right, slice(None)),
+            a_major=left.major,
+            b_major=right.major,
+            negate_a=negate_a,
+            negate_b=negate_b,
+            scale_a=scale_a.value,
+            scale_b=scale_b.value,
+            scaled=kind,
+            block=block,
+            scale="ue8m0" if block == 32 else "ue4m3",
+        )
+    )
+    return emit(ops.Start(acc.value))  # type: ignore[no-any-return]
+
+
+def _check_scales(name: str, t: Any, rows: int, blocks: int) -> None:
+    """Report scales of other rows or blocks than the operand has, or that lie otherwise."""
+    if not isinstance(t, Tensor) or t.space != "tmem":
+        raise mistake("tcgen05-operand", f"`{name}` is a tensor in tensor memory, not {describe(t)}")
+    whole = -(-blocks // 4) * 4
+    if t.dtype != u8 or rows % WARP_LANES or t.layout != scales_layout(rows, whole):
+        text = f"`{name}` is {t.layout} of {t.dtype}, and its operand has {rows} rows of {blocks} blocks"
+        raise mistake("tcgen05-operand", text, help=f"a tensor of `cl.tcgen05.scales({rows}, {whole})`, of cl.u8")
+
+
+def scales(rows: int, blocks: int) -> Layout:
+    """Return the layout (rows, blocks) of scales in tensor memory, of u8: `blocks` along K, a multiple of 4.
+
+    rows  a multiple of 32
+    """
+    if rows % WARP_LANES or blocks % 4:
+        raise mistake("tensor-memory", f"scales of {rows} rows and {blocks} blocks: multiples of 32 and of 4")
+    return scales_layout(rows, blocks)
+
+
+def scales_in_smem(rows: int, blocks: int) -> Layout:
+    """Return the layout (rows, blocks) of scales in shared memory, of u8, that `copy_scales` brings to tensor memory.
+
+    rows  a multiple of 128: 128 rows of 4 blocks are 512 bytes, as cuBLAS and CUTLASS have them
+    """
+    if rows % LANES or blocks % 4:
+        raise mistake("tensor-memory", f"scales of {rows} rows and {blocks} blocks: multiples of 128 and of 4")
+    return _scales_in_smem(rows, blocks)
+
+
+def copy(dst: Tensor, src: Tensor, shape: str = "128x256b") -> None:
+    """Start to copy rows from shared to tensor memory, in order with the products of this thread.
+
+    dst      begins at the first lane and column: row r goes to lane r, or to the lanes of several warps
+    src      (rows, columns) of 32 bits in shared memory: for 256b, 8 columns of any layout that `mma` reads; for 128b,
+             4 columns, each row of 16 bytes behind the one before
+    shape    '128x256b', '128x128b'; '64x128b.warpx2::02_13', where warps 0 and 2 get the first 32 rows, 1 and 3 the
+             others, '64x128b.warpx2::01_23'; '32x128b.warpx4', where all four warps get the same
+    Who      the thread that starts the products; a commit tells of its end
+    Source   PTX ISA: tcgen05.cp
+    """
+    if shape not in COPIES:
+        raise mistake("tcgen05-operand", f"{shape!r} is none of {', '.join(COPIES)}")
+    one = COPIES[shape]
+    for name, t, space in (("dst", dst, "tmem"), ("src", src, "smem")):
+        if not isinstance(t, Tensor) or t.space != space or t.dtype.bits != CELL_BITS:
+            raise mistake("tcgen05-operand", f"`{name}` is a tensor of 32 bits in {space}, not {describe(t)}")
+    if (static_extent(src, 0), static_extent(src, 1)) != (one.rows, one.bytes // 4):
+        raise mistake("tcgen05-operand", f"{shape} copies {one.rows} rows of {one.bytes // 4} columns, not {src.shape}")
+    if one.bytes == STEP_BYTES:
+        _matrix(src, "src")
+        word = emit(ops.Descriptor(src.value))
+    elif src._type.swizzle is None and src.layout == Layout((one.rows, 4), (4, 1)):
+        word = emit(ops.PlainDescriptor(src.value))
+    else:
+        raise mistake(
+            "tcgen05-operand", f"rows of 16 bytes lie behind each other for {shape}, and `src` is {src.layout}"
+        )
+    emit(ops.Copy(dst.value, word.value, shape))
+
+
+def copy_scales(dst: Tensor, src: Tensor) -> None:
+    """Start to copy scales from shared to tensor memory: they are there for later products of this thread.
+
+    dst      (rows, blocks) of u8 in tensor memory, of layout `scales(rows, blocks)`
+    src      the same in shared memory, of layout `scales_in_smem(rows, blocks)`, known to be aligned to 128 bytes
+    Who      the thread that starts the products; a commit tells of its end
+    Source   PTX ISA: tcgen05.cp
+    """
+    rows, blocks = static_extent(dst, 0), static_extent(dst, 1)
+    fits = isinstance(src, Tensor) and rows % LANES == 0 and src.layout == _scales_in_smem(rows, blocks)
+    if not fits or dst.layout != scales_layout(rows, blocks) or dst.dtype != u8 or src.dtype != u8:
+        text = (
+            f"scales are copied from `scales_in_smem` to `scales`, of u8, not from {describe(src)} to {describe(dst)}"
+        )
+        raise mistake("tcgen05-operand", text)
+    for group in range(rows // LANES):
+        for column in range(blocks // 4):
+            to = emit(tensors.TensorView(dst.value, dst._type, as_value(dst.layout(group * LANES, column * 4))))
+            start = src.layout(group * LANES, column * 4)
+            of = emit(tensors.TensorView(src.value, src._retyped_type(src.layout, align=128), as_value(start)))
+            emit(ops.Copy(to.value, emit(ops.PlainDescriptor(of.value)).value, "32x128b.warpx4"))
+
+
+def _is_in_flight(t: Any) -> bool:
+    return isinstance(t, Runtime) and isinstance(t.value.type, InFlight) and isinstance(t.value.type.inner, TensorType)
+
+
+def _finished(d: Handle) -> Tensor:
+    return emit(ops.Finish(d.value))  # type: ignore[no-any-return]
+
+
+def wait_commit(bar: Barrier, phase: Any, *accs: Any) -> Any:
+    """Wait until the phase of a barrier that a later `commit` arrives on is complete: products before it are over.
+
+    accs     accumulators in flight, as `mma` returns them: they come back readable
+    phase    as of `Barrier.wait`. `fence_after_thread_sync` is done here too
+    Who      the threads that hold them
+    Source   PTX ISA: tcgen05.commit, mbarrier.try_wait
+    """
+    for acc in accs:
+        if not _is_in_flight(acc):
+            raise mistake("tcgen05-operand", f"wait_commit takes accumulators in flight, not {describe(acc)}")
+    bar.wait(phase)
+    fence_after_thread_sync()
+    readable = tuple(map(_finished, accs))
+    return readable[0] if len(readable) == 1 else readable or None
+
+
+def _operands(d: Any, a: Any, b: Any, cta_group: int) -> tuple[SmemMatrix | None, SmemMatrix]:
+    """Return how the tensor core reads A, None for one in tensor memory, and B; checked against the accumulator."""
+    for name, t in (("d", d), ("a", a)):
+        if not isinstance(t, Tensor) or t.space not in ("tmem", "smem")[: 1 if name == "d" else 2]:
+            where = "in tensor memory" if name == "d" else "in shared or tensor memory"
+            raise mistake("tcgen05-operand", f"`{name}` is a tensor {where}, not {describe(t)}")
+    right = _matrix(b, "b")
+    if static_extent(a, 1) != static_extent(b, 1) or static_extent(a, 0) != static_extent(d, 0):
+        text = f"A is {a.shape} and B {b.shape}, and the accumulator {d.shape}: A is (M, K), B (N, K)"
+        raise mistake("tcgen05-operand", text)
+    if a.space == "tmem":
+        _check_tmem_a(a)
+        return None, right
+    return _matrix(a, "a"), right
+
+
+def _along_k(left: SmemMatrix | None, right: SmemMatrix, steps: slice) -> tuple[tuple[int, int], ...]:
+    """Return the steps of both operands along K, those of `steps`."""
+    columns = STEP_BYTES * 8 // CELL_BITS
+    steps_a = left.steps if left else tuple(i * columns for i in range(len(right.steps)))
+    along_k = tuple(zip(steps_a, right.steps, strict=True))[steps]
+    if not along_k:
+        raise mistake("tcgen05-operand", f"{steps} names none of {len(right.steps)} instructions along K")
+    return along_k
+
+
+def _matrix(t: Any, name: str) -> SmemMatrix:
+    if not isinstance(t, Tensor) or t.space != "smem":
+        raise mistake("tcgen05-operand", f"`{name}` is a tile in shared memory, not {describe(t)}")
+    try:
+        return smem_matrix(t._type, octets=True)
+    except Unreadable as why:
+        text = f"tcgen05.mma cannot read `{name}`: {why.what.replace('wgmma', 'the tensor core')}"
+        raise mistake("tcgen05-operand", text, f"its layout is {t.layout}", why.help) from None
+
+
+def _check_tmem_a(a: Tensor) -> None:
+    rows, k = static_extent(a, 0), static_extent(a, 1)
+    wanted = accumulator_layout(rows, k // per_cell(a.dtype), f32)[0]
+    per = per_cell(a.dtype)
+    if any(a.layout[1](i) != i for i in range(k)) or any(a.layout[0](i) != per * wanted(i) for i in range(rows)):
+        text = f"A in tensor memory is {a.layout}: it has a lane for each row, and K is contiguous"
+        raise mistake("tcgen05-operand", text, help="`cl.tcgen05.lanes_layout(rows, k, dtype)`")
+
+
+def commit(bar: Barrier, mask: Scalar | int | None = None, cta_group: int = 1) -> None:
+    """Arrive once on `bar` when all products and copies that this thread has started so far are complete.
+
+    It does what `fence_before_thread_sync` does, too.
+
+    mask     ranks of the blocks of the cluster whose barriers at this offset are told, a bit for each; None: this one's
+    Who      the thread that started them
+    Source   PTX ISA: tcgen05.commit
+    """
+    emit(ops.Commit(bar.value, None if mask is None else as_value(mask, u16), cta_group))
+
+
+def fence_before_thread_sync() -> None:
+    """Order this thread's tcgen05 accesses that are over before the barrier or arrival that follows.
+
+    Source  PTX ISA: tcgen05.fence::before_thread_sync
+    """
+    emit(ops.FenceBefore())
+
+
+def fence_after_thread_sync() -> None:
+    """Order this thread's later tcgen05 accesses after the barrier or wait that came before.
+
+    Source  PTX ISA: tcgen05.fence::after_thread_sync
+    """
+    emit(ops.FenceAfter())
+
+
+# Between registers and tensor memory.
+
+
+def load(t: Tensor, shape: Shape = "32x32b", narrow: bool = False, split: int = 0) -> Handle:
+    """Start to load this thread's elements of `t`, and return them at once, in flight: `wait_load` makes them readable.
+
+    With 32x32b, each thread gets the elements of the row that is its number within the warp, in order. Warp w of a
+    warpgroup reaches lanes 32 w to 32 w + 31 alone.
+
+    t        in tensor memory: (128, n), of which each warp takes its 32 rows, or the (32, n) of this warp's lanes; 64
+             rows of an accumulator lie 16 to a warp: (64, n) with the shapes of 16 lanes
+    shape    which element a register holds: `ops.tcgen05_layouts.cells`
+    narrow   each column holds 16 bits: a register has those of two columns. For accumulators of f16
+    split    of 16x32bx2: columns from those of the first 16 threads to those of the others
+    Result   n elements for 32x32b; n is a power of two of registers, at most 128
+    Who      all threads of a warp
+    Errors   `tmem-load` for a tensor of another shape
+    Source   PTX ISA: tcgen05.ld
+    """
+    place, repeats = _transfer(t, shape, narrow, split)
+    return emit(ops.Load(place.value, shape, repeats, narrow, split, elem=t.dtype))  # type: ignore[no-any-return]
+
+
+def wait_load(*values: Any) -> Any:
+    """Wait for all loads of this thread. The values given, results of `load`, come back readable.
+
+    Who      all threads of a warp
+    Source   PTX ISA: tcgen05.wait::ld
+    """
+    for value in values:
+        if not isinstance(value, Runtime) or not isinstance(value.value.type, InFlight):
+            raise mistake("tmem-load", f"wait_load takes results of `load`, not {describe(value)}")
+    return emit(ops.WaitLoad(tuple(value.value for value in values)))
+
+
+def store(t: Tensor, x: Any, shape: Shape = "32x32b", narrow: bool = False, split: int = 0) -> None:
+    """Start to write `x`, a vector as `load` gives it, to this thread's elements of `t`; `wait_store` waits for it.
+
+    Who      all threads of a warp
+    Source   PTX ISA: tcgen05.st
+    """
+    place, repeats = _transfer(t, shape, narrow, split)
+    count = SHAPES[shape].registers * repeats * CELL_BITS // t.dtype.bits
+    emit(ops.Store(place.value, shape, repeats, narrow, split, a=as_value(x, Vec(t.dtype, count))))
+
+
+def wait_store() -> None:
+    """Wait for all stores of this thread. All threads of a warp. PTX: tcgen05.wait::st."""
+    emit(ops.WaitStore())
+
+
+def _transfer(t: Any, shape: str, narrow: bool, split: int) -> tuple[Tensor, int]:
+    """Return what begins at this warp's lanes of `t`, and how often the shape is repeated to cover it."""
+    if _is_in_flight(t):
+        raise in_flight(t.value)
+    if not isinstance(t, Tensor) or t.space != "tmem":
+        raise mistake("tmem-load", f"a tensor in tensor memory is needed here, not {describe(t)}")
+    if shape not in SHAPES:
+        raise mistake("tmem-load", f"{shape!r} is none of {', '.join(SHAPES)}")
+    one = SHAPES[shape]
+    if t.ndim != 2 or not is_static(t.layout):
+        raise mistake("tmem-load", f"loads and stores are of (rows, columns), and this is {t.shape}")
+    rows, extent = static_extent(t, 0), static_extent(t, 1)
+    per = 1 if narrow else per_cell(t.dtype)
+    pitch = per_cell(t.dtype) if narrow else 1
+    if any(t.layout[1](i) != i * pitch for i in range(extent)):
+        text = f"neighbours along the columns of {t.layout} are not neighbours in tensor memory"
+        raise mistake("tmem-load", text, help="16 bits to a column are loaded with `narrow=True`")
+    columns = extent // per // (2 if shape == "16x32bx2" else 1)
+    width = one.columns * (2 if narrow else 1)
+    if shape == "16x32bx2" and not split:
+        raise mistake("tmem-load", "16x32bx2 needs `split`, the columns between its two parts")
+    repeats = columns // width
+    if repeats * width != columns or repeats & (repeats - 1) or not 1 <= repeats <= one.most:
+        text = f"{extent} elements of {t.dtype} are {columns} columns"
+        raise mistake("tmem-load", f"{text}: {shape} moves {width} at a time, a power of two times, at most {one.most}")
+    return _own_lanes(t, rows), repeats
+
+
+def _own_lanes(t: Tensor, rows: int) -> Tensor:
+    """Return a view of `t` from the first lane of this warp on; `t` itself, if it has one warp's lanes."""
+    lane = per_cell(t.dtype) << LANE_SHIFT
+    if rows <= WARP_LANES:
+        return t
+    if rows % 4 or t.layout[0](rows // 4) != WARP_LANES * lane:
+        raise mistake("tmem-load", f"{rows} rows of {t.layout} are not those of one warp, nor of four")
+    warp = linear_thread_idx() // WARP_LANES % 4
+    return emit(tensors.TensorView(t.value, t._type, as_value(warp * (WARP_LANES * lane))))  # type: ignore[no-any-return]

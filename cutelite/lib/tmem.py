@@ -1,0 +1,106 @@
+"""Tensor memory of a block (Blackwell), allocated at once and handed out as tensors.
+
+    with cl.TmemAllocator.create(256) as tmem:      # all threads of the block
+        acc = tmem.tensor(128, 128)                 # an accumulator in columns 0 to 127
+        other = tmem.tensor(128, 128, column=128)
+        ...                                         # at the end it is freed, as by `tmem.free()`
+
+What is handed out is checked against what was allocated when the kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.ir.types import f32, u32
+from cutelite.lang import tcgen05
+from cutelite.lang.cluster import cluster_sync
+from cutelite.lang.emit import mistake
+from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.sync import syncthreads
+from cutelite.lang.tensor import shared
+from cutelite.layout import Layout
+from cutelite.ops.tcgen05_layouts import columns_of_layout, per_cell
+
+WARP = 32
+
+
+@dataclass(frozen=True)
+class TmemAllocator:
+    """An allocation of tensor memory.
+
+    slot       shared memory that holds its address
+    columns    of the allocation
+    warp       the number of the warp that allocates and frees
+    """
+
+    slot: Any
+    columns: int
+    warp: int = 0
+    cta_group: int = 1
+
+    @classmethod
+    def create(cls, columns: int, warp: int = 0, cta_group: int = 1, sync: bool = True) -> TmemAllocator:
+        """Allocate columns, and give up the permit to allocate more.
+
+        columns    32, 64, 128, 256 or 512
+        warp       the number in the block of the warp that allocates
+        cta_group  2: for pairs of blocks, by both
+        sync       meet at a barrier at the end, for pairs that of the cluster; False: the threads meet before they ask
+                   for tensors
+        Who        all threads of the block
+        """
+        slot = shared(u32, (1,))
+        if linear_thread_idx() // WARP == warp:
+            tcgen05.alloc(slot, columns, cta_group)
+            tcgen05.relinquish_alloc_permit(cta_group)
+        made = TmemAllocator(slot, columns, warp, cta_group)
+        if sync:
+            made._meet()
+        return made
+
+    def _meet(self) -> None:
+        """A barrier of all threads that may access the memory."""
+        if self.cta_group == 2:
+            cluster_sync()
+        else:
+            syncthreads()
+
+    def __enter__(self) -> TmemAllocator:
+        return self
+
+    def __exit__(self, *left_by: Any) -> None:
+        self.free()
+
+    def tensor(self, rows: int, extent: int, dtype: Any = f32, column: int = 0, stages: int = 1) -> Any:
+        """Return an accumulator of this allocation: a tensor (rows, extent), as `tcgen05.mma` takes it.
+
+        rows     of this block, 64 or 128; `extent` columns, of a pair of blocks all of them
+        column   the first column of it, from the first one of the allocation
+        stages   more than 1: as many of them side by side, (rows, extent, stages)
+        Errors   `tensor-memory` where it reaches beyond the allocation
+        """
+        one = tcgen05.accumulator(rows * self.cta_group, extent, dtype, self.cta_group)
+        layout = one
+        if stages > 1:
+            apart = columns_of_layout(one, dtype) * per_cell(dtype)
+            layout = Layout((*one.shape, stages), (*one.stride, apart))
+        return self.view(layout, dtype, column)
+
+    def view(self, layout: Any, dtype: Any = f32, column: int = 0) -> Any:
+        """Return the tensor of any layout that begins at a column of the allocation. Errors: as of `tensor`."""
+        last = column + columns_of_layout(layout, dtype)
+        if column < 0 or last > self.columns:
+            raise mistake(
+                "tensor-memory",
+                f"{layout} of {dtype} is in columns {column} to {last - 1}, and {self.columns} are allocated",
+            )
+        return tcgen05.tensor(self.slot[0] + column, layout, dtype)
+
+    def free(self) -> None:
+        """Free the allocation, when all threads of the block, or pair, are here: all accesses are over by then."""
+        tcgen05.fence_before_thread_sync()
+        self._meet()
+        if linear_thread_idx() // WARP == self.warp:
+            tcgen05.dealloc(tcgen05.tensor(self.slot[0], tcgen05.lanes_layout(1, 1)), self.columns, self.cta_group)

@@ -1,0 +1,194 @@
+"""Pipelines to and from the products of tcgen05: rings whose buffers, or accumulators, products empty or fill.
+
+    loads = cl.PipelineTmaUmma.create(STAGES, tx_bytes)           TMA fills buffers, one thread's products empty them
+    sums = cl.PipelineUmmaAsync.create(2, consumers=128)          its products fill accumulators, threads empty them
+    parts = cl.PipelineAsyncUmma.create(STAGES, producers=128)    threads fill buffers that its products empty
+
+They are rings as those of `lib.pipeline`, with the same states. What a product does is over when the mbarrier of a
+commit says so: `consumer_release` of the first and the third, and `producer_commit` of the second, are that commit. The
+fences that order tcgen05 between threads are theirs as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.lang import profile, tcgen05
+from cutelite.lang.index import block_rank_in_cluster
+from cutelite.lang.pipeline import PipelineState
+from cutelite.lang.pipeline_checks import whole_warps
+from cutelite.lang.tma import fence_proxy_async
+from cutelite.lib.epilogue import ResultRing
+from cutelite.lib.pipeline import PipelineTmaAsync, Ring, barriers, lane_of_met_warp, pipeline_init_sync, warp_arrives
+
+
+def leader() -> Any:
+    """Return the rank of the block of this pair that starts products: the even one."""
+    return block_rank_in_cluster() // 2 * 2
+
+
+@dataclass(frozen=True)
+class PipelineTmaUmma(PipelineTmaAsync):
+    """One thread fills buffers by TMA; one thread's products read them.
+
+    cta_group, mask  of the commits: see `tcgen05.commit`
+    """
+
+    cta_group: int = 1
+    mask: Any = None
+
+    @classmethod
+    def create(  # type: ignore[override]
+        cls, stages: int, tx_bytes: int, cta_group: int = 1, mask: Any = None, sync: bool = True, peers: int = 1
+    ) -> PipelineTmaUmma:
+        """A pipeline fed by TMA.
+
+        stages     how many buffers
+        tx_bytes   bytes that fill one buffer, of one block
+        cta_group  2: products are of pairs of blocks
+        mask       ranks of the blocks to be told that a buffer is empty; None: this one. 3 for a pair
+        sync       meet at a barrier at the end: of the block, or for pairs of the cluster
+        peers      with multicast: how many blocks fill this block's buffers, itself included. `mask` has their bits,
+                   and `tx_bytes` are those of all
+        Who        all threads of the block
+        """
+        full, empty = barriers(stages, 1), barriers(stages, peers)
+        if sync:
+            pipeline_init_sync(cta_group == 2)
+        return PipelineTmaUmma(full, empty, stages, tx_bytes, cta_group=cta_group, mask=mask)
+
+    def barrier(self, state: PipelineState) -> Any:
+        """Return the mbarrier for copies into the buffer: of pairs the leader's, with ``tma_load(pair=True)``."""
+        full = self.full[state.index]
+        return full if self.cta_group == 1 else full.remote(leader())
+
+    def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
+        """Wait until the buffer is empty, then expect its bytes; the leader of a pair those of both. One thread."""
+        with profile.range("acquire", state.index):
+            if not seen:
+                self.empty[state.index].wait(state.phase)
+        if self.cta_group == 1 or block_rank_in_cluster() % 2 == 0:
+            self.full[state.index].arrive_expect_tx(self.tx_bytes * self.cta_group)
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Have the buffer told to be empty when the products that this thread has started are over. One thread."""
+        profile.mark("release", state.index)
+        tcgen05.commit(self.empty[state.index], self.mask, self.cta_group)
+
+
+@dataclass(frozen=True)
+class PipelineUmmaAsync(Ring):
+    """One thread's products fill accumulators in tensor memory; threads read them."""
+
+    cta_group: int = 1
+    mask: Any = None
+
+    @classmethod
+    def create(
+        cls, stages: int, consumers: int, cta_group: int = 1, mask: Any = None, sync: bool = True
+    ) -> PipelineUmmaAsync:
+        """A pipeline of accumulators.
+
+        stages     how many accumulators
+        consumers  how many threads of a block call `consumer_release`, in whole warps
+        mask       ranks of the blocks to be told that an accumulator is full; None: this one
+        sync       meet at a barrier at the end: of the block, or for pairs of the cluster
+        Who        all threads of the block
+        """
+        full, empty = barriers(stages, 1), barriers(stages, whole_warps(consumers) * cta_group)
+        if sync:
+            pipeline_init_sync(cta_group == 2)
+        return PipelineUmmaAsync(full, empty, stages, cta_group, mask)
+
+    def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
+        """Wait until the accumulator was read; not if it was `seen` to be. One thread."""
+        with profile.range("acquire", state.index):
+            if not seen:
+                self.empty[state.index].wait(state.phase, cluster=self.cta_group == 2)
+        tcgen05.fence_after_thread_sync()
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Have the accumulator told to be full when the products that this thread has started are over. One thread."""
+        profile.mark("commit", state.index)
+        tcgen05.commit(self.full[state.index], self.mask, self.cta_group)
+
+    def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
+        """Wait until the accumulator is full; not if it was `seen` to be."""
+        with profile.range("wait", state.index):
+            if not seen:
+                self.full[state.index].wait(state.phase)
+        tcgen05.fence_after_thread_sync()
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Say that this thread has read the accumulator: its loads were waited for."""
+        profile.mark("release", state.index)
+        tcgen05.fence_before_thread_sync()
+        if self.cta_group == 1:
+            warp_arrives(self.empty[state.index])
+        elif lane_of_met_warp() == 0:
+            self.empty[state.index].remote(leader()).arrive(cluster=True)
+
+
+@dataclass(frozen=True)
+class PipelineAsyncUmma(Ring):
+    """Threads fill buffers in shared or tensor memory by stores; one thread's products read them."""
+
+    @classmethod
+    def create(cls, stages: int, producers: int, sync: bool = True) -> PipelineAsyncUmma:
+        """A pipeline of threads that feed products.
+
+        stages     how many buffers
+        producers  how many threads call `producer_commit`, in whole warps
+        Who        all threads of the block
+        """
+        full, empty = barriers(stages, whole_warps(producers)), barriers(stages, 1)
+        if sync:
+            pipeline_init_sync()
+        return PipelineAsyncUmma(full, empty, stages)
+
+    def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
+        """Wait until the buffer is empty; not if it was `seen` to be."""
+        with profile.range("acquire", state.index):
+            if not seen:
+                self.empty[state.index].wait(state.phase)
+        tcgen05.fence_after_thread_sync()
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Say that this thread's part of the buffer is full; its stores to tensor memory were waited for."""
+        profile.mark("commit", state.index)
+        fence_proxy_async("shared::cta")
+        tcgen05.fence_before_thread_sync()
+        warp_arrives(self.full[state.index])
+
+    def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
+        """Wait until the buffer is full; not if it was `seen` to be. One thread."""
+        with profile.range("wait", state.index):
+            if not seen:
+                self.full[state.index].wait(state.phase)
+        tcgen05.fence_after_thread_sync()
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Have the buffer told to be empty when the products that this thread has started are over. One thread."""
+        profile.mark("release", state.index)
+        tcgen05.commit(self.empty[state.index])
+
+
+@dataclass(frozen=True)
+class RowRing(ResultRing):
+    """As `ResultRing`, for results of which each thread has a row, as 32x32b loads of tensor memory give them.
+
+    ring    shared memory (128, columns, buffers)
+    thread  of the warpgroup, 0 to 127: its row
+    """
+
+    @classmethod
+    def create(cls, ring: Any, thread: Any, group: Any) -> RowRing:  # type: ignore[override]
+        """The ring, empty."""
+        return RowRing(ring, None, thread, group)
+
+    def put(self, i: int, values: Any) -> None:
+        """Write a piece, this thread's row of it as a vector, to its buffer."""
+        self.buffer(i)[self.thread, None].store(values)
+        fence_proxy_async("shared::cta")
+        self.group.sync()

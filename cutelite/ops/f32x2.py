@@ -1,0 +1,86 @@
+"""Arithmetic on packed pairs of f32: one instruction of Blackwell's does two sums, products, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cutelite.ir.contract import Problem, Ptx, np
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
+from cutelite.ir.types import Type, Vec, f32
+from cutelite.ops.arith import fused_multiply_add
+from cutelite.ops.math import flushed
+
+PAIR = Vec(f32, 2)
+
+
+class Packed(Op):
+    """An operation on vec<f32,2>, each element rounded once, to nearest.
+
+    ftz  take subnormal operands and results as 0
+    """
+
+    a: Value
+    b: Value
+    ftz: bool = False
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (PAIR,)
+
+    @property
+    def given(self) -> tuple[Value, ...]:
+        return self.a, self.b
+
+    def verify(self) -> Iterator[Problem]:
+        for field, value in zip("abc", self.given, strict=False):
+            if value.type != PAIR:
+                yield Problem(field, f"{self.name} takes vec<f32,2>, not {value.type}")
+
+    def ptx(self) -> Ptx:
+        word, kind = self.name.split(".")
+        names = "abc"[: len(self.given)]
+        moves = " ".join(f"mov.b64 x{name}, ${name};" for name in names)
+        registers = ", ".join(f"x{name}" for name in f"d{names}")
+        call = f"{word}.rn{'.ftz' if self.ftz else ''}.{kind} {registers};"
+        return Ptx(f"{{ .reg .b64 {registers}; {moves} {call} mov.b64 $out, xd; }}", pure=True, memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        given = (flushed(lanes.get(value), self.ftz) for value in self.given)
+        with np.errstate(all="ignore"):
+            lanes.define(flushed(self.compute(*given), self.ftz).astype(np.float32))
+
+    def compute(self, *given: Array) -> Array:
+        raise NotImplementedError
+
+
+@op("add.f32x2", feature="f32x2", source="PTX ISA: add")
+class AddF32x2(Packed):
+    """``a + b`` of two pairs."""
+
+    def compute(self, *given: Array) -> Array:
+        a, b = given
+        return a + b
+
+
+@op("mul.f32x2", feature="f32x2", source="PTX ISA: mul")
+class MulF32x2(Packed):
+    """``a * b`` of two pairs."""
+
+    def compute(self, *given: Array) -> Array:
+        a, b = given
+        return a * b
+
+
+@op("fma.f32x2", feature="f32x2", source="PTX ISA: fma")
+class FmaF32x2(Packed):
+    """``a * b + c`` of three pairs, rounded once."""
+
+    c: Value
+
+    @property
+    def given(self) -> tuple[Value, ...]:
+        return self.a, self.b, self.c
+
+    def compute(self, *given: Array) -> Array:
+        return fused_multiply_add(*given)

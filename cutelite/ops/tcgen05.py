@@ -1,0 +1,921 @@
+"""tcgen05: matrix products whose accumulators lie in tensor memory, and all that moves data there (Blackwell).
+
+A warp allocates columns of tensor memory; one thread starts products, which the tensor core executes in order by
+itself; `tcgen05.commit` has an mbarrier told of their end. Warps read results into registers by `tcgen05.ld`, which is
+asynchronous too: until `tcgen05.wait::ld`, its registers are of a type in flight.
+
+    alloc; mma ... mma, commit -> mbarrier; fence::after_thread_sync, ld, wait::ld, fence::before_thread_sync; dealloc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from functools import cached_property
+from typing import Any
+
+from cutelite.ir import simulation
+from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Agent, Array, Lanes
+from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, e4m3, f32, u16, u32, u64
+from cutelite.layout import is_static, rank, size
+from cutelite.ops import wgmma
+from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
+from cutelite.ops.tcgen05_layouts import (
+    CELL_BITS,
+    COPIES,
+    LANE_SHIFT,
+    LANES,
+    SCALED_KINDS,
+    SCALES_OF_CELL,
+    SHAPES,
+    STEP_BYTES,
+    WARP_LANES,
+    InstructionDescriptor,
+    ScaledDescriptor,
+    SmemDescriptor,
+    accumulator_cells,
+    accumulator_layout,
+    cells,
+    kind_of,
+    shape_problem,
+    tmem_problem,
+)
+from cutelite.ops.wgmma_layouts import read_blocks, smem_matrix
+
+WARP_WIDE = Effect.READS | Effect.WRITES | Effect.ORDERS | Effect.CONVERGENT
+ALLOCATIONS = (32, 64, 128, 256, 512)
+"""Columns that can be allocated together (PTX ISA, tcgen05.alloc)."""
+
+
+def group_problems(op: Op) -> Iterator[Problem]:
+    if op["cta_group"] not in (1, 2):
+        yield Problem("cta_group", f"cta_group is 1, or 2 for a pair of blocks, not {op['cta_group']}")
+
+
+def columns_problems(op: Op) -> Iterator[Problem]:
+    if op["columns"] not in ALLOCATIONS:
+        known = ", ".join(map(str, ALLOCATIONS))
+        yield Problem("columns", f"{op.name} of {op['columns']} columns: there are allocations of {known}")
+    yield from group_problems(op)
+
+
+class OfTensorMemory(Op):
+    feature = "tcgen05"
+
+
+@op("tcgen05.alloc", scope="warp", effects=WARP_WIDE | Effect.UNMERGEABLE, source="PTX ISA: tcgen05.alloc")
+class Alloc(OfTensorMemory):
+    """Allocate `columns` columns of tensor memory, all 128 lanes of them, and write their address to `slot`.
+
+    It waits until that many are free. Every allocation is freed by `tcgen05.dealloc` before the kernel ends.
+
+    slot       4 bytes of shared memory, an ordinary write to them
+    columns    32, 64, 128, 256 or 512
+    cta_group  2: of both blocks of a pair; a warp of each executes it
+    """
+
+    slot: Value
+    columns: int
+    cta_group: int = 1
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "slot", ("smem",), 4)
+        yield from columns_problems(self)
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned.shared::cta.b32 [$slot], ${{columns}};")
+
+    def simulate(self, lanes: Lanes) -> Generator[simulation.Wait, None, None]:
+        address = yield from lanes.machine.tmem.alloc(lanes, self.columns, self.cta_group)
+        first = np.zeros(len(lanes.tid), bool)
+        first[int(np.argmax(lanes.mask))] = True
+        data = np.full((len(lanes.tid), 1), address, np.uint32)
+        lanes.store("smem", lanes.get(self.slot), u32, data, first)
+
+
+@op("tcgen05.dealloc", scope="warp", effects=WARP_WIDE, source="PTX ISA: tcgen05.dealloc")
+class Dealloc(OfTensorMemory):
+    """Free an allocation: its `address`, and as many columns as were allocated there. A warp executes it.
+
+    All accesses have to be complete; with ``cta_group=2`` those of the other block too.
+    """
+
+    address: Value
+    columns: int
+    cta_group: int = 1
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "address", ("tmem",), 1)
+        yield from columns_problems(self)
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned.b32 $address, ${{columns}};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.tmem.dealloc(lanes, uniform(self, lanes, "address"), self.columns, self.cta_group)
+
+
+@op("tcgen05.relinquish_alloc_permit", scope="warp", effects=WARP_WIDE, source="PTX ISA: tcgen05.alloc")
+class RelinquishAllocPermit(OfTensorMemory):
+    """Promise that this block allocates no more, so that the next block of the SM can. A warp executes it."""
+
+    cta_group: int = 1
+
+    def verify(self) -> Iterator[Problem]:
+        yield from group_problems(self)
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"{self.name}.cta_group::${{cta_group}}.sync.aligned;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.tmem.relinquish(lanes)
+
+
+@op("tcgen05.tensor", source="PTX ISA: tensor memory addressing")
+class TmemTensor(OfTensorMemory):
+    """The tensor of `type` at the `address` in tensor memory, ``lane << 16 | column``."""
+
+    address: Value
+    type: Tensor
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from scalar_problems(self, "address", u32)
+        if problem := tmem_problem(self.type):
+            yield Problem("type", problem)
+
+    def ptx(self) -> Ptx:
+        return Ptx("mov.b32 $out, $address;", pure=True, memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.get(self.address).astype(np.int64))
+
+
+@op("tcgen05.descriptor", source="PTX ISA: tcgen05, shared memory descriptor")
+class Descriptor(wgmma.Descriptor):
+    """The 64-bit descriptor of the (rows, k) tile `t` in shared memory, at its first step along K.
+
+    Adding ``bytes >> 4`` to it moves the address. Tiles are those that wgmma reads (`smem_matrix`).
+    """
+
+    feature = "tcgen05"
+
+    def verify(self) -> Iterator[Problem]:
+        for problem in self.tile_problems(octets=True):
+            yield problem._replace(message=problem.message.replace("wgmma", "tcgen05.mma"))
+
+    @property
+    def constant(self) -> int:
+        assert isinstance(self.t.type, Tensor)
+        matrix = smem_matrix(self.t.type, self.sparse, octets=True)
+        bits = SmemDescriptor(0, matrix.leading, matrix.stride, matrix.swizzle).bits
+        return bits - (1 << 64) if bits >> 63 else bits
+
+
+# Products.
+
+
+@op("tcgen05.mma", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.mma")
+class Mma(OfTensorMemory):
+    """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
+
+    One thread executes it, for the block, or with ``cta_group=2`` for a pair of blocks, in the one of even rank.
+    Products of a thread are executed in order.
+
+    d           the accumulator in tensor memory, a tensor of `accumulator_layout`: this block's part
+    a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
+                pair, each block has half the rows of both at the same address
+    accumulate  a bool: add to `d`, or overwrite it
+    steps       for each instruction, how far its A and its B lie behind: bytes, of tensor memory columns
+    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
+    negate_a    multiply by -A; `negate_b`
+    saturate    integers only: clamp instead of wrapping
+    collector   '', 'fill', 'use', 'lastuse' or 'discard': what the buffer of A is to do
+    mask        u32 words, 4 or of a pair 8: lanes whose bit is set are left as they are
+
+    The simulator rounds the sum of an instruction once, to nearest; f16 accumulators take a column for each element.
+    """
+
+    d: Value
+    a: Value
+    b: Value
+    accumulate: Value
+    m: int
+    n: int
+    elem_a: Scalar
+    elem_b: Scalar
+    elem_d: Scalar = f32
+    steps: tuple[tuple[int, int], ...] = ((0, 0),)
+    cta_group: int = 1
+    a_major: str = "K"
+    b_major: str = "K"
+    negate_a: bool = False
+    negate_b: bool = False
+    saturate: bool = False
+    collector: str = ""
+    mask: tuple[Value, ...] = ()
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "tcgen05.i8" if self.elem_d.name == "i32" else "tcgen05"
+
+    @property
+    def kind(self) -> str | None:
+        return kind_of(self.elem_a, self.elem_b, self.elem_d)
+
+    @property
+    def a_in_tmem(self) -> bool:
+        return self.a.type != u64
+
+    def verify(self) -> Iterator[Problem]:
+        yield from group_problems(self)
+        if self.kind is None:
+            types = f"{self.elem_a} times {self.elem_b} into {self.elem_d}"
+            yield Problem("elem_a", f"tcgen05.mma does not multiply {types}")
+            return
+        if problem := shape_problem(self.kind, self.m, self.n, self.cta_group):
+            yield Problem("n" if problem.startswith("N") else "m", problem)
+            return
+        yield from self._operand_problems()
+        yield from self._variant_problems()
+
+    def _operand_problems(self) -> Iterator[Problem]:
+        t = self.d.type
+        wanted = accumulator_layout(self.m, self.n, self.elem_d, self.cta_group)
+        if not isinstance(t, Tensor) or t.space != "tmem" or t.elem != self.elem_d or not same_cells(t.layout, wanted):
+            yield Problem("d", f"the accumulator is {t}, but must be {self.elem_d} in tensor memory, {wanted}")
+        if self.a_in_tmem:
+            yield from address_problems(self, "a", ("tmem",), 1)
+            if self.a_major != "K":
+                yield Problem("a_major", "A in tensor memory has no major mode but K")
+        if self.b.type != u64:
+            yield Problem("b", f"B is {self.b.type}, but must be a descriptor (u64): it is read from shared memory")
+        if self.accumulate.type != boolean:
+            yield Problem("accumulate", f"accumulate is {self.accumulate.type}, not bool")
+
+    def _variant_problems(self) -> Iterator[Problem]:
+        try:
+            self.descriptor  # noqa: B018  # checks its fields
+        except ValueError as why:
+            yield Problem("", str(why))
+        for field in ("a_major", "b_major"):
+            if self[field] == "MN" and self.elem_a.bits > 16:
+                yield Problem(field, f"{self.elem_a} operands must be K-major, not MN-major")
+        if not self.steps or any(len(step) != 2 or step[1] % 16 for step in self.steps):
+            yield Problem("steps", f"{self.steps} are not pairs of distances, in shared memory multiples of 16 bytes")
+        elif not self.a_in_tmem and any(step[0] % 16 for step in self.steps):
+            yield Problem("steps", f"{self.steps} are not pairs of multiples of 16 bytes")
+        if self.mask and (
+            len(self.mask) != 4 * self.cta_group or any(v.type != u32 for v in self.mask) or isinstance(self, MmaScaled)
+        ):
+            yield Problem(
+                "mask", f"a mask of lanes is {4 * self.cta_group} words of u32, of products without block scales"
+            )
+        if self.collector not in ("", "fill", "use", "lastuse", "discard"):
+            yield Problem("collector", f"{self.collector!r} is none of fill, use, lastuse, discard")
+
+    @property
+    def descriptor(self) -> InstructionDescriptor:
+        return InstructionDescriptor(
+            self.kind or "", self.elem_a.name, self.elem_b.name, self.elem_d.name, self.m, self.n, self.a_major,
+            self.b_major, self.negate_a, self.negate_b, self.saturate,
+        )  # fmt: skip
+
+    @property
+    def word(self) -> int:
+        return self.descriptor.bits
+
+    def words(self) -> str:
+        """The assembly of what the instructions of all steps share, or have registers for."""
+        return "mov.b32 word, ${word};"
+
+    def qualifiers(self) -> str:
+        """The end of the instruction's name."""
+        return ""
+
+    def scales(self, step: int) -> tuple[list[str], str]:
+        """Assembly before the instruction of a step, and the operands that only block scales have."""
+        return [], ""
+
+    def ptx(self) -> Ptx:
+        hint = f".collector::a::{self.collector}" if self.collector else ""
+        call = f"tcgen05.mma.cta_group::{self.cta_group}.kind::{self.kind}{self.qualifiers()}{hint}"
+        lines = ["{ .reg .pred again; .reg .b64 da, db; .reg .b32 ta, word; setp.eq.b32 again, 0, 0;"]
+        lines.append(self.words())
+        for i, (to_a, to_b) in enumerate(self.steps):
+            scale = "$accumulate" if i == 0 else "again"
+            left = "[$a]" if self.a_in_tmem else "$a"
+            if to_a and self.a_in_tmem:
+                lines.append(f"add.s32 ta, $a, {to_a};")
+                left = "[ta]"
+            elif to_a:
+                lines.append(f"add.s64 da, $a, {to_a >> 4};")
+                left = "da"
+            if to_b:
+                lines.append(f"add.s64 db, $b, {to_b >> 4};")
+            before, operands = self.scales(i)
+            if self.mask:
+                operands += f", {{{', '.join(f'$mask.{j}' for j in range(len(self.mask)))}}}"
+            lines += [*before, f"{call} [$d], {left}, {'db' if to_b else '$b'}, word{operands}, {scale};"]
+        return Ptx(" ".join([*lines, "}"]))
+
+    def simulate(self, lanes: Lanes) -> None:
+        one_thread(lanes, self)
+        lanes.machine.tmem.check_group(lanes, self.cta_group)
+        held = [lanes.get(value) for value in (self.d, self.a, self.b, self.accumulate)]
+        for lane in lanes.each():
+            self._start(lanes, lane, *(int(x[lane]) for x in held))
+
+    def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int], Any]:
+        """Return the function that reads what blocks of A and B are scaled by, of the step of that number."""
+        return lambda agent, step: None
+
+    def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
+        machine = lanes.machine
+        ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
+        places = accumulator_cells(self.m, self.n, self.cta_group)
+        where = machine.tmem.place(lanes, d, places[..., 1], places[..., 2])
+        where = where + (np.array(ranks)[places[..., 0]] - machine.rank << RANK_SHIFT)
+
+        factors = self.factors(lanes, lane)
+        words = np.array([int(lanes.get(v)[lane]) for v in self.mask] or [0] * 4 * self.cta_group, np.uint64)
+        number = places[..., 0] * LANES + places[..., 1]
+        kept = words[number // 32] >> (number % 32).astype(np.uint64) & np.uint64(1) == 1
+
+        def read(agent: Agent) -> Array:
+            total = self._accumulator(agent, where) if accumulate else None
+            for step, (to_a, to_b) in enumerate(self.steps):
+                rows = self.m // self.cta_group
+                if self.a_in_tmem:
+                    parts = [self._tmem_a(agent, lanes, a + to_a, rows, rank) for rank in ranks]
+                else:
+                    parts = [self._operand(agent, a + (to_a >> 4), rows, self.elem_a, self.a_major, r) for r in ranks]
+                n = self.n // self.cta_group
+                right = [self._operand(agent, b + (to_b >> 4), n, self.elem_b, self.b_major, r) for r in ranks]
+                total = self._sum(total, np.concatenate(parts), np.concatenate(right), factors(agent, step))
+            return total
+
+        def write(agent: Agent, total: Array) -> None:
+            data = np.ascontiguousarray(total)
+            bits = data.view(f"u{data.itemsize}").astype(np.uint32)
+            if np.count_nonzero(kept):
+                agent.store("tmem", where[~kept], u32, bits[~kept][:, None])
+            else:
+                store_cells(agent, where, bits)
+
+        machine.engine.start(lanes, "tcgen05", read, write, lane=lane, in_order=True)
+
+    def _accumulator(self, agent: Agent, where: Array) -> Array:
+        bits = load_cells(agent, where)
+        return bits.astype(f"u{self.elem_d.bytes}").view(numpy_dtype(self.elem_d))
+
+    def _operand(self, agent: Agent, word: int, rows: int, elem: Scalar, major: str, rank: int) -> Array:
+        try:
+            found = SmemDescriptor.parse(word)
+        except ValueError as why:
+            agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
+        start = found.address | rank << RANK_SHIFT
+        where = rows, elem, major, found.swizzle, found.leading, found.stride, STEP_BYTES, "cluster"
+        return read_blocks(agent, start, *where)
+
+    def _tmem_a(self, agent: Agent, lanes: Lanes, address: int, rows: int, rank: int) -> Array:
+        machine = lanes.machine
+        count = STEP_BYTES * 8 // CELL_BITS
+        places = accumulator_cells(rows, count)
+        where = machine.tmem.place(lanes, address, places[..., 1], places[..., 2])
+        bits = load_cells(agent, where + (rank - machine.rank << RANK_SHIFT))
+        return np.ascontiguousarray(bits).view(numpy_dtype(self.elem_a))
+
+    def _sum(self, before: Array | None, a: Array, b: Array, factors: Any) -> Array:
+        """``a @ b.T + before``, rounded once to the accumulator's type."""
+        if self.elem_d.name == "i32":
+            exact = a.astype(np.int64) @ b.astype(np.int64).T + (0 if before is None else before.astype(np.int64))
+            return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if self.saturate else exact).astype(np.int32)
+        sign = -1.0 if self.negate_a != self.negate_b else 1.0
+        exact = sign * (wgmma.wide(a, self.elem_a) @ wgmma.wide(b, self.elem_b).T)
+        return (exact if before is None else exact + before).astype(numpy_dtype(self.elem_d))
+
+
+@op("tcgen05.mma.block_scale", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.mma")
+class MmaScaled(Mma):
+    """As `tcgen05.mma`, where each block of numbers along K has a scale: ``d += (a * sa) @ (b * sb).T``. M is 128.
+
+    scale_a  the scales of A in tensor memory, of `scales_layout`: of 4 blocks to a column; `scale_b`
+    scaled   'mxf8f6f4', 'mxf4' or 'mxf4nvf4'; tiles of the latter two are of u8, two numbers each, the lower bits first
+    block    numbers of a block: 32, or 16 for mxf4nvf4
+    scale    'ue8m0', or for blocks of 16 'ue4m3'
+    """
+
+    scale_a: Value
+    scale_b: Value
+    scaled: str = "mxf8f6f4"
+    block: int = 32
+    scale: str = "ue8m0"
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "tcgen05"
+
+    @property
+    def kind(self) -> str:
+        return self.scaled
+
+    @property
+    def per_step(self) -> int:
+        """Scales of a row for one instruction."""
+        return SCALED_KINDS[self.scaled].blocks[self.block]
+
+    def verify(self) -> Iterator[Problem]:
+        yield from group_problems(self)
+        kind = SCALED_KINDS.get(self.scaled)
+        if kind is None:
+            yield Problem("scaled", f"{self.scaled!r} is none of {', '.join(SCALED_KINDS)}")
+            return
+        types = ("u8",) if kind.packed else tuple(kind.ab)
+        if self.elem_a.name not in types or self.elem_b.name not in types or self.elem_d != f32:
+            yield Problem("elem_a", f"kind::{self.scaled} multiplies {' and '.join(types)} into f32")
+        elif self.block not in kind.blocks or self.scale not in kind.scales[self.block]:
+            known = "; ".join(f"of {block} by {'/'.join(found)}" for block, found in kind.scales.items())
+            yield Problem(
+                "block", f"blocks of {self.block} scaled by {self.scale}: kind::{self.scaled} has those {known}"
+            )
+        elif self.cta_group != 1 or self.m != LANES:
+            yield Problem("m", f"products with block scales are of 128 rows of one block here, not of {self.m}")
+        elif problem := shape_problem("f16", self.m, self.n, self.cta_group):
+            yield Problem("n", problem.replace("kind::f16", f"kind::{self.scaled}"))
+        elif self.saturate:
+            yield Problem("saturate", "only integers saturate")
+        else:
+            yield from self._operand_problems()
+            yield from self._variant_problems()
+            yield from address_problems(self, "scale_a", ("tmem",), 1)
+            yield from address_problems(self, "scale_b", ("tmem",), 1)
+
+    def at(self, step: int) -> tuple[int, int]:
+        """The byte of a column with the first scale of a step, and the number of the column among those of a row."""
+        column, byte = divmod(step * self.per_step, SCALES_OF_CELL)
+        return byte, column
+
+    @property
+    def descriptor(self) -> ScaledDescriptor:  # type: ignore[override]
+        return self.descriptor_of(0)
+
+    def descriptor_of(self, step: int) -> ScaledDescriptor:
+        packed, byte = SCALED_KINDS[self.scaled].packed, self.at(step)[0]
+        a, b = ("e2m1", "e2m1") if packed else (self.elem_a.name, self.elem_b.name)
+        return ScaledDescriptor(
+            self.scaled, a, b, self.scale, self.m, self.n, self.a_major, self.b_major, self.negate_a, self.negate_b,
+            byte, byte,
+        )  # fmt: skip
+
+    def words(self) -> str:
+        return ".reg .b32 sa, sb;"
+
+    def qualifiers(self) -> str:
+        return f".block_scale.block{self.block}"
+
+    def scales(self, step: int) -> tuple[list[str], str]:
+        column = self.at(step)[1]
+        before, operands = [f"mov.b32 word, {self.descriptor_of(step).bits};"], ""
+        for name, register, rows in (("scale_a", "sa", self.m), ("scale_b", "sb", self.n)):
+            distance = column * -(-rows // WARP_LANES)
+            before.append(f"add.s32 {register}, ${name}, {distance};")
+            operands += f", [{register}]"
+        return before, operands
+
+    def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int], Any]:
+        bases = [(int(lanes.get(v)[lane]), rows) for v, rows in ((self.scale_a, self.m), (self.scale_b, self.n))]
+        return lambda agent, step: [self._factors(agent, lanes, base, rows, step) for base, rows in bases]
+
+    def _factors(self, agent: Agent, lanes: Lanes, base: int, rows: int, step: int) -> Array:
+        """The scales (rows, blocks) of one operand in a step; those of all four warps' lanes have to be the same."""
+        byte, column = self.at(step)
+        row, warp = np.arange(rows)[:, None], np.arange(4)[None, :]
+        columns = column * -(-rows // WARP_LANES) + row // WARP_LANES + 0 * warp
+        where = lanes.machine.tmem.place(lanes, base, row % WARP_LANES + WARP_LANES * warp, columns)
+        bits = agent.load("tmem", where, u32)[..., 0]
+        if np.count_nonzero(bits != bits[:, :1]):
+            agent.fail("tcgen05-scales", "scales differ between the lanes of warps, which all have to hold the same")
+        held = np.ascontiguousarray(bits[:, :1]).view(np.uint8)[:, byte : byte + self.per_step]
+        if self.scale == "ue8m0":
+            return np.where(held == 255, np.nan, np.exp2(held.astype(np.float64) - 127))
+        return (held & 0x7F).view(numpy_dtype(e4m3)).astype(np.float64)
+
+    def _sum(self, before: Array | None, a: Array, b: Array, factors: Any) -> Array:
+        sign = -1.0 if self.negate_a != self.negate_b else 1.0
+        scaled = [
+            self._scaled(x, elem, f) for x, elem, f in zip((a, b), (self.elem_a, self.elem_b), factors, strict=True)
+        ]
+        exact = sign * (scaled[0] @ scaled[1].T)
+        return (exact if before is None else exact + before).astype(np.float32)
+
+    def _scaled(self, x: Array, elem: Scalar, factors: Array) -> Array:
+        if SCALED_KINDS[self.scaled].packed:
+            nibbles = np.stack([x & 15, x >> 4], axis=-1).reshape(len(x), -1)
+            wide = np.array(E2M1)[nibbles]
+        else:
+            wide = wgmma.wide(x, elem)
+        return wide * np.repeat(factors, self.block, axis=1)
+
+
+@op("tcgen05.smem_descriptor", source="PTX ISA: tcgen05, shared memory descriptor")
+class PlainDescriptor(Descriptor):
+    """The descriptor of rows of 16 bytes in shared memory at `t`, groups of 8 of which lie 128 bytes apart."""
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "t", ("smem",), 16)
+
+    @property
+    def constant(self) -> int:
+        return SmemDescriptor(0, 16, 128).bits
+
+
+@op("tcgen05.cp", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.cp")
+class Copy(OfTensorMemory):
+    """Start to copy a matrix from shared to tensor memory. One thread; in order with its products, ended by a commit.
+
+    d      the first lane and column
+    s      the descriptor of the rows; those that `shape` says
+    shape  a row of `COPIES`
+    """
+
+    d: Value
+    s: Value
+    shape: str = "32x128b.warpx4"
+    cta_group: int = 1
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "d", ("tmem",), 1)
+        yield from scalar_problems(self, "s", u64)
+        yield from group_problems(self)
+        if self.shape not in COPIES:
+            yield Problem("shape", f"{self.shape!r} is none of {', '.join(COPIES)}")
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"tcgen05.cp.cta_group::{self.cta_group}.{self.shape} [$d], $s;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        one_thread(lanes, self)
+        machine, held = lanes.machine, [lanes.get(self.d), lanes.get(self.s)]
+        machine.tmem.check_group(lanes, self.cta_group)
+        ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
+        for lane in lanes.each():
+            for of in ranks:
+                self._start(lanes, lane, int(held[0][lane]), int(held[1][lane]), of)
+
+    def _start(self, lanes: Lanes, lane: int, to: int, word: int, rank: int) -> None:
+        machine, shape = lanes.machine, COPIES[self.shape]
+        column = np.arange(shape.bytes // 4)[None, :]
+        groups = np.array(shape.to)  # (groups of 32 rows, copies)
+        rows = np.arange(shape.rows)
+        places = [
+            machine.tmem.place(
+                lanes, to, (groups[rows // 32, i] * 32 + rows % 32)[:, None] + 0 * column, 0 * rows[:, None] + column
+            )
+            + (rank - machine.rank << RANK_SHIFT)
+            for i in range(groups.shape[1])
+        ]
+
+        def read(agent: Agent) -> Array:
+            try:
+                found = SmemDescriptor.parse(word)
+            except ValueError as why:
+                agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
+            where = shape.rows, u32, "K", found.swizzle, found.leading, found.stride, shape.bytes, "cluster"
+            return read_blocks(agent, found.address | rank << RANK_SHIFT, *where)
+
+        def write(agent: Agent, bits: Array) -> None:
+            for place in places:
+                store_cells(agent, place, np.ascontiguousarray(bits))
+
+        machine.engine.start(lanes, "tcgen05", read, write, lane=lane, in_order=True)
+
+
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
+"""The numbers of e2m1 by their bits (OCP microscaling formats)."""
+
+RANK_SHIFT = 24
+"""Shared and tensor memory of the block of rank r begin at ``r << 24`` (`ir.simulation`)."""
+
+
+def same_cells(layout: Any, wanted: Any) -> bool:
+    """Tell whether two static layouts of two modes map all coordinates alike."""
+    if not is_static(layout) or rank(layout) != 2:
+        return False
+    for mode in (0, 1):
+        if size(layout, mode) != size(wanted, mode):
+            return False
+        if any(layout[mode](i) != wanted[mode](i) for i in range(int(size(layout, mode)))):
+            return False
+    return True
+
+
+def one_thread(lanes: Lanes, op: Op) -> None:
+    """Fault where several threads of a warp execute what one is to execute."""
+    warps = lanes.tid // 32
+    active = np.bincount(warps[lanes.mask], minlength=int(warps.max(initial=0)) + 1)
+    text = f"{op.name} is for one thread; several of a warp execute it"
+    lanes.fault(
+        active[warps] > 1, text, "tcgen05-one-thread", "put it under `if cl.elect_one():`, or thread_idx.x == 0"
+    )
+
+
+def uniform(op: Op, lanes: Lanes, field: str) -> int:
+    """The value of an operand that all threads of a warp have to agree on; faults where they do not."""
+    held = lanes.get(op[field])
+    first = held[int(np.argmax(lanes.mask))]
+    lanes.fault(held != first, f"the threads of a warp pass different values of `{field}`", "tcgen05-operand")
+    return int(first)
+
+
+def load_cells(agent: Agent, where: Array) -> Array:
+    """The 32 bits at each byte offset of tensor memory, several columns at once where they are neighbours."""
+    n = _run(where)
+    return agent.load("tmem", where[..., ::n], u32, n).reshape(where.shape)
+
+
+def store_cells(agent: Agent, where: Array, bits: Array) -> None:
+    n = _run(where)
+    agent.store("tmem", where[..., ::n], u32, bits.reshape((*where.shape[:-1], -1, n)))
+
+
+def _run(where: Array) -> int:
+    """The number of neighbours, 4 or 1, that all rows of cells consist of."""
+    if where.shape[-1] % 4 or np.count_nonzero(where[..., ::4] % 16):
+        return 1
+    steps = where.reshape((*where.shape[:-1], -1, 4)) - where[..., ::4, None]
+    return 4 if np.count_nonzero(steps != np.arange(0, 16, 4)) == 0 else 1
+
+
+class Renaming(OfTensorMemory):
+    """The same accumulator, of another type. It is no instruction of the machine."""
+
+    d: Value
+
+    def ptx(self) -> Ptx:
+        return Ptx("mov.b32 $out, $d;", pure=True, memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.get(self.d))
+
+
+@op("tcgen05.start", source="PTX ISA: tcgen05.mma")
+class Start(Renaming):
+    """The accumulator `d` in flight: a product may be writing it, until `tcgen05.finish`."""
+
+    def result_types(self) -> tuple[Type, ...]:
+        assert isinstance(self.d.type, Tensor)
+        return (InFlight(self.d.type),)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "d", ("tmem",), 1)
+
+
+@op("tcgen05.finish", source="PTX ISA: tcgen05.mma")
+class Finish(Renaming):
+    """The accumulator `d`, which was in flight, readable: a barrier was waited for."""
+
+    def result_types(self) -> tuple[Type, ...]:
+        assert isinstance(self.d.type, InFlight)
+        return (self.d.type.inner,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.d.type, InFlight) or not isinstance(self.d.type.inner, Tensor):
+            yield Problem("d", f"{self.name} takes an accumulator in flight, not {self.d.type}")
+
+
+@op("tcgen05.commit", effects=Effect.ORDERS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.commit")
+class Commit(OfTensorMemory):
+    """Arrive once on `bar` when all tcgen05.mma, .cp and .shift that this thread has started so far are complete.
+
+    It implies `tcgen05.fence::before_thread_sync`; who waits for the phase executes `after_thread_sync` before further
+    tcgen05 instructions on what was computed.
+
+    mask  u16: the ranks of the blocks whose barriers at the same offset are told; without it, this block's
+    """
+
+    bar: Value
+    mask: Value | None = None
+    cta_group: int = 1
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self)
+        yield from scalar_problems(self, "mask", u16)
+        yield from group_problems(self)
+
+    def ptx(self) -> Ptx:
+        many = ".multicast::cluster" if self.mask else ""
+        to = ", $mask" if self.mask else ""
+        start = f"tcgen05.commit.cta_group::{self.cta_group}.mbarrier::arrive::one.shared::cluster{many}.b64"
+        return Ptx(f"{start} [$bar]{to};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        one_thread(lanes, self)
+        bars, masks = lanes.get(self.bar), lanes.get(self.mask) if self.mask else None
+        machine = lanes.machine
+        for lane in lanes.each():
+            ranks = [machine.rank] if masks is None else [r for r in range(16) if int(masks[lane]) >> r & 1]
+            machine.engine.after(lanes, "tcgen05", self._arrive(machine, int(bars[lane]), ranks), lane=lane)
+
+    def _arrive(self, machine: Any, bar: int, ranks: list[int]) -> Any:
+        def arrive(agent: Agent) -> None:
+            for to in ranks:
+                agent.arrive(int(machine.map_to_rank(np.int64(bar), to)))
+
+        return arrive
+
+
+# Fences and waits.
+
+
+class ThreadFence(OfTensorMemory):
+    def ptx(self) -> Ptx:
+        return Ptx(f"{self.name.replace('fence.', 'fence::')};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.fence(lanes, self.name)
+
+
+@op("tcgen05.fence.before_thread_sync", effects=Effect.ORDERS, source="PTX ISA: tcgen05.fence")
+class FenceBefore(ThreadFence):
+    """Order this thread's complete tcgen05 accesses before the synchronisation of threads that follows."""
+
+
+@op("tcgen05.fence.after_thread_sync", effects=Effect.ORDERS, source="PTX ISA: tcgen05.fence")
+class FenceAfter(ThreadFence):
+    """Order this thread's later tcgen05 accesses after the synchronisation of threads that came before."""
+
+
+@op("tcgen05.wait.ld", scope="warp", effects=Effect.ORDERS | Effect.CONVERGENT, source="PTX ISA: tcgen05.wait")
+class WaitLoad(OfTensorMemory):
+    """Wait for all tcgen05.ld of this thread. `values`, their results, come back readable."""
+
+    values: tuple[Value, ...] = ()
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(v.type.inner for v in self.values if isinstance(v.type, InFlight))
+
+    def verify(self) -> Iterator[Problem]:
+        for value in self.values:
+            if not isinstance(value.type, InFlight) or not isinstance(value.type.inner, Vec):
+                yield Problem("values", f"{self.name} takes results of tcgen05.ld in flight, not {value.type}")
+
+    def ptx(self) -> Ptx:
+        return wgmma.tied("tcgen05.wait::ld.sync.aligned;", self, "values")
+
+    def simulate(self, lanes: Lanes) -> None:
+        engine = lanes.machine.engine
+        tickets = [lanes.get(value) for value in self.values]
+        engine.wait(lanes, "tcgen05.ld", None)
+        lanes.define(*(engine.result(int(ticket[0])) for ticket in tickets))
+
+
+@op("tcgen05.wait.st", scope="warp", effects=Effect.ORDERS | Effect.CONVERGENT, source="PTX ISA: tcgen05.wait")
+class WaitStore(OfTensorMemory):
+    """Wait for all tcgen05.st of this thread."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("tcgen05.wait::st.sync.aligned;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.engine.wait(lanes, "tcgen05.st", None)
+
+
+# Between registers and tensor memory.
+
+
+class Transfer(OfTensorMemory):
+    """A transfer between the registers of a warp and the 32 lanes of tensor memory that the warp reaches.
+
+    t        the address, the same in all threads: its lane is the first of the warp's (or for shapes of 16 lanes, the
+             first or the 17th)
+    shape    a row of `SHAPES`, which says which register holds which cell; `repeats`, 1 to 128, a power of two
+    narrow   each column holds 16 bits (``.pack::16b``, ``.unpack::16b``): a register has those of two columns
+    split    of 16x32bx2: columns from the first 16 threads' to the others'
+    """
+
+    t: Value
+    shape: str = "32x32b"
+    repeats: int = 1
+    narrow: bool = False
+    split: int = 0
+
+    @property
+    def registers(self) -> int:
+        return SHAPES[self.shape].registers * self.repeats
+
+    def transfer_problems(self, elem: Scalar) -> Iterator[Problem]:
+        yield from address_problems(self, "t", ("tmem",), 1)
+        shape = SHAPES.get(self.shape)
+        if shape is None:
+            yield Problem("shape", f"{self.shape!r} is none of {', '.join(SHAPES)}")
+            return
+        if self.repeats not in (1, 2, 4, 8, 16, 32, 64, 128) or self.repeats > shape.most:
+            yield Problem("repeats", f"{self.shape} is repeated a power of two times, 1 to {shape.most}")
+        if elem.bits not in (8, 16, 32):
+            yield Problem("elem", f"registers of 32 bits hold no {elem}")
+        if self.split and self.shape != "16x32bx2":
+            yield Problem("split", f"{self.shape} is not in two parts")
+
+    @cached_property
+    def cells(self) -> Array:
+        """(32 threads, registers, columns of one, 2): lane and column."""
+        found = cells(self.shape, self.repeats)[:, :, None, :]
+        if self.narrow:
+            found = np.concatenate([found * (1, 2), found * (1, 2) + (0, 1)], axis=2)
+        second = np.arange(32)[:, None, None, None] // 16
+        return found + second * (0, self.split)
+
+    def where(self, lanes: Lanes) -> Array:
+        """The byte offset of each cell, faults reported: (32, registers, columns of one)."""
+        lanes.fault(~lanes.mask, f"{self.name} is for all threads of a warp", "tcgen05-warp")
+        address = uniform(self, lanes, "t")
+        warp, lane = int(lanes.tid[0]) // 32 % 4, address >> LANE_SHIFT
+        span = SHAPES[self.shape].lanes
+        wrong = lane // WARP_LANES != warp or lane % span != 0
+        text = f"warp {warp} of a warpgroup reaches lanes {32 * warp} to {32 * warp + 31}, but the address is in {lane}"
+        lanes.fault(np.full(len(lanes.tid), wrong), text, "tmem-lanes")
+        return lanes.machine.tmem.place(lanes, address, self.cells[..., 0], self.cells[..., 1])
+
+    def call(self, word: str) -> str:
+        narrow = f".{word}::16b" if self.narrow else ""
+        return f"{self.name}.sync.aligned.{self.shape}.x{self.repeats}{narrow}.b32"
+
+    @property
+    def last(self) -> str:
+        return f", {self.split}" if self.shape == "16x32bx2" else ""
+
+
+@op("tcgen05.ld", scope="warp", effects=Effect.READS | Effect.ASYNC | Effect.CONVERGENT, source="PTX ISA: tcgen05.ld")
+class Load(Transfer):
+    """Start to load registers from tensor memory. The result is in flight: `tcgen05.wait::ld` makes it readable.
+
+    elem  of the result: f32 and the like, a register each; of 8 and 16 bits, several to a register
+    """
+
+    elem: Scalar = f32
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (InFlight(Vec(self.elem, self.registers * 32 // self.elem.bits)),)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.transfer_problems(self.elem)
+
+    def ptx(self) -> Ptx:
+        out = "{$out}" if self.registers == 1 else "$out"
+        return Ptx(f"{self.call('pack')} {out}, [$t]{self.last};", packed=("out",))
+
+    def simulate(self, lanes: Lanes) -> None:
+        where, dtype = self.where(lanes), numpy_dtype(self.elem)
+
+        def read(agent: Agent) -> Array:
+            if not self.narrow:
+                bits = load_cells(agent, where[..., 0])
+            else:
+                bits = np.ascontiguousarray(agent.load("tmem", where, u32)[..., 0].astype(np.uint16)).view(np.uint32)
+                bits = bits.reshape(len(where), -1)
+            return np.ascontiguousarray(bits).view(dtype)
+
+        ticket = lanes.machine.engine.start(lanes, "tcgen05.ld", read)
+        lanes.define(np.full(len(lanes.tid), ticket, np.int64))
+
+
+@op("tcgen05.st", scope="warp", effects=Effect.WRITES | Effect.ASYNC | Effect.CONVERGENT, source="PTX ISA: tcgen05.st")
+class Store(Transfer):
+    """Start to write registers to tensor memory; `tcgen05.wait::st` waits for it.
+
+    a  a vector that fills the registers: 32 bits each, elements of 8 and 16 bits several to one
+    """
+
+    a: Value
+
+    def verify(self) -> Iterator[Problem]:
+        t = self.a.type
+        if not isinstance(t, Vec):
+            yield Problem("a", f"{self.name} takes a vector in registers, not {t}")
+            return
+        yield from self.transfer_problems(t.elem)
+        if self.shape in SHAPES and t.n * t.elem.bits != 32 * self.registers:
+            yield Problem("a", f"{t} does not fill the {self.registers} registers of {self.shape}.x{self.repeats}")
+
+    def ptx(self) -> Ptx:
+        a = "{$a}" if self.registers == 1 else "$a"
+        return Ptx(f"{self.call('unpack')} [$t]{self.last}, {a};", packed=("a",))
+
+    def simulate(self, lanes: Lanes) -> None:
+        where = self.where(lanes)
+        bits = np.ascontiguousarray(lanes.get(self.a)).view(np.uint32)
+        if self.narrow:
+            bits = bits.view(np.uint16).astype(np.uint32)
+
+        def write(agent: Agent, _: object) -> None:
+            if self.narrow:
+                agent.store("tmem", where, u32, bits.reshape((*where.shape, 1)))
+            else:
+                store_cells(agent, where[..., 0], bits)
+
+        lanes.machine.engine.start(lanes, "tcgen05.st", lambda agent: None, write)

@@ -1,0 +1,504 @@
+"""Tensor memory, the kinds of products that tcgen05.mma computes, and the two descriptors that it takes.
+
+Tensor memory is 128 lanes of 512 columns of 32 bits for each block. An address is ``lane << 16 | column``. `KINDS` is
+the table of types; `InstructionDescriptor` and `SmemDescriptor` are the 32- and 64-bit words that tell the tensor core
+of the operands, with each field checked; `rows_of` and `SHAPES` say which lane and column holds what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from cutelite.ir.contract import np
+from cutelite.ir.simulation import Array
+from cutelite.ir.types import Scalar, Tensor
+from cutelite.layout import Layout, cosize, is_static, static_value
+
+LANES, COLUMNS = 128, 512
+"""Extents of a block's tensor memory (PTX ISA, tensor memory)."""
+CELL_BITS = 32
+LANE_SHIFT = 16  # an address is lane << 16 | column (PTX ISA, tensor memory addressing)
+CELL_BYTES = CELL_BITS // 8
+LANE_BYTES = CELL_BYTES * COLUMNS  # of one lane, as the simulator lays tensor memory out
+WARP_LANES = 32  # warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA, tcgen05.ld, access restrictions)
+STEP_BYTES = 32  # along K, of one instruction
+
+
+class Kind(NamedTuple):
+    """The types that one kind of tcgen05.mma multiplies.
+
+    ab        the code of each type of A and B in the instruction descriptor
+    d         types of the accumulator
+    mixed     A and B may differ in type
+    negate    A and B can be negated at no cost
+    """
+
+    ab: dict[str, int]
+    d: tuple[str, ...]
+    mixed: bool = True
+    negate: bool = True
+
+
+KINDS: dict[str, Kind] = {
+    "f16": Kind({"f16": 0, "bf16": 1}, ("f32", "f16"), mixed=False),
+    "tf32": Kind({"tf32": 2}, ("f32",)),
+    "f8f6f4": Kind({"e4m3": 0, "e5m2": 1}, ("f32", "f16")),
+    "i8": Kind({"u8": 0, "i8": 1}, ("i32",), negate=False),
+}
+"""The kinds of products, by the name in PTX (PTX ISA, tcgen05.mma, kinds and instruction descriptor)."""
+
+D_CODES = {"f16": 0, "f32": 1, "i32": 2}
+"""Codes of the accumulator's type in the instruction descriptor."""
+
+
+def kind_of(a: Scalar, b: Scalar, d: Scalar) -> str | None:
+    """Return the kind that multiplies these types into an accumulator of type `d`; None where there is none."""
+    for name, kind in KINDS.items():
+        fits = a.name in kind.ab and b.name in kind.ab and d.name in kind.d
+        if fits and (kind.mixed or a == b) and not (a.name == "bf16" and d.name == "f16"):
+            return name
+    return None
+
+
+def shape_problem(kind: str, m: int, n: int, cta_group: int) -> str:
+    """Say why an instruction of this kind cannot be (m, n); '' if it can (PTX ISA, tcgen05.mma, shapes)."""
+    sizes = (64, 128) if cta_group == 1 else (128, 256)
+    if m not in sizes:
+        return f"M is {m}; with cta_group::{cta_group} it is {sizes[0]} or {sizes[1]}"
+    step = 32 if cta_group == 2 else 16 if m == 128 or (kind == "i8" and n > 32) else 8
+    least = step if kind != "i8" or cta_group == 2 or m == 128 else 8
+    if not least <= n <= 256 or n % step:
+        return f"N is {n}; for M = {m} of kind::{kind} it is a multiple of {step}, from {least} to 256"
+    return ""
+
+
+def _put(bits: int, at: int, width: int, value: int, name: str) -> int:
+    if not 0 <= value < 1 << width:
+        raise ValueError(f"`{name}` is {value}, but its field has {width} bits")
+    return bits | value << at
+
+
+@dataclass(frozen=True)
+class InstructionDescriptor:
+    """The 32-bit word that tells tcgen05.mma of types, shape and signs, for kinds without block scales.
+
+    >>> word = InstructionDescriptor("f16", "bf16", "bf16", "f32", 128, 256)
+    >>> hex(word.bits), InstructionDescriptor.parse("f16", word.bits) == word
+    ('0x8400490', True)
+
+    kind              name of a row of `KINDS`
+    a, b, d           names of the types
+    m, n              extents of the product
+    a_major, b_major  'K' or 'MN'
+    sparse, selector  half of A is left out; the part of the metadata's columns that this instruction reads, 0 to 3
+    max_shift         0, 8, 16 or 32 rows of B that .ws instructions may shift
+    Source            PTX ISA: tcgen05.mma, instruction descriptor
+    """
+
+    kind: str
+    a: str
+    b: str
+    d: str
+    m: int
+    n: int
+    a_major: str = "K"
+    b_major: str = "K"
+    negate_a: bool = False
+    negate_b: bool = False
+    saturate: bool = False
+    sparse: bool = False
+    selector: int = 0
+    max_shift: int = 0
+
+    def __post_init__(self) -> None:
+        kind = KINDS.get(self.kind)
+        if kind is None:
+            raise ValueError(f"no kind is called {self.kind!r}; there are {', '.join(KINDS)}")
+        for name in ("a", "b"):
+            if self.__getattribute__(name) not in kind.ab:
+                raise ValueError(f"`{name}` is {getattr(self, name)}; kind::{self.kind} takes {', '.join(kind.ab)}")
+            if getattr(self, f"{name}_major") not in ("K", "MN"):
+                raise ValueError(f"`{name}_major` is {getattr(self, f'{name}_major')!r}, neither 'K' nor 'MN'")
+            if getattr(self, f"negate_{name}") and not kind.negate:
+                raise ValueError(f"`negate_{name}`: kind::{self.kind} does not negate")
+        if self.d not in kind.d:
+            raise ValueError(f"`d` is {self.d}; kind::{self.kind} has accumulators of {', '.join(kind.d)}")
+        if self.saturate and self.d != "i32":
+            raise ValueError("`saturate` is for integers")
+        if self.n % 8 or not 8 <= self.n <= 256:
+            raise ValueError(f"`n` is {self.n}, no multiple of 8 from 8 to 256")
+        if self.m % 16 or not 32 <= self.m <= 256:
+            raise ValueError(f"`m` is {self.m}, no multiple of 16 from 32 to 256")
+        if self.max_shift not in SHIFTS:
+            raise ValueError(f"`max_shift` is {self.max_shift}, none of {', '.join(map(str, SHIFTS))}")
+        if self.selector and not self.sparse:
+            raise ValueError("`selector` is for a sparse A")
+        _put(0, 0, 2, self.selector, "selector")
+
+    @property
+    def bits(self) -> int:
+        codes = KINDS[self.kind].ab
+        word = _put(0, 0, 2, self.selector, "selector")
+        word = _put(word, 2, 1, self.sparse, "sparse")
+        word = _put(word, 3, 1, self.saturate, "saturate")
+        word = _put(word, 4, 2, D_CODES[self.d], "d")
+        word = _put(word, 7, 3, codes[self.a], "a")
+        word = _put(word, 10, 3, codes[self.b], "b")
+        word = _put(word, 13, 1, self.negate_a, "negate_a")
+        word = _put(word, 14, 1, self.negate_b, "negate_b")
+        word = _put(word, 15, 1, self.a_major == "MN", "a_major")
+        word = _put(word, 16, 1, self.b_major == "MN", "b_major")
+        word = _put(word, 17, 6, self.n >> 3, "n")
+        word = _put(word, 24, 5, self.m >> 4, "m")
+        return _put(word, 30, 2, SHIFTS.index(self.max_shift), "max_shift")
+
+    @classmethod
+    def parse(cls, kind: str, bits: int) -> InstructionDescriptor:
+        """Return the descriptor with these bits. Errors: ValueError for bits that none has."""
+        types = {code: name for name, code in KINDS[kind].ab.items()}
+        d = {code: name for name, code in D_CODES.items()}
+        codes = (bits >> 7 & 7, bits >> 10 & 7, bits >> 4 & 3)
+        if codes[0] not in types or codes[1] not in types or codes[2] not in d:
+            raise ValueError(f"{bits:#010x} has codes {codes} of A, B and D that kind::{kind} has not")
+        found = cls(
+            kind, types[codes[0]], types[codes[1]], d[codes[2]], (bits >> 24 & 31) << 4, (bits >> 17 & 63) << 3,
+            "MN" if bits >> 15 & 1 else "K", "MN" if bits >> 16 & 1 else "K", bool(bits >> 13 & 1),
+            bool(bits >> 14 & 1), bool(bits >> 3 & 1), bool(bits >> 2 & 1), bits & 3, SHIFTS[bits >> 30 & 3],
+        )  # fmt: skip
+        if found.bits != bits:
+            raise ValueError(f"{bits:#010x} has bits where a descriptor has none")
+        return found
+
+
+SHIFTS = (0, 8, 16, 32)
+
+
+def transfer_layout(shape: str, repeats: int) -> Layout:
+    """Return (thread, register) to ``lane + lanes * column`` of what one tcgen05.ld or .st of a warp moves."""
+    if shape == "32x32b":
+        return Layout((32, repeats), (1, 32))
+    if shape == "16x64b":
+        return Layout(((2, 2, 8), repeats), ((8, 16, 1), 32))
+    if shape == "16x128b":
+        return Layout(((4, 8), (2, repeats)), ((16, 1), (8, 64)))
+    if shape == "16x256b":
+        return Layout(((4, 8), (2, 2, repeats)), ((32, 1), (16, 8, 128)))
+    raise ValueError(f"no layout of one tile is that of {shape}")
+
+
+class ScaledKind(NamedTuple):
+    """One kind of tcgen05.mma with a scale for each block of numbers along K.
+
+    ab      the code of each type of A and B in the instruction descriptor
+    blocks  scales of an instruction's K by the numbers in a block: 32 bytes of K each
+    scales  the code of each type of scales, by the numbers in a block
+    packed  two numbers of 4 bits to a byte
+    """
+
+    ab: dict[str, int]
+    blocks: dict[int, int]
+    scales: dict[int, tuple[str, ...]]
+    packed: bool = False
+
+
+SCALED_KINDS: dict[str, ScaledKind] = {
+    "mxf8f6f4": ScaledKind({"e4m3": 0, "e5m2": 1}, {32: 1}, {32: ("ue8m0",)}),
+    "mxf4": ScaledKind({"e2m1": 1}, {32: 2}, {32: ("ue8m0",)}, packed=True),
+    "mxf4nvf4": ScaledKind({"e2m1": 1}, {32: 2, 16: 4}, {32: ("ue8m0",), 16: ("ue4m3",)}, packed=True),
+}
+"""By the name in PTX (PTX ISA, tcgen05.mma, block scaling)."""
+
+SCALE_CODES = {"ue4m3": 0, "ue8m0": 1}
+SCALES_OF_CELL = 4  # bytes of a column of tensor memory
+
+
+@dataclass(frozen=True)
+class ScaledDescriptor:
+    """The 32-bit word that tells tcgen05.mma of types, shape and signs, for kinds with block scales.
+
+    >>> hex(ScaledDescriptor("mxf8f6f4", "e4m3", "e5m2", "ue8m0", 128, 64).bits)
+    '0x8900400'
+
+    kind              name of a row of `SCALED_KINDS`
+    a, b, scale       names of the types
+    scale_a_id        the byte of a column with the first scale of A that the instruction takes, 0 to 3; `scale_b_id`
+    Source            PTX ISA: tcgen05.mma, instruction descriptor of kinds with block scales
+    """
+
+    kind: str
+    a: str
+    b: str
+    scale: str
+    m: int
+    n: int
+    a_major: str = "K"
+    b_major: str = "K"
+    negate_a: bool = False
+    negate_b: bool = False
+    scale_a_id: int = 0
+    scale_b_id: int = 0
+
+    def __post_init__(self) -> None:
+        kind = SCALED_KINDS.get(self.kind)
+        if kind is None:
+            raise ValueError(f"no kind is called {self.kind!r}; there are {', '.join(SCALED_KINDS)}")
+        for name in ("a", "b"):
+            if getattr(self, name) not in kind.ab:
+                raise ValueError(f"`{name}` is {getattr(self, name)}; kind::{self.kind} takes {', '.join(kind.ab)}")
+            major = getattr(self, f"{name}_major")
+            if major not in ("K", "MN") or (major == "MN" and kind.packed):
+                raise ValueError(
+                    f"`{name}_major` is {major!r}; kind::{self.kind} takes K{'' if kind.packed else ' and MN'}"
+                )
+        if self.scale not in SCALE_CODES:
+            raise ValueError(f"`scale` is {self.scale}, none of {', '.join(SCALE_CODES)}")
+        if self.n % 8 or not 8 <= self.n <= 256:
+            raise ValueError(f"`n` is {self.n}, no multiple of 8 from 8 to 256")
+        if self.m not in (128, 256):
+            raise ValueError(f"`m` is {self.m}, neither 128 nor 256")
+        _put(0, 0, 2, self.scale_a_id, "scale_a_id")
+        _put(0, 0, 2, self.scale_b_id, "scale_b_id")
+
+    @property
+    def bits(self) -> int:
+        codes = SCALED_KINDS[self.kind].ab
+        word = _put(0, 4, 2, self.scale_b_id, "scale_b_id")
+        word = _put(word, 7, 3, codes[self.a], "a")
+        word = _put(word, 10, 3, codes[self.b], "b")
+        word = _put(word, 13, 1, self.negate_a, "negate_a")
+        word = _put(word, 14, 1, self.negate_b, "negate_b")
+        word = _put(word, 15, 1, self.a_major == "MN", "a_major")
+        word = _put(word, 16, 1, self.b_major == "MN", "b_major")
+        word = _put(word, 17, 6, self.n >> 3, "n")
+        word = _put(word, 23, 1, SCALE_CODES[self.scale], "scale")
+        word = _put(word, 24, 5, self.m >> 4, "m")
+        return _put(word, 29, 2, self.scale_a_id, "scale_a_id")
+
+
+def scales_layout(rows: int, blocks: int) -> Layout:
+    """Return the layout (rows, blocks) of scales in tensor memory, a byte each.
+
+    32 rows lie in 32 lanes, which all four warps' lanes repeat; the next 32 rows a column further on. A column has the
+    scales of four blocks along K (PTX ISA, tcgen05.mma, scale factor layouts).
+    """
+    groups = rows // WARP_LANES
+    lane = SCALES_OF_CELL << LANE_SHIFT
+    return Layout(
+        ((WARP_LANES, groups), (SCALES_OF_CELL, blocks // SCALES_OF_CELL)),
+        ((lane, SCALES_OF_CELL), (1, groups * SCALES_OF_CELL)),
+    )
+
+
+def scales_in_smem(rows: int, blocks: int) -> Layout:
+    """Return the layout (rows, blocks) of scales in shared memory, a byte each, as `tcgen05.cp` brings them.
+
+    128 rows and 4 blocks are 512 bytes that lie together: 32 times those of rows 32 apart. So are cuBLAS's.
+    """
+    return Layout(
+        ((WARP_LANES, 4, rows // LANES), (SCALES_OF_CELL, blocks // SCALES_OF_CELL)),
+        ((16, 4, 512), (1, 512 * (rows // LANES))),
+    )
+
+
+class CopyShape(NamedTuple):
+    """A shape of tcgen05.cp: rows and bytes of each in shared memory, and the lanes that each row goes to."""
+
+    rows: int
+    bytes: int
+    to: tuple[tuple[int, ...], ...]  # for each 32 rows, the warps whose lanes get them
+
+
+COPIES: dict[str, CopyShape] = {
+    "128x256b": CopyShape(128, 32, ((0,), (1,), (2,), (3,))),
+    "128x128b": CopyShape(128, 16, ((0,), (1,), (2,), (3,))),
+    "64x128b.warpx2::02_13": CopyShape(64, 16, ((0, 2), (1, 3))),
+    "64x128b.warpx2::01_23": CopyShape(64, 16, ((0, 1), (2, 3))),
+    "32x128b.warpx4": CopyShape(32, 16, ((0, 1, 2, 3),)),
+}
+"""By name in PTX (PTX ISA, tcgen05.cp)."""
+
+SWIZZLE_CODES = {"none": 0, "128B": 2, "64B": 4, "32B": 6}
+"""Bits 61 to 63 of a shared-memory descriptor, by swizzle; 1 is 128 bytes in units of 32, which nothing here makes."""
+VERSION = 1  # bits 46 to 48 (PTX ISA, tcgen05 shared memory descriptor: fixed constant)
+
+
+@dataclass(frozen=True)
+class SmemDescriptor:
+    """The 64-bit word that tells tcgen05 where a matrix lies in shared memory.
+
+    >>> word = SmemDescriptor(0x400, 16, 1024, "128B")
+    >>> hex(word.bits), SmemDescriptor.parse(word.bits) == word
+    ('0x4000404000010040', True)
+
+    address          in bytes: a multiple of 16 below 256 KiB
+    leading, stride  distances of blocks in bytes: multiples of 16 below 256 KiB (`wgmma_layouts.smem_matrix`)
+    swizzle          'none', '32B', '64B' or '128B'
+    base             the matrix base offset, 0 to 7: for swizzled matrices that no repeat of their pattern begins
+    absolute         `leading` is an address, not a distance
+    Source           PTX ISA: tcgen05, shared memory descriptor
+    """
+
+    address: int
+    leading: int
+    stride: int
+    swizzle: str = "none"
+    base: int = 0
+    absolute: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("address", "leading", "stride"):
+            value = getattr(self, name)
+            if value % 16 or not 0 <= value < 1 << 18:
+                raise ValueError(f"`{name}` is {value}, no multiple of 16 below 256 KiB")
+        if self.swizzle not in SWIZZLE_CODES:
+            raise ValueError(f"`swizzle` is {self.swizzle!r}, none of {', '.join(SWIZZLE_CODES)}")
+        _put(0, 49, 3, self.base, "base")
+
+    @property
+    def bits(self) -> int:
+        word = _put(0, 0, 14, self.address >> 4, "address")
+        word = _put(word, 16, 14, self.leading >> 4, "leading")
+        word = _put(word, 32, 14, self.stride >> 4, "stride")
+        word = _put(word, 46, 3, VERSION, "version")
+        word = _put(word, 49, 3, self.base, "base")
+        word = _put(word, 52, 1, self.absolute, "absolute")
+        return _put(word, 61, 3, SWIZZLE_CODES[self.swizzle], "swizzle")
+
+    @classmethod
+    def parse(cls, bits: int) -> SmemDescriptor:
+        """Return the descriptor with these bits. Errors: ValueError for bits that none has."""
+        names = {code: name for name, code in SWIZZLE_CODES.items()}
+        if bits >> 61 not in names:
+            raise ValueError(f"{bits:#018x} has the swizzle {bits >> 61}, which is none")
+        found = cls(
+            (bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4, names[bits >> 61],
+            bits >> 49 & 7, bool(bits >> 52 & 1),
+        )  # fmt: skip
+        if found.bits != bits:
+            raise ValueError(f"{bits:#018x} has bits where a descriptor has none")
+        return found
+
+
+# Tensor memory as tensors.
+
+
+def per_cell(elem: Scalar) -> int:
+    """Return the number of elements of this type that a column of one lane holds."""
+    return max(1, CELL_BITS // elem.bits)
+
+
+def tmem_layout(lanes: int, extent: int, elem: Scalar) -> Layout:
+    """Return the layout (lanes, extent) of neighbours along the columns: strides in elements, as CuTe has them."""
+    return Layout((lanes, extent), (per_cell(elem) << LANE_SHIFT, 1))
+
+
+def columns_of_layout(layout: Layout, elem: Scalar) -> int:
+    """Return the number of columns that a tensor in tensor memory reaches over, in the last of its lanes."""
+    per = per_cell(elem)
+    reach = static_value(cosize(layout))
+    assert reach is not None
+    return -(-((reach - 1) % (per << LANE_SHIFT) + 1) // per)
+
+
+def tmem_problem(t: Tensor) -> str:
+    """Say why `t` is no tensor of tensor memory; '' if it is one: a static layout that lies in 128 lanes."""
+    if t.space != "tmem":
+        return f"{t} is not in tensor memory"
+    if not is_static(t.layout):
+        return f"tensor memory needs a layout known at compile time, not {t.layout}"
+    per = per_cell(t.elem)
+    reach = static_value(cosize(t.layout))
+    assert reach is not None
+    last_lane = (reach - 1) // (per << LANE_SHIFT)
+    if last_lane >= LANES:
+        return (
+            f"{t.layout} reaches lane {last_lane}; tensor memory has {LANES} (a lane is {per << LANE_SHIFT} elements)"
+        )
+    if columns_of_layout(t.layout, t.elem) > COLUMNS:
+        return f"{t.layout} reaches over {columns_of_layout(t.layout, t.elem)} columns; tensor memory has {COLUMNS}"
+    return ""
+
+
+@lru_cache
+def accumulator_cells(m: int, n: int, cta_group: int = 1) -> Array:
+    """Return the (rank in the pair, lane, column) of each element of an (m, n) accumulator: an array (m, n, 3).
+
+    A block's 128 rows lie in its 128 lanes; 64 rows in the first half of each warp's 32. A pair of blocks has half of
+    the rows each: 128 of 256 as they are, of 128 the 64 of each in lanes 0 to 63, with the second half of the columns
+    in lanes 64 to 127.
+
+    Source  PTX ISA: tcgen05.mma, data path layouts A, B, D and F
+    """
+    row, column = np.arange(m)[:, None], np.arange(n)[None, :]
+    rank, lane = 0 * row, row
+    if cta_group == 2:
+        rank, lane = row // (m // 2), row % (m // 2)
+        if m == LANES:
+            lane, column = lane + column // (n // 2) * (LANES // 2), column % (n // 2)
+    elif m < LANES:
+        lane = row % 16 + row // 16 * WARP_LANES
+    return np.stack(np.broadcast_arrays(rank, lane, column), axis=-1)
+
+
+def accumulator_layout(m: int, n: int, elem: Scalar, cta_group: int = 1) -> Layout:
+    """Return the layout of one block's part of an (m, n) accumulator: strides in elements; a column holds one."""
+    per = per_cell(elem)
+    lane = per << LANE_SHIFT
+    if cta_group == 2 and m == LANES:
+        return Layout((m // 2, (n // 2, 2)), (lane, (per, lane * LANES // 2)))
+    if cta_group == 1 and m < LANES:
+        return Layout(((16, m // 16), n), ((lane, lane * WARP_LANES), per))
+    return Layout((m // cta_group, n), (lane, per))
+
+
+class LoadShape(NamedTuple):
+    """A shape of tcgen05.ld and .st: what one repeat moves of a warp's lanes.
+
+    registers  of one thread in one repeat
+    columns    that one repeat advances by
+    most       the largest number of repeats
+    lanes      of the lanes that one instruction reaches
+    """
+
+    registers: int
+    columns: int
+    most: int
+    lanes: int = 16
+
+
+SHAPES: dict[str, LoadShape] = {
+    "32x32b": LoadShape(1, 1, 128, 32),
+    "16x64b": LoadShape(1, 2, 128),
+    "16x128b": LoadShape(2, 4, 64),
+    "16x256b": LoadShape(4, 8, 32),
+    "16x32bx2": LoadShape(1, 1, 128),
+}
+"""By name in PTX (PTX ISA, tcgen05.ld, shapes)."""
+
+
+@lru_cache
+def cells(shape: str, repeats: int) -> Array:
+    """Return the (lane, column) of each register: an array (32 threads, registers, 2).
+
+    The second half of the threads of 16x32bx2 has its columns so many further on as the instruction says.
+
+    Source  PTX ISA: tcgen05.ld, figures of the shapes
+    """
+    one = SHAPES[shape]
+    t = np.arange(32)[:, None]
+    r = np.arange(one.registers * repeats)[None, :]
+    if shape == "32x32b":
+        lane, column = t + 0 * r, r + 0 * t
+    elif shape == "16x32bx2":
+        lane, column = t % 16 + 0 * r, r + 0 * t
+    else:
+        i, repeat = r % one.registers, r // one.registers
+        if shape == "16x64b":
+            lane, column = t // 4 + 8 * (t % 2), t // 2 % 2 + 2 * repeat
+        elif shape == "16x128b":
+            lane, column = t // 4 + 8 * i, t % 4 + 4 * repeat
+        else:
+            lane, column = t // 4 + 8 * (i // 2), t % 4 * 2 + i % 2 + 8 * repeat
+    return np.stack(np.broadcast_arrays(lane, column), axis=-1)

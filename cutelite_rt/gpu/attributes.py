@@ -1,0 +1,65 @@
+"""Attributes of a launch, all that it says beyond its shape: numbers and bytes, as the driver takes them.
+
+Source  CUDA driver API: CUlaunchAttributeID, CUlaunchAttributeValue
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+from cutelite_rt.errors import LaunchError
+
+VALUE_BYTES = 64  # of the union CUlaunchAttributeValue
+TRIGGERED, PRIORITY, DOMAIN, LAUNCHED, CARVEOUT = 7, 8, 10, 12, 14  # CUlaunchAttributeID
+DOMAINS = ("default", "remote")
+
+
+class Attribute(NamedTuple):
+    """A launch attribute: its id, and the bytes of its value, those that are not given being 0."""
+
+    id: int
+    value: bytes
+
+
+def attributes_of(launch: Any) -> tuple[Attribute, ...]:
+    """Return the attributes that a launch's `priority`, `domain`, `launched`, `triggered` and `carveout` say.
+
+    Errors  `LaunchError` for values that they cannot have
+    """
+    found = []
+    if launch.priority is not None:
+        if type(launch.priority) is not int or not -(1 << 31) <= launch.priority < 1 << 31:
+            raise LaunchError(f"a priority is an integer, the lower the sooner; not {launch.priority!r}")
+        found.append(Attribute(PRIORITY, struct.pack("<i", launch.priority)))
+    if launch.domain is not None:
+        if launch.domain not in DOMAINS:
+            raise LaunchError(f"a domain is one of {', '.join(map(repr, DOMAINS))}, not {launch.domain!r}")
+        found.append(Attribute(DOMAIN, struct.pack("<I", DOMAINS.index(launch.domain))))
+    if launch.launched is not None:
+        found.append(Attribute(LAUNCHED, struct.pack("<Qi", event_handle(launch.launched), 0)))
+    if launch.triggered is not None:
+        found.append(Attribute(TRIGGERED, struct.pack("<Qii", event_handle(launch.triggered), 0, 0)))
+    if launch.carveout is not None:
+        if type(launch.carveout) is not int or not 0 <= launch.carveout <= 100:
+            raise LaunchError(f"a carve-out is the percentage that is shared memory, 0 to 100, not {launch.carveout!r}")
+        found.append(Attribute(CARVEOUT, struct.pack("<I", launch.carveout)))
+    return tuple(found)
+
+
+def event_handle(event: Any) -> int:
+    """Return the CUevent handle of an event of torch, CuPy, cuda.core or cuda.bindings, or of a handle.
+
+    Errors  `LaunchError` for what is none, and for one that torch has not made yet
+    """
+    if type(event) is int:
+        found = event
+    else:
+        held = next((getattr(event, name) for name in ("cuda_event", "ptr", "handle") if hasattr(event, name)), event)
+        try:
+            found = int(held)
+        except (TypeError, ValueError):
+            raise LaunchError(f"a {type(event).__name__} is no CUDA event: pass one, or its handle") from None
+    if found <= 0:
+        raise LaunchError("the event does not exist yet: torch makes one when it is first recorded")
+    return found

@@ -1,0 +1,102 @@
+"""tcgen05's products and transfers as atoms of tiled MMAs and copies."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Tensor, bf16, f32
+from cutelite.layout import viz
+from cutelite.ops.tcgen05_layouts import LANES, SHAPES, cells, transfer_layout
+
+BF16: Any = bf16
+F16: Any = cl.f16
+F32: Any = f32
+
+
+@pytest.mark.parametrize("shape", ["32x32b", "16x64b", "16x128b", "16x256b"])
+def test_layouts_of_transfers_are_the_tables_of_cells(shape: str) -> None:
+    for repeats in (1, 2, 8):
+        layout, table, lanes = transfer_layout(shape, repeats), cells(shape, repeats), SHAPES[shape].lanes
+        found = [[layout[0](t) + layout[1](r) for r in range(table.shape[1])] for t in range(32)]
+        np.testing.assert_array_equal(found, table[..., 0] + lanes * table[..., 1])
+
+
+@pytest.mark.parametrize(("m", "shape", "repeats"), [(128, "32x32b", 32), (64, "16x256b", 4), (64, "16x64b", 16)])
+@pytest.mark.usefixtures("on_cards")
+def test_a_gemm_of_atoms(m: int, shape: str, repeats: int) -> None:
+    """A tiled MMA repeated along N and K, its accumulator through two tiled copies, both ways."""
+    mma = cl.make_tiled_mma(cl.Tcgen05MmaOp(BF16, F32, m, 32))
+    load = cl.make_tmem_copy(cl.make_copy_atom(cl.TmemLoadOp(shape, repeats), F32))
+    store = cl.make_tmem_copy(cl.make_copy_atom(cl.TmemStoreOp(shape, repeats), F32))
+
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel(a: Tensor[bf16, (m, 64)], b: Tensor[bf16, (64, 64)], c: Tensor[f32, (m, 64)]) -> None:
+        left = cl.shared(bf16, cl.make_smem_layout(BF16, (m, 64)))
+        right = cl.shared(bf16, cl.make_smem_layout(BF16, (64, 64)))
+        done = cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        for i in range(t, m * 64, 128):
+            left[i // 64, i % 64] = a[i // 64, i % 64]
+        for i in range(t, 64 * 64, 128):
+            right[i // 64, i % 64] = b[i // 64, i % 64]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(64)
+        acc = tmem.tensor(m, 64)
+        ones = store.get_slice(t).partition_D(acc)
+        held = cl.make_rmem_tensor_like(store.get_slice(t).partition_S(c))
+        held.fill(1.0)
+        cl.copy(store, held, ones)
+        cl.tcgen05.fence_before_thread_sync()
+        cl.syncthreads()
+        if t == 0:
+            cl.tcgen05.fence_after_thread_sync()
+            mine = mma.get_slice(0)
+            sums = mma.make_fragment_C(mine.partition_C(acc))
+            cl.gemm(mma, sums, mine.partition_A(left), mine.partition_B(right))
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        part = load.get_slice(t)
+        results = cl.make_rmem_tensor_like(part.partition_D(c))
+        cl.copy(load, part.partition_S(acc), results)
+        cl.copy(results, part.partition_D(c))
+        tmem.free()
+
+    draw = np.random.default_rng(0)
+    a, b = (draw.integers(-4, 5, (rows, 64)).astype(ml_dtypes.bfloat16) for rows in (m, 64))
+    c = np.zeros((m, 64), np.float32)
+    kernel[1, 128](a, b, c)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T + 1)
+    report = kernel.check(1, 128, a, b, c, seeds=2)
+    assert not report.findings, str(report)
+    assert "tcgen05.mma.cta_group::1.kind::f16" in kernel.compile(a, b, c).ptx
+
+
+def test_atoms_are_drawn() -> None:
+    assert "<" in viz.html(*viz.operands(cl.Tcgen05MmaOp(BF16, F32, 64, 8)))
+    made = cl.make_tmem_copy(cl.make_copy_atom(cl.TmemLoadOp("16x64b", 2), F32))
+    assert "<" in made._repr_html_()
+    assert made.size == LANES
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: cl.Tcgen05MmaOp(BF16, F16, 128, 64), "tcgen05.mma does not multiply bf16 by bf16 into f16"),
+        (lambda: cl.Tcgen05MmaOp(BF16, F32, 96, 64), "M is 96; with cta_group::1 it is 64 or 128"),
+        (lambda: cl.Tcgen05MmaOp(BF16, F32, 128, 8), "N is 8; for M = 128"),
+        (lambda: cl.TmemLoadOp("8x8b"), "'8x8b' is none of 32x32b"),
+        (lambda: cl.TmemStoreOp("16x256b", 64), "a power of two times, 1 to 32"),
+        (lambda: cl.make_copy_atom(cl.TmemLoadOp(), BF16), "moves elements of 32 bits, not bf16"),
+        (lambda: cl.make_tmem_copy(cl.make_copy_atom(cl.CopyUniversalOp(), F32)), "does not move tensor memory"),
+    ],
+)
+def test_what_no_instruction_does_is_refused(make: Any, words: str) -> None:
+    with pytest.raises(CompileError, match=words):
+        make()

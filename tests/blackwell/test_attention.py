@@ -1,0 +1,125 @@
+"""Attention for Blackwell against a reference in float64, in the simulator and on a GPU with tensor memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.dispatch.divert import diverted
+from cutelite.kernels.attention.call import reference
+from cutelite.kernels.blackwell.attention import Config
+from cutelite.kernels.blackwell.attention_call import attention
+from cutelite.toolchain import find
+
+BF16 = ml_dtypes.bfloat16
+SLOPES = np.array([0.5, 0.25], np.float32)
+
+
+def operands(
+    batch: int, sq: int, sk: int, heads: tuple[int, int], dims: tuple[int, int], dtype: Any = BF16, times: float = 1.0
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    draw, (h, hk), (d, dv) = np.random.default_rng(sq + sk), heads, dims
+    shapes = (batch, sq, h, d), (batch, sk, hk, d), (batch, sk, hk, dv)
+    q, k, v = (draw.standard_normal(shape) for shape in shapes)
+    return (q * times).astype(dtype), k.astype(dtype), v.astype(dtype)
+
+
+def compare(given: tuple[Any, Any, Any], error: float, **how: Any) -> None:
+    """Compare output and logsumexps; what was there before is overwritten."""
+    q, k, v = given
+    out = np.full((*q.shape[:3], v.shape[3]), np.nan, q.dtype)
+    found, lse = attention(q, k, v, out, return_lse=True, **how)
+    how.pop("config", None)
+    want, sums = reference(q, k, v, **how)
+    assert found is out
+    np.testing.assert_allclose(found.astype(np.float64), want, atol=error, rtol=1e-2)
+    np.testing.assert_allclose(lse, sums, atol=3e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("batch", "sq", "sk", "heads", "dims", "how"),
+    [
+        (1, 300, 400, (2, 1), (64, 64), {}),
+        (2, 140, 330, (2, 1), (128, 128), {"causal": True}),
+        (1, 400, 90, (1, 1), (64, 64), {"causal": True}),  # the first queries see nothing
+        (1, 300, 20, (1, 1), (64, 64), {"causal": "top-left"}),
+        (1, 330, 500, (1, 1), (72, 40), {"window": (100, 20)}),
+        (1, 1, 1, (1, 1), (8, 8), {}),
+        (1, 130, 200, (2, 2), (64, 64), {"softcap": 5.0}),
+        (1, 130, 300, (2, 2), (64, 64), {"mask_mod": lambda b, h, i, j: (i + j) % 3 != 0}),
+        (1, 130, 300, (2, 2), (64, 64), {"score_mod": lambda s, b, h, i, j: s - SLOPES[h] * (i - j) * 0.01}),
+        (1, 64, 200, (1, 1), (128, 64), {"scale": 0.3, "window": (None, 5)}),
+    ],
+)
+@pytest.mark.usefixtures("on_cards")
+def test_it_is_softmax(batch: int, sq: int, sk: int, heads: Any, dims: Any, how: Any) -> None:
+    compare(operands(batch, sq, sk, heads, dims), 5e-3, **how)
+
+
+@pytest.mark.parametrize("guess", [True, False])
+@pytest.mark.parametrize("dtype", [BF16, np.float16])
+@pytest.mark.usefixtures("on_cards")
+def test_scores_that_grow_beyond_those_before(dtype: Any, guess: bool) -> None:
+    """Keys are taken from the last to the first: the first ones have by far the greatest scores here."""
+    q, k, v = operands(1, 140, 650, (1, 1), (64, 64), np.float32)
+    k = k * np.exp(-np.arange(650, dtype=np.float32) / 100)[None, :, None, None] * 6
+    compare((q.astype(dtype), k.astype(dtype), v.astype(dtype)), 0.02, config=Config(guess=guess))
+
+
+@pytest.mark.usefixtures("on_cards")
+def test_sinks_and_layouts() -> None:
+    q, k, v = operands(1, 70, 150, (2, 1), (64, 64))
+    sinks = np.array([0.5, 3.0], np.float32)
+    plain, lse = attention(q, k, v, return_lse=True)
+    found = attention(q, k, v, sinks=sinks)
+    share = 1 / (1 + np.exp(sinks[None, :, None] - lse))
+    np.testing.assert_allclose(found.astype(float), plain.astype(float) * share.swapaxes(1, 2)[..., None], atol=4e-3)
+    by_head = attention(*(x.swapaxes(1, 2).copy() for x in (q, k, v)), layout="bhsd")
+    np.testing.assert_array_equal(by_head.swapaxes(1, 2), plain)
+
+
+def test_nothing_to_see() -> None:
+    q, k, v = operands(1, 3, 4, (1, 1), (64, 64))
+    out, lse = attention(q, k[:, :0], v[:, :0], return_lse=True)
+    assert not out.any() and np.isneginf(lse).all()
+    assert attention(q[:, :0], k, v).shape == (1, 0, 1, 64)
+
+
+@pytest.mark.parametrize(("how", "dim"), [({}, 64), ({"causal": True}, 128)], ids=["full", "causal"])
+def test_the_checker_finds_nothing(how: Any, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "2")
+    compare(operands(1, 140, 400, (1, 1), (dim, dim), times=20.0), 0.03, **how)
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
+def test_nothing_is_spilled(arch: str) -> None:
+    found: list[tuple[Any, Any]] = []
+
+    def take(kernel: Any, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        found.append((kernel, args))
+
+    for dim, how in ((64, {}), (128, {"causal": True}), (128, {"softcap": 5.0})):
+        if arch == "sm_100a" or how:
+            with diverted(take):
+                attention(*operands(1, 200, 300, (1, 1), (dim, dim)), **how)
+            kernel, args = found.pop()
+            made = kernel.compile(*args, arch=arch)
+            assert (made.spills, made.warnings) == (0, []), (dim, how)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    q, k, v = operands(1, 8, 8, (1, 1), (192, 192))
+    with pytest.raises(cl.ArgumentError, match="q has heads of 192, and these kernels take up to 128"):
+        attention(q, k, v)
+    q, k, v = operands(1, 8, 8, (3, 2), (64, 64))
+    with pytest.raises(cl.ArgumentError, match="q has 3 heads"):
+        attention(q, k, v)
+    with pytest.raises(ValueError, match="layout is one of"):
+        attention(q, k, v, layout="sbhd")
+    with pytest.raises(ValueError, match="scale is positive"):
+        attention(q[:, :, :2], k, v, scale=0.0)

@@ -1,0 +1,272 @@
+"""The library's GEMMs for Blackwell against NumPy, in the simulator and on a GPU with tensor memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.dispatch.divert import diverted
+from cutelite.kernels.blackwell import call
+from cutelite.kernels.blackwell.call import arranged, gemm, gemm_scaled
+from cutelite.kernels.blackwell.configs import Config
+from cutelite.kernels.blackwell.gemm import build
+from cutelite.kernels.gemm import call as hopper
+from cutelite.toolchain import find
+from tests.blackwell.test_scales import E2M1
+
+BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
+WIDE, TALL, ONE = Config((128, 256), False, stages=3), Config((256, 128), stages=3), Config((128, 64), False, stages=3)
+CLUSTERS = [Config((128, 128), False, cluster, 3) for cluster in ((2, 1), (1, 2), (2, 2))]
+DYNAMIC = [replace(config, dynamic=True) for config in (ONE, TALL, CLUSTERS[2])]
+
+
+def whole(draw: Any, *shape: int, dtype: Any = BF16) -> Any:
+    """Whole numbers, of which sums are exact."""
+    return draw.integers(-4, 5, shape).astype(dtype)
+
+
+def poisoned(*shape: int) -> Any:
+    return np.full(shape, np.nan, np.float32)
+
+
+def numbers(x: Any) -> Any:
+    return np.asarray(x, np.float64)
+
+
+@pytest.fixture
+def few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have one block, pair or cluster do all tiles."""
+    monkeypatch.setattr(call, "clusters_at_once", lambda blocks, like: 1)
+
+
+@pytest.mark.parametrize("config", [None, WIDE, TALL, Config(), ONE, *CLUSTERS, *DYNAMIC], ids=str)
+@pytest.mark.usefixtures("on_cards", "few_blocks")
+def test_products_are_those_of_numpy(config: Config | None) -> None:
+    draw = np.random.default_rng(1)
+    a, b = whole(draw, 300, 200), whole(draw, 200, 268)
+    out = poisoned(300, 268)
+    assert gemm(a, b, out, config=config) is out
+    np.testing.assert_array_equal(out, numbers(a) @ numbers(b))
+
+
+@pytest.mark.parametrize("majors", ["KK", "KN", "MK", "MN"])
+@pytest.mark.parametrize("config", [TALL, ONE, CLUSTERS[2]], ids=str)
+@pytest.mark.usefixtures("on_cards")
+def test_operands_lie_along_either_mode(majors: str, config: Config) -> None:
+    draw = np.random.default_rng(2)
+    a = whole(draw, 264, 72) if majors[0] == "K" else whole(draw, 72, 264).T
+    b = whole(draw, 136, 72).T if majors[1] == "K" else whole(draw, 72, 136)
+    out = gemm(a, b, config=config)
+    assert out.dtype == BF16
+    np.testing.assert_array_equal(out, (numbers(a) @ numbers(b)).astype(BF16))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "result"),
+    [
+        (np.float16, np.float16, np.float16),
+        (E4M3, ml_dtypes.float8_e5m2, BF16),
+        (np.float32, np.float32, np.float32),
+        (np.int8, np.int8, np.int32),
+        (BF16, BF16, E4M3),
+    ],
+)
+@pytest.mark.usefixtures("on_cards")
+def test_types(left: Any, right: Any, result: Any) -> None:
+    draw = np.random.default_rng(3)
+    a, b = whole(draw, 130, 80, dtype=left), whole(draw, 80, 72, dtype=right)
+    out = np.empty((130, 72), result)
+    gemm(a, b, out, precision="tf32" if left == np.float32 else None)
+    want = (numbers(a) @ numbers(b)).astype(result)
+    np.testing.assert_array_equal(numbers(out), numbers(want))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 256), (200, 70, 160), (130, 300, 640), (1, 8, 32)])
+@pytest.mark.parametrize("kind", ["mxfp8", "mxfp4", "nvfp4"])
+@pytest.mark.usefixtures("on_cards", "few_blocks")
+def test_blocks_are_scaled(kind: Any, m: int, n: int, k: int) -> None:
+    draw, block = np.random.default_rng(4), 16 if kind == "nvfp4" else 32
+    operands, factors, given = [], [], []
+    for rows in (m, n):
+        if kind == "mxfp8":
+            x = whole(draw, rows, k, dtype=E4M3)
+            values = numbers(x)
+        else:
+            x = draw.integers(0, 256, (rows, k // 2), np.uint8)
+            values = E2M1[np.stack([x & 15, x >> 4], -1).reshape(rows, -1)]
+        count = -(-k // block)
+        if kind == "nvfp4":
+            scale = draw.integers(1, 8, (rows, count)).astype(E4M3)
+            factor, scale = numbers(scale), scale.view(np.uint8)
+        else:
+            scale = draw.integers(124, 131, (rows, count)).astype(np.uint8)
+            factor = 2.0 ** (numbers(scale) - 127)
+        given.append(x)
+        factors.append(arranged(scale))
+        operands.append(values * np.repeat(factor, block, 1)[:, :k])
+    out, bias = poisoned(m, n), whole(draw, n, dtype=np.float32)
+    gemm_scaled(given[0], given[1], factors[0], factors[1], out, kind=kind, alpha=0.5, bias=bias)
+    np.testing.assert_array_equal(out, (0.5 * operands[0] @ operands[1].T + bias).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2, 3, 70, 48), (48, 90)), ((2, 3, 70, 48), (2, 3, 48, 90)), ((70, 48), (5, 48, 90))]
+)
+@pytest.mark.usefixtures("on_cards")
+def test_batches_and_what_is_added(shapes: Any) -> None:
+    draw = np.random.default_rng(5)
+    a, b = whole(draw, *shapes[0]), whole(draw, *shapes[1])
+    sums = numbers(a) @ numbers(b)
+    c, bias = whole(draw, *sums.shape, dtype=np.float32), whole(draw, 90)
+    by_row, by_column = (draw.integers(1, 4, shape).astype(np.float32) for shape in ((70, 1), (1, 90)))
+    by_row = by_row if b.ndim > 2 else np.full((1, 1), 3, np.float32)
+    out = gemm(
+        a, b, np.empty(sums.shape, np.float32), c=c, beta=3.0, alpha=2.0, scale_a=by_row, scale_b=by_column, bias=bias,
+        activation="relu",
+    )  # fmt: skip
+    np.testing.assert_array_equal(out, np.maximum(2 * by_row * by_column * sums + 3 * c + numbers(bias), 0))
+
+
+def test_nothing_to_compute() -> None:
+    assert gemm(np.zeros((0, 8), BF16), np.zeros((8, 16), BF16)).shape == (0, 16)
+    np.testing.assert_array_equal(
+        numbers(gemm(np.zeros((3, 0), BF16), np.zeros((0, 16), BF16), bias=np.ones(16, BF16))), 1
+    )
+    nothing = np.zeros((3, 0), E4M3), np.zeros((16, 0), E4M3), *(arranged(np.zeros((n, 0), np.uint8)) for n in (3, 16))
+    np.testing.assert_array_equal(numbers(gemm_scaled(*nothing)), np.zeros((3, 16)))
+
+
+def rotated(piece: Any, cosines: Any) -> None:
+    left, right = piece.halves(piece.sums)
+    c, _ = piece.halves(piece.by_element(cosines))
+    piece.result(piece.beside(left * c - right, right * c + left))
+
+
+def swiglu(piece: Any) -> None:
+    gate, up = piece.pairs(piece.sums)
+    piece.result(max(gate, 0.0) * up)
+
+
+def crossed(piece: Any) -> None:
+    even, odd = piece.pairs(piece.sums)
+    piece.result(piece.joined(odd, even))
+
+
+def with_sums(piece: Any, bias: Any, factors: Any, sums: Any, tops: Any, other: Any, rows: Any) -> None:
+    x = piece.sums + piece.by_column(bias)
+    piece.put_rows(sums, piece.of_rows(x))
+    piece.put_rows(tops, piece.of_rows(abs(x), "max"))
+    piece.result(x * piece.by_row(factors))
+    if piece.column >= 64:
+        piece.store(x, other, piece.column - 64, rows)
+
+
+@pytest.mark.parametrize("name", ["rotated", "swiglu", "crossed", "with_sums"])
+@pytest.mark.usefixtures("on_cards", "few_blocks")
+def test_functions_that_finish_are_those_of_hopper(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One function gives the same results by both GEMMs, whose threads have other elements."""
+    found = []
+    for multiply, arch in ((gemm, "sm_100a"), (hopper.gemm, "sm_90a")):
+        monkeypatch.setenv("CUTELITE_ARCH", arch)
+        draw = np.random.default_rng(6)
+        a, b = whole(draw, 140, 96), whole(draw, 96, 144)
+        given: tuple[Any, ...] = ()
+        if name == "rotated":
+            given = (whole(draw, 140, 144),)
+        elif name == "with_sums":
+            sums, tops = np.zeros((140, 5), np.float32), np.zeros((140, 5), np.float32)
+            rows = draw.permutation(150)[:140].astype(np.int32) - 3
+            factors = whole(draw, 140, dtype=np.float32)
+            given = whole(draw, 144), factors, sums, tops, np.zeros((150, 72), np.float32), rows
+        out = np.zeros((140, 72 if name == "swiglu" else 144), np.float32)
+        columns = 64 if name == "swiglu" else 32
+        multiply(a, b, out, finish=cl.Finish(globals()[name], given, columns, name == "swiglu"))
+        found.append((out, *given))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("config", [Config((256, 128), stages=3), CLUSTERS[2], DYNAMIC[0], "nvfp4"], ids=str)
+@pytest.mark.usefixtures("few_blocks")
+def test_the_checker_finds_nothing(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "2")
+    draw = np.random.default_rng(7)
+    if config == "nvfp4":
+        x, y = (draw.integers(0, 256, (rows, 320), np.uint8) for rows in (140, 264))
+        scales = (arranged(np.full((rows, 40), 56, np.uint8)) for rows in (140, 264))
+        gemm_scaled(x, y, *scales, kind="nvfp4", config=Config((128, 128), False, stages=2))
+        return
+    gemm(whole(draw, 264, 264), whole(draw, 264, 264), config=config)
+
+
+def kernels() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Every configuration's kernel, as a launch of it would have it."""
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def take(kernel: Any, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        found.append((kernel, args))
+
+    a, b = np.zeros((256, 128), BF16), np.zeros((128, 256), BF16)
+    x, y = np.zeros((256, 256), np.uint8), np.zeros((256, 256), np.uint8)
+    scales = [arranged(np.zeros((256, 32), np.uint8))] * 2
+    calls: dict[str, Callable[[], Any]] = {
+        **{f"{config}": partial(gemm, a, b.T.copy().T, config=config, bias=b[0]) for config in call.CONFIGS},
+        "dynamic": partial(gemm, a, b.T.copy().T, config=Config(dynamic=True)),
+        "e4m3": lambda: gemm(a.astype(E4M3), b.T.astype(E4M3).T, config=Config()),
+        "nvfp4": lambda: gemm_scaled(x, y, *scales, kind="nvfp4"),
+        "mxfp8": lambda: gemm_scaled(x.view(E4M3), y.view(E4M3), *(s[:, :2].copy() for s in scales)),
+    }
+    for name, function in calls.items():
+        with diverted(take):
+            function()
+        yield name, *found.pop()
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
+def test_nothing_is_spilled(arch: str) -> None:
+    for name, kernel, args in kernels():
+        if arch == "sm_103a" and name not in ("nvfp4", str(Config())):
+            continue
+        made = kernel.compile(*args, arch=arch)
+        assert (made.spills, made.warnings) == (0, []), name
+
+
+def test_what_cannot_be_is_refused() -> None:
+    a, b = np.zeros((128, 128), BF16), np.zeros((128, 128), BF16)
+    with pytest.raises(ValueError, match="pairs share their tiles with no other blocks"):
+        gemm(a, b, config=Config(cluster=(2, 1)))
+    with pytest.raises(ValueError, match="tiles have 128 rows, of pairs 256"):
+        gemm(a, b, config=Config((128, 256)))
+    with pytest.raises(ValueError, match=r"9 stages of .* do not fit into shared memory"):
+        gemm(a, b, config=Config(stages=9))
+    with pytest.raises(ValueError, match=r"config is a `kernels\.blackwell"):
+        gemm(a, b, config="tuned")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="64 rows or columns in each block's part"):
+        gemm(a, b, config=Config((128, 64), False, (2, 1)))
+    with pytest.raises(ValueError, match="kind is one of mxfp8"):
+        gemm_scaled(a, b, a, b, kind="fp4")  # type: ignore[arg-type]
+    x = np.zeros((128, 64), np.uint8)
+    with pytest.raises(cl.ArgumentError, match=r"scale_b has shape .*, but must be \(1, 1, 32, 16\).*arranged"):
+        gemm_scaled(x, x, arranged(x[:, :4]), x, kind="mxfp4")
+    with pytest.raises(ValueError, match="block scales take tiles of"):
+        gemm_scaled(x, x, arranged(x[:, :4]), arranged(x[:, :4]), kind="mxfp4", config=Config())
+    with pytest.raises(ValueError, match="with finish= there are no c, bias"):
+        gemm(a, b, bias=b[0], finish=cl.Finish(swiglu))
+    with pytest.raises(ValueError, match="pieces have 16, 32, 64 or 128 columns, not 48"):
+        gemm(a, b, finish=cl.Finish(crossed, columns=48))
+
+
+def test_one_kernel_serves_all_sizes() -> None:
+    """Sizes are arguments: another one compiles nothing."""
+    draw, before = np.random.default_rng(8), build.cache_info().currsize
+    for m in (40, 200):
+        gemm(whole(draw, m, 24), whole(draw, 24, m), config=Config((128, 64), False, stages=2))
+    assert build.cache_info().currsize == before + 1

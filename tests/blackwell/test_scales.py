@@ -1,0 +1,210 @@
+"""Products with a scale for each block along K, against NumPy; and the copies that bring scales to tensor memory."""
+
+from typing import Any, TypeVar
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Tensor, f32, u8
+from cutelite.ops.swizzles import SWIZZLES
+from cutelite.ops.tcgen05_layouts import ScaledDescriptor
+from tests.hopper.test_wgmma import k_major
+
+A = TypeVar("A", bound=Any)
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def product(n: int, bytes: int, elem: Any, kind: Any, block: int, blocks: int) -> Any:
+    """A kernel of one product of 128 rows; scales come through shared memory."""
+
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel(
+        a: Tensor[A, (128, bytes)],
+        b: Tensor[A, (n, bytes)],
+        sa: Tensor[u8, (128, blocks)],
+        sb: Tensor[u8, (n, blocks)],
+        c: Tensor[f32, (128, n)],
+    ) -> None:
+        left = cl.shared(elem, k_major(128, bytes, "32B", 1), swizzle=SWIZZLES["32B"], align=1024)
+        right = cl.shared(elem, k_major(n, bytes, "32B", 1), swizzle=SWIZZLES["32B"], align=1024)
+        of_a = cl.shared(u8, cl.tcgen05.scales_in_smem(128, blocks), align=128)
+        of_b = cl.shared(u8, cl.tcgen05.scales_in_smem(n, blocks), align=128)
+        done = cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        for i in range(t, 128 * bytes, 128):
+            left[i // bytes, i % bytes] = a[i // bytes, i % bytes]
+        for i in range(t, n * bytes, 128):
+            right[i // bytes, i % bytes] = b[i // bytes, i % bytes]
+        for j in cl.static_range(blocks):
+            of_a[t, j] = sa[t, j]
+            for i in cl.static_range(n // 128):
+                of_b[i * 128 + t, j] = sb[i * 128 + t, j]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(512)
+        acc = tmem.tensor(128, n)
+        scale_a = tmem.view(cl.tcgen05.scales(128, blocks), u8, 256)
+        scale_b = tmem.view(cl.tcgen05.scales(n, blocks), u8, 288)
+        if t == 0:
+            cl.tcgen05.copy_scales(scale_a, of_a)
+            cl.tcgen05.copy_scales(scale_b, of_b)
+            cl.tcgen05.mma_scaled(acc, left, right, scale_a, scale_b, accumulate=False, kind=kind, block=block)
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        for k in cl.static_range(n // 64):
+            mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc.tile((128, 64), (0, k))))
+            for j in cl.static_range(64):
+                c[t, k * 64 + j] = mine[j]
+        tmem.free()
+
+    return kernel
+
+
+def numbers(x: Any) -> Any:
+    if x.dtype != np.uint8:
+        return x.astype(np.float64)
+    return E2M1[np.stack([x & 15, x >> 4], -1).reshape(len(x), -1)]
+
+
+@pytest.mark.parametrize(
+    ("n", "bytes", "elem", "kind", "block"),
+    [
+        (128, 128, "e4m3", "mxf8f6f4", 32),
+        (256, 256, "e5m2", "mxf8f6f4", 32),
+        (128, 128, "u8", "mxf4", 32),
+        (128, 64, "u8", "mxf4nvf4", 16),
+        (256, 64, "u8", "mxf4nvf4", 32),
+    ],
+)
+@pytest.mark.usefixtures("on_cards")
+def test_scaled_products_are_those_of_numpy(n: int, bytes: int, elem: str, kind: str, block: int) -> None:
+    draw = np.random.default_rng(n + bytes)
+    dtype = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2, "u8": np.uint8}[elem]
+    if elem == "u8":
+        a, b = draw.integers(0, 256, (128, bytes), np.uint8), draw.integers(0, 256, (n, bytes), np.uint8)
+    else:
+        a, b = (draw.integers(-4, 5, (rows, bytes)).astype(dtype) for rows in (128, n))
+    count = bytes * (2 if elem == "u8" else 1) // block
+    blocks = -(-count // 4) * 4
+    if block == 32:
+        sa, sb = (draw.integers(124, 131, (rows, blocks), np.uint8) for rows in (128, n))
+        fa, fb = (2.0 ** (x.astype(np.float64) - 127) for x in (sa, sb))
+    else:
+        fa, fb = (draw.integers(1, 8, (rows, blocks)).astype(np.float64) for rows in (128, n))
+        sa, sb = (x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for x in (fa, fb))
+    c = np.zeros((128, n), np.float32)
+    kernel = product(n, bytes, getattr(cl, elem), kind, block, blocks)
+    kernel[1, 128](a, b, sa, sb, c)
+    left, right = (numbers(x) * np.repeat(f[:, :count], block, 1) for x, f in ((a, fa), (b, fb)))
+    np.testing.assert_array_equal(c, (left @ right.T).astype(np.float32))
+    if n == 128:
+        report = kernel.check(1, 128, a, b, sa, sb, c)
+        assert not report.findings, str(report)
+
+
+def test_scaled_products_are_assembled(nvdisasm: str) -> None:
+    shapes = (
+        [np.zeros((128, 64), np.uint8)] * 2 + [np.zeros((128, 8), np.uint8)] * 2 + [np.zeros((128, 128), np.float32)]
+    )
+    text = product(128, 64, u8, "mxf4nvf4", 16, 8).compile(*shapes, arch="sm_103a").sass.text
+    assert "UTCOMMA" in text and "UTCCP" in text
+
+
+def test_scales_that_are_not_those_of_the_operand_are_refused() -> None:
+    shapes = [np.zeros((128, 128), np.uint8)] * 2 + [np.zeros((128, 4), np.uint8)] * 2
+    kernel = product(128, 128, u8, "mxf4", 32, 4)
+    with pytest.raises(CompileError, match=r"`scale_a` is .*, and its operand has 128 rows of 8 blocks"):
+        kernel.compile(*shapes, np.zeros((128, 128), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "columns", "swizzle"),
+    [
+        ("128x256b", 128, 8, "none"),
+        ("128x256b", 128, 8, "32B"),
+        ("128x128b", 128, 4, "none"),
+        ("64x128b.warpx2::02_13", 64, 4, "none"),
+        ("64x128b.warpx2::01_23", 64, 4, "none"),
+        ("32x128b.warpx4", 32, 4, "none"),
+    ],
+)
+@pytest.mark.usefixtures("on_cards")
+def test_rows_are_copied_to_the_lanes_of_warps(shape: str, rows: int, columns: int, swizzle: str) -> None:
+    layout = k_major(rows, 8, swizzle, 4) if columns == 8 else cl.Layout((rows, 4), (4, 1))
+
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel(x: Tensor[f32, (rows, columns)], out: Tensor[f32, (128, columns)]) -> None:
+        tile = cl.shared(f32, layout, swizzle=SWIZZLES[swizzle], align=1024)
+        done = cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        if t < rows:
+            for j in cl.static_range(columns):
+                tile[t, j] = x[t, j]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(32)
+        held = tmem.tensor(128, columns)
+        if t == 0:
+            cl.tcgen05.copy(held, tile, shape)
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load(held))
+        for j in cl.static_range(columns):
+            out[t, j] = mine[j]
+        tmem.free()
+
+    x, out = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns), np.zeros((128, columns), np.float32)
+    kernel[1, 128](x, out)
+    first, second = x[:32], x[32:64]
+    parts = {"02_13": (first, second) * 2, "01_23": (first, first, second, second), "warpx4": (first,) * 4}
+    want = next((np.concatenate(found) for name, found in parts.items() if shape.endswith(name)), x)
+    np.testing.assert_array_equal(out, want)
+    assert not kernel.check(1, 128, x, out, seeds=2).findings
+
+
+@pytest.mark.parametrize(
+    ("fields", "at", "value"),
+    [
+        ({"b": "e5m2"}, 10, 1),
+        ({"a": "e5m2"}, 7, 1),
+        ({"scale_b_id": 1}, 4, 1),
+        ({"scale_b_id": 3}, 4, 3),
+        ({"scale_a_id": 2}, 29, 2),
+        ({"negate_a": True}, 13, 1),
+        ({"negate_b": True}, 14, 1),
+        ({"a_major": "MN"}, 15, 1),
+        ({"b_major": "MN"}, 16, 1),
+        ({"scale": "ue4m3"}, 23, 1),
+    ],
+)
+def test_each_field_of_a_descriptor_with_scales_has_its_bits(fields: dict[str, Any], at: int, value: int) -> None:
+    plain = {"kind": "mxf8f6f4", "a": "e4m3", "b": "e4m3", "scale": "ue8m0", "m": 128, "n": 64}
+    bits = ScaledDescriptor(**plain).bits  # type: ignore[arg-type]
+    assert bits == 64 >> 3 << 17 | 1 << 23 | 128 >> 4 << 24
+    assert ScaledDescriptor(**{**plain, **fields}).bits ^ bits == value << at
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"kind": "f16"}, "no kind is called"),
+        ({"a": "bf16"}, "`a` is bf16; kind::mxf8f6f4 takes e4m3, e5m2"),
+        ({"scale": "f32"}, "`scale` is f32"),
+        ({"m": 64}, "`m` is 64, neither 128 nor 256"),
+        ({"n": 260}, "`n` is 260"),
+        ({"scale_a_id": 4}, "`scale_a_id` is 4, but its field has 2 bits"),
+        ({"kind": "mxf4", "a": "e2m1", "b": "e2m1", "a_major": "MN"}, "`a_major` is 'MN'; kind::mxf4 takes K"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_refused(fields: dict[str, Any], words: str) -> None:
+    plain = {"kind": "mxf8f6f4", "a": "e4m3", "b": "e4m3", "scale": "ue8m0", "m": 128, "n": 64}
+    with pytest.raises(ValueError, match=words):
+        ScaledDescriptor(**{**plain, **fields})

@@ -1,0 +1,72 @@
+"""Objects of classes that are no arrays, which kernels take once an adapter is registered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Tensor, f32
+from cutelite_rt.arrays import exchange, memory
+
+N = cl.Dim("N")
+
+
+class Column:
+    """A third party's array."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+
+class Series(Column):
+    pass
+
+
+@cl.kernel(block=32)
+def twice(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)]) -> None:
+    b[cl.thread_idx.x] = a[cl.thread_idx.x] * 2.0
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_ADAPTERS", {})
+    rt.register_array(Column, lambda column: column.values)
+
+
+def test_a_kernel_takes_them_and_their_subclasses(registered: None) -> None:
+    a, b = Column(np.arange(32, dtype=np.float32)), Series(np.zeros(32, np.float32))
+    for _ in range(3):
+        b.values[:] = 0
+        twice[1](a, b)
+        np.testing.assert_array_equal(b.values, 2 * a.values)
+
+
+def test_the_object_is_kept_alive_and_read_by_python(registered: None) -> None:
+    column = Column(np.zeros(4, np.float32))
+    view = rt.read(column)
+    assert view.pointer == column.values.ctypes.data and column in view.owner  # type: ignore[operator]
+    assert exchange._way_of(Series).how == exchange.BY_PYTHON
+
+
+def test_what_is_wrong_with_the_array_is_said_of_the_argument(registered: None) -> None:
+    good = Column(np.zeros(32, np.float32))
+    with pytest.raises(rt.ArgumentError, match=r"`a` has dtype f64, but its annotation says f32"):
+        twice[1](Column(np.zeros(32)), good)
+    with pytest.raises(rt.ArgumentError, match=r"`b` cannot be read: a str is not an array"):
+        twice[1](good, Column("text"))
+
+
+def test_without_an_adapter_they_are_refused() -> None:
+    with pytest.raises(rt.ArgumentError, match=r"`a` must be an array of torch, CuPy, JAX or NumPy"):
+        twice[1](Column(np.zeros(32, np.float32)), np.zeros(32, np.float32))
+
+
+def test_what_is_read_by_name_has_no_adapter(registered: None) -> None:
+    with pytest.raises(TypeError, match=r"numpy\.ndarray are read as they are"):
+        rt.register_array(np.ndarray, lambda array: array)
+    with pytest.raises(TypeError, match="takes a class and a function"):
+        rt.register_array(Column, None)  # type: ignore[arg-type]

@@ -1,0 +1,24 @@
+"""Arithmetic on packed pairs of f32."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cutelite.ir.types import Vec, f16, f32
+from cutelite.ops import f32x2
+from tests.vocabulary import row
+from tests.vocabulary.row import of
+
+PAIR = Vec(f32, 2)
+Row = partial(row.Row, alone=True, tested="tests/blackwell/test_f32x2.py")
+
+ROWS = [
+    Row(
+        f32x2.AddF32x2,
+        "cl.add_packed_f32x2",
+        [of(PAIR, PAIR), of(PAIR, PAIR, True)],
+        refuses=[(of(PAIR, Vec(f16, 2)), "takes vec<f32,2>, not vec<f16,2>")],
+    ),
+    Row(f32x2.MulF32x2, "cl.mul_packed_f32x2", [of(PAIR, PAIR), of(PAIR, PAIR, True)]),
+    Row(f32x2.FmaF32x2, "cl.fma_packed_f32x2", [of(PAIR, PAIR, False, PAIR), of(PAIR, PAIR, True, PAIR)]),
+]
