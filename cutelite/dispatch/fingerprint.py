@@ -459,6 +459,8 @@ class _Reader:
         for name, member in sorted(vars(cls).items()):
             if name not in _OF_NO_CONSEQUENCE:
                 parts += (name, member)
+        if hasattr(cls, "__cutelite_parts__"):  # shared storage, whose annotations are what it allocates
+            parts += cls.__cutelite_parts__()
         return self._all("own class", parts)
 
     def _enum_class(self, cls: enum.EnumMeta) -> bytes:

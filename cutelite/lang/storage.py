@@ -84,6 +84,15 @@ class SharedStorage:
         made, fields = _declared(cls)  # type: ignore[arg-type]
         return made(*map(_allocated, fields))
 
+    @classmethod
+    def __cutelite_parts__(cls) -> tuple[Any, ...]:
+        """The names and fields, which are part of a kernel's key. () where they are refused, as `allocate` will say."""
+        try:
+            made, fields = _declared(cls)  # type: ignore[arg-type]
+        except CompileError:
+            return ()
+        return (*made.__dataclass_fields__, *fields)
+
 
 def _allocated(field: Any) -> Any:
     if isinstance(field, SmemField):

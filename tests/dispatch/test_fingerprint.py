@@ -62,6 +62,9 @@ class Config:
     def made(cls):
         return cls(9)
 
+class Storage(cl.SharedStorage):
+    held: cl.Smem[cl.bf16, (24, 3)]
+
 class Mode(enum.Enum):
     FAST = 1
     SLOW = 2
@@ -111,7 +114,7 @@ def make(factor):
         v = v + CONFIG.bytes() + MODE.steps() + POINT.y + PARTIAL(i) + BOUND("a") + cached(3) + closure(i) + MACHINE(i)
         v = v + getattr(helpers, "BY_NAME") + RATE + (1.0 if "x" in NAMES else 0.0) + math.sin(1.0)
         f = lambda z: z + 55
-        return f(v), SHAPE, TABLE, M, cl.f32, Config.made(), Mode.SLOW
+        return f(v), SHAPE, TABLE, M, cl.f32, Config.made(), Mode.SLOW, Storage
     return kernel
 
 kernel = make(66)
@@ -198,6 +201,9 @@ CHANGES = [
     ("FACTOR = 88", "FACTOR = 89"),
     ("v * by * FACTOR", "v * FACTOR * by"),
     ("DEPTH = 99", "DEPTH = 98"),
+    ("held: cl.Smem", "kept: cl.Smem"),
+    ("cl.Smem[cl.bf16, (24, 3)]", "cl.Smem[cl.bf16, (24, 2)]"),
+    ("cl.Smem[cl.bf16, (24, 3)]", "cl.Smem[cl.i16, (24, 3)]"),
     ("return v + DEPTH", "return v - DEPTH"),
 ]
 
