@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cutelite.lang.algebra import select
+from cutelite.lang.algebra import select, size
 from cutelite.lang.index import block_rank_in_cluster
 from cutelite.lang.tma import tma_load
 
@@ -21,7 +21,8 @@ class OperandTile:
     rows    of the tile
     major   'K' or 'MN': along which neighbours are contiguous
     shares  how many blocks take this tile; the barrier of each receives the bytes of all parts
-    part    which part of the rows this block brings
+    part    which part this block brings: of the rows, or of K where `major` is 'MN' and the tensor's box is less deep
+            than a stage
     mask    the blocks that take it, as bits; None for this one alone
     cache   an L2 policy, as for `tma_load`
     """
@@ -61,11 +62,15 @@ class OperandTile:
         barrier  of the stage, which expects `stage.nbytes`
         pair     as of `tma_load`
         """
-        rows, depth = self.rows // self.shares, stage.shape[1]
+        rows, depth = self.rows // self.shares, size(stage, 1)
         start = row if self.shares == 1 else row + self.part * rows
         if self.major == "K":
             target = stage if self.shares == 1 else stage.tile((rows, depth), (self.part, 0))
             at = (*lead, start, k)
+        elif self.tensor.tile_shape[-2] < depth:
+            part = depth // self.shares
+            target = select(stage, (1, 0)).tile((part, self.rows), (self.part, 0))
+            at = (*lead, k + self.part * part, row)
         else:
             stage = select(stage, (1, 0))
             target = stage if self.shares == 1 else stage.tile((depth, rows), (0, self.part))

@@ -55,6 +55,7 @@ from cutelite.tune.compile import compile_all
 from tests.bench.timing import timed
 
 MODELS = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192, 11008, 14336, 16384)
+MAJORS = "K", "MN", "MN MN"
 LARGEST, ROUNDS, NEAR = 1.1e12, 5, 1.3
 GRAPH_S, COLD_BYTES = 1.2e-3, 100 << 20
 
@@ -93,7 +94,7 @@ def majors_of(major: str) -> tuple[str, str]:
 
 def worth(problem: Problem, sizes: Sizes) -> list[Config]:
     """Configurations within twice the time that is expected of the best."""
-    able = [c for c in CONFIGS if narrowest(c, sizes.m) and made_for(c, problem)]
+    able = [c for c in CONFIGS if narrowest(c, problem, sizes.m) and made_for(c, problem)]
     times = {c: microseconds(c, problem, sizes, AT_ONCE[c.blocks]) for c in able}
     return [c for c in able if times[c] <= NEAR * min(times.values())]
 
@@ -138,10 +139,10 @@ def measured(m: int, n: int, k: int, major: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def collect(path: Path, count: int, seed: int, limit: float) -> None:
+def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float) -> None:
     start = time.monotonic()
     with path.open("w") as file:
-        for number, shape in enumerate(shapes(count, seed)):
+        for number, shape in enumerate(sizes):
             if time.monotonic() - start > limit:
                 break
             try:
@@ -282,8 +283,14 @@ if __name__ == "__main__":
     parser.add_argument("--shapes", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=170.0)
+    parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
+    parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
     given = parser.parse_args()
+    sizes = [shape for shape in shapes(given.shapes, given.seed) if shape[3] in given.majors]
+    if given.sizes:
+        wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
+        sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]
     if given.what == "collect":
-        collect(given.paths[0], given.shapes, given.seed, given.seconds)
+        collect(given.paths[0], sizes, given.seconds)
     else:
         fit(given.paths)

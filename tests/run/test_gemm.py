@@ -15,7 +15,7 @@ from common import array, poisoned, to_numpy
 from cutelite import CompileError, bf16, e4m3, f32, tf32
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, reference
-from cutelite.kernels.gemm.configs import Problem, made_for
+from cutelite.kernels.gemm.configs import Problem, made_for, swapped
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds
 
 SHAPE = 136, 264, 208
@@ -76,6 +76,19 @@ def test_every_configuration(config: Config) -> None:
 @pytest.mark.parametrize("config", [CONFIGS[0], Config((128, 192), True, (1, 2))], ids=str)
 def test_majors(majors: str, config: Config) -> None:
     compare((200, 264, 136), majors=majors, config=config)
+
+
+IN_PARTS_OF_K = [
+    Config((128, 192), True, (2, 1)),
+    Config((128, 160), True, (2, 1), 3, piece=32),
+    Config((128, 96), cluster=(2, 1), stages=3, piece=32, buffers=1),
+    swapped(96, 128, cluster=2),
+]
+
+
+@pytest.mark.parametrize("config", IN_PARTS_OF_K, ids=str)
+def test_operands_along_m_and_n_of_which_blocks_bring_parts_of_k(config: Config) -> None:
+    compare((264, 392, 136), majors="MN", config=config)
 
 
 @pytest.mark.parametrize("m", [1, 8, 16, 33, 64])

@@ -103,6 +103,7 @@ CONFIGS = [
     Config(cluster=(1, 2)),
     Config(cluster=(1, 2), swizzle=16),
     Config((256, 128), cluster=(1, 2)),
+    Config((256, 128), cluster=(2, 1)),
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240)),
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240), swizzle=16),
     Config((128, 192), pingpong=True),
@@ -172,17 +173,42 @@ def wide(config: Config, problem: Problem) -> int:
     return config.piece or 128 // (problem.acc.bytes if config.splits > 1 else problem.d.bytes)
 
 
+def span(extent: int, bytes: int) -> int:
+    """Return the elements of the widest swizzle that divides this extent of a tile along which it is contiguous."""
+    return next(row for row in (128, 64, 32, 16) if extent * bytes % row == 0) // bytes
+
+
+def part_of(bytes: int, major: str, rows: int, held: int, depth: int, shares: int) -> tuple[int, int] | None:
+    """Return what each of the blocks that share a tile of an operand brings of it, (rows, columns along K).
+
+    bytes   of an element;  rows: of the tile that are brought at once, of those `held` in a stage of this depth
+    Result  a part of the rows; of an operand contiguous along them a part of K where a part of its rows would be less
+            than what the swizzle permutes. None where spans of 64 bytes do not divide the rows
+    """
+    if major == "K":
+        return rows // shares, depth
+    wide = span(held, bytes)
+    if wide * bytes < 64 or rows % wide:
+        return None
+    return (rows // shares, depth) if rows // shares % wide == 0 else (rows, depth // shares)
+
+
+def parts_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return `part_of` of A, of which `few` rows are brought for a tile, and of B."""
+    (bm, bn), (cm, cn), (left, right), bytes = config.tile, config.cluster, problem.majors, problem.a.bytes
+    of_b, depth = bn if problem.gate is None else bn // 2, 128 // bytes
+    return part_of(bytes, left, few, bm, depth, cn), part_of(bytes, right, of_b, bn, depth, cm)
+
+
 def made_for(config: Config, problem: Problem) -> bool:
     """Tell whether a kernel of the configuration exists for these types."""
     problem = problem.swapped if config.swapped else problem
     config = config if problem.finish is None else replace(config, buffers=1)
-    (bm, bn), (cm, cn), out = config.tile, config.cluster, 4 if config.splits > 1 else problem.d.bytes
+    (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
     piece = wide(config, problem)
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * piece * out
     biases = 2 * (bm if problem.turned else bn)
     vectors = 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
-    span = 128 // problem.a.bytes  # what a box of operands contiguous along M or N has of them
-    parts = zip(problem.majors, (bm // cn, problem.columns(bn) // cm), strict=True)
     if problem.gate is not None:
         of_tile = (bm if config.pingpong else bm // 2) // 64 * (problem.columns(bn) // max(1, piece))
         if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
@@ -200,5 +226,5 @@ def made_for(config: Config, problem: Problem) -> bool:
         stages + pieces + vectors < 232_000
         and problem.columns(bn) % piece == 0
         and (bn % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned or problem.finish is not None)
-        and all(major == "K" or part % span == 0 for major, part in parts)
+        and None not in parts_of(config, problem, bm)
     )

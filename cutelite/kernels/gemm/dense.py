@@ -19,7 +19,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty
-from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, made_for, wide
+from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, made_for, parts_of, span, wide
 from cutelite.kernels.gemm.model import clusters, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 
@@ -91,18 +91,20 @@ def build(config: Config, problem: Problem) -> Any:
 
 def types(plan: "Plan") -> tuple[Any, ...]:
     """The types of a, b, d, bias, scale_a and scale_b. Errors: ValueError for parts that no box of TMA is."""
-    config, problem, depth = plan.config, plan.problem, plan.depth
-    (_, bn), (cm, cn), batched, splits = config.tile, config.cluster, problem.batched, config.splits
-    for name, major, part in zip("AB", problem.majors, (plan.few // cn, bn // cm), strict=True):
-        if major == "MN" and part % depth:
-            raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {depth}")
-    a = matrix(problem.a, M, K, (plan.few // cn, depth), problem.majors[0], plan.lead("A"))
-    of_b, part = (N if problem.finish is None else C, bn) if problem.gate is None else (C, bn // 2)
-    b = matrix(problem.b, of_b, K, (part // cm, depth), problem.majors[1], plan.lead("B"))
+    config, problem = plan.config, plan.problem
+    bn, batched, splits = config.tile[1], problem.batched, config.splits
+    left, right = parts_of(config, problem, plan.few)
+    if left is None or right is None:
+        raise ValueError(
+            f"{config}: tiles of an operand contiguous along M or N have rows in spans of 64 bytes or more"
+        )
+    a = matrix(problem.a, M, K, left, problem.majors[0], plan.lead("A"))
+    of_b = N if problem.finish is None and problem.gate is None else C
+    b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
     batches = (L * splits,) if batched and splits > 1 else plan.lead("D") or (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
-    each = ((M,), (plan.rows,)) if problem.turned else ((N,), (bn,))
-    bias, one = TmaTensor[problem.bias or f32, *each, "none"], Tensor[f32, (1,)]
+    line = ((M,), (plan.rows,)) if problem.turned else ((N,), (bn,))
+    bias, one = TmaTensor[problem.bias or f32, *line, "none"], Tensor[f32, (1,)]
     scale_a = TmaTensor[f32, (M,), (plan.rows,), "none"] if problem.rowwise else one
     scale_b = TmaTensor[f32, (N,), (bn,), "none"] if problem.rowwise else one
     more = tuple[tuple(beside(number, *kind) for number, kind in enumerate(problem.tensors))]  # type: ignore[misc]
@@ -120,7 +122,7 @@ def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
 def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str, batches: Any) -> Any:
     """The type of a TMA tensor, with batches if there are any, declared the other way round if not K-major."""
     shape, (high, wide) = ((rows, columns), box) if major == "K" else ((columns, rows), (box[1], box[0]))
-    wide = next(row for row in (128, 64, 32, 16) if wide * dtype.bytes % row == 0) // dtype.bytes
+    wide = span(wide, dtype.bytes)
     lead = len(batches)
     return TmaTensor[dtype, (*batches, *shape), (*(1,) * lead, high, wide), (*(None,) * (1 + lead), 1)]
 
@@ -434,7 +436,7 @@ NEAR = 1.3
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
     """Return those worth measuring, what should be fastest first."""
     sizes = sizes_of(problem, a, d)
-    worth = [config for config in configs if narrowest(config, sizes.m)]
+    worth = [config for config in configs if narrowest(config, problem, sizes.m)]
     at_once = {size: clusters(size, d) for size in {config.blocks for config in worth}}
     times = {config: microseconds(config, problem, sizes, at_once[config.blocks]) for config in worth}
     able: list[Config] = []

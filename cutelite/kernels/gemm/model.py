@@ -66,6 +66,7 @@ RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] 
     ((128, 256), False, (1, 2)): (0.4468, 0.701),
     ((128, 256), False, (2, 1)): (0.4899, 0.946),
     ((256, 128), False, (1, 2)): (0.4918, 0.742),
+    ((256, 128), False, (2, 1)): (0.4918, 0.742),
 }
 """(tile, ping-pong, cluster) -> time of a step, and of a tile besides its steps, as far as loads do not set them."""
 
@@ -80,6 +81,10 @@ LINES: dict[tuple[int, bool, int], tuple[float, float, float, float, float]] = {
 }
 """Swapped tiles: (columns of the result, ping-pong, blocks of a cluster) -> the same, by a tile's rows. A step takes a
 constant, so much for each row, and for their square; a tile a constant, and so much for each row."""
+
+
+ALONG_ROWS = [width for width in WIDTHS if width % 32 == 0]
+"""Of them, those that an operand contiguous along the result's rows can have: spans of 64 bytes, or of 128."""
 
 
 class Sizes(NamedTuple):
@@ -111,12 +116,13 @@ def rates_of(config: Config) -> tuple[float, float] | None:
     return step + bn * (of_row + bn * of_square), tile + bn * of_row_too
 
 
-def narrowest(config: Config, rows: int) -> bool:
+def narrowest(config: Config, problem: Problem, rows: int) -> bool:
     """Return False for a swapped tile where a narrower one makes as few, or where there would be many narrow ones."""
     if not config.swapped:
         return True
-    width, place = config.tile[1], bisect_left(WIDTHS, config.tile[1])
-    few = place == 0 or -(-rows // WIDTHS[place - 1]) > -(-rows // width)
+    widths = WIDTHS if problem.majors[0] == "K" else ALONG_ROWS
+    width, place = config.tile[1], bisect_left(widths, config.tile[1])
+    few = place == 0 or -(-rows // widths[place - 1]) > -(-rows // width)
     return few and width >= min(rows // 6, 128)
 
 
