@@ -38,7 +38,10 @@ def whole(n: Any, what: str, least: int = 0) -> int:
     if type(n) is not int:
         if isinstance(n, bool) or not hasattr(type(n), "__index__"):
             raise LaunchError(f"{what} takes whole numbers, not {n!r}")
-        n = n.__index__()
+        try:
+            n = n.__index__()
+        except TypeError as error:  # an array of several numbers, a dim that is known at launch only
+            raise LaunchError(f"{what} takes whole numbers, not {n!r}: {error}") from error
     if n < least:
         raise LaunchError(f"{what} has {n}, but {least} is the least it can have")
     return int(n)
@@ -47,3 +50,8 @@ def whole(n: Any, what: str, least: int = 0) -> int:
 def is_exact(x: Any) -> bool:
     """Tell whether an extent is of ints and tuples alone: 1, True and 1.0 are equal, and do not launch alike."""
     return type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
+
+
+def hashable(x: Any, what: str) -> Extent | None:
+    """Return an extent that may be a key: as it is, or what a list says as (x, y, z). Errors: as `extents`."""
+    return x if x is None or is_exact(x) else extents(x, what)

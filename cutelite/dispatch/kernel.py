@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count as count_from
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, TypeVar, Unpack, overload
 
 import cutelite_rt as rt
@@ -39,13 +39,14 @@ from cutelite.dispatch.launcher import Held, Launching, LaunchRecord
 from cutelite.dispatch.ranges import launch_range
 from cutelite.dispatch.signature import Signature, gathers
 from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisations
+from cutelite.lang.annotations import NOTHING_SEEN, names_in_text
 from cutelite.layout import dims_of
 from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
 from cutelite_rt.gpu.attributes import attributes_of
-from cutelite_rt.shapes import is_wide
+from cutelite_rt.shapes import hashable, is_wide
 
 if TYPE_CHECKING:
     import os
@@ -155,6 +156,7 @@ class Kernel:
         self.given = given
         self.block, self.cluster, self.arch = block, cluster, arch
         self._owner: type | None = None
+        self._seen: Mapping[str, Any] = NOTHING_SEEN
         self._made = Specialisations(function)
         self._known: dict[Hashable, Specialisation] = {}
         self._loaded: dict[tuple[Specialisation, int], rt.Function] = {}
@@ -167,10 +169,14 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.__qualname__}({self.signature})>"
 
+    def __reduce__(self) -> str:
+        """Pickled by name, as functions are; copies are the kernel itself."""
+        return self.__qualname__
+
     @functools.cached_property
     def signature(self) -> Signature:
         """The parameters. Errors: `CompileError` for annotations that are none."""
-        return Signature(self.__cutelite_function__, method=self._owner is not None)
+        return Signature(self.__cutelite_function__, method=self._owner is not None, seen=self._seen)
 
     @functools.cached_property
     def _settings(self) -> _Settings:
@@ -218,7 +224,7 @@ class Kernel:
             self.cluster if cluster is None else extents(cluster, "cluster"),
             self.arch if arch is None else Target.parse(arch).arch,
         )
-        derived._owner = self._owner
+        derived._owner, derived._seen = self._owner, self._seen
         return derived
 
     @property
@@ -358,12 +364,13 @@ class Kernel:
 
     def _specialisation(self, launch: Launch, grid: Dim3, bound: Bound, arch: str) -> Specialisation:
         wide = bound.wide or is_wide(grid, launch.block)
-        key = (bound.token, launch.block, launch.cluster, arch, wide)
+        block, cluster = hashable(launch.block, "block"), hashable(launch.cluster, "cluster")
+        key = (bound.token, block, cluster, arch, wide)
         spec = self._known.get(key)
         if spec is None:
             options = self._settings.options
             bound = bound._replace(wide=wide)
-            spec = self._known[key] = self._specialised(bound, launch.block, launch.cluster, arch, options)
+            spec = self._known[key] = self._specialised(bound, block, cluster, arch, options)
         return spec
 
     def _specialised(self, bound: Bound, block: Any, cluster: Any, arch: str, options: Options) -> Specialisation:
@@ -931,6 +938,12 @@ class BoundKernel:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kernel, name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as a method is: the object, and the name by which it has the kernel."""
+        if getattr(type(self.instance), self.kernel.__name__, None) is self.kernel:
+            return getattr, (self.instance, self.kernel.__name__)
+        return BoundKernel, (self.kernel, self.instance)
+
     def __repr__(self) -> str:
         return f"<bound {self.kernel!r} of {self.instance!r}>"
 
@@ -951,6 +964,17 @@ def _handle(stream: Any) -> int:
         return streams.handle(stream)
     except (TypeError, ValueError) as error:
         raise LaunchError(str(error)) from error
+
+
+def _seen_beside(function: FunctionType) -> Mapping[str, Any]:
+    """Return variables of the function or class that is being run, as far as annotations that are strings name them."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals is globals():
+        frame = frame.f_back
+    if frame is None or frame.f_locals is frame.f_globals:
+        return NOTHING_SEEN
+    local = frame.f_locals
+    return {name: local[name] for name in names_in_text(function) if name in local}
 
 
 @overload
@@ -984,7 +1008,9 @@ def kernel(
             raise TypeError(f"@kernel goes below @{type(function).__name__}")
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a Python function, not {function!r}")
-        return (GatheringKernel if gathers(function) else Kernel)(function, given, shape, clusters, arch)
+        made = (GatheringKernel if gathers(function) else Kernel)(function, given, shape, clusters, arch)
+        made._seen = _seen_beside(function)
+        return made
 
     return decorate if function is None else decorate(function)
 

@@ -158,6 +158,10 @@ class Program:
     def __repr__(self) -> str:
         return f"<program {self.__qualname__}{self._signature}>"
 
+    def __reduce__(self) -> str:
+        """Pickled by name, as functions are; copies are the program itself."""
+        return self.__qualname__
+
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Issue the program's launches for these arguments. Errors: as `program` says."""
         self._entry(*args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -12,7 +12,7 @@ from cutelite.dispatch.arguments import MISSING, Bound, Call, Parameter
 from cutelite.dispatch.parameters import ScalarParameter, parameter
 from cutelite.front.types import ArgType
 from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
-from cutelite.lang.annotations import ConstexprSpec, DTypeVar, Spec, specs_of
+from cutelite.lang.annotations import NOTHING_SEEN, ConstexprSpec, DTypeVar, Spec, specs_of
 from cutelite_rt.signature import data
 from cutelite_rt.signature.bind import Names
 
@@ -30,9 +30,10 @@ class Signature:
     """Names, kinds, defaults and annotations of the parameters of `function`.
 
     method  whether the first parameter is the object that the kernel is a method of: a compile-time constant
+    seen    variables that annotations may name beside what the function sees itself
     """
 
-    def __init__(self, function: FunctionType, method: bool = False) -> None:
+    def __init__(self, function: FunctionType, method: bool = False, seen: Mapping[str, Any] = NOTHING_SEEN) -> None:
         code = function.__code__
         if code.co_flags & VARKEYWORDS:
             mistake = Mistake("signature", f"{function.__name__} takes **kwargs",
@@ -49,13 +50,13 @@ class Signature:
         self.defaults |= dict.fromkeys(star, ())
         self.defaults |= function.__kwdefaults__ or {}
         self._names = Names(self.kernel, self.names, self.positional, self.position_only, self.defaults, self.__str__)
-        self.specs = self._specs(function, method)
+        self.specs = self._specs(function, method, seen)
         self.parameters = [parameter(name, spec) for name, spec in self.specs.items()]
         # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.
         self._order = sorted(self.parameters, key=_is_late)
 
-    def _specs(self, function: FunctionType, method: bool) -> dict[str, Spec | None]:
-        found = specs_of(function)
+    def _specs(self, function: FunctionType, method: bool, seen: Mapping[str, Any]) -> dict[str, Spec | None]:
+        found = specs_of(function, seen)
         specs = {name: found[name] for name in self.names}
         if method and self.names and specs[self.names[0]] is None:
             specs[self.names[0]] = ConstexprSpec(object)

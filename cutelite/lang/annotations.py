@@ -18,12 +18,13 @@ Nothing here looks at arguments: that is `cutelite.dispatch`.
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cutelite import layout as layouts
@@ -32,6 +33,8 @@ from cutelite.diag.span import caller
 from cutelite.ir.types import SCALARS, boolean, f32, i32, i64
 from cutelite.ir.types import Scalar as DType
 from cutelite.layout import Dim, DimExpr, Layout, rank
+
+NOTHING_SEEN: Mapping[str, Any] = types.MappingProxyType({})
 
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 """TMA's shared-memory swizzles by name, and the longest tile row in bytes that each allows (none: any)."""
@@ -379,15 +382,28 @@ def default_swizzle(row_bytes: int) -> str:
     return {32: "32B", 64: "64B", 128: "128B"}.get(row_bytes, "none")
 
 
-def specs_of(function: Callable[..., Any]) -> dict[str, Spec | None]:
-    """Return the spec of each parameter; None for one without annotation. Strings (PEP 563) are evaluated."""
+def names_in_text(function: Callable[..., Any]) -> set[str]:
+    """Return the names in annotations that are strings (PEP 563). Python captures no variable for these."""
+    found: set[str] = set()
+    for text in function.__annotations__.values():
+        if isinstance(text, str):
+            with contextlib.suppress(SyntaxError):
+                found |= {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
+    return found
+
+
+def specs_of(function: Callable[..., Any], seen: Mapping[str, Any] = NOTHING_SEEN) -> dict[str, Spec | None]:
+    """Return the spec of each parameter; None for one without annotation. Strings (PEP 563) are evaluated.
+
+    seen  variables where the function was defined, for the strings
+    """
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     star = code.co_varnames[count : count + bool(code.co_flags & 0x04)]  # of ``*args: A``: as many as are given
     found = {}
     for name in (*code.co_varnames[:count], *star):
         try:
-            found[name] = _spec_of(function, name)
+            found[name] = _spec_of(function, name, seen)
             if name in star:
                 if found[name] is None:
                     raise CompileError(Mistake("annotation", f"*{name} needs an annotation, that of each argument"))
@@ -415,18 +431,18 @@ def _parameter(function: Any, name: str) -> Span:
     return Span(code.co_filename, code.co_firstlineno)
 
 
-def _spec_of(function: Any, name: str) -> Spec | None:
+def _spec_of(function: Any, name: str, seen: Mapping[str, Any]) -> Spec | None:
     annotation = function.__annotations__.get(name)
     if annotation is None:
         return None
     if isinstance(annotation, str):
-        annotation = _evaluated(function, name, annotation)
+        annotation = _evaluated(function, name, annotation, seen)
     return spec(annotation, f"parameter `{name}` of {function.__qualname__}")
 
 
-def _evaluated(function: Any, name: str, text: str) -> Any:
+def _evaluated(function: Any, name: str, text: str, seen: Mapping[str, Any]) -> Any:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    local = {}
+    local = dict(seen)
     for free, cell in cells.items():
         try:
             local[free] = cell.cell_contents
@@ -441,7 +457,7 @@ def _evaluated(function: Any, name: str, text: str) -> Any:
             Mistake(
                 "annotation",
                 f"the annotation of `{name}`, `{text}`, cannot be evaluated: {_without_place(error)}",
-                help="names in a string annotation must be globals, or variables that the kernel itself uses",
+                help="names in a string annotation are globals, variables that the kernel uses, or variables beside it",
             )
         ) from error
 

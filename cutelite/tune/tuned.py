@@ -23,6 +23,8 @@ from cutelite.tune.tuner import Key, Prune, Tuner
 class _Tuned:
     """The common part of tuned functions and tuned kernels."""
 
+    __qualname__: str
+
     def __init__(self, tuner: Tuner) -> None:
         self._tuner = tuner
 
@@ -39,6 +41,10 @@ class _Tuned:
     def forget(self) -> None:
         """Forget every choice of this process; those on disk stay there."""
         self._tuner.forget()
+
+    def __reduce__(self) -> str:
+        """Pickled by name, as functions are; copies are the object itself."""
+        return self.__qualname__
 
     def __set_name__(self, owner: type, name: str) -> None:
         raise TypeError(f"{owner.__name__}.{name}: autotune goes over functions and kernels of a module, not methods")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import pickle
 import threading
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import cutelite as cl
 import cutelite_rt as rt
+from cutelite import Tensor
 from cutelite.dispatch import Kernel, Launch, LaunchError
 from cutelite.dispatch import device as devices
 from cutelite.sim import SimError
@@ -68,6 +71,39 @@ def test_numba_s_form_with_stream_and_shared_memory() -> None:
     x[0] = 7.0
     kernels.sharing[1, 128, None, 512](x)
     np.testing.assert_array_equal(x, np.full(128, 8.0))
+
+
+@pytest.mark.parametrize("block", [[32], [32, 1], 32, np.int64(32)])
+def test_extents_in_lists_and_of_numpy(block: Any) -> None:
+    x = floats(32)
+    kernels.tripled[Launch([1, 1], block, cluster=[1])](x)  # type: ignore[arg-type]
+    kernels.tripled[[1], block](x)
+    np.testing.assert_array_equal(x, 9 * floats(32))
+
+
+def test_kernels_are_pickled_by_name_and_methods_with_their_object() -> None:
+    add = kernels.add
+    assert pickle.loads(pickle.dumps(add)) is copy.copy(add) is copy.deepcopy([add])[0] is add
+    again = pickle.loads(pickle.dumps(kernels.Scaler(3).run))
+    assert (again.kernel, again.instance.by) == (kernels.Scaler.run, 3)
+    assert copy.copy(again).instance is again.instance
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(add.options(opt=1))  # a name gives the one without options
+
+
+def test_annotations_in_text_name_variables_beside_the_kernel() -> None:
+    count = cl.dims("COUNT")
+
+    @cl.kernel(block=32)
+    def doubled(x: Tensor[cl.f32, (count,)]) -> None:  # Python captures no `count` for a string
+        i = cl.thread_idx.x
+        if i < x.shape[0]:
+            x[i] = 2 * x[i]
+
+    x = floats(20)
+    doubled.options(opt=2)[1](x)
+    doubled[1](x)
+    np.testing.assert_array_equal(x, 4 * floats(20))
 
 
 def test_a_tma_tensor_in_the_simulator() -> None:
@@ -395,6 +431,9 @@ def test_threads_launch_while_others_compile(cuda: FakeCuda, on_gpu: GpuArray) -
         ((True, 1), "add: the grid takes whole numbers, not True"),
         (((1, 1, 1, 1), 1), "add: the grid is (1, 1, 1, 1), but must be one to three integers"),
         (((), 1), "add: the grid is (), but must be one to three integers"),
+        ((kernels.N, 1), "add: the grid takes whole numbers, not N: the value of N is known at launch only"),
+        ((1, kernels.N), "add: the block takes whole numbers, not N: the value of N is known at launch only"),
+        ((np.ones(2, int), 1), "add: the grid takes whole numbers, not array([1, 1]): "),
         (Launch(1), "add: no block is given, and its shape is compiled in"),
         (Launch(3, 32, cluster=2), "add: the grid's x extent 3 is no multiple of the cluster's, 2"),
         (Launch(32, 32, cluster=32), "add: a cluster of (32, 1, 1) has 32 blocks, but sm_90a takes 16"),
