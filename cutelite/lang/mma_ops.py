@@ -253,7 +253,7 @@ class Tcgen05MmaOp(MmaOp):
     b_in_memory = True
 
     def __post_init__(self) -> None:
-        kind = tcgen05_layouts.kind_of(self.a_dtype, self.dtype_of("B"), self.acc_dtype)
+        kind = tcgen05_layouts.kind_of(self.a_dtype.name, self.dtype_of("B").name, self.acc_dtype.name)
         if kind is None:
             types = f"{self.a_dtype} by {self.dtype_of('B')} into {self.acc_dtype}"
             raise mistake("mma-atom", f"tcgen05.mma does not multiply {types}")

@@ -26,12 +26,14 @@ from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.emit import Handle, Runtime, describe, emit, in_flight, mistake
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.mbarrier import Barrier
+from cutelite.lang.packed import Packed
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Scalar
 from cutelite.lang.wgmma import static_extent
 from cutelite.layout import Layout, is_static
 from cutelite.ops import tcgen05 as ops
+from cutelite.ops import tcgen05_mma as ops_mma
 from cutelite.ops import tensor as tensors
 from cutelite.ops.tcgen05_layouts import (
     CELL_BITS,
@@ -42,6 +44,9 @@ from cutelite.ops.tcgen05_layouts import (
     STEP_BYTES,
     WARP_LANES,
     accumulator_layout,
+    compressed_rows,
+    interleaved,
+    metadata_layout,
     per_cell,
     scales_layout,
     tmem_layout,
@@ -117,8 +122,13 @@ def mma(
     b: Tensor,
     *,
     accumulate: bool | Scalar = True,
+    metadata: Tensor | None = None,
+    format_a: Packed | None = None,
+    format_b: Packed | None = None,
     negate_a: bool = False,
     negate_b: bool = False,
+    scale_d: int = 0,
+    shift_a: bool = False,
     saturate: bool = False,
     cta_group: int = 1,
     collector: Literal["", "fill", "use", "lastuse", "discard"] = "",
@@ -131,41 +141,66 @@ def mma(
     a           (M, K) in shared memory; or in tensor memory, K-contiguous with a lane for each row
     b           (N, K) in shared memory
     accumulate  False: ``d = a @ b.T``; may be a run-time bool
+    metadata    of a sparse A, which is (M, K / 2) of what `compress` keeps: u8 in tensor memory, of layout
+                `metadata(dtype, K)`
+    format_a    `cl.e2m1`, `cl.e2m3` or `cl.e3m2`: the tile is of u8, where the first 8 or 12 of 16 bytes hold 16
+                numbers, the first one lowest; in shared memory, K-contiguous. `format_b` likewise
     negate_a    multiply by ``-a``; `negate_b` likewise. `saturate`, for integers: clamp sums instead of wrapping
+    scale_d     ``d * 2**-scale_d`` is what is added to, 0 to 15; f16, bf16 and tf32 on sm_100 and sm_103
+    shift_a     A in tensor memory is taken one row further down: row r is row r - 1 of it, row 0 itself
     cta_group   2: for a pair of blocks, by one thread of the one of even rank. Each block has M / 2 rows of `a`, N / 2
                 rows of `b` and M / 2 rows of `d`, at the same addresses
+    collector   what the buffer of A does: 'fill' keeps A for a later 'use' of the same, 'lastuse' is the last one
     steps       the instructions to start, of those along K, each of 32 bytes
     disable_lanes  4 words of u32, of a pair 8, a bit for each lane: those set are left as they are
-    Shapes      M is 64 or 128, of a pair 128 or 256; N is 8 to 256 in steps of 8 (M = 64), 16 (M = 128) or 32 (pairs)
-    Types       f16 (into f16 and f32), bf16, tf32, e4m3 and e5m2 (mixed too), i8 and u8 (into i32; sm_100a, sm_110a)
+    Shapes      M is 64 or 128, of a pair 128 or 256; N is 8 to 256 in steps of 8 (M = 64), 16 (M = 128) or 32 (pairs).
+                A sparse A has 128 rows in each block
+    Types       f16 (into f16 and f32), bf16, tf32, e4m3, e5m2 and narrower ones (mixed too), i8 and u8 (into i32;
+                sm_100a, sm_110a)
     Result      the accumulator in flight, for further products; `wait_commit` makes it readable. Other threads, which
                 learn of its end by an mbarrier, have the tensor itself
     Who         one thread; tiles stay unchanged, and `d` unread, until the barrier of a later `commit` was waited for
     Errors      `tcgen05-operand`, with what the tensor core cannot read about a layout
-    Source      PTX ISA: tcgen05.mma
+    Source      PTX ISA: tcgen05.mma, tcgen05.mma.sp
     """
+    return _product(
+        ops_mma.Mma, d, a, b, metadata, cta_group, steps, accumulate, format_a, format_b, negate_a=negate_a,
+        negate_b=negate_b, scale_d=scale_d, shift_a=shift_a, saturate=saturate, collector=collector,
+        mask=tuple(as_value(word, u32) for word in disable_lanes),
+    )  # fmt: skip
+
+
+def _product(
+    cls: type[ops_mma.Mma], d: Any, a: Tensor, b: Tensor, metadata: Any, cta_group: int, steps: slice,
+    accumulate: bool | Scalar, format_a: Packed | None, format_b: Packed | None, **fields: Any,
+) -> Handle:  # fmt: skip
+    """Check the operands that all products have, and start one."""
     acc = _finished(d) if _is_in_flight(d) else d
-    left, right = _operands(acc, a, b, cta_group)
+    left, right = _operands(acc, a, b, metadata is not None)
+    along = _along_k(left, right, steps)
+    if metadata is not None:
+        if along != _along_k(left, right, slice(None)):
+            raise mistake("tcgen05-operand", "a product with a sparse A takes all its steps along K")
+        _check_metadata(metadata, a, len(along))
     emit(
-        ops.Mma(
+        cls(
             acc.value,
             a.value if left is None else emit(ops.Descriptor(a.value)).value,
-            emit(ops.Descriptor(b.value)).value,
+            emit(ops.Descriptor(b.value, metadata is not None)).value,
             as_value(accumulate, boolean),
             m=static_extent(acc, 0) * cta_group,
             n=right.rows * cta_group,
             elem_a=a.dtype,
             elem_b=b.dtype,
             elem_d=acc.dtype,
-            steps=_along_k(left, right, steps),
+            metadata=None if metadata is None else metadata.value,
+            steps=along,
+            format_a="" if format_a is None else format_a.name,
+            format_b="" if format_b is None else format_b.name,
             cta_group=cta_group,
             a_major=left.major if left else "K",
             b_major=right.major,
-            negate_a=negate_a,
-            negate_b=negate_b,
-            saturate=saturate,
-            collector=collector,
-            mask=tuple(as_value(word, u32) for word in disable_lanes),
+            **fields,
         )
     )
     return emit(ops.Start(acc.value))  # type: ignore[no-any-return]
@@ -181,50 +216,99 @@ def mma_scaled(
     accumulate: bool | Scalar = True,
     kind: Literal["mxf8f6f4", "mxf4", "mxf4nvf4"] = "mxf8f6f4",
     block: int = 32,
+    metadata: Tensor | None = None,
+    format_a: Packed | None = None,
+    format_b: Packed | None = None,
     negate_a: bool = False,
     negate_b: bool = False,
+    cta_group: int = 1,
+    collector: Literal["", "fill", "use", "lastuse", "discard"] = "",
 ) -> Handle:
     """Start ``d += (a * scales) @ (b * scales).T``, a scale for each block of numbers along K. Else as `mma`.
 
     d         the accumulator (128, N) of f32
-    a, b      (128, K) and (N, K) in shared memory, of e4m3 or e5m2; for the other kinds of u8, two e2m1 to a byte, the
+    a, b      (128, K) and (N, K), of e4m3, e5m2 or narrower ones; for the other kinds of u8, two e2m1 to a byte, the
               lower bits first: K / 2 bytes in a row
-    scale_a   (128, blocks) in tensor memory, of `scales(128, blocks)`: a multiple of 4 blocks; `scale_b` (N, blocks)
+    scale_a   (128, blocks) in tensor memory, of `scales(128, blocks)`: a multiple of 4 blocks; `scale_b` (N, blocks).
+              Of a pair, each block has those of its rows of A, and of all N rows of B
     kind      'mxf8f6f4'; 'mxf4'; 'mxf4nvf4', which has blocks of 16 scaled by ue4m3 too
-    block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3
+    block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3. With a sparse A twice as many, of which half are kept
     Source    PTX ISA: tcgen05.mma, block scaling
     """
     acc = _finished(d) if _is_in_flight(d) else d
-    left, right = _operands(acc, a, b, 1)
-    if left is None:
-        raise mistake("tcgen05-operand", "with block scales, A comes from shared memory here")
+    _operands(acc, a, b, metadata is not None)
     numbers = static_extent(a, 1) * (1 if kind == "mxf8f6f4" else 2)
-    for name, t, rows in (("scale_a", scale_a, static_extent(a, 0)), ("scale_b", scale_b, static_extent(b, 0))):
+    of_b = static_extent(b, 0) * cta_group
+    for name, t, rows in (("scale_a", scale_a, static_extent(a, 0)), ("scale_b", scale_b, of_b)):
         _check_scales(name, t, rows, numbers // block)
-    emit(
-        ops.MmaScaled(
-            acc.value,
-            emit(ops.Descriptor(a.value)).value,
-            emit(ops.Descriptor(b.value)).value,
-            as_value(accumulate, boolean),
-            m=static_extent(acc, 0),
-            n=right.rows,
-            elem_a=a.dtype,
-            elem_b=b.dtype,
-            elem_d=acc.dtype,
-            steps=_along_k(left, right, slice(None)),
-            a_major=left.major,
-            b_major=right.major,
-            negate_a=negate_a,
-            negate_b=negate_b,
-            scale_a=scale_a.value,
-            scale_b=scale_b.value,
-            scaled=kind,
-            block=block,
-            scale="ue8m0" if block == 32 else "ue4m3",
-        )
-    )
-    return emit(ops.Start(acc.value))  # type: ignore[no-any-return]
+    return _product(
+        ops_mma.MmaScaled, acc, a, b, metadata, cta_group, slice(None), accumulate, format_a, format_b,
+        negate_a=negate_a, negate_b=negate_b, collector=collector, scale_a=scale_a.value, scale_b=scale_b.value,
+        scaled=kind, block=block, scale="ue8m0" if block == 32 else "ue4m3",
+    )  # fmt: skip
+
+
+def _check_metadata(t: Any, a: Tensor, steps: int) -> None:
+    wanted = metadata_layout(a.dtype, steps)
+    if not isinstance(t, Tensor) or t.space != "tmem" or t.dtype != u8 or not ops.same_cells(t.layout, wanted):
+        text = f"`metadata` is {describe(t)}, and A of {a.dtype} takes u8 in tensor memory, {wanted}"
+        raise mistake("tcgen05-operand", text, help="a tensor of `cl.tcgen05.metadata(dtype, K)`")
+
+
+def metadata(dtype: DType, k: int) -> Layout:
+    """Return the layout (128, bytes) in tensor memory, of u8, of the metadata of a sparse A of `k` elements.
+
+    dtype  of A; for two e2m1 to a byte u8, and `k` half their number. A multiple of 64 bytes along K
+    """
+    return metadata_layout(dtype, _steps_of(dtype, k))
+
+
+def metadata_in_smem(dtype: DType, k: int) -> Layout:
+    """Return the layout (128, bytes) in shared memory, of u8, that `copy_metadata` brings to tensor memory.
+
+    k  of A, a multiple of 128 bytes for elements of 8 bits, of 256 for wider ones: rows of 16 bytes
+    """
+    steps, per = _steps_of(dtype, k), 4 if interleaved(dtype) else 2
+    if steps % per:
+        whole = per * 2 * STEP_BYTES // dtype.bytes
+        raise mistake("tensor-memory", f"metadata of {k} elements of {dtype}: copies take those of {whole}")
+    one = metadata_layout(dtype, per, 16)
+    return Layout((one.shape[0], (one.shape[1], steps // per)), (one.stride[0], (one.stride[1], LANES * 16)))
+
+
+def _steps_of(dtype: DType, k: int) -> int:
+    if k <= 0 or k * dtype.bytes % (2 * STEP_BYTES):
+        raise mistake("tensor-memory", f"a sparse A of {k} elements of {dtype} is no multiple of 64 bytes along K")
+    return k * dtype.bytes // (2 * STEP_BYTES)
+
+
+def copy_metadata(dst: Tensor, src: Tensor, dtype: DType, cta_group: int = 1) -> None:
+    """Start to copy metadata from shared to tensor memory: they are there for later products of this thread.
+
+    dst    u8 in tensor memory, of layout `metadata(dtype, K)`
+    src    the same in shared memory, of layout `metadata_in_smem(dtype, K)`, known to be aligned to 128 bytes
+    dtype  of A
+    Who    the thread that starts the products; a commit tells of its end
+    Source PTX ISA: tcgen05.cp
+    """
+    each = 4 if interleaved(dtype) else 8
+    k = static_extent(dst, 1) // each * 2 * STEP_BYTES // dtype.bytes
+    if dst.layout != metadata(dtype, k) or src.layout != metadata_in_smem(dtype, k) or {dst.dtype, src.dtype} != {u8}:
+        text = f"from `metadata_in_smem` to `metadata`, of u8, not from {describe(src)} to {describe(dst)}"
+        raise mistake("tcgen05-operand", f"metadata of {dtype} are copied {text}")
+    for i in range(static_extent(dst, 1) // 16):
+        _copy_part(dst, (0, 16 * i), src, (0, 16 * i), "128x128b", cta_group)
+
+
+def compress(a: Any, dtype: DType) -> tuple[Any, Any]:
+    """Return the operands of a sparse product for `a`: the elements that are kept, and the metadata that names them.
+
+    a        a NumPy array (M, K) in the type that NumPy has for `dtype`. Of every 4 neighbours in a row (2, if they
+             have 32 bits; of e2m1, two to a byte of u8, every 4 bytes) half are zero; K a multiple of 64 bytes
+    Result   (M, K / 2) like `a`, and u8 (M, bytes): of 16 and 32 bits 4 bytes for 64 bytes of a row, of narrower ones 8
+    Errors   ValueError that names the row and the columns where too many are not zero
+    """
+    return compressed_rows(a, dtype)
 
 
 def _check_scales(name: str, t: Any, rows: int, blocks: int) -> None:
@@ -257,14 +341,16 @@ def scales_in_smem(rows: int, blocks: int) -> Layout:
     return _scales_in_smem(rows, blocks)
 
 
-def copy(dst: Tensor, src: Tensor, shape: str = "128x256b") -> None:
+def copy(dst: Tensor, src: Tensor, shape: str = "128x256b", packed: Packed | None = None, cta_group: int = 1) -> None:
     """Start to copy rows from shared to tensor memory, in order with the products of this thread.
 
     dst      begins at the first lane and column: row r goes to lane r, or to the lanes of several warps
     src      (rows, columns) of 32 bits in shared memory: for 256b, 8 columns of any layout that `mma` reads; for 128b,
              4 columns, each row of 16 bytes behind the one before
     shape    '128x256b', '128x128b'; '64x128b.warpx2::02_13', where warps 0 and 2 get the first 32 rows, 1 and 3 the
-             others, '64x128b.warpx2::01_23'; '32x128b.warpx4', where all four warps get the same
+             others, '64x128b.warpx2::01_23'; '32x128b.warpx4', where all four warps get the same; '4x256b', the
+             first 4 of the 8 rows of `src`
+    packed   `cl.e2m1`, or `cl.e2m3` and `cl.e3m2`: the first 8 or 12 of 16 bytes hold 16 numbers, which get a byte each
     Who      the thread that starts the products; a commit tells of its end
     Source   PTX ISA: tcgen05.cp
     """
@@ -274,8 +360,9 @@ def copy(dst: Tensor, src: Tensor, shape: str = "128x256b") -> None:
     for name, t, space in (("dst", dst, "tmem"), ("src", src, "smem")):
         if not isinstance(t, Tensor) or t.space != space or t.dtype.bits != CELL_BITS:
             raise mistake("tcgen05-operand", f"`{name}` is a tensor of 32 bits in {space}, not {describe(t)}")
-    if (static_extent(src, 0), static_extent(src, 1)) != (one.rows, one.bytes // 4):
-        raise mistake("tcgen05-operand", f"{shape} copies {one.rows} rows of {one.bytes // 4} columns, not {src.shape}")
+    rows = max(one.rows, 8)  # a descriptor is of whole groups of 8
+    if (static_extent(src, 0), static_extent(src, 1)) != (rows, one.bytes // 4):
+        raise mistake("tcgen05-operand", f"{shape} copies from {rows} rows of {one.bytes // 4} columns, not {src.shape}")
     if one.bytes == STEP_BYTES:
         _matrix(src, "src")
         word = emit(ops.Descriptor(src.value))
@@ -285,10 +372,33 @@ def copy(dst: Tensor, src: Tensor, shape: str = "128x256b") -> None:
         raise mistake(
             "tcgen05-operand", f"rows of 16 bytes lie behind each other for {shape}, and `src` is {src.layout}"
         )
-    emit(ops.Copy(dst.value, word.value, shape))
+    emit(ops.Copy(dst.value, word.value, shape, cta_group, _UNPACKING[packed.place] if packed else ""))
 
 
-def copy_scales(dst: Tensor, src: Tensor) -> None:
+_UNPACKING = {4: "b4x16_p64", 8: "b6x16_p32"}
+
+
+def shift(t: Tensor, cta_group: int = 1) -> None:
+    """Start to move 32 rows one lane down, in order with the products of this thread; the first row stays as it is.
+
+    t        (32, 8) of 32 bits in tensor memory, from a lane on that is a multiple of 32
+    Who      the thread that starts the products; a commit tells of its end. sm_100a, sm_103a and sm_110a
+    Source   PTX ISA: tcgen05.shift
+    """
+    shape = (static_extent(t, 0), static_extent(t, 1)) if isinstance(t, Tensor) and t.space == "tmem" else ()
+    if shape != (WARP_LANES, 8) or t.dtype.bits != CELL_BITS or t.layout != lanes_layout(*shape, t.dtype):
+        raise mistake("tcgen05-operand", f"`shift` moves (32, 8) of 32 bits in tensor memory, not {describe(t)}")
+    emit(ops.Shift(t.value, cta_group))
+
+
+def _copy_part(dst: Tensor, to: Any, src: Tensor, of: Any, shape: str, cta_group: int) -> None:
+    """Copy what begins at these coordinates: rows of 16 bytes, one behind the other."""
+    place = emit(tensors.TensorView(dst.value, dst._type, as_value(dst.layout(*to))))
+    part = emit(tensors.TensorView(src.value, src._retyped_type(src.layout, align=128), as_value(src.layout(*of))))
+    emit(ops.Copy(place.value, emit(ops.PlainDescriptor(part.value)).value, shape, cta_group))
+
+
+def copy_scales(dst: Tensor, src: Tensor, cta_group: int = 1) -> None:
     """Start to copy scales from shared to tensor memory: they are there for later products of this thread.
 
     dst      (rows, blocks) of u8 in tensor memory, of layout `scales(rows, blocks)`
@@ -305,10 +415,8 @@ def copy_scales(dst: Tensor, src: Tensor) -> None:
         raise mistake("tcgen05-operand", text)
     for group in range(rows // LANES):
         for column in range(blocks // 4):
-            to = emit(tensors.TensorView(dst.value, dst._type, as_value(dst.layout(group * LANES, column * 4))))
-            start = src.layout(group * LANES, column * 4)
-            of = emit(tensors.TensorView(src.value, src._retyped_type(src.layout, align=128), as_value(start)))
-            emit(ops.Copy(to.value, emit(ops.PlainDescriptor(of.value)).value, "32x128b.warpx4"))
+            at = group * LANES, column * 4
+            _copy_part(dst, at, src, at, "32x128b.warpx4", cta_group)
 
 
 def _is_in_flight(t: Any) -> bool:
@@ -336,15 +444,17 @@ def wait_commit(bar: Barrier, phase: Any, *accs: Any) -> Any:
     return readable[0] if len(readable) == 1 else readable or None
 
 
-def _operands(d: Any, a: Any, b: Any, cta_group: int) -> tuple[SmemMatrix | None, SmemMatrix]:
+def _operands(d: Any, a: Any, b: Any, sparse: bool) -> tuple[SmemMatrix | None, SmemMatrix]:
     """Return how the tensor core reads A, None for one in tensor memory, and B; checked against the accumulator."""
     for name, t in (("d", d), ("a", a)):
         if not isinstance(t, Tensor) or t.space not in ("tmem", "smem")[: 1 if name == "d" else 2]:
             where = "in tensor memory" if name == "d" else "in shared or tensor memory"
             raise mistake("tcgen05-operand", f"`{name}` is a tensor {where}, not {describe(t)}")
-    right = _matrix(b, "b")
-    if static_extent(a, 1) != static_extent(b, 1) or static_extent(a, 0) != static_extent(d, 0):
+    right = _matrix(b, "b", sparse)
+    k = static_extent(a, 1) * (2 if sparse else 1)
+    if k != static_extent(b, 1) or static_extent(a, 0) != static_extent(d, 0):
         text = f"A is {a.shape} and B {b.shape}, and the accumulator {d.shape}: A is (M, K), B (N, K)"
+        text += ", and a sparse A (M, K / 2)" if sparse else ""
         raise mistake("tcgen05-operand", text)
     if a.space == "tmem":
         _check_tmem_a(a)
@@ -362,11 +472,11 @@ def _along_k(left: SmemMatrix | None, right: SmemMatrix, steps: slice) -> tuple[
     return along_k
 
 
-def _matrix(t: Any, name: str) -> SmemMatrix:
+def _matrix(t: Any, name: str, sparse: bool = False) -> SmemMatrix:
     if not isinstance(t, Tensor) or t.space != "smem":
         raise mistake("tcgen05-operand", f"`{name}` is a tile in shared memory, not {describe(t)}")
     try:
-        return smem_matrix(t._type, octets=True)
+        return smem_matrix(t._type, sparse, octets=True)
     except Unreadable as why:
         text = f"tcgen05.mma cannot read `{name}`: {why.what.replace('wgmma', 'the tensor core')}"
         raise mistake("tcgen05-operand", text, f"its layout is {t.layout}", why.help) from None

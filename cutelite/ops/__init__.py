@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         registers,
         sync,
         tcgen05,
+        tcgen05_mma,
         tensor,
         tma,
         trig,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "f32x2",
     "index", "ldmatrix", "math", "mbarrier", "memory", "mma", "mma_packed", "mma_sparse", "multimem", "narrow",
-    "registers", "sync", "tcgen05", "tensor", "tma", "trig", "warp", "wgmma",
+    "registers", "sync", "tcgen05", "tcgen05_mma", "tensor", "tma", "trig", "warp", "wgmma",
 ]  # fmt: skip
 
 

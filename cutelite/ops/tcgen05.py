@@ -9,7 +9,7 @@ asynchronous too: until `tcgen05.wait::ld`, its registers are of a type in fligh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -18,29 +18,21 @@ from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Agent, Array, Lanes
-from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, e4m3, f32, u16, u32, u64
+from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, f32, u8, u16, u32, u64
 from cutelite.layout import is_static, rank, size
 from cutelite.ops import wgmma
 from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
 from cutelite.ops.tcgen05_layouts import (
-    CELL_BITS,
     COPIES,
     LANE_SHIFT,
-    LANES,
-    SCALED_KINDS,
-    SCALES_OF_CELL,
     SHAPES,
     STEP_BYTES,
+    UNPACKED,
     WARP_LANES,
-    InstructionDescriptor,
-    ScaledDescriptor,
     SmemDescriptor,
-    accumulator_cells,
-    accumulator_layout,
     cells,
-    kind_of,
-    shape_problem,
     tmem_problem,
+    widened,
 )
 from cutelite.ops.wgmma_layouts import read_blocks, smem_matrix
 
@@ -176,352 +168,6 @@ class Descriptor(wgmma.Descriptor):
         return bits - (1 << 64) if bits >> 63 else bits
 
 
-# Products.
-
-
-@op("tcgen05.mma", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.mma")
-class Mma(OfTensorMemory):
-    """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
-
-    One thread executes it, for the block, or with ``cta_group=2`` for a pair of blocks, in the one of even rank.
-    Products of a thread are executed in order.
-
-    d           the accumulator in tensor memory, a tensor of `accumulator_layout`: this block's part
-    a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
-                pair, each block has half the rows of both at the same address
-    accumulate  a bool: add to `d`, or overwrite it
-    steps       for each instruction, how far its A and its B lie behind: bytes, of tensor memory columns
-    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
-    negate_a    multiply by -A; `negate_b`
-    saturate    integers only: clamp instead of wrapping
-    collector   '', 'fill', 'use', 'lastuse' or 'discard': what the buffer of A is to do
-    mask        u32 words, 4 or of a pair 8: lanes whose bit is set are left as they are
-
-    The simulator rounds the sum of an instruction once, to nearest; f16 accumulators take a column for each element.
-    """
-
-    d: Value
-    a: Value
-    b: Value
-    accumulate: Value
-    m: int
-    n: int
-    elem_a: Scalar
-    elem_b: Scalar
-    elem_d: Scalar = f32
-    steps: tuple[tuple[int, int], ...] = ((0, 0),)
-    cta_group: int = 1
-    a_major: str = "K"
-    b_major: str = "K"
-    negate_a: bool = False
-    negate_b: bool = False
-    saturate: bool = False
-    collector: str = ""
-    mask: tuple[Value, ...] = ()
-
-    @property
-    def feature(self) -> str:  # type: ignore[override]
-        return "tcgen05.i8" if self.elem_d.name == "i32" else "tcgen05"
-
-    @property
-    def kind(self) -> str | None:
-        return kind_of(self.elem_a, self.elem_b, self.elem_d)
-
-    @property
-    def a_in_tmem(self) -> bool:
-        return self.a.type != u64
-
-    def verify(self) -> Iterator[Problem]:
-        yield from group_problems(self)
-        if self.kind is None:
-            types = f"{self.elem_a} times {self.elem_b} into {self.elem_d}"
-            yield Problem("elem_a", f"tcgen05.mma does not multiply {types}")
-            return
-        if problem := shape_problem(self.kind, self.m, self.n, self.cta_group):
-            yield Problem("n" if problem.startswith("N") else "m", problem)
-            return
-        yield from self._operand_problems()
-        yield from self._variant_problems()
-
-    def _operand_problems(self) -> Iterator[Problem]:
-        t = self.d.type
-        wanted = accumulator_layout(self.m, self.n, self.elem_d, self.cta_group)
-        if not isinstance(t, Tensor) or t.space != "tmem" or t.elem != self.elem_d or not same_cells(t.layout, wanted):
-            yield Problem("d", f"the accumulator is {t}, but must be {self.elem_d} in tensor memory, {wanted}")
-        if self.a_in_tmem:
-            yield from address_problems(self, "a", ("tmem",), 1)
-            if self.a_major != "K":
-                yield Problem("a_major", "A in tensor memory has no major mode but K")
-        if self.b.type != u64:
-            yield Problem("b", f"B is {self.b.type}, but must be a descriptor (u64): it is read from shared memory")
-        if self.accumulate.type != boolean:
-            yield Problem("accumulate", f"accumulate is {self.accumulate.type}, not bool")
-
-    def _variant_problems(self) -> Iterator[Problem]:
-        try:
-            self.descriptor  # noqa: B018  # checks its fields
-        except ValueError as why:
-            yield Problem("", str(why))
-        for field in ("a_major", "b_major"):
-            if self[field] == "MN" and self.elem_a.bits > 16:
-                yield Problem(field, f"{self.elem_a} operands must be K-major, not MN-major")
-        if not self.steps or any(len(step) != 2 or step[1] % 16 for step in self.steps):
-            yield Problem("steps", f"{self.steps} are not pairs of distances, in shared memory multiples of 16 bytes")
-        elif not self.a_in_tmem and any(step[0] % 16 for step in self.steps):
-            yield Problem("steps", f"{self.steps} are not pairs of multiples of 16 bytes")
-        if self.mask and (
-            len(self.mask) != 4 * self.cta_group or any(v.type != u32 for v in self.mask) or isinstance(self, MmaScaled)
-        ):
-            yield Problem(
-                "mask", f"a mask of lanes is {4 * self.cta_group} words of u32, of products without block scales"
-            )
-        if self.collector not in ("", "fill", "use", "lastuse", "discard"):
-            yield Problem("collector", f"{self.collector!r} is none of fill, use, lastuse, discard")
-
-    @property
-    def descriptor(self) -> InstructionDescriptor:
-        return InstructionDescriptor(
-            self.kind or "", self.elem_a.name, self.elem_b.name, self.elem_d.name, self.m, self.n, self.a_major,
-            self.b_major, self.negate_a, self.negate_b, self.saturate,
-        )  # fmt: skip
-
-    @property
-    def word(self) -> int:
-        return self.descriptor.bits
-
-    def words(self) -> str:
-        """The assembly of what the instructions of all steps share, or have registers for."""
-        return "mov.b32 word, ${word};"
-
-    def qualifiers(self) -> str:
-        """The end of the instruction's name."""
-        return ""
-
-    def scales(self, step: int) -> tuple[list[str], str]:
-        """Assembly before the instruction of a step, and the operands that only block scales have."""
-        return [], ""
-
-    def ptx(self) -> Ptx:
-        hint = f".collector::a::{self.collector}" if self.collector else ""
-        call = f"tcgen05.mma.cta_group::{self.cta_group}.kind::{self.kind}{self.qualifiers()}{hint}"
-        lines = ["{ .reg .pred again; .reg .b64 da, db; .reg .b32 ta, word; setp.eq.b32 again, 0, 0;"]
-        lines.append(self.words())
-        for i, (to_a, to_b) in enumerate(self.steps):
-            scale = "$accumulate" if i == 0 else "again"
-            left = "[$a]" if self.a_in_tmem else "$a"
-            if to_a and self.a_in_tmem:
-                lines.append(f"add.s32 ta, $a, {to_a};")
-                left = "[ta]"
-            elif to_a:
-                lines.append(f"add.s64 da, $a, {to_a >> 4};")
-                left = "da"
-            if to_b:
-                lines.append(f"add.s64 db, $b, {to_b >> 4};")
-            before, operands = self.scales(i)
-            if self.mask:
-                operands += f", {{{', '.join(f'$mask.{j}' for j in range(len(self.mask)))}}}"
-            lines += [*before, f"{call} [$d], {left}, {'db' if to_b else '$b'}, word{operands}, {scale};"]
-        return Ptx(" ".join([*lines, "}"]))
-
-    def simulate(self, lanes: Lanes) -> None:
-        one_thread(lanes, self)
-        lanes.machine.tmem.check_group(lanes, self.cta_group)
-        held = [lanes.get(value) for value in (self.d, self.a, self.b, self.accumulate)]
-        for lane in lanes.each():
-            self._start(lanes, lane, *(int(x[lane]) for x in held))
-
-    def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int], Any]:
-        """Return the function that reads what blocks of A and B are scaled by, of the step of that number."""
-        return lambda agent, step: None
-
-    def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
-        machine = lanes.machine
-        ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
-        places = accumulator_cells(self.m, self.n, self.cta_group)
-        where = machine.tmem.place(lanes, d, places[..., 1], places[..., 2])
-        where = where + (np.array(ranks)[places[..., 0]] - machine.rank << RANK_SHIFT)
-
-        factors = self.factors(lanes, lane)
-        words = np.array([int(lanes.get(v)[lane]) for v in self.mask] or [0] * 4 * self.cta_group, np.uint64)
-        number = places[..., 0] * LANES + places[..., 1]
-        kept = words[number // 32] >> (number % 32).astype(np.uint64) & np.uint64(1) == 1
-
-        def read(agent: Agent) -> Array:
-            total = self._accumulator(agent, where) if accumulate else None
-            for step, (to_a, to_b) in enumerate(self.steps):
-                rows = self.m // self.cta_group
-                if self.a_in_tmem:
-                    parts = [self._tmem_a(agent, lanes, a + to_a, rows, rank) for rank in ranks]
-                else:
-                    parts = [self._operand(agent, a + (to_a >> 4), rows, self.elem_a, self.a_major, r) for r in ranks]
-                n = self.n // self.cta_group
-                right = [self._operand(agent, b + (to_b >> 4), n, self.elem_b, self.b_major, r) for r in ranks]
-                total = self._sum(total, np.concatenate(parts), np.concatenate(right), factors(agent, step))
-            return total
-
-        def write(agent: Agent, total: Array) -> None:
-            data = np.ascontiguousarray(total)
-            bits = data.view(f"u{data.itemsize}").astype(np.uint32)
-            if np.count_nonzero(kept):
-                agent.store("tmem", where[~kept], u32, bits[~kept][:, None])
-            else:
-                store_cells(agent, where, bits)
-
-        machine.engine.start(lanes, "tcgen05", read, write, lane=lane, in_order=True)
-
-    def _accumulator(self, agent: Agent, where: Array) -> Array:
-        bits = load_cells(agent, where)
-        return bits.astype(f"u{self.elem_d.bytes}").view(numpy_dtype(self.elem_d))
-
-    def _operand(self, agent: Agent, word: int, rows: int, elem: Scalar, major: str, rank: int) -> Array:
-        try:
-            found = SmemDescriptor.parse(word)
-        except ValueError as why:
-            agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
-        start = found.address | rank << RANK_SHIFT
-        where = rows, elem, major, found.swizzle, found.leading, found.stride, STEP_BYTES, "cluster"
-        return read_blocks(agent, start, *where)
-
-    def _tmem_a(self, agent: Agent, lanes: Lanes, address: int, rows: int, rank: int) -> Array:
-        machine = lanes.machine
-        count = STEP_BYTES * 8 // CELL_BITS
-        places = accumulator_cells(rows, count)
-        where = machine.tmem.place(lanes, address, places[..., 1], places[..., 2])
-        bits = load_cells(agent, where + (rank - machine.rank << RANK_SHIFT))
-        return np.ascontiguousarray(bits).view(numpy_dtype(self.elem_a))
-
-    def _sum(self, before: Array | None, a: Array, b: Array, factors: Any) -> Array:
-        """``a @ b.T + before``, rounded once to the accumulator's type."""
-        if self.elem_d.name == "i32":
-            exact = a.astype(np.int64) @ b.astype(np.int64).T + (0 if before is None else before.astype(np.int64))
-            return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if self.saturate else exact).astype(np.int32)
-        sign = -1.0 if self.negate_a != self.negate_b else 1.0
-        exact = sign * (wgmma.wide(a, self.elem_a) @ wgmma.wide(b, self.elem_b).T)
-        return (exact if before is None else exact + before).astype(numpy_dtype(self.elem_d))
-
-
-@op("tcgen05.mma.block_scale", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.mma")
-class MmaScaled(Mma):
-    """As `tcgen05.mma`, where each block of numbers along K has a scale: ``d += (a * sa) @ (b * sb).T``. M is 128.
-
-    scale_a  the scales of A in tensor memory, of `scales_layout`: of 4 blocks to a column; `scale_b`
-    scaled   'mxf8f6f4', 'mxf4' or 'mxf4nvf4'; tiles of the latter two are of u8, two numbers each, the lower bits first
-    block    numbers of a block: 32, or 16 for mxf4nvf4
-    scale    'ue8m0', or for blocks of 16 'ue4m3'
-    """
-
-    scale_a: Value
-    scale_b: Value
-    scaled: str = "mxf8f6f4"
-    block: int = 32
-    scale: str = "ue8m0"
-
-    @property
-    def feature(self) -> str:  # type: ignore[override]
-        return "tcgen05"
-
-    @property
-    def kind(self) -> str:
-        return self.scaled
-
-    @property
-    def per_step(self) -> int:
-        """Scales of a row for one instruction."""
-        return SCALED_KINDS[self.scaled].blocks[self.block]
-
-    def verify(self) -> Iterator[Problem]:
-        yield from group_problems(self)
-        kind = SCALED_KINDS.get(self.scaled)
-        if kind is None:
-            yield Problem("scaled", f"{self.scaled!r} is none of {', '.join(SCALED_KINDS)}")
-            return
-        types = ("u8",) if kind.packed else tuple(kind.ab)
-        if self.elem_a.name not in types or self.elem_b.name not in types or self.elem_d != f32:
-            yield Problem("elem_a", f"kind::{self.scaled} multiplies {' and '.join(types)} into f32")
-        elif self.block not in kind.blocks or self.scale not in kind.scales[self.block]:
-            known = "; ".join(f"of {block} by {'/'.join(found)}" for block, found in kind.scales.items())
-            yield Problem(
-                "block", f"blocks of {self.block} scaled by {self.scale}: kind::{self.scaled} has those {known}"
-            )
-        elif self.cta_group != 1 or self.m != LANES:
-            yield Problem("m", f"products with block scales are of 128 rows of one block here, not of {self.m}")
-        elif problem := shape_problem("f16", self.m, self.n, self.cta_group):
-            yield Problem("n", problem.replace("kind::f16", f"kind::{self.scaled}"))
-        elif self.saturate:
-            yield Problem("saturate", "only integers saturate")
-        else:
-            yield from self._operand_problems()
-            yield from self._variant_problems()
-            yield from address_problems(self, "scale_a", ("tmem",), 1)
-            yield from address_problems(self, "scale_b", ("tmem",), 1)
-
-    def at(self, step: int) -> tuple[int, int]:
-        """The byte of a column with the first scale of a step, and the number of the column among those of a row."""
-        column, byte = divmod(step * self.per_step, SCALES_OF_CELL)
-        return byte, column
-
-    @property
-    def descriptor(self) -> ScaledDescriptor:  # type: ignore[override]
-        return self.descriptor_of(0)
-
-    def descriptor_of(self, step: int) -> ScaledDescriptor:
-        packed, byte = SCALED_KINDS[self.scaled].packed, self.at(step)[0]
-        a, b = ("e2m1", "e2m1") if packed else (self.elem_a.name, self.elem_b.name)
-        return ScaledDescriptor(
-            self.scaled, a, b, self.scale, self.m, self.n, self.a_major, self.b_major, self.negate_a, self.negate_b,
-            byte, byte,
-        )  # fmt: skip
-
-    def words(self) -> str:
-        return ".reg .b32 sa, sb;"
-
-    def qualifiers(self) -> str:
-        return f".block_scale.block{self.block}"
-
-    def scales(self, step: int) -> tuple[list[str], str]:
-        column = self.at(step)[1]
-        before, operands = [f"mov.b32 word, {self.descriptor_of(step).bits};"], ""
-        for name, register, rows in (("scale_a", "sa", self.m), ("scale_b", "sb", self.n)):
-            distance = column * -(-rows // WARP_LANES)
-            before.append(f"add.s32 {register}, ${name}, {distance};")
-            operands += f", [{register}]"
-        return before, operands
-
-    def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int], Any]:
-        bases = [(int(lanes.get(v)[lane]), rows) for v, rows in ((self.scale_a, self.m), (self.scale_b, self.n))]
-        return lambda agent, step: [self._factors(agent, lanes, base, rows, step) for base, rows in bases]
-
-    def _factors(self, agent: Agent, lanes: Lanes, base: int, rows: int, step: int) -> Array:
-        """The scales (rows, blocks) of one operand in a step; those of all four warps' lanes have to be the same."""
-        byte, column = self.at(step)
-        row, warp = np.arange(rows)[:, None], np.arange(4)[None, :]
-        columns = column * -(-rows // WARP_LANES) + row // WARP_LANES + 0 * warp
-        where = lanes.machine.tmem.place(lanes, base, row % WARP_LANES + WARP_LANES * warp, columns)
-        bits = agent.load("tmem", where, u32)[..., 0]
-        if np.count_nonzero(bits != bits[:, :1]):
-            agent.fail("tcgen05-scales", "scales differ between the lanes of warps, which all have to hold the same")
-        held = np.ascontiguousarray(bits[:, :1]).view(np.uint8)[:, byte : byte + self.per_step]
-        if self.scale == "ue8m0":
-            return np.where(held == 255, np.nan, np.exp2(held.astype(np.float64) - 127))
-        return (held & 0x7F).view(numpy_dtype(e4m3)).astype(np.float64)
-
-    def _sum(self, before: Array | None, a: Array, b: Array, factors: Any) -> Array:
-        sign = -1.0 if self.negate_a != self.negate_b else 1.0
-        scaled = [
-            self._scaled(x, elem, f) for x, elem, f in zip((a, b), (self.elem_a, self.elem_b), factors, strict=True)
-        ]
-        exact = sign * (scaled[0] @ scaled[1].T)
-        return (exact if before is None else exact + before).astype(np.float32)
-
-    def _scaled(self, x: Array, elem: Scalar, factors: Array) -> Array:
-        if SCALED_KINDS[self.scaled].packed:
-            nibbles = np.stack([x & 15, x >> 4], axis=-1).reshape(len(x), -1)
-            wide = np.array(E2M1)[nibbles]
-        else:
-            wide = wgmma.wide(x, elem)
-        return wide * np.repeat(factors, self.block, axis=1)
-
-
 @op("tcgen05.smem_descriptor", source="PTX ISA: tcgen05, shared memory descriptor")
 class PlainDescriptor(Descriptor):
     """The descriptor of rows of 16 bytes in shared memory at `t`, groups of 8 of which lie 128 bytes apart."""
@@ -538,15 +184,17 @@ class PlainDescriptor(Descriptor):
 class Copy(OfTensorMemory):
     """Start to copy a matrix from shared to tensor memory. One thread; in order with its products, ended by a commit.
 
-    d      the first lane and column
-    s      the descriptor of the rows; those that `shape` says
-    shape  a row of `COPIES`
+    d       the first lane and column
+    s       the descriptor of the rows; those that `shape` says
+    shape   a row of `COPIES`
+    packed  'b4x16_p64' or 'b6x16_p32': 16 numbers of 4 or 6 bits lie in the first of 16 bytes, and get a byte each
     """
 
     d: Value
     s: Value
     shape: str = "32x128b.warpx4"
     cta_group: int = 1
+    packed: str = ""
 
     def verify(self) -> Iterator[Problem]:
         yield from address_problems(self, "d", ("tmem",), 1)
@@ -554,9 +202,12 @@ class Copy(OfTensorMemory):
         yield from group_problems(self)
         if self.shape not in COPIES:
             yield Problem("shape", f"{self.shape!r} is none of {', '.join(COPIES)}")
+        if self.packed not in UNPACKED:
+            yield Problem("packed", f"{self.packed!r} is none of b4x16_p64, b6x16_p32")
 
     def ptx(self) -> Ptx:
-        return Ptx(f"tcgen05.cp.cta_group::{self.cta_group}.{self.shape} [$d], $s;")
+        packed = f".b8x16.{self.packed}" if self.packed else ""
+        return Ptx(f"tcgen05.cp.cta_group::{self.cta_group}.{self.shape}{packed} [$d], $s;")
 
     def simulate(self, lanes: Lanes) -> None:
         one_thread(lanes, self)
@@ -585,8 +236,10 @@ class Copy(OfTensorMemory):
                 found = SmemDescriptor.parse(word)
             except ValueError as why:
                 agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
-            where = shape.rows, u32, "K", found.swizzle, found.leading, found.stride, shape.bytes, "cluster"
-            return read_blocks(agent, found.address | rank << RANK_SHIFT, *where)
+            where = shape.rows, u8, "K", found.swizzle, found.leading, found.stride, shape.bytes, "cluster"
+            octets = read_blocks(agent, found.address | rank << RANK_SHIFT, *where)
+            octets = widened(octets, UNPACKED[self.packed]) if self.packed else octets
+            return np.ascontiguousarray(octets).view(np.uint32)
 
         def write(agent: Agent, bits: Array) -> None:
             for place in places:
@@ -595,8 +248,49 @@ class Copy(OfTensorMemory):
         machine.engine.start(lanes, "tcgen05", read, write, lane=lane, in_order=True)
 
 
-E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
-"""The numbers of e2m1 by their bits (OCP microscaling formats)."""
+@op("tcgen05.shift", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.shift")
+class Shift(OfTensorMemory):
+    """Start to move 8 columns of 32 lanes one lane down, each lane to the next one; the first stays as it is.
+
+    One thread; in order with its products, ended by a commit.
+
+    t  the first lane, a multiple of 32, and column; of a pair of blocks in both
+    """
+
+    feature = "tcgen05.specific"
+
+    t: Value
+    cta_group: int = 1
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "t", ("tmem",), 1)
+        yield from group_problems(self)
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"tcgen05.shift.cta_group::{self.cta_group}.down [$t];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        one_thread(lanes, self)
+        machine, held = lanes.machine, lanes.get(self.t)
+        machine.tmem.check_group(lanes, self.cta_group)
+        wrong = lanes.mask & (held >> LANE_SHIFT & (WARP_LANES - 1) != 0)
+        lanes.fault(wrong, "tcgen05.shift begins at a lane that is a multiple of 32", "tmem-lanes")
+        ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
+        row, column = np.arange(WARP_LANES)[:, None], np.arange(STEP_BYTES // 4)[None, :]
+        for lane in lanes.each():
+            where = machine.tmem.place(lanes, int(held[lane]), row + 0 * column, column + 0 * row)
+            for of in ranks:
+                self._start(lanes, lane, where + (of - machine.rank << RANK_SHIFT))
+
+    def _start(self, lanes: Lanes, lane: int, where: Array) -> None:
+        def read(agent: Agent) -> Array:
+            return load_cells(agent, where[:-1])
+
+        def write(agent: Agent, bits: Array) -> None:
+            store_cells(agent, where[1:], bits)
+
+        lanes.machine.engine.start(lanes, "tcgen05", read, write, lane=lane, in_order=True)
+
 
 RANK_SHIFT = 24
 """Shared and tensor memory of the block of rank r begin at ``r << 24`` (`ir.simulation`)."""

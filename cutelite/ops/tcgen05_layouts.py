@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cutelite.ir.contract import np
 from cutelite.ir.simulation import Array
 from cutelite.ir.types import Scalar, Tensor
 from cutelite.layout import Layout, cosize, is_static, static_value
+from cutelite.ops.wgmma_sparse import kept_of
 
 LANES, COLUMNS = 128, 512
 """Extents of a block's tensor memory (PTX ISA, tensor memory)."""
@@ -44,7 +45,7 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "f16": Kind({"f16": 0, "bf16": 1}, ("f32", "f16"), mixed=False),
     "tf32": Kind({"tf32": 2}, ("f32",)),
-    "f8f6f4": Kind({"e4m3": 0, "e5m2": 1}, ("f32", "f16")),
+    "f8f6f4": Kind({"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}, ("f32", "f16")),
     "i8": Kind({"u8": 0, "i8": 1}, ("i32",), negate=False),
 }
 """The kinds of products, by the name in PTX (PTX ISA, tcgen05.mma, kinds and instruction descriptor)."""
@@ -53,11 +54,11 @@ D_CODES = {"f16": 0, "f32": 1, "i32": 2}
 """Codes of the accumulator's type in the instruction descriptor."""
 
 
-def kind_of(a: Scalar, b: Scalar, d: Scalar) -> str | None:
-    """Return the kind that multiplies these types into an accumulator of type `d`; None where there is none."""
+def kind_of(a: str, b: str, d: str) -> str | None:
+    """Return the kind that multiplies types of these names into an accumulator of `d`; None where there is none."""
     for name, kind in KINDS.items():
-        fits = a.name in kind.ab and b.name in kind.ab and d.name in kind.d
-        if fits and (kind.mixed or a == b) and not (a.name == "bf16" and d.name == "f16"):
+        fits = a in kind.ab and b in kind.ab and d in kind.d
+        if fits and (kind.mixed or a == b) and not (a == "bf16" and d == "f16"):
             return name
     return None
 
@@ -135,6 +136,8 @@ class InstructionDescriptor:
             raise ValueError(f"`max_shift` is {self.max_shift}, none of {', '.join(map(str, SHIFTS))}")
         if self.selector and not self.sparse:
             raise ValueError("`selector` is for a sparse A")
+        if self.selector and self.kind not in ("f16", "tf32"):
+            raise ValueError(f"`selector` is {self.selector}; kind::{self.kind} has none but 0")
         _put(0, 0, 2, self.selector, "selector")
 
     @property
@@ -204,7 +207,7 @@ class ScaledKind(NamedTuple):
 
 
 SCALED_KINDS: dict[str, ScaledKind] = {
-    "mxf8f6f4": ScaledKind({"e4m3": 0, "e5m2": 1}, {32: 1}, {32: ("ue8m0",)}),
+    "mxf8f6f4": ScaledKind(KINDS["f8f6f4"].ab, {32: 1}, {32: ("ue8m0",)}),
     "mxf4": ScaledKind({"e2m1": 1}, {32: 2}, {32: ("ue8m0",)}, packed=True),
     "mxf4nvf4": ScaledKind({"e2m1": 1}, {32: 2, 16: 4}, {32: ("ue8m0",), 16: ("ue4m3",)}, packed=True),
 }
@@ -224,6 +227,7 @@ class ScaledDescriptor:
     kind              name of a row of `SCALED_KINDS`
     a, b, scale       names of the types
     scale_a_id        the byte of a column with the first scale of A that the instruction takes, 0 to 3; `scale_b_id`
+    sparse            half of A is left out
     Source            PTX ISA: tcgen05.mma, instruction descriptor of kinds with block scales
     """
 
@@ -239,6 +243,7 @@ class ScaledDescriptor:
     negate_b: bool = False
     scale_a_id: int = 0
     scale_b_id: int = 0
+    sparse: bool = False
 
     def __post_init__(self) -> None:
         kind = SCALED_KINDS.get(self.kind)
@@ -264,7 +269,8 @@ class ScaledDescriptor:
     @property
     def bits(self) -> int:
         codes = SCALED_KINDS[self.kind].ab
-        word = _put(0, 4, 2, self.scale_b_id, "scale_b_id")
+        word = _put(0, 2, 1, self.sparse, "sparse")
+        word = _put(word, 4, 2, self.scale_b_id, "scale_b_id")
         word = _put(word, 7, 3, codes[self.a], "a")
         word = _put(word, 10, 3, codes[self.b], "b")
         word = _put(word, 13, 1, self.negate_a, "negate_a")
@@ -302,6 +308,57 @@ def scales_in_smem(rows: int, blocks: int) -> Layout:
     )
 
 
+# Metadata of a sparse A.
+
+METADATA_BYTES = {True: 4, False: 8}
+"""Bytes of a row's metadata for one instruction: where rows are interleaved, and where they are not."""
+
+
+def interleaved(elem: Scalar) -> bool:
+    """Tell whether a column has the metadata of two rows: of elements of 16 and 32 bits."""
+    return elem.bits > 8
+
+
+def metadata_layout(elem: Scalar, steps: int, lane: int = SCALES_OF_CELL << LANE_SHIFT) -> Layout:
+    """Return the layout (128 rows, bytes) of the metadata of a sparse A for `steps` instructions, in bytes.
+
+    lane  the distance of lanes: of tensor memory, or 16 where rows of 16 bytes lie in shared memory
+
+    A row of 4- and 8-bit elements has 8 bytes for an instruction, in its lane. One of 16- and 32-bit elements has 4,
+    two of them in each of two lanes: of 16 rows, r and r + 8 share a column of lane r for the first half of K, and one
+    of lane r + 8 for the other half.
+
+    Source  CUTLASS, sparse configurations of sm_100 (metadata atoms); the ISA has figures alone
+    """
+    if interleaved(elem):
+        return Layout(((8, 2, 8), (2, 2, steps)), ((lane, 2, 16 * lane), (1, 8 * lane, 4)))
+    return Layout((LANES, 8 * steps), (lane, 1))
+
+
+def metadata_cells(two_rows: bool) -> Array:
+    """Return the (lane, column, byte) of the metadata of one instruction: an array (128, bytes of a row, 3)."""
+    row, byte = np.arange(LANES)[:, None], np.arange(METADATA_BYTES[two_rows])[None, :]
+    if two_rows:
+        lane, column, at = row // 16 * 16 + row % 8 + byte // 2 * 8, 0 * byte, row // 8 % 2 * 2 + byte % 2
+    else:
+        lane, column, at = row, byte // SCALES_OF_CELL, byte % SCALES_OF_CELL
+    return np.stack(np.broadcast_arrays(lane, column, at), axis=-1)
+
+
+def compressed_rows(a: Any, elem: Scalar) -> tuple[Array, Array]:
+    """Return what a sparse A keeps of (rows, k), and its metadata, u8 (rows, bytes): the groups of a row in order.
+
+    Errors  ValueError that names the row and the columns where too many are not zero
+    """
+    a = np.ascontiguousarray(a)
+    step = 2 * STEP_BYTES // elem.bytes
+    if a.ndim != 2 or a.shape[1] % step or a.dtype.itemsize != elem.bytes:
+        raise ValueError(f"compress takes (rows, {step} k) elements of {elem}, not {a.shape} of {a.dtype}")
+    values, table = kept_of(a, elem)
+    octets = table[:, ::2] | table[:, 1::2] << 4
+    return values, octets.astype(np.uint8)
+
+
 class CopyShape(NamedTuple):
     """A shape of tcgen05.cp: rows and bytes of each in shared memory, and the lanes that each row goes to."""
 
@@ -316,8 +373,20 @@ COPIES: dict[str, CopyShape] = {
     "64x128b.warpx2::02_13": CopyShape(64, 16, ((0, 2), (1, 3))),
     "64x128b.warpx2::01_23": CopyShape(64, 16, ((0, 1), (2, 3))),
     "32x128b.warpx4": CopyShape(32, 16, ((0, 1, 2, 3),)),
+    "4x256b": CopyShape(4, 32, ((0,),)),
 }
 """By name in PTX (PTX ISA, tcgen05.cp)."""
+
+UNPACKED = {"": 8, "b4x16_p64": 4, "b6x16_p32": 6}
+"""Bits of a number in shared memory; 16 lie in the first of 16 bytes, and become a byte each (PTX ISA, tcgen05.cp)."""
+
+
+def widened(octets: Array, bits: int) -> Array:
+    """Return the codes, a byte each, of numbers of `bits` bits, of which 16 lie in the first of every 16 bytes."""
+    stream = np.unpackbits(octets.reshape(len(octets), -1, 16), axis=-1, bitorder="little")[..., : 16 * bits]
+    codes = stream.reshape(len(octets), -1, bits) @ (1 << np.arange(bits))
+    return np.asarray(codes.astype(np.uint8))
+
 
 SWIZZLE_CODES = {"none": 0, "128B": 2, "64B": 4, "32B": 6}
 """Bits 61 to 63 of a shared-memory descriptor, by swizzle; 1 is 128 bytes in units of 32, which nothing here makes."""

@@ -99,11 +99,8 @@ def compress_sparse(a: Any, dtype: Any) -> tuple[Any, Any]:
     return compressed(a, dtype, M, k_of(dtype, sparse=True))
 
 
-def compressed(a: Any, dtype: Any, rows: int, step: int) -> tuple[Any, Any]:
-    """As `compress_sparse`, with metadata for blocks of `rows` rows; rows of `a` are multiples of `step` elements."""
-    a = np.ascontiguousarray(a)
-    if a.ndim != 2 or a.shape[0] % rows or a.shape[1] % step:
-        raise ValueError(f"compress_sparse takes ({rows} m, {step} k) elements of {dtype}, not {a.shape}")
+def kept_of(a: Array, dtype: Scalar) -> tuple[Array, Array]:
+    """Return the elements of (rows, k) that are kept, and the four bits of each group. Errors: ValueError."""
     group = group_of(dtype)
     keep = group // 2
     groups = a.reshape(a.shape[0], -1, group)
@@ -113,7 +110,15 @@ def compressed(a: Any, dtype: Any, rows: int, step: int) -> tuple[Any, Any]:
         raise ValueError(f"{where}: {groups[row, at]} has more than {keep} in {group} that are not zero")
     kept = np.sort(np.argsort(~needed, axis=2, kind="stable")[..., :keep], axis=2)
     values = np.take_along_axis(groups, kept, axis=2).reshape(a.shape[0], -1)
-    table = np.where(kept[..., 0], SECOND, FIRST) if group == 2 else kept[..., 0] | kept[..., 1] << 2
+    return values, np.where(kept[..., 0], SECOND, FIRST) if group == 2 else kept[..., 0] | kept[..., 1] << 2
+
+
+def compressed(a: Any, dtype: Any, rows: int, step: int) -> tuple[Any, Any]:
+    """As `compress_sparse`, with metadata for blocks of `rows` rows; rows of `a` are multiples of `step` elements."""
+    a = np.ascontiguousarray(a)
+    if a.ndim != 2 or a.shape[0] % rows or a.shape[1] % step:
+        raise ValueError(f"compress_sparse takes ({rows} m, {step} k) elements of {dtype}, not {a.shape}")
+    values, table = kept_of(a, dtype)
     table = np.pad(table, ((0, 0), (0, -table.shape[1] % GROUPS)), constant_values=FIRST)
     blocks = table.reshape(-1, rows, table.shape[1] // GROUPS, GROUPS).transpose(0, 2, 1, 3)
     words = [[group_words(word, dtype) for word in block] for block in blocks]

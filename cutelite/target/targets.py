@@ -190,13 +190,21 @@ _BLACKWELL = {
     "ld.256": "ld.global and st.global of 256 bits",
     "cp_mask": "cp.async.bulk with a mask of bytes",
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel",
+    "tma.gather4": "cp.async.bulk.tensor of four rows, tile::gather4",
 }
 _BLACKWELL_SPECIFIC = {  # in the `f` targets too
     "fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0",
     "clusterlaunchcontrol.multicast": "clusterlaunchcontrol.try_cancel that tells all blocks of the cluster",
 }
-_BLACKWELL_TENSOR = {"tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory"}
-_BLACKWELL_SERVER = {"redux.f32": "redux.sync on f32"}
+_BLACKWELL_TENSOR = {
+    "tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory",
+    "tma.scatter4": "cp.async.bulk.tensor to four rows, tile::scatter4",
+}
+_BLACKWELL_SERVER = {
+    "redux.f32": "redux.sync on f32",
+    "tcgen05.scale_d": "tcgen05.mma that divides what it adds to",
+}
+_BLACKWELL_ALONE = {"tcgen05.specific": "tcgen05.shift, and sparse tcgen05.mma on mxf4"}  # of tensor memory, `a` alone
 _BLACKWELL_I8 = {"tcgen05.i8": "tcgen05.mma on 8-bit integers"}  # sm_100a and sm_110a alone
 _BLACKWELL_CLIENT = {"mma.block_scale": "mma.sync with block scaling"}
 
@@ -210,6 +218,7 @@ FEATURES: dict[str, str] = {
     **_BLACKWELL_SPECIFIC,
     **_BLACKWELL_TENSOR,
     **_BLACKWELL_SERVER,
+    **_BLACKWELL_ALONE,
     **_BLACKWELL_I8,
     **_BLACKWELL_CLIENT,
 }
@@ -262,8 +271,12 @@ def _table() -> dict[str, Target]:
         rows.append(plain)
         rows += [ending(letter, plain, _SPECIFIC, _BLACKWELL_SPECIFIC, more) for letter in "fa"]
     table = {target.arch: target for target in rows}
-    for arch in ("sm_100a", "sm_110a"):
-        table[arch] = replace(table[arch], features=table[arch].features.union(_BLACKWELL_I8))
+    for arch, added in (
+        ("sm_100a", {**_BLACKWELL_ALONE, **_BLACKWELL_I8}),
+        ("sm_103a", _BLACKWELL_ALONE),
+        ("sm_110a", {**_BLACKWELL_ALONE, **_BLACKWELL_I8}),
+    ):
+        table[arch] = replace(table[arch], features=table[arch].features.union(added))
     return table
 
 

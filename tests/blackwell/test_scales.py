@@ -8,6 +8,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Tensor, f32, u8
+from cutelite.lang import tcgen05 as words
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import ScaledDescriptor
 from tests.hopper.test_wgmma import k_major
@@ -208,3 +209,122 @@ def test_a_field_that_does_not_fit_is_refused(fields: dict[str, Any], words: str
     plain = {"kind": "mxf8f6f4", "a": "e4m3", "b": "e4m3", "scale": "ue8m0", "m": 128, "n": 64}
     with pytest.raises(ValueError, match=words):
         ScaledDescriptor(**{**plain, **fields})
+
+
+def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octets: int, in_tmem: bool) -> Any:
+    """As `product`, of 128 columns: by a pair of blocks too, with a sparse A, or one in tensor memory.
+
+    octets       of a row of B; A has as many, or half as many where `kept_octets`, those of its metadata, is not 0
+    """
+    n, of_a = 128, octets // 2 if kept_octets else octets
+    blocks = of_a * (1 if kind == "mxf8f6f4" else 2) // block
+    rows, columns, whole = 128, n // group, -(-blocks // 4) * 4
+
+    @cl.kernel(block=128, cluster=group, arch="sm_100a")
+    def kernel(
+        a: Tensor[A, (128 * group, of_a)],
+        b: Tensor[A, (n, octets)],
+        sa: Tensor[u8, (128 * group, whole)],
+        sb: Tensor[u8, (n, whole)],
+        kept: Tensor[u8, (128 * group, max(1, kept_octets))] | None,
+        c: Tensor[f32, (128 * group, n)],
+    ) -> None:
+        left = cl.shared(elem, k_major(rows, of_a, "32B", 1), swizzle=SWIZZLES["32B"], align=1024)
+        right = cl.shared(elem, k_major(columns, octets, "64B", 1), swizzle=SWIZZLES["64B"], align=1024)
+        of_left = cl.shared(u8, cl.tcgen05.scales_in_smem(128, whole), align=128)
+        of_right = cl.shared(u8, cl.tcgen05.scales_in_smem(n, whole), align=128)
+        done = cl.shared(cl.mbarrier, (1,))
+        t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        for i in cl.range(of_a):
+            left[t, i] = a[rank * rows + t, i]
+        for i in range(t, columns * octets, 128):
+            right[i // octets, i % octets] = b[rank * columns + i // octets, i % octets]
+        for j in cl.static_range(whole):
+            of_left[t, j] = sa[rank * rows + t, j]
+            of_right[t, j] = sb[t, j]
+        metadata = None
+        if kept is not None:
+            of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(elem, octets), align=128)
+            for i in cl.static_range(kept_octets):
+                of_smem[t, i] = kept[rank * rows + t, i]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(256, cta_group=group)
+        acc = tmem.tensor(128, n)
+        by_a, by_b = (tmem.view(cl.tcgen05.scales(128, whole), u8, at) for at in (128, 160))
+        if kept is not None:
+            metadata = tmem.view(cl.tcgen05.metadata(elem, octets), u8, 192)
+        if in_tmem:
+            there = tmem.view(cl.tcgen05.lanes_layout(128, of_a, elem), elem, 224)
+            cl.tcgen05.store(there, cl.vector(*(a[rank * rows + t, i] for i in cl.static_range(of_a)), dtype=elem))
+            cl.tcgen05.wait_store()
+            cl.tcgen05.fence_before_thread_sync()
+            cl.cluster_sync()
+            left = there
+        if t == 0 and rank == 0:
+            cl.tcgen05.fence_after_thread_sync()
+            cl.tcgen05.copy_scales(by_a, of_left, group)
+            cl.tcgen05.copy_scales(by_b, of_right, group)
+            if kept is not None:
+                cl.tcgen05.copy_metadata(metadata, of_smem, elem, group)
+            more: Any = {"kind": kind, "block": block, "metadata": metadata, "cta_group": group}
+            cl.tcgen05.mma_scaled(acc, left, right, by_a, by_b, accumulate=False, **more)
+            cl.tcgen05.commit(done[0], 3 if group == 2 else None, group)
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc))
+        for j in cl.static_range(n):
+            c[rank * rows + t, j] = mine[j]
+        tmem.free()
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("elem", "kind", "block", "octets", "group", "sparse", "in_tmem"),
+    [
+        ("e4m3", "mxf8f6f4", 32, 128, 2, False, False),
+        ("e4m3", "mxf8f6f4", 32, 128, 1, True, False),
+        ("u8", "mxf4nvf4", 16, 128, 2, True, False),
+        ("u8", "mxf4", 32, 64, 2, False, True),
+        ("u8", "mxf4nvf4", 16, 128, 1, True, True),
+    ],
+)
+@pytest.mark.usefixtures("on_cards")
+def test_scaled_products_of_pairs_and_with_a_sparse_a(
+    elem: str, kind: str, block: int, octets: int, group: int, sparse: bool, in_tmem: bool
+) -> None:
+    draw, rows, n = np.random.default_rng(octets + group), 128 * group, 128
+    whole = draw.integers(1, 255, (rows, octets), np.uint8) if elem == "u8" else draw.integers(-4, 5, (rows, octets))
+    if sparse:  # of 4 bytes two
+        places = np.argsort(draw.random((rows, octets // 4, 4)), axis=-1)[..., :2]
+        np.put_along_axis(whole.reshape(rows, -1, 4), places, 0, axis=-1)
+    dtype: Any = np.uint8 if elem == "u8" else ml_dtypes.float8_e4m3fn
+    a = whole.astype(dtype)
+    b = (
+        draw.integers(0, 256, (n, octets), np.uint8)
+        if elem == "u8"
+        else draw.integers(-4, 5, (n, octets)).astype(dtype)
+    )
+    held, metadata = words.compress(a, getattr(cl, elem)) if sparse else (a, None)
+    count = held.shape[1] * (2 if elem == "u8" else 1) // block
+    padded = -(-count // 4) * 4
+    if block == 32:
+        sa, sb = (draw.integers(124, 131, (size, padded), np.uint8) for size in (rows, n))
+        fa, fb = (2.0 ** (x.astype(np.float64) - 127) for x in (sa, sb))
+    else:
+        fa, fb = (draw.integers(1, 8, (size, padded)).astype(np.float64) for size in (rows, n))
+        sa, sb = (x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for x in (fa, fb))
+    c = np.zeros((rows, n), np.float32)
+    kernel = of_pair(
+        getattr(cl, elem), kind, block, octets, group, 0 if metadata is None else metadata.shape[1], in_tmem
+    )
+    kernel[group, 128](held, b, sa, sb, metadata, c)
+    each = block * (2 if sparse else 1)
+    left, right = (numbers(x) * np.repeat(f[:, :count], each, 1) for x, f in ((a, fa), (b, fb)))
+    np.testing.assert_array_equal(c, (left @ right.T).astype(np.float32))
+    if group == 2:
+        report = kernel.check(group, 128, held, b, sa, sb, metadata, c, seeds=3)
+        assert not report.findings, str(report)

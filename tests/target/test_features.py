@@ -61,6 +61,12 @@ INSTRUCTIONS = {
     "fp4": "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2; }",
     "tcgen05": "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
     "tcgen05.i8": "tcgen05.mma.cta_group::1.kind::i8 [%r1], %d1, %d1, %r2, %p1;",
+    "tcgen05.scale_d": "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d1, %r2, %p1, 3;",
+    "tcgen05.specific": "tcgen05.shift.cta_group::1.down [%r1];",
+    "tma.gather4": "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
+    "[%r1], [%d1, {%r2,%r2,%r2,%r2,%r2}], [%r1];",
+    "tma.scatter4": "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "
+    "[%d1, {%r2,%r2,%r2,%r2,%r2}], [%r1];",
     "redux.f32": "redux.sync.min.f32 %f1, %f2, -1;",
     "mma.block_scale": "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X"
     ".f32.e4m3.e4m3.f32.ue8m0 "

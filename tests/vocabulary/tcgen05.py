@@ -8,18 +8,12 @@ from functools import partial
 from typing import Any
 
 from cutelite.ir.types import (
-    SCALARS,
     InFlight,
     Ptr,
     Tensor,
-    Type,
     Vec,
-    bf16,
-    boolean,
-    e4m3,
     f16,
     f32,
-    i8,
     i32,
     u16,
     u32,
@@ -27,7 +21,7 @@ from cutelite.ir.types import (
 )
 from cutelite.layout import Layout
 from cutelite.ops import tcgen05
-from cutelite.ops.tcgen05_layouts import COPIES, KINDS, SCALED_KINDS, SHAPES, accumulator_layout, kind_of
+from cutelite.ops.tcgen05_layouts import COPIES, SHAPES, UNPACKED, accumulator_layout
 from tests.vocabulary import row
 from tests.vocabulary.places import BAR, GMEM, REMOTE, SMEM, TILE
 from tests.vocabulary.row import Form, of
@@ -35,64 +29,10 @@ from tests.vocabulary.row import Form, of
 Row = partial(row.Row, alone=True, tested="tests/blackwell/test_tcgen05.py")
 SCALES = "tests/blackwell/test_scales.py"
 TMEM = Ptr("tmem", 4)
-BF16: dict[str, Any] = {"elem_a": bf16, "elem_b": bf16}
-STEPS = ((0, 0), (32, 32), (64, 2048), (96, 4096))
 
 
 def accumulator(m: int, n: int, elem: Any = f32, cta_group: int = 1) -> Tensor:
     return Tensor(elem, "tmem", accumulator_layout(m, n, elem, cta_group), elem.bytes)
-
-
-def product(m: int, n: int, a: Type = u64, **fields: Any) -> Form:
-    d = accumulator(m, n, fields.get("elem_d", f32), fields.get("cta_group", 1))
-    return of(d, a, u64, boolean, m=m, n=n, **fields)
-
-
-def products() -> Iterator[Form]:
-    for kind in KINDS.values():
-        for a in kind.ab:
-            for b in kind.ab:
-                for d in kind.d:
-                    types = {"elem_a": SCALARS[a], "elem_b": SCALARS[b], "elem_d": SCALARS[d]}
-                    if kind_of(*types.values()):
-                        yield product(128, 64, **types)
-                        yield product(64, 32, a=TMEM, **types)
-    for n in (8, 16, 24, 32, 64, 256):
-        yield product(64, n, **BF16)
-        if n % 16 == 0:
-            yield product(128, n, **BF16)
-        if n % 32 == 0:
-            yield product(128, n, cta_group=2, **BF16)
-            yield product(256, n, cta_group=2, **BF16)
-    yield product(128, 64, a_major="MN", b_major="MN", **BF16)
-    yield product(128, 64, negate_a=True, negate_b=True, **BF16)
-    yield product(128, 64, saturate=True, elem_a=i8, elem_b=i8, elem_d=i32)
-    yield product(128, 64, steps=STEPS, **BF16)
-    yield product(128, 64, a=TMEM, steps=((0, 0), (8, 32)), **BF16)
-    yield product(128, 64, mask=(u32,) * 4, **BF16)
-    yield product(256, 64, mask=(u32,) * 8, cta_group=2, steps=STEPS, **BF16)
-    for collector in ("fill", "use", "lastuse", "discard"):
-        yield product(128, 64, collector=collector, **BF16)
-
-
-def refused(words: str, *types: Type, **fields: Any) -> tuple[Form, str]:
-    types = (*types, *(accumulator(128, 64), u64, u64, boolean)[len(types) :])
-    return of(*types, **{"m": 128, "n": 64, **BF16, **fields}), words
-
-
-def scaled() -> Iterator[Form]:
-    for name, kind in SCALED_KINDS.items():
-        types = [SCALARS["u8"]] if kind.packed else [SCALARS[t] for t in kind.ab]
-        for block, scale in ((block, scale) for block, found in kind.scales.items() for scale in found):
-            for elem in types:
-                how: dict[str, Any] = {"scaled": name, "block": block, "scale": scale, "steps": STEPS}
-                yield product(128, 64, elem_a=elem, elem_b=types[0], scale_a=TMEM, scale_b=TMEM, **how)
-    yield product(128, 256, elem_a=e4m3, elem_b=e4m3, scale_a=TMEM, scale_b=TMEM, a_major="K", negate_a=True)
-
-
-def scaled_refused(words: str, **fields: Any) -> tuple[Form, str]:
-    how: dict[str, Any] = {"m": 128, "n": 64, "elem_a": e4m3, "elem_b": e4m3, **fields}
-    return of(accumulator(128, 64), u64, u64, boolean, scale_a=TMEM, scale_b=TMEM, **how), words
 
 
 def transfers(store: bool) -> Iterator[Form]:
@@ -146,46 +86,6 @@ ROWS = [
         ],
     ),
     Row(
-        tcgen05.Mma,
-        "cl.tcgen05.mma",
-        list(products()),
-        refuses=[
-            refused("tcgen05.mma does not multiply f32 times bf16 into f32", elem_a=f32),
-            refused("does not multiply bf16 times f16 into f32", elem_b=f16),
-            refused("does not multiply bf16 times bf16 into f16", elem_d=f16),
-            refused("M is 96; with cta_group::1 it is 64 or 128", m=96),
-            refused("M is 64; with cta_group::2 it is 128 or 256", m=64, cta_group=2),
-            refused("N is 24; for M = 128 of kind::f16 it is a multiple of 16, from 16 to 256", n=24),
-            refused("N is 48; for M = 256 of kind::f16 it is a multiple of 32", m=256, n=48, cta_group=2),
-            refused("the accumulator is .*, but must be f32 in tensor memory", accumulator(128, 32)),
-            refused("the accumulator is .*, but must be f32 in tensor memory", Vec(f32, 64)),
-            refused("`a` of tcgen05.mma is in .*, but must be in tensor memory", accumulator(128, 64), SMEM),
-            refused("A in tensor memory has no major mode but K", accumulator(128, 64), TMEM, a_major="MN"),
-            refused("B is i32, but must be a descriptor", accumulator(128, 64), u64, i32),
-            refused("accumulate is i32, not bool", accumulator(128, 64), u64, u64, i32),
-            refused("tf32 operands must be K-major", elem_a=SCALARS["tf32"], elem_b=SCALARS["tf32"], b_major="MN"),
-            refused("`saturate` is for integers", saturate=True),
-            refused("are not pairs of multiples of 16 bytes", steps=((8, 0),)),
-            refused("in shared memory multiples of 16 bytes", steps=((0, 8),)),
-            refused("a mask of lanes is 4 words of u32", mask=(u32,) * 8),
-            refused("'keep' is none of fill, use", collector="keep"),
-        ],
-    ),
-    Row(
-        tcgen05.MmaScaled,
-        "cl.tcgen05.mma_scaled",
-        list(scaled()),
-        tested=SCALES,
-        refuses=[
-            scaled_refused("'mxf6' is none of mxf8f6f4, mxf4, mxf4nvf4", scaled="mxf6"),
-            scaled_refused("kind::mxf8f6f4 multiplies e4m3 and e5m2 into f32", elem_a=bf16),
-            scaled_refused("kind::mxf4 multiplies u8 into f32", scaled="mxf4"),
-            scaled_refused("blocks of 16 scaled by ue8m0: kind::mxf8f6f4 has those of 32 by ue8m0", block=16),
-            scaled_refused("are of 128 rows of one block here, not of 64", m=64),
-            scaled_refused("N is 24; for M = 128 of kind::mxf8f6f4 it is a multiple of 16", n=24),
-        ],
-    ),
-    Row(
         tcgen05.PlainDescriptor,
         "cl.tcgen05.copy_scales",
         [of(SMEM)],
@@ -195,9 +95,20 @@ ROWS = [
     Row(
         tcgen05.Copy,
         "cl.tcgen05.copy",
-        [of(TMEM, u64, shape, group) for shape in COPIES for group in (1, 2)],
+        [of(TMEM, u64, shape, group, packed) for shape in COPIES for group in (1, 2) for packed in UNPACKED],
         tested=SCALES,
-        refuses=[(of(SMEM, u64), "must be in tensor memory"), (of(TMEM, u64, "8x8b"), "'8x8b' is none of 128x256b")],
+        refuses=[
+            (of(SMEM, u64), "must be in tensor memory"),
+            (of(TMEM, u64, "8x8b"), "'8x8b' is none of 128x256b"),
+            (of(TMEM, u64, "4x256b", 1, "b5"), "'b5' is none of b4x16_p64"),
+        ],
+    ),
+    Row(
+        tcgen05.Shift,
+        "cl.tcgen05.shift",
+        [of(TMEM), of(TMEM, 2)],
+        tested="tests/blackwell/test_variants.py",
+        refuses=[(of(SMEM), "must be in tensor memory"), (of(TMEM, 3), "cta_group is 1")],
     ),
     Row(
         tcgen05.Start,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from cutelite.target import Target
 from tests.vocabulary import FAMILIES
 from tests.vocabulary.kernels import alone, check_assembles, together
 from tests.vocabulary.row import Spelling
+from tests.vocabulary.sass import EXPECTED, missing
 
 TOGETHER = {name: [s for row in rows if not row.alone for s in row.spellings] for name, rows in FAMILIES.items()}
 ALONE = {name: [s for row in rows if row.alone for s in row.spellings] for name, rows in FAMILIES.items()}
@@ -38,13 +40,13 @@ def test_in_a_kernel_with_others(family: str, arch: str, ptxas: str, tmp_path: P
         check_assembles(text, target, ptxas, tmp_path, "-O1")
 
 
-def assemble(chosen: list[Spelling], target: Target, ptxas: str, folder: Path) -> None:
+def assemble(chosen: list[Spelling], target: Target, ptxas: str, folder: Path, *options: str) -> None:
     """All of them as kernels of one module."""
     texts = [ptx(alone(spelling), target) for spelling in chosen]
     head = texts[0][: texts[0].index(".visible .entry")]
     entries = [text[text.index(".visible .entry") :] for text in texts]
     renamed = (re.sub(r"\bspelling\b", f"spelling{i}", entry) for i, entry in enumerate(entries))
-    check_assembles(head + "\n".join(renamed), target, ptxas, folder)
+    check_assembles(head + "\n".join(renamed), target, ptxas, folder, *options)
 
 
 HOPPER = Target.parse("sm_90a")
@@ -56,7 +58,28 @@ def test_in_kernels_of_their_own(family: str, ptxas: str, tmp_path: Path) -> Non
     assemble(ON_HOPPER[family], HOPPER, ptxas, tmp_path)
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_103a", "sm_120a"])
+OTHERS = {
+    arch: [s for found in ALONE.values() for s in found if s.is_there(Target.parse(arch))]
+    for arch in ("sm_80", "sm_90", "sm_100a", "sm_103a", "sm_120a")
+}
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120a"])
 def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tmp_path: Path) -> None:
-    target = Target.parse(arch)
-    assemble([s for found in ALONE.values() for s in found if s.is_there(target)], target, ptxas, tmp_path)
+    assemble(OTHERS[arch], Target.parse(arch), ptxas, tmp_path)
+
+
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
+def test_blackwell_has_the_instructions_expected(arch: str, ptxas: str, nvdisasm: str, tmp_path: Path) -> None:
+    """All that it has is assembled, and its own is found when it is disassembled again."""
+    assemble(OTHERS[arch], Target.parse(arch), ptxas, tmp_path, "-O0")  # else loads are left out that nobody reads
+    command = [nvdisasm, "--print-code", str(tmp_path / "spelled.cubin")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    parts = re.split(r"^\.text\.spelling(\d+):$", printed, flags=re.MULTILINE)
+    code = dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
+    ops = [spelling.op() for spelling in OTHERS[arch]]
+    assert len(code) == len(ops)
+    lacking = {str(OTHERS[arch][i]): missing(code[i], op) for i, op in enumerate(ops) if missing(code[i], op)}
+    assert not lacking
+    seen = {op.name for op in ops}
+    assert set(EXPECTED) <= seen

@@ -1,0 +1,502 @@
+"""The products of tcgen05: dense and sparse, with and without a scale for each block of numbers along K.
+
+    d = a @ b.T + d * 2**-scale_d        an instruction for each step along K, one thread starts all of them
+
+What the operands are is said by two descriptors (`tcgen05_layouts`); a sparse A has metadata in tensor memory
+(`metadata_layout`), scaled operands have their scales there (`scales_layout`). Numbers of 4 and 6 bits lie 16 to 16
+bytes, the first ones, where the kind is f8f6f4 or mxf8f6f4, and two to a byte for the other two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.function import Value
+from cutelite.ir.op import op
+from cutelite.ir.simulation import Agent, Array, Lanes
+from cutelite.ir.types import Scalar, Tensor, boolean, e4m3, f32, u8, u32, u64
+from cutelite.ops import narrow, wgmma
+from cutelite.ops.address import address_problems
+from cutelite.ops.tcgen05 import (
+    RANK_SHIFT,
+    OfTensorMemory,
+    group_problems,
+    load_cells,
+    one_thread,
+    same_cells,
+    store_cells,
+)
+from cutelite.ops.tcgen05_layouts import (
+    CELL_BITS,
+    LANES,
+    METADATA_BYTES,
+    SCALED_KINDS,
+    SCALES_OF_CELL,
+    STEP_BYTES,
+    WARP_LANES,
+    InstructionDescriptor,
+    ScaledDescriptor,
+    SmemDescriptor,
+    accumulator_cells,
+    accumulator_layout,
+    interleaved,
+    kind_of,
+    metadata_cells,
+    shape_problem,
+    widened,
+)
+from cutelite.ops.wgmma_layouts import read_blocks
+from cutelite.ops.wgmma_sparse import expanded, valid
+
+COLLECTORS = ("", "fill", "use", "lastuse", "discard")
+MULTIPLIES = Effect.READS | Effect.WRITES | Effect.ASYNC
+
+
+@op("tcgen05.mma", effects=MULTIPLIES, source="PTX ISA: tcgen05.mma, tcgen05.mma.sp")
+class Mma(OfTensorMemory):
+    """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
+
+    One thread executes it, for the block, or with ``cta_group=2`` for a pair of blocks, in the one of even rank.
+    Products of a thread are executed in order.
+
+    d           the accumulator in tensor memory, a tensor of `accumulator_layout`: this block's part
+    a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
+                pair, each block has half the rows of both at the same address
+    accumulate  a bool: add to `d`, or overwrite it
+    metadata    of a sparse A, which has half its extent along K: in tensor memory, of `metadata_layout`
+    steps       for each instruction, how far its A and its B lie behind: bytes, of tensor memory columns
+    format_a    of u8 operands: 'e2m1', 'e2m3' or 'e3m2', 16 numbers to 16 bytes, in the first of them; `format_b`
+    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
+    negate_a    multiply by -A; `negate_b`
+    scale_d     divide `d` by 2 to this power before adding, 0 to 15; f16 and tf32 kinds
+    shift_a     rows of A in tensor memory are taken one further down: each row is the one before it, the first itself
+    saturate    integers only: clamp instead of wrapping
+    collector   '', 'fill', 'use', 'lastuse' or 'discard': what the buffer of A is to do
+    mask        u32 words, 4 or of a pair 8: lanes whose bit is set are left as they are
+
+    The simulator rounds the sum of an instruction once, to nearest; f16 accumulators take a column for each element.
+    """
+
+    d: Value
+    a: Value
+    b: Value
+    accumulate: Value
+    m: int
+    n: int
+    elem_a: Scalar
+    elem_b: Scalar
+    elem_d: Scalar = f32
+    metadata: Value | None = None
+    steps: tuple[tuple[int, int], ...] = ((0, 0),)
+    format_a: str = ""
+    format_b: str = ""
+    cta_group: int = 1
+    a_major: str = "K"
+    b_major: str = "K"
+    negate_a: bool = False
+    negate_b: bool = False
+    scale_d: int = 0
+    shift_a: bool = False
+    saturate: bool = False
+    collector: str = ""
+    mask: tuple[Value, ...] = ()
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        if self.scale_d:
+            return "tcgen05.scale_d"
+        return "tcgen05.i8" if self.elem_d.name == "i32" else "tcgen05"
+
+    @property
+    def name_a(self) -> str:
+        return self.format_a or self.elem_a.name
+
+    @property
+    def name_b(self) -> str:
+        return self.format_b or self.elem_b.name
+
+    @property
+    def kind(self) -> str | None:
+        return kind_of(self.name_a, self.name_b, self.elem_d.name)
+
+    @property
+    def a_in_tmem(self) -> bool:
+        return self.a.type != u64
+
+    @property
+    def sparse(self) -> bool:
+        return self.metadata is not None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from group_problems(self)
+        if self.kind is None:
+            types = f"{self.name_a} times {self.name_b} into {self.elem_d}"
+            yield Problem("elem_a", f"tcgen05.mma does not multiply {types}")
+            return
+        if problem := shape_problem(self.kind, self.m, self.n, self.cta_group):
+            yield Problem("n" if problem.startswith("N") else "m", problem)
+            return
+        yield from self._operand_problems()
+        yield from self._variant_problems()
+
+    def _operand_problems(self) -> Iterator[Problem]:
+        t = self.d.type
+        wanted = accumulator_layout(self.m, self.n, self.elem_d, self.cta_group)
+        if not isinstance(t, Tensor) or t.space != "tmem" or t.elem != self.elem_d or not same_cells(t.layout, wanted):
+            yield Problem("d", f"the accumulator is {t}, but must be {self.elem_d} in tensor memory, {wanted}")
+        if self.a_in_tmem:
+            yield from address_problems(self, "a", ("tmem",), 1)
+            if self.a_major != "K":
+                yield Problem("a_major", "A in tensor memory has no major mode but K")
+            if self.format_a:
+                yield Problem("format_a", f"A of {self.format_a} comes from shared memory here")
+        if self.b.type != u64:
+            yield Problem("b", f"B is {self.b.type}, but must be a descriptor (u64): it is read from shared memory")
+        if self.accumulate.type != boolean:
+            yield Problem("accumulate", f"accumulate is {self.accumulate.type}, not bool")
+        yield from self._narrow_problems()
+        if self.metadata is not None:
+            yield from address_problems(self, "metadata", ("tmem",), 1)
+            if self.m // self.cta_group != LANES:
+                yield Problem("m", f"a sparse A has 128 rows in each block here, and M is {self.m}")
+
+    def _narrow_problems(self) -> Iterator[Problem]:
+        for field in ("format_a", "format_b"):
+            format, elem = self[field], self[f"elem_{field[-1]}"]
+            if format and (format not in narrow.FORMATS or elem != u8):
+                known = ", ".join(narrow.FORMATS)
+                yield Problem(field, f"{field} is {format!r} of {elem}: tiles of u8 hold {known}")
+
+    def _variant_problems(self) -> Iterator[Problem]:
+        try:
+            self.descriptor  # noqa: B018  # checks its fields
+        except ValueError as why:
+            yield Problem("", str(why))
+        for field in ("a_major", "b_major"):
+            if self[field] == "MN" and (self[f"elem_{field[0]}"].bits > 16 or self[f"format_{field[0]}"]):
+                yield Problem(field, f"{self[f'name_{field[0]}']} operands must be K-major, not MN-major")
+        if not self.steps or any(len(step) != 2 or step[1] % 16 for step in self.steps):
+            yield Problem("steps", f"{self.steps} are not pairs of distances, in shared memory multiples of 16 bytes")
+        elif not self.a_in_tmem and any(step[0] % 16 for step in self.steps):
+            yield Problem("steps", f"{self.steps} are not pairs of multiples of 16 bytes")
+        if self.mask and (
+            len(self.mask) != 4 * self.cta_group or any(v.type != u32 for v in self.mask) or isinstance(self, MmaScaled)
+        ):
+            yield Problem(
+                "mask", f"a mask of lanes is {4 * self.cta_group} words of u32, of products without block scales"
+            )
+        if self.collector not in COLLECTORS:
+            yield Problem("collector", f"{self.collector!r} is none of fill, use, lastuse, discard")
+        if not 0 <= self.scale_d <= 15 or (self.scale_d and self.kind not in ("f16", "tf32")):
+            yield Problem("scale_d", f"scale_d is {self.scale_d}: a power from 0 to 15, of the kinds f16 and tf32")
+        if self.shift_a and (not self.a_in_tmem or self.m // self.cta_group != LANES):
+            yield Problem("shift_a", "rows that are shifted are those of A in tensor memory, 128 in a block")
+        if self.shift_a and self.collector in ("fill", "use"):
+            yield Problem("collector", f"a shifted A does not take collector={self.collector!r}")
+
+    @property
+    def descriptor(self) -> InstructionDescriptor:
+        return InstructionDescriptor(
+            self.kind or "", self.name_a, self.name_b, self.elem_d.name, self.m, self.n, self.a_major, self.b_major,
+            self.negate_a, self.negate_b, self.saturate, self.sparse,
+        )  # fmt: skip
+
+    @property
+    def word(self) -> int:
+        return self.descriptor.bits
+
+    def words(self) -> str:
+        """The assembly of what the instructions of all steps share, or have registers for."""
+        return "mov.b32 word, ${word};"
+
+    def qualifiers(self) -> str:
+        """The end of the instruction's name."""
+        return ""
+
+    def scales(self, step: int) -> tuple[list[str], str]:
+        """Assembly before the instruction of a step, and the operands that only block scales have."""
+        return [], ""
+
+    def ptx(self) -> Ptx:
+        hint = (".ashift" if self.shift_a else "") + (f".collector::a::{self.collector}" if self.collector else "")
+        sparse = ".sp" if self.sparse else ""
+        call = f"tcgen05.mma{sparse}.cta_group::{self.cta_group}.kind::{self.kind}{self.qualifiers()}{hint}"
+        lines = ["{ .reg .pred again; .reg .b64 da, db; .reg .b32 ta, tm, word; setp.eq.b32 again, 0, 0;"]
+        lines.append(self.words())
+        for i, (to_a, to_b) in enumerate(self.steps):
+            adds = "$accumulate" if i == 0 else "again"
+            left = "[$a]" if self.a_in_tmem else "$a"
+            if to_a and self.a_in_tmem:
+                lines.append(f"add.s32 ta, $a, {to_a};")
+                left = "[ta]"
+            elif to_a:
+                lines.append(f"add.s64 da, $a, {to_a >> 4};")
+                left = "da"
+            if to_b:
+                lines.append(f"add.s64 db, $b, {to_b >> 4};")
+            kept = ""
+            if self.sparse:
+                lines.append(f"add.s32 tm, $metadata, {self.columns_of_metadata(i)};")
+                kept = "[tm], "
+            before, operands = self.scales(i)
+            if self.mask:
+                operands += f", {{{', '.join(f'$mask.{j}' for j in range(len(self.mask)))}}}"
+            after = f", {self.scale_d}" if self.scale_d and i == 0 else ""  # further steps add to what is scaled
+            lines += [
+                *before, f"{call} [$d], {left}, {'db' if to_b else '$b'}, {kept}word{operands}, {adds}{after};"
+            ]  # fmt: skip
+        return Ptx(" ".join([*lines, "}"]))
+
+    def columns_of_metadata(self, step: int) -> int:
+        """Columns from the first metadata to those of a step."""
+        return step * METADATA_BYTES[interleaved(self.elem_a)] // (CELL_BITS // 8)
+
+    def simulate(self, lanes: Lanes) -> None:
+        one_thread(lanes, self)
+        lanes.machine.tmem.check_group(lanes, self.cta_group)
+        held = [lanes.get(value) for value in (self.d, self.a, self.b, self.accumulate)]
+        for lane in lanes.each():
+            self._start(lanes, lane, *(int(x[lane]) for x in held))
+
+    def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int, tuple[int, ...]], Any]:
+        """Return the function that reads what blocks of A and B are scaled by, of the step of that number."""
+        return lambda agent, step, ranks: None
+
+    def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
+        machine = lanes.machine
+        ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
+        places = accumulator_cells(self.m, self.n, self.cta_group)
+        where = machine.tmem.place(lanes, d, places[..., 1], places[..., 2])
+        where = where + (np.array(ranks)[places[..., 0]] - machine.rank << RANK_SHIFT)
+
+        factors = self.factors(lanes, lane)
+        metadata = None if self.metadata is None else int(lanes.get(self.metadata)[lane])
+        words = np.array([int(lanes.get(v)[lane]) for v in self.mask] or [0] * 4 * self.cta_group, np.uint64)
+        number = places[..., 0] * LANES + places[..., 1]
+        kept = words[number // 32] >> (number % 32).astype(np.uint64) & np.uint64(1) == 1
+
+        def read(agent: Agent) -> Array:
+            total = self._accumulator(agent, where) if accumulate else None
+            for step, (to_a, to_b) in enumerate(self.steps):
+                rows, n = self.m // self.cta_group, self.n // self.cta_group
+                if self.a_in_tmem:
+                    parts = [self._tmem_a(agent, lanes, a + to_a, rows, rank) for rank in ranks]
+                else:
+                    parts = [self._operand(agent, a + (to_a >> 4), rows, self.elem_a, self.a_major, r) for r in ranks]
+                twice = 2 if self.sparse else 1
+                right = [self._operand(agent, b + (to_b >> 4), n, self.elem_b, self.b_major, r, twice) for r in ranks]
+                table = None if metadata is None else self._table(agent, lanes, metadata, step, ranks)
+                left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table)
+                wide = self.numbers(np.concatenate(right), self.elem_b, self.format_b, None)
+                total = self._sum(total, left, wide, factors(agent, step, ranks), step)
+            return total
+
+        def write(agent: Agent, total: Array) -> None:
+            data = np.ascontiguousarray(total)
+            bits = data.view(f"u{data.itemsize}").astype(np.uint32)
+            if np.count_nonzero(kept):
+                agent.store("tmem", where[~kept], u32, bits[~kept][:, None])
+            else:
+                store_cells(agent, where, bits)
+
+        machine.engine.start(lanes, "tcgen05", read, write, lane=lane, in_order=True)
+
+    def _accumulator(self, agent: Agent, where: Array) -> Array:
+        bits = load_cells(agent, where)
+        return bits.astype(f"u{self.elem_d.bytes}").view(numpy_dtype(self.elem_d))
+
+    def _operand(
+        self, agent: Agent, word: int, rows: int, elem: Scalar, major: str, rank: int, steps: int = 1
+    ) -> Array:
+        try:
+            found = SmemDescriptor.parse(word)
+        except ValueError as why:
+            agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
+        start = found.address | rank << RANK_SHIFT
+        where = rows, elem, major, found.swizzle, found.leading, found.stride, steps * STEP_BYTES, "cluster"
+        return read_blocks(agent, start, *where)
+
+    def _tmem_a(self, agent: Agent, lanes: Lanes, address: int, rows: int, rank: int) -> Array:
+        machine = lanes.machine
+        count = STEP_BYTES * 8 // CELL_BITS
+        places = accumulator_cells(rows, count)
+        if self.shift_a:
+            places = places[np.maximum(np.arange(rows) - 1, 0)]
+        where = machine.tmem.place(lanes, address, places[..., 1], places[..., 2])
+        bits = load_cells(agent, where + (rank - machine.rank << RANK_SHIFT))
+        return np.ascontiguousarray(bits).view(numpy_dtype(self.elem_a))
+
+    def _table(self, agent: Agent, lanes: Lanes, address: int, step: int, ranks: tuple[int, ...]) -> Array:
+        """The four bits of each group of A in a step: (rows, groups), of both blocks of a pair."""
+        machine, parts = lanes.machine, []
+        cells = metadata_cells(interleaved(self.elem_a))
+        where = machine.tmem.place(lanes, address + self.columns_of_metadata(step), cells[..., 0], cells[..., 1])
+        for rank in ranks:
+            bits = agent.load("tmem", where + (rank - machine.rank << RANK_SHIFT), u32)[..., 0]
+            octets = bits >> (cells[..., 2] * 8).astype(np.uint32) & 0xFF
+            parts.append(np.stack([octets & 15, octets >> 4], axis=-1).reshape(LANES, -1).astype(np.int64))
+        table = np.concatenate(parts)
+        if not np.all(valid(table, self.elem_a)):
+            row, group = np.argwhere(~valid(table, self.elem_a))[0]
+            agent.fail("tcgen05-metadata", f"metadata of row {row} that names no two elements: group {group} of a step")
+        return table
+
+    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None) -> Array:
+        """The (rows, k) numbers that an operand of one step holds; with metadata, zeros where none is kept."""
+        if format:
+            wide = narrow.values(format)[widened(x, 4 if narrow.FORMATS[format][2] == 4 else 6)]
+        else:
+            wide = x.astype(np.int64) if self.elem_d.name == "i32" else wgmma.wide(x, elem)
+        return wide if table is None else expanded(wide, table, elem)
+
+    def _sum(self, before: Array | None, a: Array, b: Array, factors: Any, step: int) -> Array:
+        """``a @ b.T + before``, rounded once to the accumulator's type."""
+        if self.elem_d.name == "i32":
+            exact = a @ b.T + (0 if before is None else before.astype(np.int64))
+            return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if self.saturate else exact).astype(np.int32)
+        sign = -1.0 if self.negate_a != self.negate_b else 1.0
+        exact = sign * (a @ b.T)
+        if before is not None:
+            exact = exact + before * (2.0**-self.scale_d if step == 0 else 1.0)
+        return exact.astype(numpy_dtype(self.elem_d))
+
+
+@op("tcgen05.mma.block_scale", effects=MULTIPLIES, source="PTX ISA: tcgen05.mma, block scaling")
+class MmaScaled(Mma):
+    """As `tcgen05.mma`, where each block of numbers along K has a scale: ``d += (a * sa) @ (b * sb).T``.
+
+    M is 128, of a pair of blocks 256.
+
+    scale_a  the scales of A in tensor memory, of `scales_layout`: of 4 blocks to a column; `scale_b`. Of a pair, each
+             block has those of its rows of A, and all of B
+    scaled   'mxf8f6f4', 'mxf4' or 'mxf4nvf4'; tiles of the latter two are of u8, two numbers each, the lower bits first
+    block    numbers of a block: 32, or 16 for mxf4nvf4; where A is sparse, of a block of what is kept
+    scale    'ue8m0', or for blocks of 16 'ue4m3'
+    """
+
+    scale_a: Value
+    scale_b: Value
+    scaled: str = "mxf8f6f4"
+    block: int = 32
+    scale: str = "ue8m0"
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "tcgen05.specific" if self.sparse and SCALED_KINDS[self.scaled].packed else "tcgen05"
+
+    @property
+    def kind(self) -> str:
+        return self.scaled
+
+    @property
+    def per_step(self) -> int:
+        """Scales of a row for one instruction."""
+        return SCALED_KINDS[self.scaled].blocks[self.block]
+
+    def verify(self) -> Iterator[Problem]:
+        yield from group_problems(self)
+        kind = SCALED_KINDS.get(self.scaled)
+        if kind is None:
+            yield Problem("scaled", f"{self.scaled!r} is none of {', '.join(SCALED_KINDS)}")
+            return
+        types = ("u8",) if kind.packed else tuple(kind.ab)
+        if self.name_a not in types or self.name_b not in types or self.elem_d != f32:
+            yield Problem("elem_a", f"kind::{self.scaled} multiplies {' and '.join(types)} into f32")
+        elif self.block not in kind.blocks or self.scale not in kind.scales[self.block]:
+            known = "; ".join(f"of {block} by {'/'.join(found)}" for block, found in kind.scales.items())
+            yield Problem(
+                "block", f"blocks of {self.block} scaled by {self.scale}: kind::{self.scaled} has those {known}"
+            )
+        elif self.m != LANES * self.cta_group:
+            yield Problem("m", f"products with block scales are of 128 rows of each block here, and M is {self.m}")
+        elif problem := shape_problem("f16", self.m, self.n, self.cta_group):
+            yield Problem("n", problem.replace("kind::f16", f"kind::{self.scaled}"))
+        elif self.saturate:
+            yield Problem("saturate", "only integers saturate")
+        else:
+            yield from self._operand_problems()
+            yield from self._variant_problems()
+            yield from address_problems(self, "scale_a", ("tmem",), 1)
+            yield from address_problems(self, "scale_b", ("tmem",), 1)
+
+    def at(self, step: int) -> tuple[int, int]:
+        """The byte of a column with the first scale of a step, and the number of the column among those of a row."""
+        column, byte = divmod(step * self.per_step, SCALES_OF_CELL)
+        return byte, column
+
+    @property
+    def descriptor(self) -> ScaledDescriptor:  # type: ignore[override]
+        return self.descriptor_of(0)
+
+    def descriptor_of(self, step: int) -> ScaledDescriptor:
+        packed, byte = SCALED_KINDS[self.scaled].packed, self.at(step)[0]
+        a, b = ("e2m1", "e2m1") if packed else (self.name_a, self.name_b)
+        return ScaledDescriptor(
+            self.scaled, a, b, self.scale, self.m, self.n, self.a_major, self.b_major, self.negate_a, self.negate_b,
+            byte, byte, self.sparse,
+        )  # fmt: skip
+
+    def words(self) -> str:
+        return ".reg .b32 sa, sb;"
+
+    def qualifiers(self) -> str:
+        return f".block_scale.block{self.block}"
+
+    @property
+    def rows_scaled(self) -> tuple[int, int]:
+        """Rows whose scales a block has: of A its own, of B all."""
+        return self.m // self.cta_group, self.n
+
+    def scales(self, step: int) -> tuple[list[str], str]:
+        column = self.at(step)[1]
+        before, operands = [f"mov.b32 word, {self.descriptor_of(step).bits};"], ""
+        for name, register, rows in zip(("scale_a", "scale_b"), ("sa", "sb"), self.rows_scaled, strict=True):
+            distance = column * -(-rows // WARP_LANES)
+            before.append(f"add.s32 {register}, ${name}, {distance};")
+            operands += f", [{register}]"
+        return before, operands
+
+    def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int, tuple[int, ...]], Any]:
+        a, b = (int(lanes.get(v)[lane]) for v in (self.scale_a, self.scale_b))
+        of_a, of_b = self.rows_scaled
+
+        def read(agent: Agent, step: int, ranks: tuple[int, ...]) -> Any:
+            left = [self._factors(agent, lanes, a, of_a, step, rank) for rank in ranks]
+            right = [self._factors(agent, lanes, b, of_b, step, rank) for rank in ranks]
+            if any(not np.array_equal(x, right[0], equal_nan=True) for x in right):
+                agent.fail("tcgen05-scales", "scales of B differ between the blocks of a pair, which both have all")
+            return np.concatenate(left), right[0]
+
+        return read
+
+    def _factors(self, agent: Agent, lanes: Lanes, base: int, rows: int, step: int, rank: int) -> Array:
+        """The scales (rows, blocks) of one operand in a step; those of all four warps' lanes have to be the same."""
+        byte, column = self.at(step)
+        row, warp = np.arange(rows)[:, None], np.arange(4)[None, :]
+        columns = column * -(-rows // WARP_LANES) + row // WARP_LANES + 0 * warp
+        where = lanes.machine.tmem.place(lanes, base, row % WARP_LANES + WARP_LANES * warp, columns)
+        bits = agent.load("tmem", where + (rank - lanes.machine.rank << RANK_SHIFT), u32)[..., 0]
+        if np.count_nonzero(bits != bits[:, :1]):
+            agent.fail("tcgen05-scales", "scales differ between the lanes of warps, which all have to hold the same")
+        held = np.ascontiguousarray(bits[:, :1]).view(np.uint8)[:, byte : byte + self.per_step]
+        if self.scale == "ue8m0":
+            return np.where(held == 255, np.nan, np.exp2(held.astype(np.float64) - 127))
+        return (held & 0x7F).view(numpy_dtype(e4m3)).astype(np.float64)
+
+    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None) -> Array:
+        if not SCALED_KINDS[self.scaled].packed:
+            return super().numbers(x, elem, format, table)
+        x = x if table is None else expanded(x, table, elem)  # pairs of numbers are kept together
+        codes = np.stack([x & 15, x >> 4], axis=-1).reshape(len(x), -1)
+        return np.asarray(narrow.values("e2m1")[codes])
+
+    def _sum(self, before: Array | None, a: Array, b: Array, factors: Any, step: int) -> Array:
+        sign = -1.0 if self.negate_a != self.negate_b else 1.0
+        of_a, of_b = (np.repeat(x, a.shape[1] // x.shape[1], axis=1) for x in factors)
+        exact = sign * ((a * of_a) @ (b * of_b).T)
+        return (exact if before is None else exact + before).astype(np.float32)
+
+
+__all__ = ["Mma", "MmaScaled"]

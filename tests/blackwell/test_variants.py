@@ -1,0 +1,271 @@
+"""Variants of products: a sparse A, numbers of 4 and 6 bits, sums that are divided, rows that are shifted."""
+
+from typing import Any, TypeVar
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, SimError, Tensor, f32, u8
+from cutelite.lang import tcgen05 as words
+from cutelite.ops import narrow
+from cutelite.ops.swizzles import SWIZZLES
+from cutelite.ops.tcgen05_layouts import InstructionDescriptor, ScaledDescriptor, metadata_cells, metadata_layout
+from tests.blackwell.test_tcgen05 import DTYPES, integers
+from tests.hopper.test_wgmma import k_major
+
+A = TypeVar("A", bound=Any)
+B = TypeVar("B", bound=Any)
+D = TypeVar("D", bound=Any)
+FORMATS = {"e2m1": cl.e2m1, "e2m3": cl.e2m3, "e3m2": cl.e3m2}
+
+
+def halved(elem: str, rows: int, k: int) -> Any:
+    """Whole numbers, half of each group of which are zero: of 4, or of 2 of 32 bits."""
+    a = integers(elem, rows, k, seed=3)
+    group = 2 if a.dtype.itemsize == 4 else 4
+    places = np.argsort(np.random.default_rng(4).random((rows, k // group, group)), axis=-1)
+    np.put_along_axis(a.reshape(rows, -1, group), places[..., : group // 2], a.dtype.type(0), axis=-1)
+    return a
+
+
+def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: dict[str, Any]) -> Any:
+    """A kernel of two products of (128, extent) and (n, k): the second one adds `how` says to what the first one made.
+
+    octets  bytes of metadata of each row: 0 for a dense A
+    """
+    acc: Any = getattr(cl, to)
+    held: Any = f32 if elem == "tf32" else getattr(cl, elem)
+    how = dict(how)
+    in_tmem, swizzle, wide = how.pop("in_tmem", False), "32B", "64B" if octets else "32B"
+
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel(
+        a: Tensor[A, (128, extent)], b: Tensor[B, (n, k)], kept: Tensor[u8, (128, max(1, octets))] | None,
+        c: Tensor[D, (128, n)],
+    ) -> None:  # fmt: skip
+        left = cl.shared(held, k_major(128, extent, swizzle, held.bytes), swizzle=SWIZZLES[swizzle], align=1024)
+        right = cl.shared(held, k_major(n, k, wide, held.bytes), swizzle=SWIZZLES[wide], align=1024)
+        done = cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        for i in cl.range(extent):
+            left[t, i] = a[t, i]
+        for i in range(t, n * k, 128):
+            right[i // k, i % k] = b[i // k, i % k]
+        metadata = None
+        if kept is not None:
+            of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(held, k), align=128)
+            for i in cl.static_range(octets):
+                of_smem[t, i] = kept[t, i]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(256)
+        d = tmem.tensor(128, n, acc)
+        if kept is not None:
+            metadata = tmem.view(cl.tcgen05.metadata(held, k), u8, 128)
+        if in_tmem:
+            there = tmem.view(cl.tcgen05.lanes_layout(128, extent, held), held, 192)
+            row = [a[t, i] for i in cl.static_range(extent)]
+            cl.tcgen05.store(there, cl.vector(*row, dtype=held))
+            cl.tcgen05.wait_store()
+            cl.tcgen05.fence_before_thread_sync()
+            cl.syncthreads()
+            left = there
+        if elem == "tf32":
+            left, right = left.recast(cl.tf32), right.recast(cl.tf32)
+        if t == 0:
+            cl.tcgen05.fence_after_thread_sync()
+            if kept is not None:
+                cl.tcgen05.copy_metadata(metadata, of_smem, held)
+            more = {name: how[name] for name in how if name not in ("scale_d", "shift_a")}
+            sums = cl.tcgen05.mma(d, left, right, accumulate=False, metadata=metadata, **more)
+            cl.tcgen05.mma(sums, left, right, metadata=metadata, **how)
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load(d, narrow=acc.bits == 16))
+        for j in cl.static_range(n):
+            c[t, j] = mine[j]
+        tmem.free()
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("elem", "to", "k", "how"),
+    [
+        ("f16", "f32", 128, {}),
+        ("bf16", "f32", 128, {"in_tmem": True}),
+        ("f16", "f16", 128, {"scale_d": 1}),
+        ("tf32", "f32", 64, {}),
+        ("e4m3", "f32", 128, {}),
+        ("i8", "i32", 256, {"in_tmem": True}),
+    ],
+)
+@pytest.mark.usefixtures("on_cards")
+def test_a_sparse_a_stands_for_zeros_too(elem: str, to: str, k: int, how: dict[str, Any]) -> None:
+    held = "f32" if elem == "tf32" else elem
+    a, b, c = halved(held, 128, k), integers(held, 16, k, seed=1), np.zeros((128, 16), DTYPES[to])
+    kept, metadata = words.compress(a, getattr(cl, held))
+    kernel = product(16, elem, to, k, k // 2, metadata.shape[1], how)
+    kernel[1, 128](kept, b, metadata, c)
+    times = 1 + 0.5 ** how.get("scale_d", 0)
+    np.testing.assert_array_equal(c.astype(np.float64), times * (a.astype(np.float64) @ b.astype(np.float64).T))
+    if elem == "e4m3":
+        report = kernel.check(1, 128, kept, b, metadata, c, seeds=4)
+        assert not report.findings, str(report)
+
+
+def test_metadata_that_name_no_two_elements_are_reported() -> None:
+    a, b, c = halved("e4m3", 128, 128), integers("e4m3", 16, 128), np.zeros((128, 16), np.float32)
+    kept, metadata = words.compress(a, cl.e4m3)
+    metadata[5, 1] = 0
+    with pytest.raises(SimError, match="metadata of row 5 that names no two elements"):
+        product(16, "e4m3", "f32", 128, 64, 16, {})[1, 128](kept, b, metadata, c)
+
+
+def test_what_cannot_be_compressed_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"row 0, columns 0 to 3: .* has more than 2 in 4 that are not zero"):
+        words.compress(np.ones((128, 32), np.float16), cl.f16)
+    with pytest.raises(ValueError, match=r"compress takes \(rows, 32 k\) elements of f16"):
+        words.compress(np.ones((128, 40), np.float16), cl.f16)
+    for layout in (words.metadata, words.metadata_in_smem):
+        with pytest.raises(CompileError, match="multiple of 64 bytes along K"):
+            layout(cl.f16, 24)
+    with pytest.raises(CompileError, match="copies take those of 128"):
+        words.metadata_in_smem(cl.f16, 64)
+
+
+def test_metadata_lie_where_their_layout_says() -> None:
+    """The layout, byte by byte, and the table by which the simulator reads it."""
+    for elem, each in ((cl.f16, 4), (cl.e4m3, 8)):
+        layout, cells = metadata_layout(elem, 2), metadata_cells(each == 4)
+        for row in range(128):
+            for byte in range(2 * each):
+                lane, column, at = cells[row, byte % each]
+                column += byte // each * each // 4
+                assert layout(row, byte) == lane << 18 | column * 4 + at, (elem, row, byte)
+
+
+def packed(codes: Any, bits: int) -> Any:
+    """Codes (rows, k) as u8: 16 of them in the first bits of 16 bytes, what is behind them is noise."""
+    rows = len(codes)
+    stream = codes.reshape(rows, -1, 16)[..., None] >> np.arange(bits) & 1
+    octets = np.packbits(stream.reshape(rows, -1, 16 * bits).astype(np.uint8), axis=-1, bitorder="little")
+    out = np.full((*octets.shape[:2], 16), 0xA5, np.uint8)
+    out[..., : octets.shape[-1]] = octets
+    return out.reshape(rows, -1)
+
+
+@pytest.mark.parametrize(("left", "right", "sparse"), [("e2m1", "e3m2", False), ("e2m3", "e2m1", True)])
+@pytest.mark.usefixtures("on_cards")
+def test_numbers_of_4_and_6_bits(left: str, right: str, sparse: bool) -> None:
+    draw, n, k = np.random.default_rng(7), 16, 128
+    tables = [narrow.values(name) for name in (left, right)]
+    extent = k // 2 if sparse else k
+    codes = [draw.integers(0, len(t), shape) for t, shape in zip(tables, ((128, extent), (n, k)), strict=True)]
+    tiles = [packed(c, 4 if len(t) == 16 else 6) for c, t in zip(codes, tables, strict=True)]
+    wide, metadata = tables[0][codes[0]], None
+    if sparse:
+        kept, metadata = words.compress(halved("i8", 128, k), cl.i8)
+        first, second = metadata & 15, metadata >> 4
+        groups = np.stack([first, second], -1).reshape(128, -1)
+        whole = np.zeros((128, k // 4, 4))
+        where = np.stack([groups & 3, groups >> 2], -1).astype(np.int64)
+        np.put_along_axis(whole, where, wide.reshape(128, -1, 2), axis=2)
+        wide = whole.reshape(128, k)
+        assert kept.shape == (128, extent)
+    c = np.zeros((128, n), np.float32)
+    how = {"format_a": FORMATS[left], "format_b": FORMATS[right]}
+    product(n, "u8", "f32", k, extent, 16, how)[1, 128](tiles[0], tiles[1], metadata, c)
+    np.testing.assert_array_equal(c, (2 * wide @ tables[1][codes[1]].T).astype(np.float32))
+
+
+@pytest.mark.usefixtures("on_cards")
+def test_sums_are_divided_and_rows_shifted() -> None:
+    a, b, c = integers("bf16", 128, 32), integers("bf16", 16, 32, seed=1), np.zeros((128, 16), np.float32)
+    once = a.astype(np.float32) @ b.astype(np.float32).T
+    product(16, "bf16", "f32", 32, 32, 0, {"scale_d": 3})[1, 128](a, b, None, c)
+    np.testing.assert_array_equal(c, once / 8 + once)
+    product(16, "bf16", "f32", 32, 32, 0, {"in_tmem": True, "shift_a": True})[1, 128](a, b, None, c)
+    np.testing.assert_array_equal(c, once + once[np.maximum(np.arange(128) - 1, 0)])
+
+
+@pytest.mark.parametrize(("how", "message"), [
+    ({"scale_d": 16}, "a power from 0 to 15"),
+    ({"shift_a": True}, "those of A in tensor memory"),
+    ({"format_a": cl.e2m1}, "does not multiply e2m1 times bf16"),
+])  # fmt: skip
+def test_variants_that_do_not_exist_are_refused(how: dict[str, Any], message: str) -> None:
+    shapes = np.zeros((128, 32), ml_dtypes.bfloat16), np.zeros((16, 32), ml_dtypes.bfloat16)
+    with pytest.raises(CompileError, match=message):
+        product(16, "bf16", "f32", 32, 32, 0, how).compile(*shapes, None, np.zeros((128, 16), np.float32))
+
+
+@pytest.mark.usefixtures("on_cards")
+def test_lanes_are_shifted_and_narrow_numbers_unpacked_by_copies() -> None:
+    """Rows of shared memory come to tensor memory, numbers of 4 and 6 bits as a byte each; then 32 lanes move down."""
+    formats = {"e2m1": 4, "e3m2": 6}
+
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel(x: Tensor[u8, (2, 128, 32)], top: Tensor[u8, (4, 32)], out: Tensor[u8, (128, 128)]) -> None:
+        tiles = [cl.shared(u8, k_major(128, 32, "none", 1), align=1024) for _ in range(2)]
+        few = cl.shared(u8, k_major(8, 32, "none", 1), align=1024)
+        done = cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        for i in cl.static_range(32):
+            for j in cl.static_range(2):
+                tiles[j][t, i] = x[j, t, i]
+            if t < 4:
+                few[t, i] = top[t, i]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(32)
+        whole = tmem.tensor(128, 32, cl.u32)
+        if t == 0:
+            for j, kind in enumerate((cl.e2m1, cl.e3m2)):
+                words_of = tiles[j].recast(cl.u32)
+                cl.tcgen05.copy(whole.tile((128, 8), (0, j)), words_of, packed=kind)
+                cl.tcgen05.copy(whole.tile((128, 8), (0, 2 + j)), words_of)
+            cl.tcgen05.copy(whole.tile((128, 8), (0, 2)), few.recast(cl.u32), "4x256b")
+            cl.tcgen05.shift(whole.tile((32, 8), (1, 3)))
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load(whole))
+        for i in cl.static_range(32):
+            for j in cl.static_range(4):
+                out[t, 4 * i + j] = cl.u8(mine[i] >> (8 * j) & 255)
+        tmem.free()
+
+    draw = np.random.default_rng(3)
+    codes = [draw.integers(0, 1 << bits, (128, 32)) for bits in formats.values()]
+    x = np.stack([packed(c, bits) for c, bits in zip(codes, formats.values(), strict=True)])
+    top, out = draw.integers(0, 256, (4, 32), np.uint8), np.zeros((128, 128), np.uint8)
+    kernel[1, 128](x, top, out)
+    third, fourth = x[0].copy(), x[1].copy()
+    third[:4] = top
+    fourth[33:64] = x[1][32:63]
+    np.testing.assert_array_equal(out, np.concatenate([*codes, third, fourth], axis=1))
+    assert not kernel.check(1, 128, x, top, out, seeds=4).findings
+
+
+@pytest.mark.parametrize(("name", "code"), [("e4m3", 0), ("e5m2", 1), ("e2m3", 3), ("e3m2", 4), ("e2m1", 5)])
+def test_narrow_types_have_their_codes(name: str, code: int) -> None:
+    word = InstructionDescriptor("f8f6f4", name, "e4m3", "f32", 128, 64)
+    assert word.bits >> 7 & 7 == code and InstructionDescriptor.parse("f8f6f4", word.bits) == word
+    scaled = ScaledDescriptor("mxf8f6f4", "e4m3", name, "ue8m0", 128, 64)
+    assert scaled.bits >> 10 & 7 == code
+
+
+def test_a_sparse_product_with_scales_says_so_in_bit_2() -> None:
+    plain = ScaledDescriptor("mxf8f6f4", "e4m3", "e4m3", "ue8m0", 128, 64)
+    sparse = ScaledDescriptor("mxf8f6f4", "e4m3", "e4m3", "ue8m0", 128, 64, sparse=True)
+    assert plain.bits ^ sparse.bits == 1 << 2
+    with pytest.raises(ValueError, match="`selector` is 1; kind::i8 has none but 0"):
+        InstructionDescriptor("i8", "i8", "i8", "i32", 128, 64, sparse=True, selector=1)

@@ -1,0 +1,83 @@
+"""The machine instructions that Blackwell's own ops become, as nvdisasm prints them: by fields, apart from the ops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+LETTERS = {"f16": "H", "tf32": "H", "i8": "I", "f8f6f4": "Q", "mxf8f6f4": "Q", "mxf4": "O", "mxf4nvf4": "O"}
+COLLECTORS = {"": "", "discard": "", "fill": ".A_KEEP", "use": ".A_REUSE.A_KEEP", "lastuse": ".A_REUSE"}
+SHAPES = {"32x32b": "", "16x64b": ".16dp64bit", "16x128b": ".16dp128bit", "16x256b": ".16dp256bit"}
+COPIES = {
+    "128x256b": "",
+    "128x128b": ".128dp128bit",
+    "64x128b.warpx2::02_13": ".2x64dp128bit_lw02_lw13",
+    "64x128b.warpx2::01_23": ".2x64dp128bit_lw01_lw23",
+    "32x128b.warpx4": ".4x32dp128bit",
+    "4x256b": ".4dp256bit",
+}
+UNPACKED = {"": "", "b4x16_p64": ".U4x16P64", "b6x16_p32": ".U6x16P32"}
+
+
+def pair(op: Any) -> str:
+    return ".2CTA" if op.cta_group == 2 else ""
+
+
+def product(op: Any) -> list[str]:
+    """One for each step: the name, and how A comes."""
+    name = f"UTC{LETTERS[op.kind]}MMA{pair(op)}"
+    name += ".ASHIFT" if op.shift_a else ""
+    name += r"\.(4X|BLOCK16)" if getattr(op, "block", 32) == 16 else ""
+    left = "tmem" if op.a_in_tmem else "gdesc"
+    end = f".*, 0x{op.scale_d:x}" if op.scale_d else ""
+    first = rf"{name} {left}\[UR\d+\]{COLLECTORS[op.collector]}, gdesc\[UR\d+\], tmem\[UR\d+\]{end}"
+    return [first] + [first.removesuffix(end)] * (len(op.steps) - 1)
+
+
+def transfer(name: str, narrow: str) -> Callable[[Any], list[str]]:
+    def made(op: Any) -> list[str]:
+        end = f"{f'.x{op.repeats}' if op.repeats > 1 else ''}{narrow if op.narrow else ''}"
+        if op.shape == "16x32bx2":
+            return [f"{name}.16dp32bit_{threads}{end} " for threads in ("t0_t15", "t16_t31")]
+        return [f"{name}{SHAPES[op.shape]}{end} "]
+
+    return made
+
+
+def commit(op: Any) -> list[str]:
+    return [f"UTCBAR{pair(op)}{'.MULTICAST' if op.mask is not None else ''} "]
+
+
+def copy(op: Any) -> list[str]:
+    return [f"UTCCP.T.S{pair(op)}{COPIES[op.shape]}{UNPACKED[op.packed]} "]
+
+
+def allocated(op: Any) -> list[str]:
+    return [r"UTCATOMSWS\S*FIND_AND_SET"]
+
+
+EXPECTED: dict[str, Callable[[Any], list[str]]] = {
+    "tcgen05.mma": product,
+    "tcgen05.mma.block_scale": product,
+    "tcgen05.ld": transfer("LDTM", ".PACK16BIT"),
+    "tcgen05.st": transfer("STTM", ".EXPAND16BIT"),
+    "tcgen05.wait.st": lambda op: ["FENCE.VIEW.ASYNC.T "],
+    "tcgen05.commit": commit,
+    "tcgen05.cp": copy,
+    "tcgen05.shift": lambda op: [f"UTCSHIFT{pair(op)}.DOWN "],
+    "tcgen05.alloc": allocated,
+    "tcgen05.dealloc": lambda op: ["UTCATOMSWS.AND "],
+    "tcgen05.relinquish_alloc_permit": lambda op: ["UVIRTCOUNT.DEALLOC.SMPOOL"],
+}
+"""What to look for in the code of an op, in order, by the op's name. Fences of threads and renamings are no code."""
+
+
+def missing(printed: str, op: Any) -> list[str]:
+    """The expected instructions that a kernel's code, as nvdisasm prints it, lacks, in order."""
+    made = EXPECTED.get(op.name)
+    left = made(op) if made is not None else []
+    for line in re.findall(r"/\*[0-9a-f]{4,5}\*/\s+(?:@!?U?P\w+ )?\s*([^;]*);", printed):
+        if left and re.match(left[0].replace(".16dp", r"\.16dp"), f"{line} "):
+            left = left[1:]
+    return left

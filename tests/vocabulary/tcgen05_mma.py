@@ -1,0 +1,154 @@
+"""The products of tcgen05: dense and sparse, plain and scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from cutelite.ir.types import SCALARS, Type, Vec, bf16, boolean, e4m3, f16, f32, i8, i32, u8, u32, u64
+from cutelite.ops import tcgen05_mma
+from cutelite.ops.narrow import FORMATS
+from cutelite.ops.tcgen05_layouts import KINDS, SCALED_KINDS, kind_of
+from tests.vocabulary import row
+from tests.vocabulary.places import SMEM
+from tests.vocabulary.row import Form, of
+from tests.vocabulary.tcgen05 import TMEM, accumulator
+
+Row = partial(row.Row, alone=True, tested="tests/blackwell/test_tcgen05.py")
+SCALES = "tests/blackwell/test_scales.py"
+BF16: dict[str, Any] = {"elem_a": bf16, "elem_b": bf16}
+STEPS = ((0, 0), (32, 32), (64, 2048), (96, 4096))
+
+
+def product(m: int, n: int, a: Type = u64, **fields: Any) -> Form:
+    d = accumulator(m, n, fields.get("elem_d", f32), fields.get("cta_group", 1))
+    return of(d, a, u64, boolean, m=m, n=n, **fields)
+
+
+def typed(operand: str, name: str) -> dict[str, Any]:
+    """The fields for an operand of a type, or of a format that u8 hold."""
+    if name in FORMATS:
+        return {f"elem_{operand}": u8, f"format_{operand}": name}
+    return {f"elem_{operand}": SCALARS[name]}
+
+
+def products() -> Iterator[Form]:
+    for kind in KINDS.values():
+        for a in kind.ab:
+            for b in kind.ab:
+                for d in kind.d:
+                    if not kind_of(a, b, d):
+                        continue
+                    types = {**typed("a", a), **typed("b", b), "elem_d": SCALARS[d]}
+                    yield product(128, 64, **types)
+                    yield product(128, 64, metadata=TMEM, steps=STEPS, **types)
+                    if a not in FORMATS:
+                        yield product(64, 32, a=TMEM, **types)
+    for n in (8, 16, 24, 32, 64, 256):
+        yield product(64, n, **BF16)
+        if n % 16 == 0:
+            yield product(128, n, **BF16)
+        if n % 32 == 0:
+            yield product(128, n, cta_group=2, **BF16)
+            yield product(256, n, cta_group=2, **BF16)
+    yield product(128, 64, a_major="MN", b_major="MN", **BF16)
+    yield product(128, 64, negate_a=True, negate_b=True, **BF16)
+    yield product(128, 64, saturate=True, elem_a=i8, elem_b=i8, elem_d=i32)
+    yield product(128, 64, steps=STEPS, **BF16)
+    yield product(128, 64, a=TMEM, steps=((0, 0), (8, 32)), **BF16)
+    yield product(128, 64, mask=(u32,) * 4, **BF16)
+    yield product(256, 64, mask=(u32,) * 8, cta_group=2, steps=STEPS, **BF16)
+    yield product(128, 64, a=TMEM, metadata=TMEM, steps=((0, 0), (8, 64)), collector="lastuse", **BF16)
+    yield product(256, 64, metadata=TMEM, cta_group=2, mask=(u32,) * 8, **BF16)
+    for scale in (1, 15):
+        yield product(128, 64, scale_d=scale, steps=STEPS, **BF16)
+    yield product(128, 64, scale_d=2, metadata=TMEM, mask=(u32,) * 4, elem_a=f16, elem_b=f16, elem_d=f16)
+    for collector in ("", "lastuse", "discard"):
+        yield product(128, 64, a=TMEM, shift_a=True, collector=collector, **BF16)
+    yield product(256, 64, a=TMEM, shift_a=True, cta_group=2, **BF16)
+    for collector in ("fill", "use", "lastuse", "discard"):
+        yield product(128, 64, collector=collector, **BF16)
+
+
+def refused(words: str, *types: Type, **fields: Any) -> tuple[Form, str]:
+    types = (*types, *(accumulator(128, 64), u64, u64, boolean)[len(types) :])
+    return of(*types, **{"m": 128, "n": 64, **BF16, **fields}), words
+
+
+def scaled() -> Iterator[Form]:
+    for name, kind in SCALED_KINDS.items():
+        types = [typed("a", t) for t in kind.ab] if not kind.packed else [{"elem_a": u8}]
+        for block, scale in ((block, scale) for block, found in kind.scales.items() for scale in found):
+            how: dict[str, Any] = {"scaled": name, "block": block, "scale": scale, "scale_a": TMEM, "scale_b": TMEM}
+            how |= {"elem_b": u8 if kind.packed else e4m3}
+            for of_a in types:
+                yield product(128, 64, steps=STEPS, **of_a, **how)
+                yield product(128, 64, metadata=TMEM, **of_a, **how)
+            how |= {"elem_a": how["elem_b"]}
+            yield product(256, 64, cta_group=2, **how)
+            yield product(256, 64, cta_group=2, metadata=TMEM, steps=STEPS, **how)
+            yield product(128, 64, a=TMEM, steps=((0, 0), (8, 32)), **how)
+            yield product(128, 64, a=TMEM, metadata=TMEM, collector="fill", **how)
+    plain: dict[str, Any] = {"scale_a": TMEM, "scale_b": TMEM, "elem_a": e4m3, "elem_b": e4m3}
+    yield product(128, 256, negate_a=True, **plain)
+    yield product(128, 64, **typed("b", "e3m2"), **{k: v for k, v in plain.items() if k != "elem_b"})
+
+
+def scaled_refused(words: str, **fields: Any) -> tuple[Form, str]:
+    how: dict[str, Any] = {"m": 128, "n": 64, "elem_a": e4m3, "elem_b": e4m3, **fields}
+    return of(accumulator(128, 64), u64, u64, boolean, scale_a=TMEM, scale_b=TMEM, **how), words
+
+
+ROWS = [
+    Row(
+        tcgen05_mma.Mma,
+        "cl.tcgen05.mma",
+        list(products()),
+        refuses=[
+            refused("tcgen05.mma does not multiply f32 times bf16 into f32", elem_a=f32),
+            refused("does not multiply bf16 times f16 into f32", elem_b=f16),
+            refused("does not multiply bf16 times bf16 into f16", elem_d=f16),
+            refused("M is 96; with cta_group::1 it is 64 or 128", m=96),
+            refused("M is 64; with cta_group::2 it is 128 or 256", m=64, cta_group=2),
+            refused("N is 24; for M = 128 of kind::f16 it is a multiple of 16, from 16 to 256", n=24),
+            refused("N is 48; for M = 256 of kind::f16 it is a multiple of 32", m=256, n=48, cta_group=2),
+            refused("the accumulator is .*, but must be f32 in tensor memory", accumulator(128, 32)),
+            refused("the accumulator is .*, but must be f32 in tensor memory", Vec(f32, 64)),
+            refused("`a` of tcgen05.mma is in .*, but must be in tensor memory", accumulator(128, 64), SMEM),
+            refused("A in tensor memory has no major mode but K", accumulator(128, 64), TMEM, a_major="MN"),
+            refused("B is i32, but must be a descriptor", accumulator(128, 64), u64, i32),
+            refused("accumulate is i32, not bool", accumulator(128, 64), u64, u64, i32),
+            refused("tf32 operands must be K-major", elem_a=SCALARS["tf32"], elem_b=SCALARS["tf32"], b_major="MN"),
+            refused("`saturate` is for integers", saturate=True),
+            refused("are not pairs of multiples of 16 bytes", steps=((8, 0),)),
+            refused("in shared memory multiples of 16 bytes", steps=((0, 8),)),
+            refused("a mask of lanes is 4 words of u32", mask=(u32,) * 8),
+            refused("'keep' is none of fill, use", collector="keep"),
+            refused("does not multiply e2m1 times bf16", elem_a=u8, format_a="e2m1"),
+            refused("format_a is 'e2m1' of e4m3", elem_a=e4m3, elem_b=e4m3, format_a="e2m1"),
+            refused("e3m2 operands must be K-major", elem_a=e4m3, elem_b=u8, format_b="e3m2", b_major="MN"),
+            refused("A of e2m1 comes from shared", accumulator(128, 64), TMEM, elem_a=u8, elem_b=e4m3, format_a="e2m1"),
+            refused("a sparse A has 128 rows in each block here", accumulator(64, 64), m=64, metadata=TMEM),
+            refused("`metadata` of tcgen05.mma is in", metadata=SMEM),
+            refused("a power from 0 to 15, of the kinds f16", scale_d=16),
+            refused("a power from 0 to 15, of the kinds f16", elem_a=e4m3, elem_b=e4m3, scale_d=1),
+            refused("those of A in tensor memory, 128", shift_a=True),
+            refused("does not take collector='use'", accumulator(128, 64), TMEM, shift_a=True, collector="use"),
+        ],
+    ),
+    Row(
+        tcgen05_mma.MmaScaled,
+        "cl.tcgen05.mma_scaled",
+        list(scaled()),
+        tested=SCALES,
+        refuses=[
+            scaled_refused("'mxf6' is none of mxf8f6f4, mxf4, mxf4nvf4", scaled="mxf6"),
+            scaled_refused("kind::mxf8f6f4 multiplies e4m3 and e5m2 and e2m3 and e3m2 and e2m1 into", elem_a=bf16),
+            scaled_refused("kind::mxf4 multiplies u8 into f32", scaled="mxf4"),
+            scaled_refused("blocks of 16 scaled by ue8m0: kind::mxf8f6f4 has those of 32 by ue8m0", block=16),
+            scaled_refused("are of 128 rows of each block here, and M is 64", m=64),
+            scaled_refused("N is 24; for M = 128 of kind::mxf8f6f4 it is a multiple of 16", n=24),
+        ],
+    ),
+]
