@@ -255,7 +255,7 @@ def _check_metadata(t: Any, a: Tensor, steps: int) -> None:
         raise mistake("tcgen05-operand", text, help="a tensor of `cl.tcgen05.metadata(dtype, K)`")
 
 
-def metadata(dtype: DType, k: int) -> Layout:
+def metadata(dtype: Any, k: int) -> Layout:
     """Return the layout (128, bytes) in tensor memory, of u8, of the metadata of a sparse A of `k` elements.
 
     dtype  of A; for two e2m1 to a byte u8, and `k` half their number. A multiple of 64 bytes along K
@@ -263,7 +263,7 @@ def metadata(dtype: DType, k: int) -> Layout:
     return metadata_layout(dtype, _steps_of(dtype, k))
 
 
-def metadata_in_smem(dtype: DType, k: int) -> Layout:
+def metadata_in_smem(dtype: Any, k: int) -> Layout:
     """Return the layout (128, bytes) in shared memory, of u8, that `copy_metadata` brings to tensor memory.
 
     k  of A, a multiple of 128 bytes for elements of 8 bits, of 256 for wider ones: rows of 16 bytes
@@ -282,7 +282,7 @@ def _steps_of(dtype: DType, k: int) -> int:
     return k * dtype.bytes // (2 * STEP_BYTES)
 
 
-def copy_metadata(dst: Tensor, src: Tensor, dtype: DType, cta_group: int = 1) -> None:
+def copy_metadata(dst: Tensor, src: Tensor, dtype: Any, cta_group: int = 1) -> None:
     """Start to copy metadata from shared to tensor memory: they are there for later products of this thread.
 
     dst    u8 in tensor memory, of layout `metadata(dtype, K)`
@@ -300,7 +300,7 @@ def copy_metadata(dst: Tensor, src: Tensor, dtype: DType, cta_group: int = 1) ->
         _copy_part(dst, (0, 16 * i), src, (0, 16 * i), "128x128b", cta_group)
 
 
-def compress(a: Any, dtype: DType) -> tuple[Any, Any]:
+def compress(a: Any, dtype: Any) -> tuple[Any, Any]:
     """Return the operands of a sparse product for `a`: the elements that are kept, and the metadata that names them.
 
     a        a NumPy array (M, K) in the type that NumPy has for `dtype`. Of every 4 neighbours in a row (2, if they
@@ -362,7 +362,7 @@ def copy(dst: Tensor, src: Tensor, shape: str = "128x256b", packed: Packed | Non
             raise mistake("tcgen05-operand", f"`{name}` is a tensor of 32 bits in {space}, not {describe(t)}")
     rows = max(one.rows, 8)  # a descriptor is of whole groups of 8
     if (static_extent(src, 0), static_extent(src, 1)) != (rows, one.bytes // 4):
-        raise mistake("tcgen05-operand", f"{shape} copies from {rows} rows of {one.bytes // 4} columns, not {src.shape}")
+        raise mistake("tcgen05-operand", f"{shape} copies {rows} rows of {one.bytes // 4} columns, not {src.shape}")
     if one.bytes == STEP_BYTES:
         _matrix(src, "src")
         word = emit(ops.Descriptor(src.value))

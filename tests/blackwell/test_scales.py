@@ -245,7 +245,7 @@ def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octe
         for j in cl.static_range(whole):
             of_left[t, j] = sa[rank * rows + t, j]
             of_right[t, j] = sb[t, j]
-        metadata = None
+        metadata: Any = None
         if kept is not None:
             of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(elem, octets), align=128)
             for i in cl.static_range(kept_octets):

@@ -56,7 +56,7 @@ def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: d
             left[t, i] = a[t, i]
         for i in range(t, n * k, 128):
             right[i // k, i % k] = b[i // k, i % k]
-        metadata = None
+        metadata: Any = None
         if kept is not None:
             of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(held, k), align=128)
             for i in cl.static_range(octets):
@@ -141,7 +141,8 @@ def test_what_cannot_be_compressed_is_refused() -> None:
 
 def test_metadata_lie_where_their_layout_says() -> None:
     """The layout, byte by byte, and the table by which the simulator reads it."""
-    for elem, each in ((cl.f16, 4), (cl.e4m3, 8)):
+    elems: Any = (cl.f16, 4), (cl.e4m3, 8)
+    for elem, each in elems:
         layout, cells = metadata_layout(elem, 2), metadata_cells(each == 4)
         for row in range(128):
             for byte in range(2 * each):
