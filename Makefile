@@ -17,7 +17,7 @@
 #
 # V=3.13 takes that Python instead of the first found. PY=/path/to/python takes that one as it is, installs nothing.
 
-VERSIONS := 3.12 3.13 3.11
+VERSIONS := 3.12 3.13 3.11 3.14
 FOUND := $(shell sh .ci/pythons $(VERSIONS))
 HERE := $(foreach found,$(FOUND),$(firstword $(subst =, ,$(found))))
 V := $(firstword $(HERE))

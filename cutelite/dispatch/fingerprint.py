@@ -518,6 +518,7 @@ _OF_NO_CONSEQUENCE = frozenset(
         *("__firstlineno__", "__slots__", "__static_attributes__", "__dataclass_fields__", "__dataclass_params__"),
         *("__parameters__", "__orig_bases__", "__type_params__", "__abstractmethods__", "_abc_impl"),
         *("__slotnames__", "__annotations_cache__", "__annotate_func__"),  # `copyreg` and `annotationlib`, as they go
+        "__classdictcell__",  # of named tuples since 3.14
     )
 )
 """Of the members of a class. What dataclass fields are for is in the methods made from them."""

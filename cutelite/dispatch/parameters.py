@@ -99,7 +99,8 @@ class ConstantParameter:
 
     def __init__(self, name: str, spec: ConstexprSpec) -> None:
         self.name = name
-        wanted = getattr(spec.type, "__origin__", spec.type)  # tuple[int, int] -> tuple
+        union = isinstance(spec.type, types.UnionType)
+        wanted = spec.type if union else getattr(spec.type, "__origin__", spec.type)  # tuple[int, int] -> tuple
         is_type = isinstance(wanted, type | types.UnionType) and wanted is not Any
         self.wanted = wanted if is_type else object
         self.data = data.Constant(name)

@@ -262,7 +262,7 @@ _EFFECTS: dict[str, tuple[int, int] | Callable[[Any], tuple[int, int]]] = {
 # ---------------------------------------------------------------- what kernels cannot do
 
 _TRY = UnsupportedSyntax("`try`", "test for the condition beforehand: nothing raises or is caught while a kernel runs")
-_WITH = UnsupportedSyntax("`with` in this version of Python", "call the functions that begin and end the block")
+_WITH = UnsupportedSyntax("the handler of a `with`", "nothing raises while a kernel runs")
 _YIELD = UnsupportedSyntax("`yield`", "loop where the values are used, or take a function to call with each of them")
 _ASYNC = UnsupportedSyntax("`async` and `await`", "use a plain `def`; kernels wait at barriers")
 _GLOBAL = UnsupportedSyntax("assigning to a global", "return the value, or store it in a tensor")
@@ -391,6 +391,7 @@ class _Translation:
         self.tested = self.iterated  # the condition tested last
         self.asserted: Span | None = None  # that of the `assert` being read
         self.keywords: tuple[str, ...] = ()
+        self.behind = 0  # offset up to which a rule has translated what follows its own instruction too
         self.out: list[Instr] = []
         self.labels: dict[int, int] = {}  # offset -> index in `out`; a label of our own has a negative offset
 
@@ -398,6 +399,8 @@ class _Translation:
         """Return the instructions, with jumps to offsets, and the index that each offset has become."""
         blocks = self.unsupported_blocks()
         for raw in self.raws:
+            if raw.offset < self.behind:
+                continue
             self.raw = raw
             self.labels[raw.offset] = len(self.out)
             if raw.offset in blocks:
@@ -406,17 +409,13 @@ class _Translation:
         return self.out, self.labels
 
     def unsupported_blocks(self) -> dict[int, Instr]:
-        """Return the UNSUPPORTED of each `try` and `with`, by the offset where the statement begins."""
+        """Return the UNSUPPORTED of each `try`, by the offset where the statement begins."""
         found: dict[int, Instr] = {}
         for start, handler in _protected(self.pycode):
             at = self.by_offset[start]
             if self.statement_of(handler) is _TRY:
                 keyword = self.raws[at - 1] if at and self.raws[at - 1].name == "NOP" else self.raws[at]  # NOP: `try:`
                 found[start] = Instr("UNSUPPORTED", _TRY, start, keyword.span.first_line())
-        for at, raw in enumerate(self.raws):
-            if raw.name == "LOAD_SPECIAL" and raw.arg == _EXIT:
-                first, span = self.expression_before(at - 1)  # ahead of a COPY
-                found.setdefault(first.offset, Instr("UNSUPPORTED", _WITH, first.offset, span))
         return found
 
     def expression_before(self, at: int) -> tuple[_Raw, Span]:
@@ -472,16 +471,33 @@ class _Translation:
         handler pops the exception, the one handled before, a place in the code, and `__exit__`.
         """
         at = self.by_offset[self.raw.offset]
-        span = self.expression_before(at)[1]
-        behind = self.raws[at + 1].offset
+        self.with_block(self.expression_before(at)[1], self.raws[at + 1].offset)
+
+    def load_special(self, _: int) -> None:
+        """Translate 3.14's beginning of a `with`, which leaves `__exit__` and a slot for its `self` on the stack.
+
+        It is COPY, LOAD_SPECIAL of `__exit__`, two SWAPs, LOAD_SPECIAL of `__enter__`, CALL.
+        """
+        at = self.by_offset[self.raw.offset]
+        rest = tuple((raw.name, raw.arg) for raw in self.raws[at - 1 : at + 5])
+        if rest != _BEGIN_WITH:
+            raise InternalError(f"{rest} is no beginning of a `with`", stage="bytecode", span=self.raw.span)
+        self.out.pop()  # the COPY
+        self.behind = self.raws[at + 5].offset
+        self.with_block(self.expression_before(at - 1)[1], self.behind, ("_NULL",))
+
+    def with_block(self, span: Span, behind: int, slots: tuple[str, ...] = ()) -> None:
+        """Emit the beginning of a `with` whose block starts at `behind`; `slots` lie on `__exit__` in the block."""
         (handler,) = {h for start, h in _protected(self.pycode) if start == behind and self.statement_of(h) is _WITH}
         first = self.by_offset[handler]
         swallowed = next(raw.target for raw in self.raws[first:] if raw.name.endswith("IF_TRUE"))
         go = -1 - self.raw.offset
         rest: list[tuple[str, Any]] = [("COPY", 1), ("WITH", "cond"), ("JUMP_IF_TRUE", go)]
-        rest += [("CONST", None)] * 3 + [("JUMP", swallowed)]
+        rest += [*((slot, None) for slot in slots), *[("CONST", None)] * 3, ("JUMP", swallowed)]
         self.labels[go] = len(self.out) + len(rest)
-        rest += [("COPY", 1), ("WITH", "exit"), ("SWAP", 2), ("WITH", "enter"), ("CALL", Call(0))]
+        rest += [("COPY", 1), ("WITH", "exit"), ("SWAP", 2)]
+        rest += [(op, arg) for slot in slots for op, arg in ((slot, None), ("SWAP", 2))]
+        rest += [("WITH", "enter"), ("CALL", Call(0))]
         self.out += [Instr(op, arg, self.raw.offset, span) for op, arg in rest]
 
     def jump_if(self, op: str) -> None:
@@ -518,6 +534,12 @@ class _Translation:
         if arg & 1:
             self.emit("_NULL")
         self.emit("GLOBAL", self.pycode.co_names[arg >> 1])
+
+    def load_global_first(self, arg: int) -> None:
+        """Translate 3.14's access to a global, whose slot may be that for the keywords of a call."""
+        self.emit("GLOBAL", self.pycode.co_names[arg >> 1])
+        if arg & 1:
+            self.emit("_NULL")
 
     def load_attr(self, arg: int) -> None:
         self.emit("_METHOD" if arg & 1 else "ATTR", self.pycode.co_names[arg >> 1])
@@ -621,7 +643,7 @@ def _lies_in(span: Span, whole: Span) -> bool:
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _ATTRIBUTES = {1: "defaults", 2: "kwdefaults", 4: "annotations", 8: "closure", 16: "annotate"}
 _COMMON_CONSTANTS = (AssertionError, NotImplementedError, tuple, all, any)  # of LOAD_COMMON_CONSTANT
-_EXIT = 1  # of LOAD_SPECIAL: `__exit__`
+_BEGIN_WITH = (("COPY", 1), ("LOAD_SPECIAL", 1), ("SWAP", 2), ("SWAP", 3), ("LOAD_SPECIAL", 0), ("CALL", 0))
 _CONVERSIONS = {1: "str", 2: "repr", 3: "ascii"}
 _INTRINSICS = (
     *("INVALID", "PRINT", "IMPORT_STAR", "STOPITERATION_ERROR", "ASYNC_GEN_WRAP", "UNARY_POSITIVE", "LIST_TO_TUPLE"),
@@ -842,7 +864,8 @@ _TABLES: dict[tuple[int, int], dict[str, _Rule]] = {
         "LOAD_FAST_BORROW": _Translation.load_fast,
         "LOAD_FAST_BORROW_LOAD_FAST_BORROW": _all(_high(_Translation.load_fast), _low(_Translation.load_fast)),
         "LOAD_COMMON_CONSTANT": _Translation.load_common,
-        "LOAD_SPECIAL": _no(_WITH),
+        "LOAD_SPECIAL": _Translation.load_special,
+        "LOAD_GLOBAL": _Translation.load_global_first,
         "CALL_FUNCTION_EX": lambda t, _: t.emit("_CALL_EX", True),
         **dict.fromkeys(("BUILD_INTERPOLATION", "BUILD_TEMPLATE"), _no(_TEMPLATE)),
     },

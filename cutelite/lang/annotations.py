@@ -521,19 +521,21 @@ def struct_fields(cls: type) -> dict[str, Any] | None:
 def _field_annotation(cls: type, name: str) -> Any:
     """The annotation of a field, from the class of the hierarchy that has it; strings are evaluated in its module."""
     for home in cls.__mro__:
-        annotation = vars(home).get("__annotations__", {}).get(name)
-        if annotation is None:
-            continue
-        text = getattr(annotation, "__forward_arg__", annotation)  # what NamedTuple makes of a string
-        if not isinstance(text, str):
-            return annotation
+        text = ""
         try:
+            annotation = getattr(home, "__annotations__", {}).get(name)  # evaluated now, since 3.14
+            if annotation is None:
+                continue
+            text = getattr(annotation, "__forward_arg__", annotation)  # what NamedTuple makes of a string
+            if not isinstance(text, str):
+                return annotation
             return eval(text, vars(sys.modules[home.__module__]), dict(vars(home)))
         except Exception as error:
+            shown = f", `{text}`, cannot" if text else " cannot"
             raise CompileError(
                 Mistake(
                     "annotation",
-                    f"the annotation of `{cls.__name__}.{name}`, `{text}`, cannot be evaluated: {error}",
+                    f"the annotation of `{cls.__name__}.{name}`{shown} be evaluated: {error}",
                     help="names in a string annotation of a class must be globals of its module",
                 )
             ) from error

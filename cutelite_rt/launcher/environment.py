@@ -64,10 +64,13 @@ _OBJECTS: dict[str, object] = {
     "is_neg": "is_neg",
     "dltensor": "dltensor",
 }
-_OTHERS = ("types", "types_mask", "recent", "learn", "diverted", "changes", "one_digit", "counts_none", "torch")
+_OTHERS = (
+    *("types", "types_mask", "recent", "learn", "diverted", "changes"),
+    *("one_digit", "digit_flags", "counts_none", "torch"),
+)
 _USUAL = (
-    *("diverted", "changes", "recent", "torch", "int_", "one_digit", "float_", "cuCtxGetId"),
-    *("PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "none", "counts_none", "tuple"),
+    *("diverted", "changes", "recent", "torch", "int_", "one_digit", "digit_flags", "float_"),
+    *("cuCtxGetId", "PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "none", "counts_none", "tuple"),
 )
 """What each launch reads, in two lines of the CPU's caches."""
 
@@ -89,7 +92,8 @@ class Environment:
         words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}
         words |= {"learn": id(self._learn), "diverted": ctypes.addressof(DIVERTED), "torch": 0}
         words |= {"changes": ctypes.addressof(watching.CHANGES)}
-        words |= {"one_digit": native.one_digit(), "counts_none": int(native.COUNTS_NONE)}
+        words |= {"one_digit": native.one_digit(), "digit_flags": native.digit_flags()}
+        words |= {"counts_none": int(native.COUNTS_NONE)}
         self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*(words[name] for name in ENVIRONMENT))
         self.address = ctypes.addressof(self._words)
 

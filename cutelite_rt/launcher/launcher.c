@@ -16,8 +16,9 @@
  * No data, no calls by name, no jump tables: the machine code has one section and no relocations. One copy of it serves
  * all kernels; the state of each comes with `self`. Structures are declared here and filled in by
  * the files beside this one and signature/table.py, field by field in the same order (tests/rt/test_rt_tables.py). */
-#define TUPLE_ITEMS 24 /* bytes from an object's address: cutelite_rt/launcher/native.py refuses a Python with others */
+#define ITEMS_COUNT 16 /* bytes from an object's address: cutelite_rt/launcher/native.py refuses a Python with others */
 #define BYTES_CONTENT 32
+#define BASIC_SIZE 32 /* of a type */
 #define SMALL __attribute__((always_inline)) static inline
 #define RARE __attribute__((noinline)) static
 #define APART __attribute__((noinline)) static /* with registers of its own */
@@ -68,7 +69,7 @@ struct environment {
     const type_entry *recent;
     const torch_layout *torch;
     object *int_;
-    u64 one_digit;
+    u64 one_digit, digit_flags;
     object *float_;
     int (*cuCtxGetId)(void *, u64 *);
     void *(*PyEval_SaveThread)(void);
@@ -142,7 +143,11 @@ typedef struct {
 
 /* Python. */
 
-SMALL object *item(object *tuple, int i) { return ((object **)((char *)tuple + TUPLE_ITEMS))[i]; }
+/* Items begin where a tuple without any ends: a word later since 3.14, which keeps hashes. */
+SMALL object *item(object *tuple, int i) {
+    return ((object **)((char *)tuple + *(i64 *)((char *)tuple->type + BASIC_SIZE)))[i];
+}
+SMALL u64 count_of(object *x) { return *(u64 *)((char *)x + ITEMS_COUNT); }
 SMALL const facts *content(object *bytes) { return (const facts *)((char *)bytes + BYTES_CONTENT); }
 
 RARE int failed(environment *env) {
@@ -152,13 +157,15 @@ RARE int failed(environment *env) {
     return SLOW;
 }
 
-SMALL int is_small(environment *env, object *x) { return *(u64 *)((char *)x + 16) == env->one_digit; }
-SMALL u64 digit(object *x) { return *(u32 *)((char *)x + 24); }
+SMALL int is_small(environment *env, object *x) {
+    return (*(u64 *)((char *)x + 16) & ~env->digit_flags) == env->one_digit;
+}
+SMALL u64 digit_of(object *x) { return *(u32 *)((char *)x + 24); }
 SMALL u64 float_bits(object *x) { return *(u64 *)((char *)x + 16); }
 
 SMALL int whole(environment *env, object *x, i64 low, i64 high, i64 *value) {
     if (is_small(env, x))
-        *value = (i64)digit(x);
+        *value = (i64)digit_of(x);
     else if ((*value = env->PyLong_AsLongLong(x)) == -1 && env->PyErr_Occurred())
         return env->PyErr_Clear(), SLOW;
     return *value >= low && *value <= high ? OK : SLOW;
@@ -221,15 +228,15 @@ RARE int other_number(call *l, const number_row *row) {
 
 APART int numbers(call *l) {
     object *int_ = l->env->int_, *float_ = l->env->float_;
-    u64 one_digit = l->env->one_digit;
+    u64 one_digit = l->env->one_digit, told = ~l->env->digit_flags;
     char *memory = l->memory;
     objects slots = l->slots;
     for (const number_row *row = l->is->number, *end = row + l->is->numbers; row < end; row++) {
         object *x = slots[row->slot];
         char *out = memory + row->at;
         if (row->how == WIDE_INTEGER) {
-            if (OFTEN(x->type == int_ && *(u64 *)((char *)x + 16) == one_digit)) {
-                *(u64 *)out = digit(x);
+            if (OFTEN(x->type == int_ && (*(u64 *)((char *)x + 16) & told) == one_digit)) {
+                *(u64 *)out = digit_of(x);
                 continue;
             }
         } else if (row->how == SINGLE && OFTEN(x->type == float_)) {
@@ -613,7 +620,7 @@ RARE int fetch(const state *of, environment *env, object **slots, u8 *given) {
         } else if (row->what == FIELD) {
             if (!(slots[row->to] = env->PyObject_GetAttr(x, of->objects[row->object]))) return failed(env);
         } else if (row->what == HAS_ITEMS) {
-            if ((x->type != env->tuple && x->type != env->list) || *(u64 *)((char *)x + TUPLE_ITEMS - 8) != row->object)
+            if ((x->type != env->tuple && x->type != env->list) || count_of(x) != row->object)
                 return SLOW; /* the number of items is in the same place of both */
         } else if (row->what == ITEM) {
             if (!(slots[row->to] = env->PySequence_GetItem(x, row->object))) return failed(env);
@@ -773,7 +780,7 @@ RARE int shape_of(environment *env, object *x, u64 *words) {
     i64 n = 0, extents[3];
     extents[0] = extents[1] = extents[2] = 1;
     if (x->type == env->tuple) {
-        n = *(i64 *)((char *)x + TUPLE_ITEMS - 8);
+        n = (i64)count_of(x);
         if (n < 1 || n > 3) return SLOW;
     } else if (x->type != env->int_) {
         return SLOW;
@@ -788,7 +795,7 @@ RARE int shape_of(environment *env, object *x, u64 *words) {
 
 RARE const subscript_entry *found(subscript_state *of, object *key) {
     u64 words[5] = {0, 0, 0, 0, 0}, h = 0;
-    i64 n = key->type == of->env->tuple ? *(i64 *)((char *)key + TUPLE_ITEMS - 8) : 0;
+    i64 n = key->type == of->env->tuple ? (i64)count_of(key) : 0;
     if (!n && key->type != of->env->int_) return 0;
     if (n == 1 || n > 3 || shape_of(of->env, n ? item(key, 0) : key, words)) return 0;
     if (n && shape_of(of->env, item(key, 1), words + 2)) return 0;
@@ -808,9 +815,7 @@ object *subscript(object *self, objects args, i64 given, object *kwnames) {
     const subscript_entry *e = of->recent;
     if (OFTEN(given == 1 && !kwnames)) {
         object *key = *args, *tuple = of->env->tuple;
-        i64 size = TUPLE_ITEMS - 8;
-        if (!(key->type == tuple && e->key->type == tuple && *(i64 *)((char *)key + size) == 2 &&
-              *(i64 *)((char *)e->key + size) == 2 && item(key, 0) == item(e->key, 0) &&
+        if (!(key->type == tuple && e->key->type == tuple && count_of(key) == 2 && count_of(e->key) == 2 && item(key, 0) == item(e->key, 0) &&
               item(key, 1) == item(e->key, 1)))
             e = found(of, key);
         if (OFTEN(e)) {

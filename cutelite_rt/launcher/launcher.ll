@@ -17,804 +17,812 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %5 = alloca %struct.launch_config, align 8
   %6 = alloca %struct.facts, align 8
   %7 = alloca %struct.call, align 8
-  %8 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %8 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %9 = load ptr, ptr %8, align 8
-  %10 = getelementptr inbounds nuw i8, ptr %9, i64 64
-  %11 = load ptr, ptr %10, align 8
-  %12 = getelementptr inbounds nuw i8, ptr %9, i64 72
+  %10 = getelementptr inbounds nuw i8, ptr %9, i64 32
+  %11 = load i64, ptr %10, align 8
+  %12 = getelementptr inbounds i8, ptr %0, i64 %11
   %13 = load ptr, ptr %12, align 8
-  %14 = getelementptr inbounds nuw i8, ptr %9, i64 80
+  %14 = getelementptr inbounds nuw i8, ptr %13, i64 64
   %15 = load ptr, ptr %14, align 8
-  %16 = getelementptr inbounds nuw i8, ptr %9, i64 44
-  %17 = load i32, ptr %16, align 4
-  %18 = and i32 %17, 32
-  %19 = icmp eq i32 %18, 0
-  br i1 %19, label %26, label %20, !prof !4
+  %16 = getelementptr inbounds nuw i8, ptr %13, i64 72
+  %17 = load ptr, ptr %16, align 8
+  %18 = getelementptr inbounds nuw i8, ptr %13, i64 80
+  %19 = load ptr, ptr %18, align 8
+  %20 = getelementptr inbounds nuw i8, ptr %13, i64 44
+  %21 = load i32, ptr %20, align 4
+  %22 = and i32 %21, 32
+  %23 = icmp eq i32 %22, 0
+  br i1 %23, label %34, label %24, !prof !4
 
-20:                                               ; preds = %4
-  %21 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %22 = load ptr, ptr %1, align 8
-  %23 = add nsw i64 %2, -1
-  %24 = getelementptr inbounds nuw i8, ptr %22, i64 24
-  %25 = load ptr, ptr %24, align 8
-  br label %26
+24:                                               ; preds = %4
+  %25 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %26 = load ptr, ptr %1, align 8
+  %27 = add nsw i64 %2, -1
+  %28 = getelementptr inbounds nuw i8, ptr %26, i64 8
+  %29 = load ptr, ptr %28, align 8
+  %30 = getelementptr inbounds nuw i8, ptr %29, i64 32
+  %31 = load i64, ptr %30, align 8
+  %32 = getelementptr inbounds i8, ptr %26, i64 %31
+  %33 = load ptr, ptr %32, align 8
+  br label %34
 
-26:                                               ; preds = %20, %4
-  %27 = phi ptr [ %25, %20 ], [ %9, %4 ]
-  %28 = phi i64 [ %23, %20 ], [ %2, %4 ]
-  %29 = phi ptr [ %22, %20 ], [ %0, %4 ]
-  %30 = phi ptr [ %21, %20 ], [ %1, %4 ]
-  %31 = getelementptr inbounds nuw i8, ptr %27, i64 32
-  %32 = getelementptr inbounds nuw i8, ptr %15, i64 128
-  %33 = load i32, ptr %32, align 8
-  %34 = zext i32 %33 to i64
-  %35 = alloca i8, i64 %34, align 64
-  %36 = getelementptr inbounds nuw i8, ptr %15, i64 112
-  %37 = load i32, ptr %36, align 8
-  %38 = zext i32 %37 to i64
-  %39 = getelementptr inbounds nuw i8, ptr %35, i64 %38
+34:                                               ; preds = %24, %4
+  %35 = phi ptr [ %33, %24 ], [ %13, %4 ]
+  %36 = phi i64 [ %27, %24 ], [ %2, %4 ]
+  %37 = phi ptr [ %26, %24 ], [ %0, %4 ]
+  %38 = phi ptr [ %25, %24 ], [ %1, %4 ]
+  %39 = getelementptr inbounds nuw i8, ptr %35, i64 32
+  %40 = getelementptr inbounds nuw i8, ptr %19, i64 128
+  %41 = load i32, ptr %40, align 8
+  %42 = zext i32 %41 to i64
+  %43 = alloca i8, i64 %42, align 64
+  %44 = getelementptr inbounds nuw i8, ptr %19, i64 112
+  %45 = load i32, ptr %44, align 8
+  %46 = zext i32 %45 to i64
+  %47 = getelementptr inbounds nuw i8, ptr %43, i64 %46
   call void @llvm.lifetime.start.p0(ptr nonnull %7) #16
-  store ptr %15, ptr %7, align 8
-  %40 = getelementptr inbounds nuw i8, ptr %7, i64 8
-  store ptr %35, ptr %40, align 8
-  %41 = getelementptr inbounds nuw i8, ptr %7, i64 16
-  store i32 0, ptr %41, align 8
-  %42 = getelementptr inbounds nuw i8, ptr %7, i64 20
-  store i32 0, ptr %42, align 4
-  %43 = getelementptr inbounds nuw i8, ptr %7, i64 24
-  store ptr %13, ptr %43, align 8
-  %44 = getelementptr inbounds nuw i8, ptr %7, i64 32
-  store ptr %11, ptr %44, align 8
-  %45 = getelementptr inbounds nuw i8, ptr %7, i64 40
-  store ptr %30, ptr %45, align 8
-  %46 = getelementptr inbounds nuw i8, ptr %7, i64 48
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %46, i8 0, i64 40, i1 false)
-  %47 = load ptr, ptr %13, align 8
-  %48 = load i64, ptr %47, align 8
-  %49 = icmp eq i64 %48, 0
-  br i1 %49, label %50, label %516, !prof !4
+  store ptr %19, ptr %7, align 8
+  %48 = getelementptr inbounds nuw i8, ptr %7, i64 8
+  store ptr %43, ptr %48, align 8
+  %49 = getelementptr inbounds nuw i8, ptr %7, i64 16
+  store i32 0, ptr %49, align 8
+  %50 = getelementptr inbounds nuw i8, ptr %7, i64 20
+  store i32 0, ptr %50, align 4
+  %51 = getelementptr inbounds nuw i8, ptr %7, i64 24
+  store ptr %17, ptr %51, align 8
+  %52 = getelementptr inbounds nuw i8, ptr %7, i64 32
+  store ptr %15, ptr %52, align 8
+  %53 = getelementptr inbounds nuw i8, ptr %7, i64 40
+  store ptr %38, ptr %53, align 8
+  %54 = getelementptr inbounds nuw i8, ptr %7, i64 48
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %54, i8 0, i64 40, i1 false)
+  %55 = load ptr, ptr %17, align 8
+  %56 = load i64, ptr %55, align 8
+  %57 = icmp eq i64 %56, 0
+  br i1 %57, label %58, label %524, !prof !4
 
-50:                                               ; preds = %26
-  %51 = getelementptr inbounds nuw i8, ptr %27, i64 44
-  %52 = load i32, ptr %51, align 4
-  %53 = and i32 %52, 13
-  %54 = icmp eq i32 %53, 0
-  br i1 %54, label %77, label %55, !prof !4
-
-55:                                               ; preds = %50
-  %56 = and i32 %52, 4
-  %57 = icmp eq i32 %56, 0
-  br i1 %57, label %67, label %58
-
-58:                                               ; preds = %55
-  %59 = getelementptr inbounds nuw i8, ptr %11, i64 72
-  %60 = load ptr, ptr %59, align 8
-  %61 = call fastcc ptr @forward(ptr noundef nonnull %13, ptr noundef %60, ptr noundef null, ptr noundef nonnull %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
-  %62 = icmp eq ptr %61, null
-  br i1 %62, label %63, label %65
+58:                                               ; preds = %34
+  %59 = getelementptr inbounds nuw i8, ptr %35, i64 44
+  %60 = load i32, ptr %59, align 4
+  %61 = and i32 %60, 13
+  %62 = icmp eq i32 %61, 0
+  br i1 %62, label %85, label %63, !prof !4
 
 63:                                               ; preds = %58
-  %64 = call fastcc i32 @failed(ptr noundef nonnull %13) #17
-  br label %516
+  %64 = and i32 %60, 4
+  %65 = icmp eq i32 %64, 0
+  br i1 %65, label %75, label %66
 
-65:                                               ; preds = %58
-  %66 = getelementptr inbounds nuw i8, ptr %61, i64 32
-  br label %67
+66:                                               ; preds = %63
+  %67 = getelementptr inbounds nuw i8, ptr %15, i64 72
+  %68 = load ptr, ptr %67, align 8
+  %69 = call fastcc ptr @forward(ptr noundef nonnull %17, ptr noundef %68, ptr noundef null, ptr noundef nonnull %37, ptr noundef %38, i64 noundef %36, ptr noundef %3) #17
+  %70 = icmp eq ptr %69, null
+  br i1 %70, label %71, label %73
 
-67:                                               ; preds = %65, %55
-  %68 = phi ptr [ %66, %65 ], [ %31, %55 ]
-  %69 = phi ptr [ %61, %65 ], [ null, %55 ]
-  %70 = getelementptr inbounds nuw i8, ptr %68, i64 12
-  %71 = load i32, ptr %70, align 4
-  %72 = and i32 %71, 9
-  %73 = icmp eq i32 %72, 0
-  br i1 %73, label %77, label %74
+71:                                               ; preds = %66
+  %72 = call fastcc i32 @failed(ptr noundef nonnull %17) #17
+  br label %524
 
-74:                                               ; preds = %67
-  %75 = lshr i32 %71, 3
-  %76 = and i32 %75, 1
-  br label %516
+73:                                               ; preds = %66
+  %74 = getelementptr inbounds nuw i8, ptr %69, i64 32
+  br label %75
 
-77:                                               ; preds = %67, %50
-  %78 = phi ptr [ %68, %67 ], [ %31, %50 ]
-  %79 = phi ptr [ %69, %67 ], [ null, %50 ]
-  %80 = getelementptr inbounds nuw i8, ptr %15, i64 4
-  %81 = load i32, ptr %80, align 4
-  %82 = zext i32 %81 to i64
-  %83 = icmp ne i64 %28, %82
-  %84 = icmp ne ptr %3, null
-  %85 = or i1 %84, %83
-  br i1 %85, label %86, label %89, !prof !5
+75:                                               ; preds = %73, %63
+  %76 = phi ptr [ %74, %73 ], [ %39, %63 ]
+  %77 = phi ptr [ %69, %73 ], [ null, %63 ]
+  %78 = getelementptr inbounds nuw i8, ptr %76, i64 12
+  %79 = load i32, ptr %78, align 4
+  %80 = and i32 %79, 9
+  %81 = icmp eq i32 %80, 0
+  br i1 %81, label %85, label %82
 
-86:                                               ; preds = %77
-  store ptr %39, ptr %45, align 8
-  %87 = call fastcc i32 @bind(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %30, i64 noundef %28, ptr noundef %3, ptr noundef %39) #17
-  %88 = icmp eq i32 %87, 0
-  br i1 %88, label %137, label %516
+82:                                               ; preds = %75
+  %83 = lshr i32 %79, 3
+  %84 = and i32 %83, 1
+  br label %524
 
-89:                                               ; preds = %77
-  %90 = getelementptr inbounds nuw i8, ptr %15, i64 20
-  %91 = load i32, ptr %90, align 4
-  %92 = icmp eq i32 %91, 0
-  br i1 %92, label %137, label %93, !prof !4
+85:                                               ; preds = %75, %58
+  %86 = phi ptr [ %76, %75 ], [ %39, %58 ]
+  %87 = phi ptr [ %77, %75 ], [ null, %58 ]
+  %88 = getelementptr inbounds nuw i8, ptr %19, i64 4
+  %89 = load i32, ptr %88, align 4
+  %90 = zext i32 %89 to i64
+  %91 = icmp ne i64 %36, %90
+  %92 = icmp ne ptr %3, null
+  %93 = or i1 %92, %91
+  br i1 %93, label %94, label %97, !prof !5
 
-93:                                               ; preds = %89
-  store ptr %39, ptr %45, align 8
-  %94 = load i32, ptr %15, align 8
-  %95 = icmp eq i32 %94, 0
-  br i1 %95, label %137, label %96
+94:                                               ; preds = %85
+  store ptr %47, ptr %53, align 8
+  %95 = call fastcc i32 @bind(ptr noundef %15, ptr noundef nonnull %17, ptr noundef %38, i64 noundef %36, ptr noundef %3, ptr noundef %47) #17
+  %96 = icmp eq i32 %95, 0
+  br i1 %96, label %145, label %524
 
-96:                                               ; preds = %93
-  %97 = zext i32 %94 to i64
-  %98 = and i64 %97, 3
-  %99 = icmp ult i32 %94, 4
-  br i1 %99, label %125, label %100
+97:                                               ; preds = %85
+  %98 = getelementptr inbounds nuw i8, ptr %19, i64 20
+  %99 = load i32, ptr %98, align 4
+  %100 = icmp eq i32 %99, 0
+  br i1 %100, label %145, label %101, !prof !4
 
-100:                                              ; preds = %96
-  %101 = and i64 %97, 4294967292
-  br label %102
+101:                                              ; preds = %97
+  store ptr %47, ptr %53, align 8
+  %102 = load i32, ptr %19, align 8
+  %103 = icmp eq i32 %102, 0
+  br i1 %103, label %145, label %104
 
-102:                                              ; preds = %102, %100
-  %103 = phi i64 [ 0, %100 ], [ %120, %102 ]
-  %104 = phi i64 [ 0, %100 ], [ %121, %102 ]
-  %105 = getelementptr inbounds nuw ptr, ptr %30, i64 %103
-  %106 = load ptr, ptr %105, align 8
-  %107 = getelementptr inbounds nuw ptr, ptr %39, i64 %103
-  store ptr %106, ptr %107, align 8
-  %108 = or disjoint i64 %103, 1
-  %109 = getelementptr inbounds nuw ptr, ptr %30, i64 %108
-  %110 = load ptr, ptr %109, align 8
-  %111 = getelementptr inbounds nuw ptr, ptr %39, i64 %108
-  store ptr %110, ptr %111, align 8
-  %112 = or disjoint i64 %103, 2
-  %113 = getelementptr inbounds nuw ptr, ptr %30, i64 %112
+104:                                              ; preds = %101
+  %105 = zext i32 %102 to i64
+  %106 = and i64 %105, 3
+  %107 = icmp ult i32 %102, 4
+  br i1 %107, label %133, label %108
+
+108:                                              ; preds = %104
+  %109 = and i64 %105, 4294967292
+  br label %110
+
+110:                                              ; preds = %110, %108
+  %111 = phi i64 [ 0, %108 ], [ %128, %110 ]
+  %112 = phi i64 [ 0, %108 ], [ %129, %110 ]
+  %113 = getelementptr inbounds nuw ptr, ptr %38, i64 %111
   %114 = load ptr, ptr %113, align 8
-  %115 = getelementptr inbounds nuw ptr, ptr %39, i64 %112
+  %115 = getelementptr inbounds nuw ptr, ptr %47, i64 %111
   store ptr %114, ptr %115, align 8
-  %116 = or disjoint i64 %103, 3
-  %117 = getelementptr inbounds nuw ptr, ptr %30, i64 %116
+  %116 = or disjoint i64 %111, 1
+  %117 = getelementptr inbounds nuw ptr, ptr %38, i64 %116
   %118 = load ptr, ptr %117, align 8
-  %119 = getelementptr inbounds nuw ptr, ptr %39, i64 %116
+  %119 = getelementptr inbounds nuw ptr, ptr %47, i64 %116
   store ptr %118, ptr %119, align 8
-  %120 = add nuw nsw i64 %103, 4
-  %121 = add i64 %104, 4
-  %122 = icmp eq i64 %121, %101
-  br i1 %122, label %123, label %102, !llvm.loop !6
+  %120 = or disjoint i64 %111, 2
+  %121 = getelementptr inbounds nuw ptr, ptr %38, i64 %120
+  %122 = load ptr, ptr %121, align 8
+  %123 = getelementptr inbounds nuw ptr, ptr %47, i64 %120
+  store ptr %122, ptr %123, align 8
+  %124 = or disjoint i64 %111, 3
+  %125 = getelementptr inbounds nuw ptr, ptr %38, i64 %124
+  %126 = load ptr, ptr %125, align 8
+  %127 = getelementptr inbounds nuw ptr, ptr %47, i64 %124
+  store ptr %126, ptr %127, align 8
+  %128 = add nuw nsw i64 %111, 4
+  %129 = add i64 %112, 4
+  %130 = icmp eq i64 %129, %109
+  br i1 %130, label %131, label %110, !llvm.loop !6
 
-123:                                              ; preds = %102
-  %124 = icmp eq i64 %98, 0
-  br i1 %124, label %137, label %125
+131:                                              ; preds = %110
+  %132 = icmp eq i64 %106, 0
+  br i1 %132, label %145, label %133
 
-125:                                              ; preds = %123, %96
-  %126 = phi i64 [ 0, %96 ], [ %120, %123 ]
-  %127 = icmp ne i64 %98, 0
-  call void @llvm.assume(i1 %127)
-  br label %128
+133:                                              ; preds = %131, %104
+  %134 = phi i64 [ 0, %104 ], [ %128, %131 ]
+  %135 = icmp ne i64 %106, 0
+  call void @llvm.assume(i1 %135)
+  br label %136
 
-128:                                              ; preds = %128, %125
-  %129 = phi i64 [ %126, %125 ], [ %134, %128 ]
-  %130 = phi i64 [ 0, %125 ], [ %135, %128 ]
-  %131 = getelementptr inbounds nuw ptr, ptr %30, i64 %129
-  %132 = load ptr, ptr %131, align 8
-  %133 = getelementptr inbounds nuw ptr, ptr %39, i64 %129
-  store ptr %132, ptr %133, align 8
-  %134 = add nuw nsw i64 %129, 1
-  %135 = add i64 %130, 1
-  %136 = icmp eq i64 %135, %98
-  br i1 %136, label %137, label %128, !llvm.loop !8
+136:                                              ; preds = %136, %133
+  %137 = phi i64 [ %134, %133 ], [ %142, %136 ]
+  %138 = phi i64 [ 0, %133 ], [ %143, %136 ]
+  %139 = getelementptr inbounds nuw ptr, ptr %38, i64 %137
+  %140 = load ptr, ptr %139, align 8
+  %141 = getelementptr inbounds nuw ptr, ptr %47, i64 %137
+  store ptr %140, ptr %141, align 8
+  %142 = add nuw nsw i64 %137, 1
+  %143 = add i64 %138, 1
+  %144 = icmp eq i64 %143, %106
+  br i1 %144, label %145, label %136, !llvm.loop !8
 
-137:                                              ; preds = %123, %128, %93, %89, %86
-  %138 = getelementptr inbounds nuw i8, ptr %11, i64 24
-  %139 = load ptr, ptr %138, align 8
-  %140 = getelementptr inbounds nuw i8, ptr %139, i64 32
-  %141 = load i64, ptr %139, align 8
-  %142 = icmp eq i64 %141, 0
-  br i1 %142, label %165, label %143
+145:                                              ; preds = %131, %136, %101, %97, %94
+  %146 = getelementptr inbounds nuw i8, ptr %15, i64 24
+  %147 = load ptr, ptr %146, align 8
+  %148 = getelementptr inbounds nuw i8, ptr %147, i64 32
+  %149 = load i64, ptr %147, align 8
+  %150 = icmp eq i64 %149, 0
+  br i1 %150, label %173, label %151
 
-143:                                              ; preds = %137
-  %144 = getelementptr inbounds nuw i8, ptr %13, i64 264
-  %145 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  br label %147
+151:                                              ; preds = %145
+  %152 = getelementptr inbounds nuw i8, ptr %17, i64 272
+  %153 = getelementptr inbounds nuw i8, ptr %17, i64 192
+  br label %155
 
-146:                                              ; preds = %156
-  br i1 %159, label %165, label %176, !prof !10
+154:                                              ; preds = %164
+  br i1 %167, label %173, label %184, !prof !10
 
-147:                                              ; preds = %143, %156
-  %148 = phi ptr [ %140, %143 ], [ %161, %156 ]
-  %149 = phi i64 [ 0, %143 ], [ %160, %156 ]
-  %150 = load ptr, ptr %144, align 8
-  %151 = load ptr, ptr %148, align 8
-  %152 = call ptr %150(ptr noundef %151) #18
-  %153 = icmp eq ptr %152, null
-  br i1 %153, label %156, label %154
+155:                                              ; preds = %151, %164
+  %156 = phi ptr [ %148, %151 ], [ %169, %164 ]
+  %157 = phi i64 [ 0, %151 ], [ %168, %164 ]
+  %158 = load ptr, ptr %152, align 8
+  %159 = load ptr, ptr %156, align 8
+  %160 = call ptr %158(ptr noundef %159) #18
+  %161 = icmp eq ptr %160, null
+  br i1 %161, label %164, label %162
 
-154:                                              ; preds = %147
-  %155 = load ptr, ptr %145, align 8
-  call void %155(ptr noundef nonnull %152) #18
-  br label %156
+162:                                              ; preds = %155
+  %163 = load ptr, ptr %153, align 8
+  call void %163(ptr noundef nonnull %160) #18
+  br label %164
 
-156:                                              ; preds = %154, %147
-  %157 = getelementptr inbounds nuw i8, ptr %148, i64 8
-  %158 = load ptr, ptr %157, align 8
-  %159 = icmp eq ptr %152, %158
-  %160 = add nuw i64 %149, 1
-  %161 = getelementptr inbounds nuw i8, ptr %148, i64 16
-  %162 = load i64, ptr %139, align 8
-  %163 = icmp ult i64 %160, %162
-  %164 = select i1 %163, i1 %159, i1 false
-  br i1 %164, label %147, label %146, !llvm.loop !11
+164:                                              ; preds = %162, %155
+  %165 = getelementptr inbounds nuw i8, ptr %156, i64 8
+  %166 = load ptr, ptr %165, align 8
+  %167 = icmp eq ptr %160, %166
+  %168 = add nuw i64 %157, 1
+  %169 = getelementptr inbounds nuw i8, ptr %156, i64 16
+  %170 = load i64, ptr %147, align 8
+  %171 = icmp ult i64 %168, %170
+  %172 = select i1 %171, i1 %167, i1 false
+  br i1 %172, label %155, label %154, !llvm.loop !11
 
-165:                                              ; preds = %137, %146
-  %166 = phi ptr [ %161, %146 ], [ %140, %137 ]
-  %167 = getelementptr inbounds nuw i8, ptr %13, i64 8
-  %168 = load ptr, ptr %167, align 8
-  %169 = load i64, ptr %168, align 8
-  %170 = getelementptr inbounds nuw i8, ptr %139, i64 16
-  %171 = load i64, ptr %170, align 8
-  %172 = icmp eq i64 %169, %171
-  br i1 %172, label %179, label %173
+173:                                              ; preds = %145, %154
+  %174 = phi ptr [ %169, %154 ], [ %148, %145 ]
+  %175 = getelementptr inbounds nuw i8, ptr %17, i64 8
+  %176 = load ptr, ptr %175, align 8
+  %177 = load i64, ptr %176, align 8
+  %178 = getelementptr inbounds nuw i8, ptr %147, i64 16
+  %179 = load i64, ptr %178, align 8
+  %180 = icmp eq i64 %177, %179
+  br i1 %180, label %187, label %181
 
-173:                                              ; preds = %165
-  %174 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %13, ptr noundef nonnull %139, ptr noundef nonnull %166, i64 noundef %169) #17
-  %175 = icmp eq i32 %174, 0
-  br i1 %175, label %176, label %179, !prof !12
+181:                                              ; preds = %173
+  %182 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %17, ptr noundef nonnull %147, ptr noundef nonnull %174, i64 noundef %177) #17
+  %183 = icmp eq i32 %182, 0
+  br i1 %183, label %184, label %187, !prof !12
 
-176:                                              ; preds = %146, %173
-  %177 = getelementptr inbounds nuw i8, ptr %13, i64 160
-  %178 = load ptr, ptr %177, align 8
-  call void %178() #18
-  br label %516
+184:                                              ; preds = %154, %181
+  %185 = getelementptr inbounds nuw i8, ptr %17, i64 168
+  %186 = load ptr, ptr %185, align 8
+  call void %186() #18
+  br label %524
 
-179:                                              ; preds = %165, %173
-  %180 = getelementptr inbounds nuw i8, ptr %15, i64 48
-  %181 = load i32, ptr %180, align 8
-  %182 = icmp eq i32 %181, 0
-  br i1 %182, label %203, label %183, !prof !4
+187:                                              ; preds = %173, %181
+  %188 = getelementptr inbounds nuw i8, ptr %19, i64 48
+  %189 = load i32, ptr %188, align 8
+  %190 = icmp eq i32 %189, 0
+  br i1 %190, label %211, label %191, !prof !4
 
-183:                                              ; preds = %179
-  %184 = getelementptr inbounds nuw i8, ptr %15, i64 40
-  %185 = load i32, ptr %184, align 8
-  %186 = icmp eq i32 %185, 0
-  br i1 %186, label %203, label %187
+191:                                              ; preds = %187
+  %192 = getelementptr inbounds nuw i8, ptr %19, i64 40
+  %193 = load i32, ptr %192, align 8
+  %194 = icmp eq i32 %193, 0
+  br i1 %194, label %211, label %195
 
-187:                                              ; preds = %183, %187
-  %188 = phi i64 [ %199, %187 ], [ 0, %183 ]
-  %189 = load ptr, ptr %40, align 8
-  %190 = load ptr, ptr %7, align 8
-  %191 = getelementptr inbounds nuw i8, ptr %190, i64 116
-  %192 = load i32, ptr %191, align 4
-  %193 = zext i32 %192 to i64
-  %194 = getelementptr inbounds nuw i8, ptr %189, i64 %193
-  %195 = shl nuw nsw i64 %188, 1
-  %196 = and i64 %195, 4294967294
-  %197 = getelementptr inbounds nuw i64, ptr %194, i64 %196
-  %198 = getelementptr inbounds nuw i8, ptr %197, i64 8
-  store i64 0, ptr %198, align 8
-  %199 = add nuw nsw i64 %188, 1
-  %200 = load i32, ptr %184, align 8
+195:                                              ; preds = %191, %195
+  %196 = phi i64 [ %207, %195 ], [ 0, %191 ]
+  %197 = load ptr, ptr %48, align 8
+  %198 = load ptr, ptr %7, align 8
+  %199 = getelementptr inbounds nuw i8, ptr %198, i64 116
+  %200 = load i32, ptr %199, align 4
   %201 = zext i32 %200 to i64
-  %202 = icmp samesign ult i64 %199, %201
-  br i1 %202, label %187, label %203, !llvm.loop !13
+  %202 = getelementptr inbounds nuw i8, ptr %197, i64 %201
+  %203 = shl nuw nsw i64 %196, 1
+  %204 = and i64 %203, 4294967294
+  %205 = getelementptr inbounds nuw i64, ptr %202, i64 %204
+  %206 = getelementptr inbounds nuw i8, ptr %205, i64 8
+  store i64 0, ptr %206, align 8
+  %207 = add nuw nsw i64 %196, 1
+  %208 = load i32, ptr %192, align 8
+  %209 = zext i32 %208 to i64
+  %210 = icmp samesign ult i64 %207, %209
+  br i1 %210, label %195, label %211, !llvm.loop !13
 
-203:                                              ; preds = %187, %183, %179
-  %204 = getelementptr inbounds nuw i8, ptr %15, i64 20
-  %205 = load i32, ptr %204, align 4
-  %206 = icmp eq i32 %205, 0
-  %207 = load ptr, ptr %7, align 8
-  br i1 %206, label %218, label %208, !prof !4
+211:                                              ; preds = %195, %191, %187
+  %212 = getelementptr inbounds nuw i8, ptr %19, i64 20
+  %213 = load i32, ptr %212, align 4
+  %214 = icmp eq i32 %213, 0
+  %215 = load ptr, ptr %7, align 8
+  br i1 %214, label %226, label %216, !prof !4
 
-208:                                              ; preds = %203
-  %209 = load ptr, ptr %40, align 8
-  %210 = getelementptr inbounds nuw i8, ptr %207, i64 124
-  %211 = load i32, ptr %210, align 4
-  %212 = zext i32 %211 to i64
-  %213 = getelementptr inbounds nuw i8, ptr %209, i64 %212
-  %214 = call fastcc i32 @fetch(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %39, ptr noundef %213) #17
-  %215 = icmp eq i32 %214, 0
-  br i1 %215, label %216, label %493, !prof !14
+216:                                              ; preds = %211
+  %217 = load ptr, ptr %48, align 8
+  %218 = getelementptr inbounds nuw i8, ptr %215, i64 124
+  %219 = load i32, ptr %218, align 4
+  %220 = zext i32 %219 to i64
+  %221 = getelementptr inbounds nuw i8, ptr %217, i64 %220
+  %222 = call fastcc i32 @fetch(ptr noundef %15, ptr noundef nonnull %17, ptr noundef %47, ptr noundef %221) #17
+  %223 = icmp eq i32 %222, 0
+  br i1 %223, label %224, label %501, !prof !14
 
-216:                                              ; preds = %208
-  %217 = load ptr, ptr %7, align 8
-  br label %218
+224:                                              ; preds = %216
+  %225 = load ptr, ptr %7, align 8
+  br label %226
 
-218:                                              ; preds = %216, %203
-  %219 = phi ptr [ %217, %216 ], [ %207, %203 ]
-  %220 = load ptr, ptr %43, align 8
+226:                                              ; preds = %224, %211
+  %227 = phi ptr [ %225, %224 ], [ %215, %211 ]
+  %228 = load ptr, ptr %51, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
-  %221 = call fastcc i32 @arrays(ptr noundef nonnull %7) #17
-  %222 = icmp eq i32 %221, 0
-  br i1 %222, label %223, label %485, !prof !4
+  %229 = call fastcc i32 @arrays(ptr noundef nonnull %7) #17
+  %230 = icmp eq i32 %229, 0
+  br i1 %230, label %231, label %493, !prof !4
 
-223:                                              ; preds = %218
-  %224 = getelementptr inbounds nuw i8, ptr %7, i64 60
-  %225 = load i32, ptr %224, align 4
-  %226 = icmp eq i32 %225, 0
-  br i1 %226, label %230, label %227, !prof !4
-
-227:                                              ; preds = %223
-  %228 = call fastcc i32 @read_others(ptr noundef nonnull %7, ptr noundef %78) #17
-  %229 = icmp eq i32 %228, 0
-  br i1 %229, label %230, label %485
-
-230:                                              ; preds = %227, %223
-  %231 = getelementptr inbounds nuw i8, ptr %78, i64 12
-  %232 = load i32, ptr %231, align 4
-  %233 = and i32 %232, 2
+231:                                              ; preds = %226
+  %232 = getelementptr inbounds nuw i8, ptr %7, i64 60
+  %233 = load i32, ptr %232, align 4
   %234 = icmp eq i32 %233, 0
-  br i1 %234, label %239, label %235
+  br i1 %234, label %238, label %235, !prof !4
 
-235:                                              ; preds = %230
-  %236 = getelementptr inbounds nuw i8, ptr %78, i64 24
-  %237 = load ptr, ptr %236, align 8
-  %238 = getelementptr inbounds nuw i8, ptr %7, i64 80
-  store ptr %237, ptr %238, align 8
-  br label %254
+235:                                              ; preds = %231
+  %236 = call fastcc i32 @read_others(ptr noundef nonnull %7, ptr noundef %86) #17
+  %237 = icmp eq i32 %236, 0
+  br i1 %237, label %238, label %493
 
-239:                                              ; preds = %230
-  %240 = getelementptr inbounds nuw i8, ptr %7, i64 64
-  %241 = load i32, ptr %240, align 8
+238:                                              ; preds = %235, %231
+  %239 = getelementptr inbounds nuw i8, ptr %86, i64 12
+  %240 = load i32, ptr %239, align 4
+  %241 = and i32 %240, 2
   %242 = icmp eq i32 %241, 0
-  br i1 %242, label %243, label %254, !prof !4
+  br i1 %242, label %247, label %243
 
-243:                                              ; preds = %239
-  %244 = load ptr, ptr %46, align 8
-  %245 = icmp eq ptr %244, null
-  br i1 %245, label %254, label %246, !prof !5
+243:                                              ; preds = %238
+  %244 = getelementptr inbounds nuw i8, ptr %86, i64 24
+  %245 = load ptr, ptr %244, align 8
+  %246 = getelementptr inbounds nuw i8, ptr %7, i64 80
+  store ptr %245, ptr %246, align 8
+  br label %262
 
-246:                                              ; preds = %243
-  %247 = getelementptr inbounds nuw i8, ptr %7, i64 56
-  %248 = load i32, ptr %247, align 8
-  %249 = getelementptr inbounds nuw i8, ptr %7, i64 80
-  %250 = call i32 %244(i32 noundef 2, i32 noundef %248, ptr noundef nonnull %249) #18
-  %251 = icmp eq i32 %250, 0
-  br i1 %251, label %254, label %252
+247:                                              ; preds = %238
+  %248 = getelementptr inbounds nuw i8, ptr %7, i64 64
+  %249 = load i32, ptr %248, align 8
+  %250 = icmp eq i32 %249, 0
+  br i1 %250, label %251, label %262, !prof !4
 
-252:                                              ; preds = %246
-  %253 = call fastcc i32 @failed(ptr noundef %220) #17
-  br label %485
+251:                                              ; preds = %247
+  %252 = load ptr, ptr %54, align 8
+  %253 = icmp eq ptr %252, null
+  br i1 %253, label %262, label %254, !prof !5
 
-254:                                              ; preds = %246, %243, %239, %235
-  %255 = load ptr, ptr %40, align 8
-  %256 = load ptr, ptr %7, align 8
-  %257 = getelementptr inbounds nuw i8, ptr %256, i64 96
-  %258 = load i32, ptr %257, align 8
-  %259 = zext i32 %258 to i64
-  %260 = getelementptr inbounds nuw i8, ptr %255, i64 %259
-  %261 = getelementptr inbounds nuw i8, ptr %219, i64 56
-  %262 = load i32, ptr %261, align 8
-  %263 = icmp eq i32 %262, 0
-  br i1 %263, label %313, label %264, !prof !4
+254:                                              ; preds = %251
+  %255 = getelementptr inbounds nuw i8, ptr %7, i64 56
+  %256 = load i32, ptr %255, align 8
+  %257 = getelementptr inbounds nuw i8, ptr %7, i64 80
+  %258 = call i32 %252(i32 noundef 2, i32 noundef %256, ptr noundef nonnull %257) #18
+  %259 = icmp eq i32 %258, 0
+  br i1 %259, label %262, label %260
 
-264:                                              ; preds = %254
-  %265 = getelementptr inbounds nuw i8, ptr %219, i64 24
+260:                                              ; preds = %254
+  %261 = call fastcc i32 @failed(ptr noundef %228) #17
+  br label %493
+
+262:                                              ; preds = %254, %251, %247, %243
+  %263 = load ptr, ptr %48, align 8
+  %264 = load ptr, ptr %7, align 8
+  %265 = getelementptr inbounds nuw i8, ptr %264, i64 96
   %266 = load i32, ptr %265, align 8
-  %267 = icmp eq i32 %266, 0
-  br i1 %267, label %270, label %268
+  %267 = zext i32 %266 to i64
+  %268 = getelementptr inbounds nuw i8, ptr %263, i64 %267
+  %269 = getelementptr inbounds nuw i8, ptr %227, i64 56
+  %270 = load i32, ptr %269, align 8
+  %271 = icmp eq i32 %270, 0
+  br i1 %271, label %321, label %272, !prof !4
 
-268:                                              ; preds = %264
-  %269 = getelementptr inbounds nuw i8, ptr %219, i64 28
-  br label %273
+272:                                              ; preds = %262
+  %273 = getelementptr inbounds nuw i8, ptr %227, i64 24
+  %274 = load i32, ptr %273, align 8
+  %275 = icmp eq i32 %274, 0
+  br i1 %275, label %278, label %276
 
-270:                                              ; preds = %273, %264
-  %271 = call fastcc i32 @constants(ptr noundef nonnull %7) #17
-  %272 = icmp eq i32 %271, 0
-  br i1 %272, label %300, label %485
+276:                                              ; preds = %272
+  %277 = getelementptr inbounds nuw i8, ptr %227, i64 28
+  br label %281
 
-273:                                              ; preds = %268, %273
-  %274 = phi i64 [ 0, %268 ], [ %296, %273 ]
-  %275 = load ptr, ptr %40, align 8
-  %276 = load ptr, ptr %7, align 8
-  %277 = getelementptr inbounds nuw i8, ptr %276, i64 124
-  %278 = load i32, ptr %277, align 4
-  %279 = zext i32 %278 to i64
-  %280 = getelementptr inbounds nuw i8, ptr %275, i64 %279
-  %281 = getelementptr inbounds nuw i8, ptr %280, i64 %274
-  %282 = load i8, ptr %281, align 1
-  %283 = getelementptr inbounds nuw i8, ptr %276, i64 96
-  %284 = load i32, ptr %283, align 8
-  %285 = zext i32 %284 to i64
-  %286 = getelementptr inbounds nuw i8, ptr %275, i64 %285
-  %287 = getelementptr inbounds nuw i8, ptr %276, i64 72
-  %288 = load i32, ptr %287, align 8
-  %289 = zext i32 %288 to i64
-  %290 = getelementptr inbounds nuw i8, ptr %286, i64 %289
-  %291 = load i32, ptr %269, align 4
-  %292 = trunc nuw i64 %274 to i32
-  %293 = add i32 %291, %292
-  %294 = zext i32 %293 to i64
-  %295 = getelementptr inbounds nuw i8, ptr %290, i64 %294
-  store i8 %282, ptr %295, align 1
-  %296 = add nuw nsw i64 %274, 1
-  %297 = load i32, ptr %265, align 8
-  %298 = zext i32 %297 to i64
-  %299 = icmp samesign ult i64 %296, %298
-  br i1 %299, label %273, label %270, !llvm.loop !15
+278:                                              ; preds = %281, %272
+  %279 = call fastcc i32 @constants(ptr noundef nonnull %7) #17
+  %280 = icmp eq i32 %279, 0
+  br i1 %280, label %308, label %493
 
-300:                                              ; preds = %270
-  %301 = getelementptr inbounds nuw i8, ptr %219, i64 48
-  %302 = load i32, ptr %301, align 8
-  %303 = icmp eq i32 %302, 0
-  br i1 %303, label %307, label %304
+281:                                              ; preds = %276, %281
+  %282 = phi i64 [ 0, %276 ], [ %304, %281 ]
+  %283 = load ptr, ptr %48, align 8
+  %284 = load ptr, ptr %7, align 8
+  %285 = getelementptr inbounds nuw i8, ptr %284, i64 124
+  %286 = load i32, ptr %285, align 4
+  %287 = zext i32 %286 to i64
+  %288 = getelementptr inbounds nuw i8, ptr %283, i64 %287
+  %289 = getelementptr inbounds nuw i8, ptr %288, i64 %282
+  %290 = load i8, ptr %289, align 1
+  %291 = getelementptr inbounds nuw i8, ptr %284, i64 96
+  %292 = load i32, ptr %291, align 8
+  %293 = zext i32 %292 to i64
+  %294 = getelementptr inbounds nuw i8, ptr %283, i64 %293
+  %295 = getelementptr inbounds nuw i8, ptr %284, i64 72
+  %296 = load i32, ptr %295, align 8
+  %297 = zext i32 %296 to i64
+  %298 = getelementptr inbounds nuw i8, ptr %294, i64 %297
+  %299 = load i32, ptr %277, align 4
+  %300 = trunc nuw i64 %282 to i32
+  %301 = add i32 %299, %300
+  %302 = zext i32 %301 to i64
+  %303 = getelementptr inbounds nuw i8, ptr %298, i64 %302
+  store i8 %290, ptr %303, align 1
+  %304 = add nuw nsw i64 %282, 1
+  %305 = load i32, ptr %273, align 8
+  %306 = zext i32 %305 to i64
+  %307 = icmp samesign ult i64 %304, %306
+  br i1 %307, label %281, label %278, !llvm.loop !15
 
-304:                                              ; preds = %300
-  %305 = call fastcc i32 @unsure_dims(ptr noundef nonnull %7) #17
-  %306 = icmp eq i32 %305, 0
-  br i1 %306, label %307, label %485
+308:                                              ; preds = %278
+  %309 = getelementptr inbounds nuw i8, ptr %227, i64 48
+  %310 = load i32, ptr %309, align 8
+  %311 = icmp eq i32 %310, 0
+  br i1 %311, label %315, label %312
 
-307:                                              ; preds = %304, %300
-  %308 = load i32, ptr %41, align 8
-  %309 = icmp eq i32 %308, 0
-  br i1 %309, label %313, label %310
+312:                                              ; preds = %308
+  %313 = call fastcc i32 @unsure_dims(ptr noundef nonnull %7) #17
+  %314 = icmp eq i32 %313, 0
+  br i1 %314, label %315, label %493
 
-310:                                              ; preds = %307
-  %311 = call fastcc i32 @agree(ptr noundef nonnull %7) #17
-  %312 = icmp eq i32 %311, 0
-  br i1 %312, label %313, label %485
+315:                                              ; preds = %312, %308
+  %316 = load i32, ptr %49, align 8
+  %317 = icmp eq i32 %316, 0
+  br i1 %317, label %321, label %318
 
-313:                                              ; preds = %310, %307, %254
-  %314 = call fastcc i32 @numbers(ptr noundef nonnull %7) #17
-  %315 = icmp eq i32 %314, 0
-  br i1 %315, label %316, label %485, !prof !4
+318:                                              ; preds = %315
+  %319 = call fastcc i32 @agree(ptr noundef nonnull %7) #17
+  %320 = icmp eq i32 %319, 0
+  br i1 %320, label %321, label %493
 
-316:                                              ; preds = %313
-  %317 = load i32, ptr %231, align 4
-  %318 = and i32 %317, 16
-  %319 = icmp eq i32 %318, 0
-  br i1 %319, label %326, label %320, !prof !4
+321:                                              ; preds = %318, %315, %262
+  %322 = call fastcc i32 @numbers(ptr noundef nonnull %7) #17
+  %323 = icmp eq i32 %322, 0
+  br i1 %323, label %324, label %493, !prof !4
 
-320:                                              ; preds = %316
-  call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %6, ptr noundef nonnull align 8 dereferenceable(56) %78, i64 56, i1 false)
-  %321 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %7, ptr noundef %6) #17
-  %322 = icmp eq i32 %321, 0
-  br i1 %322, label %326, label %323
+324:                                              ; preds = %321
+  %325 = load i32, ptr %239, align 4
+  %326 = and i32 %325, 16
+  %327 = icmp eq i32 %326, 0
+  br i1 %327, label %334, label %328, !prof !4
 
-323:                                              ; preds = %320
-  %324 = icmp eq i32 %321, 4
-  %325 = select i1 %324, i32 0, i32 %321
-  br label %485
+328:                                              ; preds = %324
+  call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %6, ptr noundef nonnull align 8 dereferenceable(56) %86, i64 56, i1 false)
+  %329 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %7, ptr noundef %6) #17
+  %330 = icmp eq i32 %329, 0
+  br i1 %330, label %334, label %331
 
-326:                                              ; preds = %320, %316
-  %327 = phi ptr [ %78, %316 ], [ %6, %320 ]
-  %328 = getelementptr inbounds nuw i8, ptr %327, i64 16
-  %329 = load i64, ptr %328, align 8
-  store i64 %329, ptr %260, align 8
-  %330 = getelementptr inbounds nuw i8, ptr %260, i64 8
-  store i64 0, ptr %330, align 8
-  %331 = getelementptr inbounds nuw i8, ptr %220, i64 56
-  %332 = load ptr, ptr %331, align 8
-  %333 = call i32 %332(ptr noundef null, ptr noundef nonnull %330) #18
-  %334 = icmp eq i32 %333, 0
-  br i1 %334, label %336, label %335, !prof !4
+331:                                              ; preds = %328
+  %332 = icmp eq i32 %329, 4
+  %333 = select i1 %332, i32 0, i32 %329
+  br label %493
 
-335:                                              ; preds = %326
-  store i64 0, ptr %330, align 8
-  br label %336
+334:                                              ; preds = %328, %324
+  %335 = phi ptr [ %86, %324 ], [ %6, %328 ]
+  %336 = getelementptr inbounds nuw i8, ptr %335, i64 16
+  %337 = load i64, ptr %336, align 8
+  store i64 %337, ptr %268, align 8
+  %338 = getelementptr inbounds nuw i8, ptr %268, i64 8
+  store i64 0, ptr %338, align 8
+  %339 = getelementptr inbounds nuw i8, ptr %228, i64 64
+  %340 = load ptr, ptr %339, align 8
+  %341 = call i32 %340(ptr noundef null, ptr noundef nonnull %338) #18
+  %342 = icmp eq i32 %341, 0
+  br i1 %342, label %344, label %343, !prof !4
 
-336:                                              ; preds = %335, %326
-  %337 = load ptr, ptr %44, align 8
-  %338 = getelementptr inbounds nuw i8, ptr %337, i64 16
-  %339 = load ptr, ptr %338, align 8
-  %340 = getelementptr inbounds nuw i8, ptr %339, i64 16
-  %341 = load ptr, ptr %340, align 8
-  %342 = getelementptr inbounds nuw i8, ptr %219, i64 76
-  %343 = load i32, ptr %342, align 4
-  %344 = zext i32 %343 to i64
-  %345 = getelementptr inbounds nuw i8, ptr %341, i64 %344
-  %346 = getelementptr inbounds nuw i8, ptr %219, i64 68
-  %347 = load i32, ptr %346, align 4
-  %348 = icmp eq i32 %347, 0
-  br i1 %348, label %366, label %349
+343:                                              ; preds = %334
+  store i64 0, ptr %338, align 8
+  br label %344
 
-349:                                              ; preds = %336
-  %350 = zext i32 %347 to i64
-  br label %353
+344:                                              ; preds = %343, %334
+  %345 = load ptr, ptr %52, align 8
+  %346 = getelementptr inbounds nuw i8, ptr %345, i64 16
+  %347 = load ptr, ptr %346, align 8
+  %348 = getelementptr inbounds nuw i8, ptr %347, i64 16
+  %349 = load ptr, ptr %348, align 8
+  %350 = getelementptr inbounds nuw i8, ptr %227, i64 76
+  %351 = load i32, ptr %350, align 4
+  %352 = zext i32 %351 to i64
+  %353 = getelementptr inbounds nuw i8, ptr %349, i64 %352
+  %354 = getelementptr inbounds nuw i8, ptr %227, i64 68
+  %355 = load i32, ptr %354, align 4
+  %356 = icmp eq i32 %355, 0
+  br i1 %356, label %374, label %357
 
-351:                                              ; preds = %353
-  %352 = icmp eq i64 %361, 0
-  br i1 %352, label %369, label %364, !prof !16
+357:                                              ; preds = %344
+  %358 = zext i32 %355 to i64
+  br label %361
 
-353:                                              ; preds = %349, %353
-  %354 = phi i64 [ 0, %349 ], [ %362, %353 ]
-  %355 = phi i64 [ 0, %349 ], [ %361, %353 ]
-  %356 = getelementptr inbounds nuw i64, ptr %260, i64 %354
-  %357 = load i64, ptr %356, align 8
-  %358 = getelementptr inbounds nuw i64, ptr %345, i64 %354
-  %359 = load i64, ptr %358, align 8
-  %360 = xor i64 %359, %357
-  %361 = or i64 %360, %355
-  %362 = add nuw nsw i64 %354, 1
-  %363 = icmp eq i64 %362, %350
-  br i1 %363, label %351, label %353, !llvm.loop !17
+359:                                              ; preds = %361
+  %360 = icmp eq i64 %369, 0
+  br i1 %360, label %377, label %372, !prof !16
 
-364:                                              ; preds = %351
-  %365 = call fastcc ptr @search(ptr noundef nonnull %219, ptr noundef nonnull %339, ptr noundef nonnull %260) #17
-  br label %366
+361:                                              ; preds = %357, %361
+  %362 = phi i64 [ 0, %357 ], [ %370, %361 ]
+  %363 = phi i64 [ 0, %357 ], [ %369, %361 ]
+  %364 = getelementptr inbounds nuw i64, ptr %268, i64 %362
+  %365 = load i64, ptr %364, align 8
+  %366 = getelementptr inbounds nuw i64, ptr %353, i64 %362
+  %367 = load i64, ptr %366, align 8
+  %368 = xor i64 %367, %365
+  %369 = or i64 %368, %363
+  %370 = add nuw nsw i64 %362, 1
+  %371 = icmp eq i64 %370, %358
+  br i1 %371, label %359, label %361, !llvm.loop !17
 
-366:                                              ; preds = %336, %364
-  %367 = phi ptr [ %365, %364 ], [ %341, %336 ]
-  %368 = icmp eq ptr %367, null
-  br i1 %368, label %485, label %369, !prof !19
+372:                                              ; preds = %359
+  %373 = call fastcc ptr @search(ptr noundef nonnull %227, ptr noundef nonnull %347, ptr noundef nonnull %268) #17
+  br label %374
 
-369:                                              ; preds = %351, %366
-  %370 = phi ptr [ %367, %366 ], [ %341, %351 ]
-  %371 = getelementptr inbounds nuw i8, ptr %339, i64 8
-  %372 = load i64, ptr %371, align 8
-  %373 = add i64 %372, 1
-  store i64 %373, ptr %371, align 8
-  %374 = getelementptr inbounds nuw i8, ptr %219, i64 52
-  %375 = load i32, ptr %374, align 4
-  %376 = icmp eq i32 %375, 0
-  br i1 %376, label %380, label %377
+374:                                              ; preds = %344, %372
+  %375 = phi ptr [ %373, %372 ], [ %349, %344 ]
+  %376 = icmp eq ptr %375, null
+  br i1 %376, label %493, label %377, !prof !19
 
-377:                                              ; preds = %369
-  %378 = call fastcc i32 @make(ptr noundef nonnull %7, ptr noundef nonnull %370) #17
-  %379 = icmp eq i32 %378, 0
-  br i1 %379, label %380, label %489, !prof !4
+377:                                              ; preds = %359, %374
+  %378 = phi ptr [ %375, %374 ], [ %349, %359 ]
+  %379 = getelementptr inbounds nuw i8, ptr %347, i64 8
+  %380 = load i64, ptr %379, align 8
+  %381 = add i64 %380, 1
+  store i64 %381, ptr %379, align 8
+  %382 = getelementptr inbounds nuw i8, ptr %227, i64 52
+  %383 = load i32, ptr %382, align 4
+  %384 = icmp eq i32 %383, 0
+  br i1 %384, label %388, label %385
 
-380:                                              ; preds = %377, %369
-  %381 = call ptr @llvm.stacksave.p0()
-  %382 = load ptr, ptr %7, align 8
-  %383 = getelementptr inbounds nuw i8, ptr %382, i64 92
-  %384 = load i32, ptr %383, align 4
-  %385 = zext i32 %384 to i64
-  %386 = alloca ptr, i64 %385, align 16
-  %387 = load ptr, ptr %40, align 8
+385:                                              ; preds = %377
+  %386 = call fastcc i32 @make(ptr noundef nonnull %7, ptr noundef nonnull %378) #17
+  %387 = icmp eq i32 %386, 0
+  br i1 %387, label %388, label %497, !prof !4
+
+388:                                              ; preds = %385, %377
+  %389 = call ptr @llvm.stacksave.p0()
+  %390 = load ptr, ptr %7, align 8
+  %391 = getelementptr inbounds nuw i8, ptr %390, i64 92
+  %392 = load i32, ptr %391, align 4
+  %393 = zext i32 %392 to i64
+  %394 = alloca ptr, i64 %393, align 16
+  %395 = load ptr, ptr %48, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %5) #16
-  %388 = getelementptr inbounds nuw i8, ptr %382, i64 80
-  %389 = load i32, ptr %388, align 8
-  %390 = zext i32 %389 to i64
-  %391 = getelementptr inbounds nuw i8, ptr %370, i64 %390
-  %392 = getelementptr inbounds nuw i8, ptr %370, i64 32
-  %393 = load i32, ptr %392, align 8
-  switch i32 %393, label %396 [
-    i32 2, label %402
-    i32 0, label %394
+  %396 = getelementptr inbounds nuw i8, ptr %390, i64 80
+  %397 = load i32, ptr %396, align 8
+  %398 = zext i32 %397 to i64
+  %399 = getelementptr inbounds nuw i8, ptr %378, i64 %398
+  %400 = getelementptr inbounds nuw i8, ptr %378, i64 32
+  %401 = load i32, ptr %400, align 8
+  switch i32 %401, label %404 [
+    i32 2, label %410
+    i32 0, label %402
   ], !prof !20
 
-394:                                              ; preds = %380
-  %395 = load i32, ptr %327, align 4
-  br label %418
+402:                                              ; preds = %388
+  %403 = load i32, ptr %335, align 4
+  br label %426
 
-396:                                              ; preds = %380
-  %397 = getelementptr inbounds nuw i8, ptr %370, i64 80
-  %398 = load i32, ptr %327, align 4
-  %399 = load i32, ptr %397, align 4
-  %400 = urem i32 %398, %399
-  %401 = icmp eq i32 %400, 0
-  br i1 %401, label %404, label %487
+404:                                              ; preds = %388
+  %405 = getelementptr inbounds nuw i8, ptr %378, i64 80
+  %406 = load i32, ptr %335, align 4
+  %407 = load i32, ptr %405, align 4
+  %408 = urem i32 %406, %407
+  %409 = icmp eq i32 %408, 0
+  br i1 %409, label %412, label %495
 
-402:                                              ; preds = %380
-  %403 = call fastcc i32 @submit_all(ptr noundef nonnull %7, ptr noundef nonnull %370) #17
-  br label %487
+410:                                              ; preds = %388
+  %411 = call fastcc i32 @submit_all(ptr noundef nonnull %7, ptr noundef nonnull %378) #17
+  br label %495
 
-404:                                              ; preds = %396
-  %405 = getelementptr inbounds nuw i8, ptr %327, i64 4
-  %406 = load i32, ptr %405, align 4
-  %407 = getelementptr inbounds nuw i8, ptr %370, i64 84
-  %408 = load i32, ptr %407, align 4
-  %409 = urem i32 %406, %408
-  %410 = icmp eq i32 %409, 0
-  br i1 %410, label %411, label %487
+412:                                              ; preds = %404
+  %413 = getelementptr inbounds nuw i8, ptr %335, i64 4
+  %414 = load i32, ptr %413, align 4
+  %415 = getelementptr inbounds nuw i8, ptr %378, i64 84
+  %416 = load i32, ptr %415, align 4
+  %417 = urem i32 %414, %416
+  %418 = icmp eq i32 %417, 0
+  br i1 %418, label %419, label %495
 
-411:                                              ; preds = %404
-  %412 = getelementptr inbounds nuw i8, ptr %327, i64 8
-  %413 = load i32, ptr %412, align 4
-  %414 = getelementptr inbounds nuw i8, ptr %370, i64 88
-  %415 = load i32, ptr %414, align 4
-  %416 = urem i32 %413, %415
-  %417 = icmp eq i32 %416, 0
-  br i1 %417, label %418, label %487
+419:                                              ; preds = %412
+  %420 = getelementptr inbounds nuw i8, ptr %335, i64 8
+  %421 = load i32, ptr %420, align 4
+  %422 = getelementptr inbounds nuw i8, ptr %378, i64 88
+  %423 = load i32, ptr %422, align 4
+  %424 = urem i32 %421, %423
+  %425 = icmp eq i32 %424, 0
+  br i1 %425, label %426, label %495
 
-418:                                              ; preds = %411, %394
-  %419 = phi i32 [ %395, %394 ], [ %398, %411 ]
-  %420 = getelementptr inbounds nuw i8, ptr %370, i64 36
-  %421 = getelementptr inbounds nuw i8, ptr %5, i64 12
-  store i32 %419, ptr %5, align 8
-  %422 = load i32, ptr %420, align 4
-  store i32 %422, ptr %421, align 4
-  %423 = getelementptr inbounds nuw i8, ptr %327, i64 4
-  %424 = load i32, ptr %423, align 4
-  %425 = getelementptr inbounds nuw i8, ptr %5, i64 4
-  store i32 %424, ptr %425, align 4
-  %426 = getelementptr inbounds nuw i8, ptr %370, i64 40
-  %427 = load i32, ptr %426, align 4
-  %428 = getelementptr inbounds nuw i8, ptr %5, i64 16
-  store i32 %427, ptr %428, align 8
-  %429 = getelementptr inbounds nuw i8, ptr %327, i64 8
-  %430 = load i32, ptr %429, align 4
-  %431 = getelementptr inbounds nuw i8, ptr %5, i64 8
-  store i32 %430, ptr %431, align 8
-  %432 = getelementptr inbounds nuw i8, ptr %370, i64 44
-  %433 = load i32, ptr %432, align 4
-  %434 = getelementptr inbounds nuw i8, ptr %5, i64 20
-  store i32 %433, ptr %434, align 4
-  %435 = getelementptr inbounds nuw i8, ptr %370, i64 48
-  %436 = load i64, ptr %435, align 8
-  %437 = getelementptr inbounds nuw i8, ptr %5, i64 24
-  store i64 %436, ptr %437, align 8
-  %438 = getelementptr inbounds nuw i8, ptr %7, i64 80
-  %439 = load ptr, ptr %438, align 8
-  %440 = getelementptr inbounds nuw i8, ptr %5, i64 32
-  store ptr %439, ptr %440, align 8
-  %441 = getelementptr inbounds nuw i8, ptr %370, i64 56
-  %442 = load ptr, ptr %441, align 8
-  %443 = getelementptr inbounds nuw i8, ptr %5, i64 40
-  store ptr %442, ptr %443, align 8
-  %444 = getelementptr inbounds nuw i8, ptr %370, i64 64
-  %445 = load i64, ptr %444, align 8
-  %446 = getelementptr inbounds nuw i8, ptr %5, i64 48
-  store i64 %445, ptr %446, align 8
-  %447 = getelementptr inbounds nuw i8, ptr %370, i64 72
-  %448 = load i64, ptr %447, align 8
-  %449 = icmp eq i64 %448, 0
-  br i1 %449, label %450, label %461
+426:                                              ; preds = %419, %402
+  %427 = phi i32 [ %403, %402 ], [ %406, %419 ]
+  %428 = getelementptr inbounds nuw i8, ptr %378, i64 36
+  %429 = getelementptr inbounds nuw i8, ptr %5, i64 12
+  store i32 %427, ptr %5, align 8
+  %430 = load i32, ptr %428, align 4
+  store i32 %430, ptr %429, align 4
+  %431 = getelementptr inbounds nuw i8, ptr %335, i64 4
+  %432 = load i32, ptr %431, align 4
+  %433 = getelementptr inbounds nuw i8, ptr %5, i64 4
+  store i32 %432, ptr %433, align 4
+  %434 = getelementptr inbounds nuw i8, ptr %378, i64 40
+  %435 = load i32, ptr %434, align 4
+  %436 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  store i32 %435, ptr %436, align 8
+  %437 = getelementptr inbounds nuw i8, ptr %335, i64 8
+  %438 = load i32, ptr %437, align 4
+  %439 = getelementptr inbounds nuw i8, ptr %5, i64 8
+  store i32 %438, ptr %439, align 8
+  %440 = getelementptr inbounds nuw i8, ptr %378, i64 44
+  %441 = load i32, ptr %440, align 4
+  %442 = getelementptr inbounds nuw i8, ptr %5, i64 20
+  store i32 %441, ptr %442, align 4
+  %443 = getelementptr inbounds nuw i8, ptr %378, i64 48
+  %444 = load i64, ptr %443, align 8
+  %445 = getelementptr inbounds nuw i8, ptr %5, i64 24
+  store i64 %444, ptr %445, align 8
+  %446 = getelementptr inbounds nuw i8, ptr %7, i64 80
+  %447 = load ptr, ptr %446, align 8
+  %448 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store ptr %447, ptr %448, align 8
+  %449 = getelementptr inbounds nuw i8, ptr %378, i64 56
+  %450 = load ptr, ptr %449, align 8
+  %451 = getelementptr inbounds nuw i8, ptr %5, i64 40
+  store ptr %450, ptr %451, align 8
+  %452 = getelementptr inbounds nuw i8, ptr %378, i64 64
+  %453 = load i64, ptr %452, align 8
+  %454 = getelementptr inbounds nuw i8, ptr %5, i64 48
+  store i64 %453, ptr %454, align 8
+  %455 = getelementptr inbounds nuw i8, ptr %378, i64 72
+  %456 = load i64, ptr %455, align 8
+  %457 = icmp eq i64 %456, 0
+  br i1 %457, label %458, label %469
 
-450:                                              ; preds = %461, %418
-  %451 = getelementptr inbounds nuw i8, ptr %370, i64 16
-  %452 = load i64, ptr %451, align 8
-  %453 = getelementptr inbounds nuw i8, ptr %382, i64 96
-  %454 = load i32, ptr %453, align 8
-  %455 = zext i32 %454 to i64
-  %456 = getelementptr inbounds nuw i8, ptr %387, i64 %455
-  %457 = getelementptr inbounds nuw i8, ptr %456, i64 8
-  %458 = load i64, ptr %457, align 8
-  %459 = icmp eq i64 %452, %458
-  %460 = load ptr, ptr %43, align 8
-  br i1 %459, label %470, label %483, !prof !4
+458:                                              ; preds = %469, %426
+  %459 = getelementptr inbounds nuw i8, ptr %378, i64 16
+  %460 = load i64, ptr %459, align 8
+  %461 = getelementptr inbounds nuw i8, ptr %390, i64 96
+  %462 = load i32, ptr %461, align 8
+  %463 = zext i32 %462 to i64
+  %464 = getelementptr inbounds nuw i8, ptr %395, i64 %463
+  %465 = getelementptr inbounds nuw i8, ptr %464, i64 8
+  %466 = load i64, ptr %465, align 8
+  %467 = icmp eq i64 %460, %466
+  %468 = load ptr, ptr %51, align 8
+  br i1 %467, label %478, label %491, !prof !4
 
-461:                                              ; preds = %418, %461
-  %462 = phi i64 [ %468, %461 ], [ 0, %418 ]
-  %463 = getelementptr inbounds nuw i32, ptr %391, i64 %462
-  %464 = load i32, ptr %463, align 4
-  %465 = zext i32 %464 to i64
-  %466 = getelementptr inbounds nuw i8, ptr %387, i64 %465
-  %467 = getelementptr inbounds nuw ptr, ptr %386, i64 %462
-  store ptr %466, ptr %467, align 8
-  %468 = add nuw i64 %462, 1
-  %469 = icmp eq i64 %468, %448
-  br i1 %469, label %450, label %461, !llvm.loop !21
+469:                                              ; preds = %426, %469
+  %470 = phi i64 [ %476, %469 ], [ 0, %426 ]
+  %471 = getelementptr inbounds nuw i32, ptr %399, i64 %470
+  %472 = load i32, ptr %471, align 4
+  %473 = zext i32 %472 to i64
+  %474 = getelementptr inbounds nuw i8, ptr %395, i64 %473
+  %475 = getelementptr inbounds nuw ptr, ptr %394, i64 %470
+  store ptr %474, ptr %475, align 8
+  %476 = add nuw i64 %470, 1
+  %477 = icmp eq i64 %476, %456
+  br i1 %477, label %458, label %469, !llvm.loop !21
 
-470:                                              ; preds = %450
-  %471 = getelementptr inbounds nuw i8, ptr %460, i64 64
-  %472 = load ptr, ptr %471, align 8
-  %473 = call ptr %472() #18
-  %474 = getelementptr inbounds nuw i8, ptr %460, i64 72
-  %475 = load ptr, ptr %474, align 8
-  %476 = getelementptr inbounds nuw i8, ptr %370, i64 24
-  %477 = load ptr, ptr %476, align 8
-  %478 = call i32 %475(ptr noundef nonnull %5, ptr noundef %477, ptr noundef nonnull %386, ptr noundef null) #18
-  %479 = getelementptr inbounds nuw i8, ptr %460, i64 80
+478:                                              ; preds = %458
+  %479 = getelementptr inbounds nuw i8, ptr %468, i64 72
   %480 = load ptr, ptr %479, align 8
-  call void %480(ptr noundef %473) #18
-  %481 = icmp ne i32 %478, 0
-  %482 = zext i1 %481 to i32
-  br label %487
+  %481 = call ptr %480() #18
+  %482 = getelementptr inbounds nuw i8, ptr %468, i64 80
+  %483 = load ptr, ptr %482, align 8
+  %484 = getelementptr inbounds nuw i8, ptr %378, i64 24
+  %485 = load ptr, ptr %484, align 8
+  %486 = call i32 %483(ptr noundef nonnull %5, ptr noundef %485, ptr noundef nonnull %394, ptr noundef null) #18
+  %487 = getelementptr inbounds nuw i8, ptr %468, i64 88
+  %488 = load ptr, ptr %487, align 8
+  call void %488(ptr noundef %481) #18
+  %489 = icmp ne i32 %486, 0
+  %490 = zext i1 %489 to i32
+  br label %495
 
-483:                                              ; preds = %450
-  %484 = call fastcc i32 @submit_there(ptr noundef %460, ptr noundef %5, ptr noundef nonnull %370, ptr noundef %386) #17
-  br label %487
+491:                                              ; preds = %458
+  %492 = call fastcc i32 @submit_there(ptr noundef %468, ptr noundef %5, ptr noundef nonnull %378, ptr noundef %394) #17
+  br label %495
 
-485:                                              ; preds = %366, %323, %313, %310, %304, %270, %252, %227, %218
-  %486 = phi i32 [ 2, %366 ], [ %325, %323 ], [ 1, %310 ], [ 1, %304 ], [ %271, %270 ], [ %314, %313 ], [ %228, %227 ], [ %221, %218 ], [ %253, %252 ]
+493:                                              ; preds = %374, %331, %321, %318, %312, %278, %260, %235, %226
+  %494 = phi i32 [ 2, %374 ], [ %333, %331 ], [ 1, %318 ], [ 1, %312 ], [ %279, %278 ], [ %322, %321 ], [ %236, %235 ], [ %229, %226 ], [ %261, %260 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  br i1 %206, label %516, label %493, !prof !4
+  br i1 %214, label %524, label %501, !prof !4
 
-487:                                              ; preds = %470, %483, %411, %404, %396, %402
-  %488 = phi i32 [ %403, %402 ], [ %482, %470 ], [ %484, %483 ], [ 1, %411 ], [ 1, %404 ], [ 1, %396 ]
+495:                                              ; preds = %478, %491, %419, %412, %404, %410
+  %496 = phi i32 [ %411, %410 ], [ %490, %478 ], [ %492, %491 ], [ 1, %419 ], [ 1, %412 ], [ 1, %404 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
-  call void @llvm.stackrestore.p0(ptr %381)
-  br label %489
+  call void @llvm.stackrestore.p0(ptr %389)
+  br label %497
 
-489:                                              ; preds = %487, %377
-  %490 = phi i32 [ %378, %377 ], [ %488, %487 ]
+497:                                              ; preds = %495, %385
+  %498 = phi i32 [ %386, %385 ], [ %496, %495 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  %491 = load i64, ptr %371, align 8
-  %492 = add i64 %491, -1
-  store i64 %492, ptr %371, align 8
-  br i1 %206, label %516, label %493, !prof !4
+  %499 = load i64, ptr %379, align 8
+  %500 = add i64 %499, -1
+  store i64 %500, ptr %379, align 8
+  br i1 %214, label %524, label %501, !prof !4
 
-493:                                              ; preds = %208, %489, %485
-  %494 = phi i32 [ %490, %489 ], [ %214, %208 ], [ %486, %485 ]
-  %495 = load i32, ptr %15, align 8
-  %496 = getelementptr inbounds nuw i8, ptr %15, i64 16
-  %497 = load i32, ptr %496, align 8
-  %498 = icmp ult i32 %495, %497
-  br i1 %498, label %499, label %516
+501:                                              ; preds = %216, %497, %493
+  %502 = phi i32 [ %498, %497 ], [ %222, %216 ], [ %494, %493 ]
+  %503 = load i32, ptr %19, align 8
+  %504 = getelementptr inbounds nuw i8, ptr %19, i64 16
+  %505 = load i32, ptr %504, align 8
+  %506 = icmp ult i32 %503, %505
+  br i1 %506, label %507, label %524
 
-499:                                              ; preds = %493
-  %500 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  %501 = zext i32 %495 to i64
-  br label %502
+507:                                              ; preds = %501
+  %508 = getelementptr inbounds nuw i8, ptr %17, i64 192
+  %509 = zext i32 %503 to i64
+  br label %510
 
-502:                                              ; preds = %499, %511
-  %503 = phi i32 [ %497, %499 ], [ %512, %511 ]
-  %504 = phi i64 [ %501, %499 ], [ %513, %511 ]
-  %505 = getelementptr inbounds nuw ptr, ptr %39, i64 %504
-  %506 = load ptr, ptr %505, align 8
-  %507 = icmp eq ptr %506, null
-  br i1 %507, label %511, label %508
+510:                                              ; preds = %507, %519
+  %511 = phi i32 [ %505, %507 ], [ %520, %519 ]
+  %512 = phi i64 [ %509, %507 ], [ %521, %519 ]
+  %513 = getelementptr inbounds nuw ptr, ptr %47, i64 %512
+  %514 = load ptr, ptr %513, align 8
+  %515 = icmp eq ptr %514, null
+  br i1 %515, label %519, label %516
 
-508:                                              ; preds = %502
-  %509 = load ptr, ptr %500, align 8
-  call void %509(ptr noundef nonnull %506) #18
-  %510 = load i32, ptr %496, align 8
-  br label %511
+516:                                              ; preds = %510
+  %517 = load ptr, ptr %508, align 8
+  call void %517(ptr noundef nonnull %514) #18
+  %518 = load i32, ptr %504, align 8
+  br label %519
 
-511:                                              ; preds = %502, %508
-  %512 = phi i32 [ %503, %502 ], [ %510, %508 ]
-  %513 = add nuw nsw i64 %504, 1
-  %514 = zext i32 %512 to i64
-  %515 = icmp samesign ult i64 %513, %514
-  br i1 %515, label %502, label %516, !llvm.loop !22
+519:                                              ; preds = %510, %516
+  %520 = phi i32 [ %511, %510 ], [ %518, %516 ]
+  %521 = add nuw nsw i64 %512, 1
+  %522 = zext i32 %520 to i64
+  %523 = icmp samesign ult i64 %521, %522
+  br i1 %523, label %510, label %524, !llvm.loop !22
 
-516:                                              ; preds = %511, %493, %26, %74, %86, %176, %63, %489, %485
-  %517 = phi ptr [ %79, %489 ], [ null, %63 ], [ %79, %493 ], [ %79, %485 ], [ null, %26 ], [ %69, %74 ], [ %79, %86 ], [ %79, %176 ], [ %79, %511 ]
-  %518 = phi i32 [ %490, %489 ], [ %64, %63 ], [ %494, %493 ], [ %486, %485 ], [ 1, %26 ], [ %76, %74 ], [ 1, %86 ], [ 1, %176 ], [ %494, %511 ]
-  %519 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  %520 = load ptr, ptr %519, align 8
-  %521 = icmp eq ptr %520, null
-  br i1 %521, label %525, label %522, !prof !4
+524:                                              ; preds = %519, %501, %34, %82, %94, %184, %71, %497, %493
+  %525 = phi ptr [ %87, %497 ], [ null, %71 ], [ %87, %501 ], [ %87, %493 ], [ null, %34 ], [ %77, %82 ], [ %87, %94 ], [ %87, %184 ], [ %87, %519 ]
+  %526 = phi i32 [ %498, %497 ], [ %72, %71 ], [ %502, %501 ], [ %494, %493 ], [ 1, %34 ], [ %84, %82 ], [ 1, %94 ], [ 1, %184 ], [ %502, %519 ]
+  %527 = getelementptr inbounds nuw i8, ptr %7, i64 72
+  %528 = load ptr, ptr %527, align 8
+  %529 = icmp eq ptr %528, null
+  br i1 %529, label %533, label %530, !prof !4
 
-522:                                              ; preds = %516
-  %523 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  %524 = load ptr, ptr %523, align 8
-  call void %524(ptr noundef nonnull %520) #18
-  br label %525
+530:                                              ; preds = %524
+  %531 = getelementptr inbounds nuw i8, ptr %17, i64 192
+  %532 = load ptr, ptr %531, align 8
+  call void %532(ptr noundef nonnull %528) #18
+  br label %533
 
-525:                                              ; preds = %522, %516
-  %526 = icmp eq ptr %517, null
-  br i1 %526, label %530, label %527, !prof !4
+533:                                              ; preds = %530, %524
+  %534 = icmp eq ptr %525, null
+  br i1 %534, label %538, label %535, !prof !4
 
-527:                                              ; preds = %525
-  %528 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  %529 = load ptr, ptr %528, align 8
-  call void %529(ptr noundef nonnull %517) #18
-  br label %530
+535:                                              ; preds = %533
+  %536 = getelementptr inbounds nuw i8, ptr %17, i64 192
+  %537 = load ptr, ptr %536, align 8
+  call void %537(ptr noundef nonnull %525) #18
+  br label %538
 
-530:                                              ; preds = %527, %525
-  switch i32 %518, label %550 [
-    i32 0, label %531
-    i32 3, label %553
-    i32 2, label %543
+538:                                              ; preds = %535, %533
+  switch i32 %526, label %558 [
+    i32 0, label %539
+    i32 3, label %561
+    i32 2, label %551
   ], !prof !23
 
-531:                                              ; preds = %530
-  %532 = getelementptr inbounds nuw i8, ptr %13, i64 96
-  %533 = load i64, ptr %532, align 8
-  %534 = icmp eq i64 %533, 0
-  br i1 %534, label %540, label %535, !prof !4
+539:                                              ; preds = %538
+  %540 = getelementptr inbounds nuw i8, ptr %17, i64 104
+  %541 = load i64, ptr %540, align 8
+  %542 = icmp eq i64 %541, 0
+  br i1 %542, label %548, label %543, !prof !4
 
-535:                                              ; preds = %531
-  %536 = getelementptr inbounds nuw i8, ptr %13, i64 176
-  %537 = load ptr, ptr %536, align 8
-  %538 = getelementptr inbounds nuw i8, ptr %13, i64 88
-  %539 = load ptr, ptr %538, align 8
-  call void %537(ptr noundef %539) #18
-  br label %540
+543:                                              ; preds = %539
+  %544 = getelementptr inbounds nuw i8, ptr %17, i64 184
+  %545 = load ptr, ptr %544, align 8
+  %546 = getelementptr inbounds nuw i8, ptr %17, i64 96
+  %547 = load ptr, ptr %546, align 8
+  call void %545(ptr noundef %547) #18
+  br label %548
 
-540:                                              ; preds = %535, %531
-  %541 = getelementptr inbounds nuw i8, ptr %13, i64 88
-  %542 = load ptr, ptr %541, align 8
-  br label %553
+548:                                              ; preds = %543, %539
+  %549 = getelementptr inbounds nuw i8, ptr %17, i64 96
+  %550 = load ptr, ptr %549, align 8
+  br label %561
 
-543:                                              ; preds = %530
-  %544 = load ptr, ptr %40, align 8
-  %545 = load ptr, ptr %7, align 8
-  %546 = getelementptr inbounds nuw i8, ptr %545, i64 96
-  %547 = load i32, ptr %546, align 8
-  %548 = zext i32 %547 to i64
-  %549 = getelementptr inbounds nuw i8, ptr %544, i64 %548
-  br label %550
+551:                                              ; preds = %538
+  %552 = load ptr, ptr %48, align 8
+  %553 = load ptr, ptr %7, align 8
+  %554 = getelementptr inbounds nuw i8, ptr %553, i64 96
+  %555 = load i32, ptr %554, align 8
+  %556 = zext i32 %555 to i64
+  %557 = getelementptr inbounds nuw i8, ptr %552, i64 %556
+  br label %558
 
-550:                                              ; preds = %530, %543
-  %551 = phi ptr [ %549, %543 ], [ null, %530 ]
-  %552 = call fastcc ptr @anew(ptr noundef %11, ptr noundef %551, ptr noundef %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
-  br label %553
+558:                                              ; preds = %538, %551
+  %559 = phi ptr [ %557, %551 ], [ null, %538 ]
+  %560 = call fastcc ptr @anew(ptr noundef %15, ptr noundef %559, ptr noundef %37, ptr noundef %38, i64 noundef %36, ptr noundef %3) #17
+  br label %561
 
-553:                                              ; preds = %530, %550, %540
-  %554 = phi ptr [ %542, %540 ], [ %552, %550 ], [ null, %530 ]
+561:                                              ; preds = %538, %558, %548
+  %562 = phi ptr [ %550, %548 ], [ %560, %558 ], [ null, %538 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
-  ret ptr %554
+  ret ptr %562
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite)
@@ -829,7 +837,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   br i1 %8, label %13, label %9
 
 9:                                                ; preds = %7
-  %10 = getelementptr inbounds nuw i8, ptr %0, i64 200
+  %10 = getelementptr inbounds nuw i8, ptr %0, i64 208
   %11 = load ptr, ptr %10, align 8
   %12 = tail call i64 %11(ptr noundef nonnull %6) #18
   br label %13
@@ -880,7 +888,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   br i1 %41, label %42, label %32, !llvm.loop !24
 
 42:                                               ; preds = %27, %32, %13
-  %43 = getelementptr inbounds nuw i8, ptr %0, i64 216
+  %43 = getelementptr inbounds nuw i8, ptr %0, i64 224
   %44 = load ptr, ptr %43, align 8
   %45 = icmp eq ptr %2, null
   %46 = zext i1 %45 to i64
@@ -948,23 +956,23 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 1, 4) i32 @failed(ptr noundef readonly captures(none) %0) unnamed_addr #3 {
-  %2 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %2 = getelementptr inbounds nuw i8, ptr %0, i64 160
   %3 = load ptr, ptr %2, align 8
   %4 = tail call ptr %3() #18
   %5 = icmp eq ptr %4, null
   br i1 %5, label %16, label %6
 
 6:                                                ; preds = %1
-  %7 = getelementptr inbounds nuw i8, ptr %0, i64 168
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 176
   %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 328
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 336
   %10 = load ptr, ptr %9, align 8
   %11 = tail call i32 %8(ptr noundef %10) #18
   %12 = icmp eq i32 %11, 0
   br i1 %12, label %16, label %13
 
 13:                                               ; preds = %6
-  %14 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  %14 = getelementptr inbounds nuw i8, ptr %0, i64 168
   %15 = load ptr, ptr %14, align 8
   tail call void %15() #18
   br label %16
@@ -1014,14 +1022,14 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   br i1 %30, label %18, label %16, !llvm.loop !26
 
 31:                                               ; preds = %16
-  %32 = getelementptr inbounds nuw i8, ptr %1, i64 200
+  %32 = getelementptr inbounds nuw i8, ptr %1, i64 208
   %33 = load ptr, ptr %32, align 8
   %34 = tail call i64 %33(ptr noundef nonnull %4) #18
   %35 = icmp sgt i64 %34, 0
   br i1 %35, label %36, label %41
 
 36:                                               ; preds = %31
-  %37 = getelementptr inbounds nuw i8, ptr %1, i64 192
+  %37 = getelementptr inbounds nuw i8, ptr %1, i64 200
   %38 = getelementptr inbounds nuw i8, ptr %8, i64 12
   %39 = getelementptr inbounds nuw i8, ptr %0, i64 80
   %40 = getelementptr ptr, ptr %2, i64 %3
@@ -1145,13 +1153,13 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   br i1 %21, label %141, label %22
 
 22:                                               ; preds = %20
-  %23 = getelementptr inbounds nuw i8, ptr %1, i64 240
-  %24 = getelementptr inbounds nuw i8, ptr %1, i64 104
-  %25 = getelementptr inbounds nuw i8, ptr %1, i64 320
-  %26 = getelementptr inbounds nuw i8, ptr %1, i64 232
+  %23 = getelementptr inbounds nuw i8, ptr %1, i64 248
+  %24 = getelementptr inbounds nuw i8, ptr %1, i64 112
+  %25 = getelementptr inbounds nuw i8, ptr %1, i64 328
+  %26 = getelementptr inbounds nuw i8, ptr %1, i64 240
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 96
-  %28 = getelementptr inbounds nuw i8, ptr %1, i64 248
-  %29 = getelementptr inbounds nuw i8, ptr %1, i64 88
+  %28 = getelementptr inbounds nuw i8, ptr %1, i64 256
+  %29 = getelementptr inbounds nuw i8, ptr %1, i64 96
   br label %39
 
 30:                                               ; preds = %18, %30
@@ -1323,13 +1331,13 @@ define internal fastcc ptr @anew(ptr noundef readonly captures(none) %0, ptr nou
   br i1 %8, label %9, label %13
 
 9:                                                ; preds = %6
-  %10 = getelementptr inbounds nuw i8, ptr %7, i64 88
+  %10 = getelementptr inbounds nuw i8, ptr %7, i64 96
   %11 = load ptr, ptr %10, align 8
   %12 = icmp eq ptr %11, null
   br i1 %12, label %34, label %24
 
 13:                                               ; preds = %6
-  %14 = getelementptr inbounds nuw i8, ptr %7, i64 208
+  %14 = getelementptr inbounds nuw i8, ptr %7, i64 216
   %15 = load ptr, ptr %14, align 8
   %16 = getelementptr inbounds nuw i8, ptr %0, i64 104
   %17 = load ptr, ptr %16, align 8
@@ -1342,7 +1350,7 @@ define internal fastcc ptr @anew(ptr noundef readonly captures(none) %0, ptr nou
   br i1 %23, label %34, label %27
 
 24:                                               ; preds = %9
-  %25 = getelementptr inbounds nuw i8, ptr %7, i64 176
+  %25 = getelementptr inbounds nuw i8, ptr %7, i64 184
   %26 = load ptr, ptr %25, align 8
   tail call void %26(ptr noundef nonnull %11) #18
   br label %27
@@ -1352,7 +1360,7 @@ define internal fastcc ptr @anew(ptr noundef readonly captures(none) %0, ptr nou
   %29 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %30 = load ptr, ptr %29, align 8
   %31 = tail call fastcc ptr @forward(ptr noundef nonnull %7, ptr noundef %30, ptr noundef nonnull %28, ptr noundef %2, ptr noundef %3, i64 noundef %4, ptr noundef %5) #17
-  %32 = getelementptr inbounds nuw i8, ptr %7, i64 184
+  %32 = getelementptr inbounds nuw i8, ptr %7, i64 192
   %33 = load ptr, ptr %32, align 8
   tail call void %33(ptr noundef nonnull %28) #18
   br label %34
@@ -1364,97 +1372,105 @@ define internal fastcc ptr @anew(ptr noundef readonly captures(none) %0, ptr nou
 
 ; Function Attrs: nounwind
 define ptr @subscript(ptr noundef readonly captures(none) %0, ptr noundef %1, i64 noundef %2, ptr noundef %3) local_unnamed_addr #0 {
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %6 = load ptr, ptr %5, align 8
   %7 = getelementptr inbounds nuw i8, ptr %6, i64 32
-  %8 = getelementptr inbounds nuw i8, ptr %6, i64 56
-  %9 = load ptr, ptr %8, align 8
-  %10 = icmp eq i64 %2, 1
-  %11 = icmp eq ptr %3, null
-  %12 = and i1 %10, %11
-  br i1 %12, label %13, label %62, !prof !4
+  %8 = load i64, ptr %7, align 8
+  %9 = getelementptr inbounds i8, ptr %0, i64 %8
+  %10 = load ptr, ptr %9, align 8
+  %11 = getelementptr inbounds nuw i8, ptr %10, i64 32
+  %12 = getelementptr inbounds nuw i8, ptr %10, i64 56
+  %13 = load ptr, ptr %12, align 8
+  %14 = icmp eq i64 %2, 1
+  %15 = icmp eq ptr %3, null
+  %16 = and i1 %14, %15
+  br i1 %16, label %17, label %70, !prof !4
 
-13:                                               ; preds = %4
-  %14 = load ptr, ptr %1, align 8
-  %15 = load ptr, ptr %7, align 8
-  %16 = getelementptr inbounds nuw i8, ptr %15, i64 104
-  %17 = load ptr, ptr %16, align 8
-  %18 = getelementptr inbounds nuw i8, ptr %14, i64 8
-  %19 = load ptr, ptr %18, align 8
-  %20 = icmp eq ptr %19, %17
-  br i1 %20, label %21, label %47
-
-21:                                               ; preds = %13
-  %22 = getelementptr inbounds nuw i8, ptr %9, i64 48
+17:                                               ; preds = %4
+  %18 = load ptr, ptr %1, align 8
+  %19 = load ptr, ptr %11, align 8
+  %20 = getelementptr inbounds nuw i8, ptr %19, i64 112
+  %21 = load ptr, ptr %20, align 8
+  %22 = getelementptr inbounds nuw i8, ptr %18, i64 8
   %23 = load ptr, ptr %22, align 8
-  %24 = getelementptr inbounds nuw i8, ptr %23, i64 8
-  %25 = load ptr, ptr %24, align 8
-  %26 = icmp eq ptr %25, %17
-  br i1 %26, label %27, label %47
+  %24 = icmp eq ptr %23, %21
+  br i1 %24, label %25, label %55
 
-27:                                               ; preds = %21
-  %28 = getelementptr inbounds nuw i8, ptr %14, i64 16
-  %29 = load i64, ptr %28, align 8
-  %30 = icmp eq i64 %29, 2
-  br i1 %30, label %31, label %47
+25:                                               ; preds = %17
+  %26 = getelementptr inbounds nuw i8, ptr %13, i64 48
+  %27 = load ptr, ptr %26, align 8
+  %28 = getelementptr inbounds nuw i8, ptr %27, i64 8
+  %29 = load ptr, ptr %28, align 8
+  %30 = icmp eq ptr %29, %21
+  br i1 %30, label %31, label %55
 
-31:                                               ; preds = %27
-  %32 = getelementptr inbounds nuw i8, ptr %23, i64 16
+31:                                               ; preds = %25
+  %32 = getelementptr inbounds nuw i8, ptr %18, i64 16
   %33 = load i64, ptr %32, align 8
   %34 = icmp eq i64 %33, 2
-  br i1 %34, label %35, label %47
+  br i1 %34, label %35, label %55
 
 35:                                               ; preds = %31
-  %36 = getelementptr inbounds nuw i8, ptr %14, i64 24
-  %37 = load ptr, ptr %36, align 8
-  %38 = getelementptr inbounds nuw i8, ptr %23, i64 24
-  %39 = load ptr, ptr %38, align 8
-  %40 = icmp eq ptr %37, %39
-  br i1 %40, label %41, label %47
+  %36 = getelementptr inbounds nuw i8, ptr %27, i64 16
+  %37 = load i64, ptr %36, align 8
+  %38 = icmp eq i64 %37, 2
+  br i1 %38, label %39, label %55
 
-41:                                               ; preds = %35
-  %42 = getelementptr inbounds nuw i8, ptr %14, i64 32
+39:                                               ; preds = %35
+  %40 = getelementptr inbounds nuw i8, ptr %23, i64 32
+  %41 = load i64, ptr %40, align 8
+  %42 = getelementptr inbounds i8, ptr %18, i64 %41
   %43 = load ptr, ptr %42, align 8
-  %44 = getelementptr inbounds nuw i8, ptr %23, i64 32
-  %45 = load ptr, ptr %44, align 8
-  %46 = icmp eq ptr %43, %45
-  br i1 %46, label %56, label %47
+  %44 = getelementptr inbounds nuw i8, ptr %29, i64 32
+  %45 = load i64, ptr %44, align 8
+  %46 = getelementptr inbounds i8, ptr %27, i64 %45
+  %47 = load ptr, ptr %46, align 8
+  %48 = icmp eq ptr %43, %47
+  br i1 %48, label %49, label %55
 
-47:                                               ; preds = %13, %21, %27, %31, %35, %41
-  %48 = tail call fastcc ptr @found(ptr noundef nonnull %7, ptr noundef nonnull %14) #17
-  %49 = icmp eq ptr %48, null
-  br i1 %49, label %62, label %50, !prof !32
+49:                                               ; preds = %39
+  %50 = getelementptr inbounds nuw i8, ptr %42, i64 8
+  %51 = load ptr, ptr %50, align 8
+  %52 = getelementptr inbounds nuw i8, ptr %46, i64 8
+  %53 = load ptr, ptr %52, align 8
+  %54 = icmp eq ptr %51, %53
+  br i1 %54, label %64, label %55
 
-50:                                               ; preds = %47
-  %51 = getelementptr inbounds nuw i8, ptr %48, i64 40
-  %52 = load ptr, ptr %51, align 8
-  %53 = load i32, ptr %52, align 8
-  %54 = add i32 %53, 1
-  store i32 %54, ptr %52, align 8
-  %55 = load ptr, ptr %51, align 8
-  br label %69
+55:                                               ; preds = %17, %25, %31, %35, %39, %49
+  %56 = tail call fastcc ptr @found(ptr noundef nonnull %11, ptr noundef nonnull %18) #17
+  %57 = icmp eq ptr %56, null
+  br i1 %57, label %70, label %58, !prof !32
 
-56:                                               ; preds = %41
-  %57 = getelementptr inbounds nuw i8, ptr %9, i64 40
-  %58 = load ptr, ptr %57, align 8
-  %59 = load i32, ptr %58, align 8
-  %60 = add i32 %59, 1
-  store i32 %60, ptr %58, align 8
-  %61 = load ptr, ptr %57, align 8
-  br label %69
+58:                                               ; preds = %55
+  %59 = getelementptr inbounds nuw i8, ptr %56, i64 40
+  %60 = load ptr, ptr %59, align 8
+  %61 = load i32, ptr %60, align 8
+  %62 = add i32 %61, 1
+  store i32 %62, ptr %60, align 8
+  %63 = load ptr, ptr %59, align 8
+  br label %77
 
-62:                                               ; preds = %47, %4
-  %63 = load ptr, ptr %7, align 8
-  %64 = getelementptr inbounds nuw i8, ptr %63, i64 216
-  %65 = load ptr, ptr %64, align 8
-  %66 = getelementptr inbounds nuw i8, ptr %6, i64 48
-  %67 = load ptr, ptr %66, align 8
-  %68 = tail call ptr %65(ptr noundef %67, ptr noundef %1, i64 noundef %2, ptr noundef %3) #18
-  br label %69
+64:                                               ; preds = %49
+  %65 = getelementptr inbounds nuw i8, ptr %13, i64 40
+  %66 = load ptr, ptr %65, align 8
+  %67 = load i32, ptr %66, align 8
+  %68 = add i32 %67, 1
+  store i32 %68, ptr %66, align 8
+  %69 = load ptr, ptr %65, align 8
+  br label %77
 
-69:                                               ; preds = %56, %50, %62
-  %70 = phi ptr [ %68, %62 ], [ %61, %56 ], [ %55, %50 ]
-  ret ptr %70
+70:                                               ; preds = %55, %4
+  %71 = load ptr, ptr %11, align 8
+  %72 = getelementptr inbounds nuw i8, ptr %71, i64 224
+  %73 = load ptr, ptr %72, align 8
+  %74 = getelementptr inbounds nuw i8, ptr %10, i64 48
+  %75 = load ptr, ptr %74, align 8
+  %76 = tail call ptr %73(ptr noundef %75, ptr noundef %1, i64 noundef %2, ptr noundef %3) #18
+  br label %77
+
+77:                                               ; preds = %64, %58, %70
+  %78 = phi ptr [ %76, %70 ], [ %69, %64 ], [ %63, %58 ]
+  ret ptr %78
 }
 
 ; Function Attrs: noinline nounwind
@@ -1465,7 +1481,7 @@ define internal fastcc noundef ptr @found(ptr noundef captures(none) %0, ptr nou
   %4 = getelementptr inbounds nuw i8, ptr %1, i64 8
   %5 = load ptr, ptr %4, align 8
   %6 = load ptr, ptr %0, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %6, i64 104
+  %7 = getelementptr inbounds nuw i8, ptr %6, i64 112
   %8 = load ptr, ptr %7, align 8
   %9 = icmp eq ptr %5, %8
   br i1 %9, label %10, label %14
@@ -1480,130 +1496,140 @@ define internal fastcc noundef ptr @found(ptr noundef captures(none) %0, ptr nou
   %15 = getelementptr inbounds nuw i8, ptr %6, i64 32
   %16 = load ptr, ptr %15, align 8
   %17 = icmp eq ptr %5, %16
-  br i1 %17, label %22, label %113
+  br i1 %17, label %22, label %123
 
 18:                                               ; preds = %10
   %19 = icmp eq i64 %12, 1
   %20 = icmp sgt i64 %12, 3
   %21 = or i1 %19, %20
-  br i1 %21, label %113, label %25
+  br i1 %21, label %123, label %25
 
 22:                                               ; preds = %14
   %23 = call fastcc i32 @shape_of(ptr noundef nonnull %6, ptr noundef nonnull %1, ptr noundef %3) #17
   %24 = icmp eq i32 %23, 0
-  br i1 %24, label %39, label %113
+  br i1 %24, label %45, label %123
 
 25:                                               ; preds = %18
-  %26 = getelementptr inbounds nuw i8, ptr %1, i64 24
-  %27 = load ptr, ptr %26, align 8
-  %28 = call fastcc i32 @shape_of(ptr noundef nonnull %6, ptr noundef %27, ptr noundef %3) #17
-  %29 = icmp eq i32 %28, 0
-  br i1 %29, label %30, label %113
+  %26 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  %27 = load i64, ptr %26, align 8
+  %28 = getelementptr inbounds i8, ptr %1, i64 %27
+  %29 = load ptr, ptr %28, align 8
+  %30 = call fastcc i32 @shape_of(ptr noundef nonnull %6, ptr noundef %29, ptr noundef %3) #17
+  %31 = icmp eq i32 %30, 0
+  br i1 %31, label %32, label %123
 
-30:                                               ; preds = %25
-  %31 = load ptr, ptr %0, align 8
-  %32 = getelementptr inbounds nuw i8, ptr %1, i64 32
-  %33 = load ptr, ptr %32, align 8
-  %34 = getelementptr inbounds nuw i8, ptr %3, i64 16
-  %35 = call fastcc i32 @shape_of(ptr noundef %31, ptr noundef %33, ptr noundef %34) #17
-  %36 = icmp eq i32 %35, 0
-  br i1 %36, label %37, label %113
+32:                                               ; preds = %25
+  %33 = load ptr, ptr %0, align 8
+  %34 = load ptr, ptr %4, align 8
+  %35 = getelementptr inbounds nuw i8, ptr %34, i64 32
+  %36 = load i64, ptr %35, align 8
+  %37 = getelementptr inbounds i8, ptr %1, i64 %36
+  %38 = getelementptr inbounds nuw i8, ptr %37, i64 8
+  %39 = load ptr, ptr %38, align 8
+  %40 = getelementptr inbounds nuw i8, ptr %3, i64 16
+  %41 = call fastcc i32 @shape_of(ptr noundef %33, ptr noundef %39, ptr noundef %40) #17
+  %42 = icmp eq i32 %41, 0
+  br i1 %42, label %43, label %123
 
-37:                                               ; preds = %30
-  %38 = icmp eq i64 %12, 3
-  br i1 %38, label %42, label %39
+43:                                               ; preds = %32
+  %44 = icmp eq i64 %12, 3
+  br i1 %44, label %48, label %45
 
-39:                                               ; preds = %22, %37
-  %40 = getelementptr inbounds nuw i8, ptr %3, i64 32
-  %41 = load i64, ptr %40, align 16
-  br label %46
+45:                                               ; preds = %22, %43
+  %46 = getelementptr inbounds nuw i8, ptr %3, i64 32
+  %47 = load i64, ptr %46, align 16
+  br label %56
 
-42:                                               ; preds = %37
-  %43 = getelementptr inbounds nuw i8, ptr %1, i64 40
-  %44 = load ptr, ptr %43, align 8
-  %45 = ptrtoint ptr %44 to i64
-  br label %46
+48:                                               ; preds = %43
+  %49 = load ptr, ptr %4, align 8
+  %50 = getelementptr inbounds nuw i8, ptr %49, i64 32
+  %51 = load i64, ptr %50, align 8
+  %52 = getelementptr inbounds i8, ptr %1, i64 %51
+  %53 = getelementptr inbounds nuw i8, ptr %52, i64 16
+  %54 = load ptr, ptr %53, align 8
+  %55 = ptrtoint ptr %54 to i64
+  br label %56
 
-46:                                               ; preds = %39, %42
-  %47 = phi i64 [ %41, %39 ], [ %45, %42 ]
-  %48 = load i64, ptr %3, align 16
-  %49 = mul i64 %48, -7046029254386353131
-  %50 = lshr i64 %49, 29
-  %51 = xor i64 %50, %49
-  %52 = getelementptr inbounds nuw i8, ptr %3, i64 8
-  %53 = load i64, ptr %52, align 8
-  %54 = xor i64 %53, %51
-  %55 = mul i64 %54, -7046029254386353131
-  %56 = lshr i64 %55, 29
-  %57 = xor i64 %56, %55
-  %58 = getelementptr inbounds nuw i8, ptr %3, i64 16
-  %59 = load i64, ptr %58, align 16
-  %60 = xor i64 %59, %57
-  %61 = mul i64 %60, -7046029254386353131
-  %62 = lshr i64 %61, 29
-  %63 = xor i64 %62, %61
-  %64 = getelementptr inbounds nuw i8, ptr %3, i64 24
-  %65 = load i64, ptr %64, align 8
-  %66 = xor i64 %65, %63
-  %67 = mul i64 %66, -7046029254386353131
-  %68 = lshr i64 %67, 29
-  %69 = xor i64 %68, %67
-  %70 = xor i64 %47, %69
+56:                                               ; preds = %45, %48
+  %57 = phi i64 [ %47, %45 ], [ %55, %48 ]
+  %58 = load i64, ptr %3, align 16
+  %59 = mul i64 %58, -7046029254386353131
+  %60 = lshr i64 %59, 29
+  %61 = xor i64 %60, %59
+  %62 = getelementptr inbounds nuw i8, ptr %3, i64 8
+  %63 = load i64, ptr %62, align 8
+  %64 = xor i64 %63, %61
+  %65 = mul i64 %64, -7046029254386353131
+  %66 = lshr i64 %65, 29
+  %67 = xor i64 %66, %65
+  %68 = getelementptr inbounds nuw i8, ptr %3, i64 16
+  %69 = load i64, ptr %68, align 16
+  %70 = xor i64 %69, %67
   %71 = mul i64 %70, -7046029254386353131
   %72 = lshr i64 %71, 29
   %73 = xor i64 %72, %71
-  %74 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %75 = load ptr, ptr %74, align 8
-  %76 = getelementptr inbounds nuw i8, ptr %75, i64 64
-  %77 = load i64, ptr %75, align 8
-  %78 = and i64 %77, %73
-  %79 = getelementptr inbounds nuw %struct.subscript_entry, ptr %76, i64 %78
-  %80 = getelementptr inbounds nuw i8, ptr %79, i64 40
-  %81 = load ptr, ptr %80, align 8
-  %82 = icmp eq ptr %81, null
-  br i1 %82, label %113, label %90
+  %74 = getelementptr inbounds nuw i8, ptr %3, i64 24
+  %75 = load i64, ptr %74, align 8
+  %76 = xor i64 %75, %73
+  %77 = mul i64 %76, -7046029254386353131
+  %78 = lshr i64 %77, 29
+  %79 = xor i64 %78, %77
+  %80 = xor i64 %57, %79
+  %81 = mul i64 %80, -7046029254386353131
+  %82 = lshr i64 %81, 29
+  %83 = xor i64 %82, %81
+  %84 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %85 = load ptr, ptr %84, align 8
+  %86 = getelementptr inbounds nuw i8, ptr %85, i64 64
+  %87 = load i64, ptr %85, align 8
+  %88 = and i64 %87, %83
+  %89 = getelementptr inbounds nuw %struct.subscript_entry, ptr %86, i64 %88
+  %90 = getelementptr inbounds nuw i8, ptr %89, i64 40
+  %91 = load ptr, ptr %90, align 8
+  %92 = icmp eq ptr %91, null
+  br i1 %92, label %123, label %100
 
-83:                                               ; preds = %90
-  %84 = add i64 %92, 1
-  %85 = and i64 %77, %84
-  %86 = getelementptr inbounds nuw %struct.subscript_entry, ptr %76, i64 %85
-  %87 = getelementptr inbounds nuw i8, ptr %86, i64 40
-  %88 = load ptr, ptr %87, align 8
-  %89 = icmp eq ptr %88, null
-  br i1 %89, label %113, label %90
+93:                                               ; preds = %100
+  %94 = add i64 %102, 1
+  %95 = and i64 %87, %94
+  %96 = getelementptr inbounds nuw %struct.subscript_entry, ptr %86, i64 %95
+  %97 = getelementptr inbounds nuw i8, ptr %96, i64 40
+  %98 = load ptr, ptr %97, align 8
+  %99 = icmp eq ptr %98, null
+  br i1 %99, label %123, label %100
 
-90:                                               ; preds = %46, %83
-  %91 = phi ptr [ %86, %83 ], [ %79, %46 ]
-  %92 = phi i64 [ %84, %83 ], [ %73, %46 ]
-  %93 = load i64, ptr %91, align 8
-  %94 = icmp ne i64 %93, %48
-  %95 = getelementptr inbounds nuw i8, ptr %91, i64 8
-  %96 = load i64, ptr %95, align 8
-  %97 = icmp ne i64 %96, %53
-  %98 = getelementptr inbounds nuw i8, ptr %91, i64 16
-  %99 = load i64, ptr %98, align 8
-  %100 = icmp ne i64 %99, %59
-  %101 = getelementptr inbounds nuw i8, ptr %91, i64 24
-  %102 = load i64, ptr %101, align 8
-  %103 = icmp ne i64 %102, %65
-  %104 = getelementptr inbounds nuw i8, ptr %91, i64 32
-  %105 = load i64, ptr %104, align 8
-  %106 = icmp ne i64 %105, %47
-  %107 = select i1 %106, i1 true, i1 %103
-  %108 = select i1 %107, i1 true, i1 %100
-  %109 = select i1 %108, i1 true, i1 %97
-  %110 = select i1 %109, i1 true, i1 %94
-  br i1 %110, label %83, label %111
+100:                                              ; preds = %56, %93
+  %101 = phi ptr [ %96, %93 ], [ %89, %56 ]
+  %102 = phi i64 [ %94, %93 ], [ %83, %56 ]
+  %103 = load i64, ptr %101, align 8
+  %104 = icmp ne i64 %103, %58
+  %105 = getelementptr inbounds nuw i8, ptr %101, i64 8
+  %106 = load i64, ptr %105, align 8
+  %107 = icmp ne i64 %106, %63
+  %108 = getelementptr inbounds nuw i8, ptr %101, i64 16
+  %109 = load i64, ptr %108, align 8
+  %110 = icmp ne i64 %109, %69
+  %111 = getelementptr inbounds nuw i8, ptr %101, i64 24
+  %112 = load i64, ptr %111, align 8
+  %113 = icmp ne i64 %112, %75
+  %114 = getelementptr inbounds nuw i8, ptr %101, i64 32
+  %115 = load i64, ptr %114, align 8
+  %116 = icmp ne i64 %115, %57
+  %117 = select i1 %116, i1 true, i1 %113
+  %118 = select i1 %117, i1 true, i1 %110
+  %119 = select i1 %118, i1 true, i1 %107
+  %120 = select i1 %119, i1 true, i1 %104
+  br i1 %120, label %93, label %121
 
-111:                                              ; preds = %90
-  %112 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  store ptr %91, ptr %112, align 8
-  br label %113
+121:                                              ; preds = %100
+  %122 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  store ptr %101, ptr %122, align 8
+  br label %123
 
-113:                                              ; preds = %83, %18, %46, %111, %25, %30, %22, %14
-  %114 = phi ptr [ null, %14 ], [ null, %18 ], [ null, %25 ], [ null, %22 ], [ null, %30 ], [ %91, %111 ], [ null, %46 ], [ null, %83 ]
+123:                                              ; preds = %93, %18, %56, %121, %25, %32, %22, %14
+  %124 = phi ptr [ null, %14 ], [ null, %18 ], [ null, %25 ], [ null, %22 ], [ null, %32 ], [ %101, %121 ], [ null, %56 ], [ null, %93 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
-  ret ptr %114
+  ret ptr %124
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn
@@ -1620,7 +1646,7 @@ define internal fastcc range(i32 0, 2) i32 @are_globals_unchanged(ptr noundef re
   br i1 %7, label %26, label %8
 
 8:                                                ; preds = %4
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 256
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 264
   br label %10
 
 10:                                               ; preds = %8, %21
@@ -2324,7 +2350,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %8 = add i32 %7, 2
   %9 = zext i32 %8 to i64
   %10 = alloca ptr, i64 %9, align 16
-  %11 = getelementptr inbounds nuw i8, ptr %4, i64 144
+  %11 = getelementptr inbounds nuw i8, ptr %4, i64 152
   %12 = load ptr, ptr %11, align 8
   %13 = getelementptr inbounds nuw i8, ptr %1, i64 12
   %14 = load i32, ptr %13, align 4
@@ -2361,14 +2387,14 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %37 = load ptr, ptr %0, align 8
   %38 = getelementptr inbounds nuw i8, ptr %37, i64 144
   %39 = getelementptr inbounds nuw i8, ptr %37, i64 124
-  %40 = getelementptr inbounds nuw i8, ptr %4, i64 88
+  %40 = getelementptr inbounds nuw i8, ptr %4, i64 96
   %41 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %42 = zext i32 %7 to i64
   %43 = load ptr, ptr %38, align 8
   br label %60
 
 44:                                               ; preds = %80, %21
-  %45 = getelementptr inbounds nuw i8, ptr %4, i64 216
+  %45 = getelementptr inbounds nuw i8, ptr %4, i64 224
   %46 = load ptr, ptr %45, align 8
   %47 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %48 = load ptr, ptr %47, align 8
@@ -2377,7 +2403,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %51 = call ptr %46(ptr noundef %50, ptr noundef nonnull %10, i64 noundef %9, ptr noundef null) #18
   %52 = getelementptr inbounds nuw i8, ptr %0, i64 72
   store ptr %51, ptr %52, align 8
-  %53 = getelementptr inbounds nuw i8, ptr %4, i64 184
+  %53 = getelementptr inbounds nuw i8, ptr %4, i64 192
   %54 = load ptr, ptr %53, align 8
   %55 = load ptr, ptr %10, align 16
   call void %54(ptr noundef %55) #18
@@ -2430,9 +2456,9 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   br label %124
 
 90:                                               ; preds = %44
-  %91 = getelementptr inbounds nuw i8, ptr %4, i64 136
+  %91 = getelementptr inbounds nuw i8, ptr %4, i64 144
   %92 = load ptr, ptr %91, align 8
-  %93 = getelementptr inbounds nuw i8, ptr %4, i64 192
+  %93 = getelementptr inbounds nuw i8, ptr %4, i64 200
   %94 = load ptr, ptr %93, align 8
   %95 = call ptr %94(ptr noundef nonnull %58, i64 noundef 0) #18
   %96 = call ptr %92(ptr noundef %95) #18
@@ -2484,144 +2510,148 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %3 = getelementptr inbounds nuw i8, ptr %2, i64 36
   %4 = load i32, ptr %3, align 4
   %5 = icmp eq i32 %4, 0
-  br i1 %5, label %103, label %6
+  br i1 %5, label %107, label %6
 
 6:                                                ; preds = %1
   %7 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %8 = load ptr, ptr %7, align 8
   %9 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %10 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %11 = getelementptr inbounds nuw i8, ptr %8, i64 312
-  %12 = getelementptr inbounds nuw i8, ptr %8, i64 88
-  %13 = getelementptr inbounds nuw i8, ptr %8, i64 48
+  %11 = getelementptr inbounds nuw i8, ptr %8, i64 320
+  %12 = getelementptr inbounds nuw i8, ptr %8, i64 96
+  %13 = getelementptr inbounds nuw i8, ptr %8, i64 56
   %14 = getelementptr inbounds nuw i8, ptr %8, i64 32
-  %15 = getelementptr inbounds nuw i8, ptr %8, i64 40
-  %16 = getelementptr inbounds nuw i8, ptr %8, i64 112
-  %17 = getelementptr inbounds nuw i8, ptr %8, i64 152
+  %15 = getelementptr inbounds nuw i8, ptr %8, i64 48
+  %16 = getelementptr inbounds nuw i8, ptr %8, i64 40
+  %17 = getelementptr inbounds nuw i8, ptr %8, i64 120
   %18 = getelementptr inbounds nuw i8, ptr %8, i64 160
-  br label %19
+  %19 = getelementptr inbounds nuw i8, ptr %8, i64 168
+  br label %20
 
-19:                                               ; preds = %6, %96
-  %20 = phi i64 [ 0, %6 ], [ %97, %96 ]
-  %21 = phi ptr [ %2, %6 ], [ %98, %96 ]
-  %22 = getelementptr inbounds nuw i8, ptr %21, i64 160
-  %23 = load ptr, ptr %22, align 8
-  %24 = getelementptr inbounds nuw %struct.constant_row, ptr %23, i64 %20
-  %25 = getelementptr inbounds nuw i8, ptr %24, i64 2
-  %26 = load i16, ptr %25, align 2
-  %27 = icmp eq i16 %26, -1
-  %28 = load ptr, ptr %9, align 8
-  br i1 %27, label %38, label %29
+20:                                               ; preds = %6, %100
+  %21 = phi i64 [ 0, %6 ], [ %101, %100 ]
+  %22 = phi ptr [ %2, %6 ], [ %102, %100 ]
+  %23 = getelementptr inbounds nuw i8, ptr %22, i64 160
+  %24 = load ptr, ptr %23, align 8
+  %25 = getelementptr inbounds nuw %struct.constant_row, ptr %24, i64 %21
+  %26 = getelementptr inbounds nuw i8, ptr %25, i64 2
+  %27 = load i16, ptr %26, align 2
+  %28 = icmp eq i16 %27, -1
+  %29 = load ptr, ptr %9, align 8
+  br i1 %28, label %39, label %30
 
-29:                                               ; preds = %19
-  %30 = getelementptr inbounds nuw i8, ptr %21, i64 124
-  %31 = load i32, ptr %30, align 4
-  %32 = zext i32 %31 to i64
-  %33 = getelementptr inbounds nuw i8, ptr %28, i64 %32
-  %34 = zext i16 %26 to i64
-  %35 = getelementptr inbounds nuw i8, ptr %33, i64 %34
-  %36 = load i8, ptr %35, align 1
-  %37 = icmp eq i8 %36, 0
-  br i1 %37, label %96, label %38
+30:                                               ; preds = %20
+  %31 = getelementptr inbounds nuw i8, ptr %22, i64 124
+  %32 = load i32, ptr %31, align 4
+  %33 = zext i32 %32 to i64
+  %34 = getelementptr inbounds nuw i8, ptr %29, i64 %33
+  %35 = zext i16 %27 to i64
+  %36 = getelementptr inbounds nuw i8, ptr %34, i64 %35
+  %37 = load i8, ptr %36, align 1
+  %38 = icmp eq i8 %37, 0
+  br i1 %38, label %100, label %39
 
-38:                                               ; preds = %19, %29
-  %39 = load ptr, ptr %10, align 8
-  %40 = load i16, ptr %24, align 4
-  %41 = zext i16 %40 to i64
-  %42 = getelementptr inbounds nuw ptr, ptr %39, i64 %41
-  %43 = load ptr, ptr %42, align 8
-  %44 = getelementptr inbounds nuw i8, ptr %21, i64 96
-  %45 = load i32, ptr %44, align 8
-  %46 = zext i32 %45 to i64
-  %47 = getelementptr inbounds nuw i8, ptr %28, i64 %46
-  %48 = getelementptr inbounds nuw i8, ptr %24, i64 4
-  %49 = load i32, ptr %48, align 4
-  %50 = zext i32 %49 to i64
-  %51 = getelementptr inbounds nuw i64, ptr %47, i64 %50
-  %52 = getelementptr inbounds nuw i8, ptr %43, i64 8
-  %53 = load ptr, ptr %52, align 8
-  %54 = ptrtoint ptr %53 to i64
-  store i64 %54, ptr %51, align 8
-  %55 = ptrtoint ptr %43 to i64
-  %56 = getelementptr inbounds nuw i8, ptr %51, i64 8
-  store i64 %55, ptr %56, align 8
-  %57 = load ptr, ptr %52, align 8
-  %58 = load ptr, ptr %11, align 8
-  %59 = icmp eq ptr %57, %58
-  br i1 %59, label %96, label %60
+39:                                               ; preds = %20, %30
+  %40 = load ptr, ptr %10, align 8
+  %41 = load i16, ptr %25, align 4
+  %42 = zext i16 %41 to i64
+  %43 = getelementptr inbounds nuw ptr, ptr %40, i64 %42
+  %44 = load ptr, ptr %43, align 8
+  %45 = getelementptr inbounds nuw i8, ptr %22, i64 96
+  %46 = load i32, ptr %45, align 8
+  %47 = zext i32 %46 to i64
+  %48 = getelementptr inbounds nuw i8, ptr %29, i64 %47
+  %49 = getelementptr inbounds nuw i8, ptr %25, i64 4
+  %50 = load i32, ptr %49, align 4
+  %51 = zext i32 %50 to i64
+  %52 = getelementptr inbounds nuw i64, ptr %48, i64 %51
+  %53 = getelementptr inbounds nuw i8, ptr %44, i64 8
+  %54 = load ptr, ptr %53, align 8
+  %55 = ptrtoint ptr %54 to i64
+  store i64 %55, ptr %52, align 8
+  %56 = ptrtoint ptr %44 to i64
+  %57 = getelementptr inbounds nuw i8, ptr %52, i64 8
+  store i64 %56, ptr %57, align 8
+  %58 = load ptr, ptr %53, align 8
+  %59 = load ptr, ptr %11, align 8
+  %60 = icmp eq ptr %58, %59
+  br i1 %60, label %100, label %61
 
-60:                                               ; preds = %38
-  %61 = load ptr, ptr %12, align 8
-  %62 = icmp eq ptr %43, %61
-  br i1 %62, label %96, label %63
+61:                                               ; preds = %39
+  %62 = load ptr, ptr %12, align 8
+  %63 = icmp eq ptr %44, %62
+  br i1 %63, label %100, label %64
 
-63:                                               ; preds = %60
-  %64 = load ptr, ptr %13, align 8
-  %65 = icmp eq ptr %57, %64
-  br i1 %65, label %66, label %69
+64:                                               ; preds = %61
+  %65 = load ptr, ptr %13, align 8
+  %66 = icmp eq ptr %58, %65
+  br i1 %66, label %67, label %70
 
-66:                                               ; preds = %63
-  %67 = getelementptr inbounds nuw i8, ptr %43, i64 16
-  %68 = load i64, ptr %67, align 8
-  br label %94
+67:                                               ; preds = %64
+  %68 = getelementptr inbounds nuw i8, ptr %44, i64 16
+  %69 = load i64, ptr %68, align 8
+  br label %98
 
-69:                                               ; preds = %63
-  %70 = load ptr, ptr %14, align 8
-  %71 = icmp eq ptr %57, %70
-  br i1 %71, label %72, label %91
+70:                                               ; preds = %64
+  %71 = load ptr, ptr %14, align 8
+  %72 = icmp eq ptr %58, %71
+  br i1 %72, label %73, label %95
 
-72:                                               ; preds = %69
-  %73 = getelementptr inbounds nuw i8, ptr %43, i64 16
-  %74 = load i64, ptr %73, align 8
-  %75 = load i64, ptr %15, align 8
-  %76 = icmp eq i64 %74, %75
-  br i1 %76, label %77, label %81
+73:                                               ; preds = %70
+  %74 = getelementptr inbounds nuw i8, ptr %44, i64 16
+  %75 = load i64, ptr %74, align 8
+  %76 = load i64, ptr %15, align 8
+  %77 = xor i64 %76, -1
+  %78 = and i64 %75, %77
+  %79 = load i64, ptr %16, align 8
+  %80 = icmp eq i64 %78, %79
+  br i1 %80, label %81, label %85
 
-77:                                               ; preds = %72
-  %78 = getelementptr inbounds nuw i8, ptr %43, i64 24
-  %79 = load i32, ptr %78, align 4
-  %80 = zext i32 %79 to i64
-  br label %94
+81:                                               ; preds = %73
+  %82 = getelementptr inbounds nuw i8, ptr %44, i64 24
+  %83 = load i32, ptr %82, align 4
+  %84 = zext i32 %83 to i64
+  br label %98
 
-81:                                               ; preds = %72
-  %82 = load ptr, ptr %16, align 8
-  %83 = tail call i64 %82(ptr noundef nonnull %43) #18
-  %84 = icmp eq i64 %83, -1
-  br i1 %84, label %85, label %94
-
-85:                                               ; preds = %81
+85:                                               ; preds = %73
   %86 = load ptr, ptr %17, align 8
-  %87 = tail call ptr %86() #18
-  %88 = icmp eq ptr %87, null
-  br i1 %88, label %94, label %89
+  %87 = tail call i64 %86(ptr noundef nonnull %44) #18
+  %88 = icmp eq i64 %87, -1
+  br i1 %88, label %89, label %98
 
 89:                                               ; preds = %85
   %90 = load ptr, ptr %18, align 8
-  tail call void %90() #18
-  br label %91
+  %91 = tail call ptr %90() #18
+  %92 = icmp eq ptr %91, null
+  br i1 %92, label %98, label %93
 
-91:                                               ; preds = %69, %89
-  %92 = tail call fastcc i32 @known_constant(ptr noundef %0, ptr noundef nonnull %43, ptr noundef nonnull %51) #17
-  %93 = icmp eq i32 %92, 0
-  br i1 %93, label %96, label %103
+93:                                               ; preds = %89
+  %94 = load ptr, ptr %19, align 8
+  tail call void %94() #18
+  br label %95
 
-94:                                               ; preds = %77, %81, %85, %66
-  %95 = phi i64 [ %68, %66 ], [ %80, %77 ], [ %83, %81 ], [ -1, %85 ]
-  store i64 %95, ptr %56, align 8
-  br label %96
+95:                                               ; preds = %70, %93
+  %96 = tail call fastcc i32 @known_constant(ptr noundef %0, ptr noundef nonnull %44, ptr noundef nonnull %52) #17
+  %97 = icmp eq i32 %96, 0
+  br i1 %97, label %100, label %107
 
-96:                                               ; preds = %94, %91, %29, %38, %60
-  %97 = add nuw nsw i64 %20, 1
-  %98 = load ptr, ptr %0, align 8
-  %99 = getelementptr inbounds nuw i8, ptr %98, i64 36
-  %100 = load i32, ptr %99, align 4
-  %101 = zext i32 %100 to i64
-  %102 = icmp samesign ult i64 %97, %101
-  br i1 %102, label %19, label %103, !llvm.loop !46
+98:                                               ; preds = %81, %85, %89, %67
+  %99 = phi i64 [ %69, %67 ], [ %84, %81 ], [ %87, %85 ], [ -1, %89 ]
+  store i64 %99, ptr %57, align 8
+  br label %100
 
-103:                                              ; preds = %96, %91, %1
-  %104 = phi i32 [ 0, %1 ], [ %92, %91 ], [ 0, %96 ]
-  ret i32 %104
+100:                                              ; preds = %98, %95, %30, %39, %61
+  %101 = add nuw nsw i64 %21, 1
+  %102 = load ptr, ptr %0, align 8
+  %103 = getelementptr inbounds nuw i8, ptr %102, i64 36
+  %104 = load i32, ptr %103, align 4
+  %105 = zext i32 %104 to i64
+  %106 = icmp samesign ult i64 %101, %105
+  br i1 %106, label %20, label %107, !llvm.loop !46
+
+107:                                              ; preds = %100, %95, %1
+  %108 = phi i32 [ 0, %1 ], [ %96, %95 ], [ 0, %100 ]
+  ret i32 %108
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
@@ -2805,90 +2835,94 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
   %3 = load ptr, ptr %2, align 8
   %4 = getelementptr inbounds nuw i8, ptr %3, i64 32
   %5 = load ptr, ptr %4, align 8
-  %6 = getelementptr inbounds nuw i8, ptr %3, i64 48
+  %6 = getelementptr inbounds nuw i8, ptr %3, i64 56
   %7 = load ptr, ptr %6, align 8
   %8 = getelementptr inbounds nuw i8, ptr %3, i64 40
   %9 = load i64, ptr %8, align 8
-  %10 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %11 = load ptr, ptr %10, align 8
-  %12 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %13 = load ptr, ptr %12, align 8
-  %14 = load ptr, ptr %0, align 8
-  %15 = getelementptr inbounds nuw i8, ptr %14, i64 152
+  %10 = getelementptr inbounds nuw i8, ptr %3, i64 48
+  %11 = load i64, ptr %10, align 8
+  %12 = xor i64 %11, -1
+  %13 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %14 = load ptr, ptr %13, align 8
+  %15 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %16 = load ptr, ptr %15, align 8
-  %17 = getelementptr inbounds nuw i8, ptr %14, i64 32
-  %18 = load i32, ptr %17, align 8
-  %19 = zext i32 %18 to i64
-  %20 = mul nuw nsw i64 %19, 20
-  %21 = getelementptr inbounds nuw i8, ptr %16, i64 %20
-  %22 = icmp eq i32 %18, 0
-  br i1 %22, label %64, label %23
+  %17 = load ptr, ptr %0, align 8
+  %18 = getelementptr inbounds nuw i8, ptr %17, i64 152
+  %19 = load ptr, ptr %18, align 8
+  %20 = getelementptr inbounds nuw i8, ptr %17, i64 32
+  %21 = load i32, ptr %20, align 8
+  %22 = zext i32 %21 to i64
+  %23 = mul nuw nsw i64 %22, 20
+  %24 = getelementptr inbounds nuw i8, ptr %19, i64 %23
+  %25 = icmp eq i32 %21, 0
+  br i1 %25, label %68, label %26
 
-23:                                               ; preds = %1, %61
-  %24 = phi ptr [ %62, %61 ], [ %16, %1 ]
-  %25 = load i16, ptr %24, align 4
-  %26 = zext i16 %25 to i64
-  %27 = getelementptr inbounds nuw ptr, ptr %13, i64 %26
-  %28 = load ptr, ptr %27, align 8
-  %29 = getelementptr inbounds nuw i8, ptr %24, i64 8
-  %30 = load i32, ptr %29, align 4
-  %31 = zext i32 %30 to i64
-  %32 = getelementptr inbounds nuw i8, ptr %11, i64 %31
-  %33 = getelementptr inbounds nuw i8, ptr %24, i64 4
-  %34 = load i32, ptr %33, align 4
-  switch i32 %34, label %58 [
-    i32 0, label %35
-    i32 1, label %47
+26:                                               ; preds = %1, %65
+  %27 = phi ptr [ %66, %65 ], [ %19, %1 ]
+  %28 = load i16, ptr %27, align 4
+  %29 = zext i16 %28 to i64
+  %30 = getelementptr inbounds nuw ptr, ptr %16, i64 %29
+  %31 = load ptr, ptr %30, align 8
+  %32 = getelementptr inbounds nuw i8, ptr %27, i64 8
+  %33 = load i32, ptr %32, align 4
+  %34 = zext i32 %33 to i64
+  %35 = getelementptr inbounds nuw i8, ptr %14, i64 %34
+  %36 = getelementptr inbounds nuw i8, ptr %27, i64 4
+  %37 = load i32, ptr %36, align 4
+  switch i32 %37, label %62 [
+    i32 0, label %38
+    i32 1, label %51
   ]
 
-35:                                               ; preds = %23
-  %36 = getelementptr inbounds nuw i8, ptr %28, i64 8
-  %37 = load ptr, ptr %36, align 8
-  %38 = icmp eq ptr %37, %5
-  br i1 %38, label %39, label %58, !prof !4
+38:                                               ; preds = %26
+  %39 = getelementptr inbounds nuw i8, ptr %31, i64 8
+  %40 = load ptr, ptr %39, align 8
+  %41 = icmp eq ptr %40, %5
+  br i1 %41, label %42, label %62, !prof !4
 
-39:                                               ; preds = %35
-  %40 = getelementptr inbounds nuw i8, ptr %28, i64 16
-  %41 = load i64, ptr %40, align 8
-  %42 = icmp eq i64 %41, %9
-  br i1 %42, label %43, label %58, !prof !4
+42:                                               ; preds = %38
+  %43 = getelementptr inbounds nuw i8, ptr %31, i64 16
+  %44 = load i64, ptr %43, align 8
+  %45 = and i64 %44, %12
+  %46 = icmp eq i64 %45, %9
+  br i1 %46, label %47, label %62, !prof !4
 
-43:                                               ; preds = %39
-  %44 = getelementptr inbounds nuw i8, ptr %28, i64 24
-  %45 = load i32, ptr %44, align 4
-  %46 = zext i32 %45 to i64
-  store i64 %46, ptr %32, align 8
-  br label %61
+47:                                               ; preds = %42
+  %48 = getelementptr inbounds nuw i8, ptr %31, i64 24
+  %49 = load i32, ptr %48, align 4
+  %50 = zext i32 %49 to i64
+  store i64 %50, ptr %35, align 8
+  br label %65
 
-47:                                               ; preds = %23
-  %48 = getelementptr inbounds nuw i8, ptr %28, i64 8
-  %49 = load ptr, ptr %48, align 8
-  %50 = icmp eq ptr %49, %7
-  br i1 %50, label %51, label %58, !prof !4
+51:                                               ; preds = %26
+  %52 = getelementptr inbounds nuw i8, ptr %31, i64 8
+  %53 = load ptr, ptr %52, align 8
+  %54 = icmp eq ptr %53, %7
+  br i1 %54, label %55, label %62, !prof !4
 
-51:                                               ; preds = %47
-  %52 = getelementptr inbounds nuw i8, ptr %28, i64 16
-  %53 = load i64, ptr %52, align 8
-  %54 = bitcast i64 %53 to double
-  %55 = fptrunc double %54 to float
-  store float %55, ptr %32, align 4
-  %56 = and i64 %53, 9223372036586340352
-  %57 = icmp samesign ugt i64 %56, 5183643170835005439
-  br i1 %57, label %58, label %61
+55:                                               ; preds = %51
+  %56 = getelementptr inbounds nuw i8, ptr %31, i64 16
+  %57 = load i64, ptr %56, align 8
+  %58 = bitcast i64 %57 to double
+  %59 = fptrunc double %58 to float
+  store float %59, ptr %35, align 4
+  %60 = and i64 %57, 9223372036586340352
+  %61 = icmp samesign ugt i64 %60, 5183643170835005439
+  br i1 %61, label %62, label %65
 
-58:                                               ; preds = %35, %23, %47, %51, %39
-  %59 = tail call fastcc i32 @other_number(ptr noundef %0, ptr noundef nonnull %24) #17
-  %60 = icmp eq i32 %59, 0
-  br i1 %60, label %61, label %64, !prof !4
+62:                                               ; preds = %38, %26, %51, %55, %42
+  %63 = tail call fastcc i32 @other_number(ptr noundef %0, ptr noundef nonnull %27) #17
+  %64 = icmp eq i32 %63, 0
+  br i1 %64, label %65, label %68, !prof !4
 
-61:                                               ; preds = %51, %58, %43
-  %62 = getelementptr inbounds nuw i8, ptr %24, i64 20
-  %63 = icmp ult ptr %62, %21
-  br i1 %63, label %23, label %64, !llvm.loop !49
+65:                                               ; preds = %55, %62, %47
+  %66 = getelementptr inbounds nuw i8, ptr %27, i64 20
+  %67 = icmp ult ptr %66, %24
+  br i1 %67, label %26, label %68, !llvm.loop !49
 
-64:                                               ; preds = %61, %58, %1
-  %65 = phi i32 [ 0, %1 ], [ %59, %58 ], [ 0, %61 ]
-  ret i32 %65
+68:                                               ; preds = %65, %62, %1
+  %69 = phi i32 [ 0, %1 ], [ %63, %62 ], [ 0, %65 ]
+  ret i32 %69
 }
 
 ; Function Attrs: mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite)
@@ -3195,9 +3229,9 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
   br i1 %15, label %16, label %33
 
 16:                                               ; preds = %13
-  %17 = getelementptr inbounds nuw i8, ptr %6, i64 216
+  %17 = getelementptr inbounds nuw i8, ptr %6, i64 224
   %18 = load ptr, ptr %17, align 8
-  %19 = getelementptr inbounds nuw i8, ptr %6, i64 368
+  %19 = getelementptr inbounds nuw i8, ptr %6, i64 376
   %20 = load ptr, ptr %19, align 8
   %21 = call ptr %18(ptr noundef %20, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
   %22 = icmp eq ptr %21, null
@@ -3208,7 +3242,7 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
   br label %189
 
 25:                                               ; preds = %16
-  %26 = getelementptr inbounds nuw i8, ptr %6, i64 184
+  %26 = getelementptr inbounds nuw i8, ptr %6, i64 192
   %27 = load ptr, ptr %26, align 8
   call void %27(ptr noundef nonnull %21) #18
   %28 = load ptr, ptr %4, align 8
@@ -3245,9 +3279,9 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
   br label %189
 
 46:                                               ; preds = %36
-  %47 = getelementptr inbounds nuw i8, ptr %6, i64 232
+  %47 = getelementptr inbounds nuw i8, ptr %6, i64 240
   %48 = load ptr, ptr %47, align 8
-  %49 = getelementptr inbounds nuw i8, ptr %6, i64 344
+  %49 = getelementptr inbounds nuw i8, ptr %6, i64 352
   %50 = load ptr, ptr %49, align 8
   %51 = call ptr %48(ptr noundef nonnull %37, ptr noundef %50) #18
   %52 = icmp eq ptr %51, null
@@ -3258,10 +3292,10 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
   br label %189
 
 55:                                               ; preds = %46
-  %56 = getelementptr inbounds nuw i8, ptr %6, i64 136
+  %56 = getelementptr inbounds nuw i8, ptr %6, i64 144
   %57 = load ptr, ptr %56, align 8
   %58 = call ptr %57(ptr noundef nonnull %51) #18
-  %59 = getelementptr inbounds nuw i8, ptr %6, i64 184
+  %59 = getelementptr inbounds nuw i8, ptr %6, i64 192
   %60 = load ptr, ptr %59, align 8
   call void %60(ptr noundef nonnull %51) #18
   %61 = load i64, ptr %58, align 8
@@ -3450,9 +3484,9 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
 define internal fastcc ptr @find_type(ptr noundef readonly captures(none) %0, ptr noundef %1) unnamed_addr #7 {
   %3 = ptrtoint ptr %1 to i64
   %4 = lshr i64 %3, 4
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 352
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 360
   %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %0, i64 360
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 368
   %8 = load i64, ptr %7, align 8
   br label %9
 
@@ -3510,9 +3544,9 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
   br i1 %25, label %26, label %13, !llvm.loop !54
 
 26:                                               ; preds = %24, %3
-  %27 = getelementptr inbounds nuw i8, ptr %0, i64 224
+  %27 = getelementptr inbounds nuw i8, ptr %0, i64 232
   %28 = load ptr, ptr %27, align 8
-  %29 = getelementptr inbounds nuw i8, ptr %0, i64 336
+  %29 = getelementptr inbounds nuw i8, ptr %0, i64 344
   %30 = load ptr, ptr %29, align 8
   %31 = call ptr %28(ptr noundef %30, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
   %32 = icmp eq ptr %31, null
@@ -3523,10 +3557,10 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
   br label %42
 
 35:                                               ; preds = %26
-  %36 = getelementptr inbounds nuw i8, ptr %0, i64 184
+  %36 = getelementptr inbounds nuw i8, ptr %0, i64 192
   %37 = load ptr, ptr %36, align 8
   call void %37(ptr noundef nonnull %31) #18
-  %38 = getelementptr inbounds nuw i8, ptr %0, i64 304
+  %38 = getelementptr inbounds nuw i8, ptr %0, i64 312
   %39 = load ptr, ptr %38, align 8
   %40 = icmp ne ptr %31, %39
   %41 = zext i1 %40 to i32
@@ -3775,7 +3809,7 @@ define internal fastcc range(i32 0, 4) i32 @known_constant(ptr noundef nonnull r
 33:                                               ; preds = %29
   %34 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %35 = load ptr, ptr %34, align 8
-  %36 = getelementptr inbounds nuw i8, ptr %35, i64 216
+  %36 = getelementptr inbounds nuw i8, ptr %35, i64 224
   %37 = load ptr, ptr %36, align 8
   %38 = load ptr, ptr %5, align 8
   %39 = getelementptr inbounds nuw i8, ptr %38, i64 56
@@ -3790,13 +3824,13 @@ define internal fastcc range(i32 0, 4) i32 @known_constant(ptr noundef nonnull r
   br label %54
 
 46:                                               ; preds = %33
-  %47 = getelementptr inbounds nuw i8, ptr %43, i64 112
+  %47 = getelementptr inbounds nuw i8, ptr %43, i64 120
   %48 = load ptr, ptr %47, align 8
   %49 = call i64 %48(ptr noundef nonnull %41) #18
   %50 = getelementptr inbounds nuw i8, ptr %2, i64 8
   store i64 %49, ptr %50, align 8
   %51 = load ptr, ptr %34, align 8
-  %52 = getelementptr inbounds nuw i8, ptr %51, i64 184
+  %52 = getelementptr inbounds nuw i8, ptr %51, i64 192
   %53 = load ptr, ptr %52, align 8
   call void %53(ptr noundef nonnull %41) #18
   br label %54
@@ -4038,13 +4072,13 @@ define internal fastcc range(i32 0, 4) i32 @number(ptr noundef nonnull readonly 
   br i1 %12, label %21, label %13
 
 13:                                               ; preds = %4
-  %14 = getelementptr inbounds nuw i8, ptr %7, i64 48
+  %14 = getelementptr inbounds nuw i8, ptr %7, i64 56
   %15 = load ptr, ptr %14, align 8
   %16 = icmp eq ptr %9, %15
   br i1 %16, label %21, label %17
 
 17:                                               ; preds = %13
-  %18 = getelementptr inbounds nuw i8, ptr %7, i64 312
+  %18 = getelementptr inbounds nuw i8, ptr %7, i64 320
   %19 = load ptr, ptr %18, align 8
   %20 = icmp eq ptr %9, %19
   br i1 %20, label %21, label %23
@@ -4054,7 +4088,7 @@ define internal fastcc range(i32 0, 4) i32 @number(ptr noundef nonnull readonly 
   br label %38
 
 23:                                               ; preds = %17
-  %24 = getelementptr inbounds nuw i8, ptr %7, i64 216
+  %24 = getelementptr inbounds nuw i8, ptr %7, i64 224
   %25 = load ptr, ptr %24, align 8
   %26 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %27 = load ptr, ptr %26, align 8
@@ -4070,7 +4104,7 @@ define internal fastcc range(i32 0, 4) i32 @number(ptr noundef nonnull readonly 
 
 34:                                               ; preds = %23
   %35 = call fastcc i32 @exactly(ptr noundef %0, ptr noundef nonnull %30, i32 noundef %2, ptr noundef %3) #17
-  %36 = getelementptr inbounds nuw i8, ptr %7, i64 184
+  %36 = getelementptr inbounds nuw i8, ptr %7, i64 192
   %37 = load ptr, ptr %36, align 8
   call void %37(ptr noundef nonnull %30) #18
   br label %38
@@ -4093,10 +4127,10 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
   %11 = getelementptr inbounds nuw i8, ptr %6, i64 32
   %12 = load ptr, ptr %11, align 8
   %13 = icmp eq ptr %8, %12
-  br i1 %13, label %14, label %165
+  br i1 %13, label %14, label %169
 
 14:                                               ; preds = %10
-  %15 = getelementptr inbounds nuw i8, ptr %6, i64 120
+  %15 = getelementptr inbounds nuw i8, ptr %6, i64 128
   %16 = load ptr, ptr %15, align 8
   %17 = tail call i64 %16(ptr noundef nonnull %1) #18
   store i64 %17, ptr %3, align 8
@@ -4104,7 +4138,7 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
   br i1 %18, label %19, label %29
 
 19:                                               ; preds = %14
-  %20 = getelementptr inbounds nuw i8, ptr %6, i64 152
+  %20 = getelementptr inbounds nuw i8, ptr %6, i64 160
   %21 = load ptr, ptr %20, align 8
   %22 = tail call ptr %21() #18
   %23 = icmp eq ptr %22, null
@@ -4115,10 +4149,10 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
   br label %29
 
 26:                                               ; preds = %19
-  %27 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %27 = getelementptr inbounds nuw i8, ptr %6, i64 168
   %28 = load ptr, ptr %27, align 8
   tail call void %28() #18
-  br label %165
+  br label %169
 
 29:                                               ; preds = %24, %14
   %30 = phi i64 [ %25, %24 ], [ %17, %14 ]
@@ -4129,27 +4163,27 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
   %35 = and i64 %30, %34
   %36 = icmp ne i64 %35, 0
   %37 = zext i1 %36 to i32
-  br label %165
+  br label %169
 
 38:                                               ; preds = %4
   %39 = icmp eq i32 %2, 0
   br i1 %39, label %40, label %49
 
 40:                                               ; preds = %38
-  %41 = getelementptr inbounds nuw i8, ptr %6, i64 296
+  %41 = getelementptr inbounds nuw i8, ptr %6, i64 304
   %42 = load ptr, ptr %41, align 8
   %43 = icmp eq ptr %1, %42
   %44 = zext i1 %43 to i64
   store i64 %44, ptr %3, align 8
-  %45 = getelementptr inbounds nuw i8, ptr %6, i64 312
+  %45 = getelementptr inbounds nuw i8, ptr %6, i64 320
   %46 = load ptr, ptr %45, align 8
   %47 = icmp ne ptr %8, %46
   %48 = zext i1 %47 to i32
-  br label %165
+  br label %169
 
 49:                                               ; preds = %38
   %50 = icmp samesign ult i32 %2, 9
-  br i1 %50, label %51, label %137
+  br i1 %50, label %51, label %141
 
 51:                                               ; preds = %49
   %52 = getelementptr inbounds nuw i8, ptr %6, i64 32
@@ -4158,35 +4192,35 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
   br i1 %54, label %59, label %55
 
 55:                                               ; preds = %51
-  %56 = getelementptr inbounds nuw i8, ptr %6, i64 312
+  %56 = getelementptr inbounds nuw i8, ptr %6, i64 320
   %57 = load ptr, ptr %56, align 8
   %58 = icmp eq ptr %8, %57
-  br i1 %58, label %59, label %165
+  br i1 %58, label %59, label %169
 
 59:                                               ; preds = %55, %51
   %60 = icmp eq i32 %2, 8
   br i1 %60, label %61, label %74
 
 61:                                               ; preds = %59
-  %62 = getelementptr inbounds nuw i8, ptr %6, i64 120
+  %62 = getelementptr inbounds nuw i8, ptr %6, i64 128
   %63 = load ptr, ptr %62, align 8
   %64 = tail call i64 %63(ptr noundef nonnull %1) #18
   store i64 %64, ptr %3, align 8
   %65 = icmp eq i64 %64, -1
-  br i1 %65, label %66, label %165
+  br i1 %65, label %66, label %169
 
 66:                                               ; preds = %61
-  %67 = getelementptr inbounds nuw i8, ptr %6, i64 152
+  %67 = getelementptr inbounds nuw i8, ptr %6, i64 160
   %68 = load ptr, ptr %67, align 8
   %69 = tail call ptr %68() #18
   %70 = icmp eq ptr %69, null
-  br i1 %70, label %165, label %71
+  br i1 %70, label %169, label %71
 
 71:                                               ; preds = %66
-  %72 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %72 = getelementptr inbounds nuw i8, ptr %6, i64 168
   %73 = load ptr, ptr %72, align 8
   tail call void %73() #18
-  br label %165
+  br label %169
 
 74:                                               ; preds = %59
   %75 = icmp samesign ult i32 %2, 5
@@ -4230,113 +4264,117 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
   %95 = lshr i64 %93, %94
   %96 = getelementptr inbounds nuw i8, ptr %1, i64 16
   %97 = load i64, ptr %96, align 8
-  %98 = getelementptr inbounds nuw i8, ptr %6, i64 40
+  %98 = getelementptr inbounds nuw i8, ptr %6, i64 48
   %99 = load i64, ptr %98, align 8
-  %100 = icmp eq i64 %97, %99
-  br i1 %100, label %101, label %105
-
-101:                                              ; preds = %89
-  %102 = getelementptr inbounds nuw i8, ptr %1, i64 24
-  %103 = load i32, ptr %102, align 4
-  %104 = zext i32 %103 to i64
-  br label %118
+  %100 = xor i64 %99, -1
+  %101 = and i64 %97, %100
+  %102 = getelementptr inbounds nuw i8, ptr %6, i64 40
+  %103 = load i64, ptr %102, align 8
+  %104 = icmp eq i64 %101, %103
+  br i1 %104, label %105, label %109
 
 105:                                              ; preds = %89
-  %106 = getelementptr inbounds nuw i8, ptr %6, i64 112
-  %107 = load ptr, ptr %106, align 8
-  %108 = tail call i64 %107(ptr noundef nonnull %1) #18
-  %109 = icmp eq i64 %108, -1
-  br i1 %109, label %110, label %118
+  %106 = getelementptr inbounds nuw i8, ptr %1, i64 24
+  %107 = load i32, ptr %106, align 4
+  %108 = zext i32 %107 to i64
+  br label %122
 
-110:                                              ; preds = %105
-  %111 = getelementptr inbounds nuw i8, ptr %6, i64 152
-  %112 = load ptr, ptr %111, align 8
-  %113 = tail call ptr %112() #18
-  %114 = icmp eq ptr %113, null
-  br i1 %114, label %118, label %115
+109:                                              ; preds = %89
+  %110 = getelementptr inbounds nuw i8, ptr %6, i64 120
+  %111 = load ptr, ptr %110, align 8
+  %112 = tail call i64 %111(ptr noundef nonnull %1) #18
+  %113 = icmp eq i64 %112, -1
+  br i1 %113, label %114, label %122
 
-115:                                              ; preds = %110
-  %116 = getelementptr inbounds nuw i8, ptr %6, i64 160
-  %117 = load ptr, ptr %116, align 8
-  tail call void %117() #18
-  br label %124
+114:                                              ; preds = %109
+  %115 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %116 = load ptr, ptr %115, align 8
+  %117 = tail call ptr %116() #18
+  %118 = icmp eq ptr %117, null
+  br i1 %118, label %122, label %119
 
-118:                                              ; preds = %110, %105, %101
-  %119 = phi i64 [ -1, %110 ], [ %108, %105 ], [ %104, %101 ]
-  %120 = icmp slt i64 %119, %91
-  %121 = icmp sgt i64 %119, %95
-  %122 = select i1 %120, i1 true, i1 %121
-  %123 = zext i1 %122 to i32
-  br label %124
+119:                                              ; preds = %114
+  %120 = getelementptr inbounds nuw i8, ptr %6, i64 168
+  %121 = load ptr, ptr %120, align 8
+  tail call void %121() #18
+  br label %128
 
-124:                                              ; preds = %115, %118
-  %125 = phi i64 [ %119, %118 ], [ -1, %115 ]
-  %126 = phi i32 [ %123, %118 ], [ 1, %115 ]
-  br i1 %90, label %133, label %127
+122:                                              ; preds = %114, %109, %105
+  %123 = phi i64 [ -1, %114 ], [ %112, %109 ], [ %108, %105 ]
+  %124 = icmp slt i64 %123, %91
+  %125 = icmp sgt i64 %123, %95
+  %126 = select i1 %124, i1 true, i1 %125
+  %127 = zext i1 %126 to i32
+  br label %128
 
-127:                                              ; preds = %124
-  %128 = and i32 %2, 3
-  %129 = icmp eq i32 %128, 3
-  br i1 %129, label %133, label %130
+128:                                              ; preds = %119, %122
+  %129 = phi i64 [ %123, %122 ], [ -1, %119 ]
+  %130 = phi i32 [ %127, %122 ], [ 1, %119 ]
+  br i1 %90, label %137, label %131
 
-130:                                              ; preds = %127
-  %131 = icmp eq i32 %128, 2
-  %132 = select i1 %131, i64 48, i64 56
-  br label %133
+131:                                              ; preds = %128
+  %132 = and i32 %2, 3
+  %133 = icmp eq i32 %132, 3
+  br i1 %133, label %137, label %134
 
-133:                                              ; preds = %124, %127, %130
-  %134 = phi i64 [ 0, %124 ], [ %132, %130 ], [ 32, %127 ]
-  %135 = lshr i64 -1, %134
-  %136 = and i64 %135, %125
-  store i64 %136, ptr %3, align 8
-  br label %165
+134:                                              ; preds = %131
+  %135 = icmp eq i32 %132, 2
+  %136 = select i1 %135, i64 48, i64 56
+  br label %137
 
-137:                                              ; preds = %49
-  %138 = getelementptr inbounds nuw i8, ptr %6, i64 48
-  %139 = load ptr, ptr %138, align 8
-  %140 = icmp eq ptr %8, %139
-  br i1 %140, label %141, label %144
+137:                                              ; preds = %128, %131, %134
+  %138 = phi i64 [ 0, %128 ], [ %136, %134 ], [ 32, %131 ]
+  %139 = lshr i64 -1, %138
+  %140 = and i64 %139, %129
+  store i64 %140, ptr %3, align 8
+  br label %169
 
-141:                                              ; preds = %137
-  %142 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %143 = load i64, ptr %142, align 8
-  br label %162
+141:                                              ; preds = %49
+  %142 = getelementptr inbounds nuw i8, ptr %6, i64 56
+  %143 = load ptr, ptr %142, align 8
+  %144 = icmp eq ptr %8, %143
+  br i1 %144, label %145, label %148
 
-144:                                              ; preds = %137
-  %145 = getelementptr inbounds nuw i8, ptr %6, i64 32
-  %146 = load ptr, ptr %145, align 8
-  %147 = icmp eq ptr %8, %146
-  br i1 %147, label %148, label %165
+145:                                              ; preds = %141
+  %146 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %147 = load i64, ptr %146, align 8
+  br label %166
 
-148:                                              ; preds = %144
-  %149 = getelementptr inbounds nuw i8, ptr %6, i64 128
+148:                                              ; preds = %141
+  %149 = getelementptr inbounds nuw i8, ptr %6, i64 32
   %150 = load ptr, ptr %149, align 8
-  %151 = tail call double %150(ptr noundef nonnull %1) #18
-  %152 = bitcast double %151 to i64
-  %153 = icmp eq i64 %152, -4616189618054758400
-  br i1 %153, label %154, label %162
+  %151 = icmp eq ptr %8, %150
+  br i1 %151, label %152, label %169
 
-154:                                              ; preds = %148
-  %155 = getelementptr inbounds nuw i8, ptr %6, i64 152
-  %156 = load ptr, ptr %155, align 8
-  %157 = tail call ptr %156() #18
-  %158 = icmp eq ptr %157, null
-  br i1 %158, label %162, label %159
+152:                                              ; preds = %148
+  %153 = getelementptr inbounds nuw i8, ptr %6, i64 136
+  %154 = load ptr, ptr %153, align 8
+  %155 = tail call double %154(ptr noundef nonnull %1) #18
+  %156 = bitcast double %155 to i64
+  %157 = icmp eq i64 %156, -4616189618054758400
+  br i1 %157, label %158, label %166
 
-159:                                              ; preds = %154
-  %160 = getelementptr inbounds nuw i8, ptr %6, i64 160
-  %161 = load ptr, ptr %160, align 8
-  tail call void %161() #18
-  br label %165
+158:                                              ; preds = %152
+  %159 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %160 = load ptr, ptr %159, align 8
+  %161 = tail call ptr %160() #18
+  %162 = icmp eq ptr %161, null
+  br i1 %162, label %166, label %163
 
-162:                                              ; preds = %148, %154, %141
-  %163 = phi i64 [ %152, %148 ], [ -4616189618054758400, %154 ], [ %143, %141 ]
-  %164 = tail call fastcc i32 @fit_float(i64 noundef %163, i32 noundef %2, ptr noundef %3) #17
-  br label %165
+163:                                              ; preds = %158
+  %164 = getelementptr inbounds nuw i8, ptr %6, i64 168
+  %165 = load ptr, ptr %164, align 8
+  tail call void %165() #18
+  br label %169
 
-165:                                              ; preds = %144, %61, %66, %55, %10, %162, %159, %133, %71, %40, %29, %26
-  %166 = phi i32 [ 1, %159 ], [ 1, %26 ], [ %37, %29 ], [ %48, %40 ], [ 1, %10 ], [ 1, %71 ], [ 1, %55 ], [ %126, %133 ], [ %164, %162 ], [ 0, %61 ], [ 0, %66 ], [ 1, %144 ]
-  ret i32 %166
+166:                                              ; preds = %152, %158, %145
+  %167 = phi i64 [ %156, %152 ], [ -4616189618054758400, %158 ], [ %147, %145 ]
+  %168 = tail call fastcc i32 @fit_float(i64 noundef %167, i32 noundef %2, ptr noundef %3) #17
+  br label %169
+
+169:                                              ; preds = %148, %61, %66, %55, %10, %166, %163, %137, %71, %40, %29, %26
+  %170 = phi i32 [ 1, %163 ], [ 1, %26 ], [ %37, %29 ], [ %48, %40 ], [ 1, %10 ], [ 1, %71 ], [ 1, %55 ], [ %130, %137 ], [ %168, %166 ], [ 0, %61 ], [ 0, %66 ], [ 1, %148 ]
+  ret i32 %170
 }
 
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
@@ -4983,7 +5021,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
 83:                                               ; preds = %78, %34, %13
   %84 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %85 = load ptr, ptr %84, align 8
-  %86 = getelementptr inbounds nuw i8, ptr %85, i64 288
+  %86 = getelementptr inbounds nuw i8, ptr %85, i64 296
   %87 = load ptr, ptr %86, align 8
   %88 = load i32, ptr %1, align 4
   %89 = getelementptr inbounds nuw i8, ptr %1, i64 16
@@ -5094,7 +5132,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
 
 70:                                               ; preds = %67, %32
   store i64 1, ptr %4, align 8
-  %71 = getelementptr inbounds nuw i8, ptr %6, i64 64
+  %71 = getelementptr inbounds nuw i8, ptr %6, i64 72
   %72 = load ptr, ptr %71, align 8
   %73 = tail call ptr %72() #18
   %74 = getelementptr inbounds nuw i8, ptr %4, i64 48
@@ -5107,7 +5145,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
   br i1 %80, label %86, label %81
 
 81:                                               ; preds = %70
-  %82 = getelementptr inbounds nuw i8, ptr %6, i64 72
+  %82 = getelementptr inbounds nuw i8, ptr %6, i64 80
   br label %90
 
 83:                                               ; preds = %90
@@ -5117,7 +5155,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
 
 86:                                               ; preds = %83, %70
   %87 = phi i32 [ 0, %70 ], [ %85, %83 ]
-  %88 = getelementptr inbounds nuw i8, ptr %6, i64 80
+  %88 = getelementptr inbounds nuw i8, ptr %6, i64 88
   %89 = load ptr, ptr %88, align 8
   tail call void %89(ptr noundef %73) #18
   store i64 0, ptr %4, align 8
@@ -5149,7 +5187,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly ca
   %5 = alloca i64, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %5) #16
   store i64 0, ptr %5, align 8
-  %6 = getelementptr inbounds nuw i8, ptr %0, i64 56
+  %6 = getelementptr inbounds nuw i8, ptr %0, i64 64
   %7 = load ptr, ptr %6, align 8
   %8 = getelementptr inbounds nuw i8, ptr %2, i64 8
   %9 = load ptr, ptr %8, align 8
@@ -5165,7 +5203,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly ca
   br i1 %16, label %17, label %39
 
 17:                                               ; preds = %12
-  %18 = getelementptr inbounds nuw i8, ptr %0, i64 272
+  %18 = getelementptr inbounds nuw i8, ptr %0, i64 280
   %19 = load ptr, ptr %18, align 8
   %20 = load ptr, ptr %8, align 8
   %21 = call i32 %19(ptr noundef %20) #18
@@ -5173,20 +5211,20 @@ define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly ca
   br i1 %22, label %23, label %39
 
 23:                                               ; preds = %17
-  %24 = getelementptr inbounds nuw i8, ptr %0, i64 64
+  %24 = getelementptr inbounds nuw i8, ptr %0, i64 72
   %25 = load ptr, ptr %24, align 8
   %26 = call ptr %25() #18
-  %27 = getelementptr inbounds nuw i8, ptr %0, i64 72
+  %27 = getelementptr inbounds nuw i8, ptr %0, i64 80
   %28 = load ptr, ptr %27, align 8
   %29 = getelementptr inbounds nuw i8, ptr %2, i64 24
   %30 = load ptr, ptr %29, align 8
   %31 = call i32 %28(ptr noundef nonnull %1, ptr noundef %30, ptr noundef nonnull %3, ptr noundef null) #18
-  %32 = getelementptr inbounds nuw i8, ptr %0, i64 80
+  %32 = getelementptr inbounds nuw i8, ptr %0, i64 88
   %33 = load ptr, ptr %32, align 8
   call void %33(ptr noundef %26) #18
   %34 = icmp ne i32 %31, 0
   %35 = zext i1 %34 to i32
-  %36 = getelementptr inbounds nuw i8, ptr %0, i64 280
+  %36 = getelementptr inbounds nuw i8, ptr %0, i64 288
   %37 = load ptr, ptr %36, align 8
   %38 = call i32 %37(ptr noundef nonnull %5) #18
   br label %39
@@ -5208,7 +5246,7 @@ define internal fastcc range(i32 0, 2) i32 @shape_of(ptr noundef readonly captur
   store i64 1, ptr %4, align 16
   %7 = getelementptr inbounds nuw i8, ptr %1, i64 8
   %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 104
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 112
   %10 = load ptr, ptr %9, align 8
   %11 = icmp eq ptr %8, %10
   br i1 %11, label %12, label %17
@@ -5218,104 +5256,111 @@ define internal fastcc range(i32 0, 2) i32 @shape_of(ptr noundef readonly captur
   %14 = load i64, ptr %13, align 8
   %15 = add i64 %14, -4
   %16 = icmp ult i64 %15, -3
-  br i1 %16, label %78, label %21
+  br i1 %16, label %85, label %21
 
 17:                                               ; preds = %3
   %18 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %19 = load ptr, ptr %18, align 8
   %20 = icmp eq ptr %8, %19
-  br i1 %20, label %21, label %78
+  br i1 %20, label %21, label %85
 
 21:                                               ; preds = %17, %12
   %22 = phi i64 [ %14, %12 ], [ 0, %17 ]
   %23 = tail call i64 @llvm.umax.i64(i64 %22, i64 1)
   %24 = icmp eq i64 %22, 0
-  %25 = getelementptr inbounds nuw i8, ptr %1, i64 24
-  %26 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %25 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %26 = getelementptr inbounds nuw i8, ptr %0, i64 48
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %28 = getelementptr inbounds nuw i8, ptr %0, i64 112
-  %29 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %28 = getelementptr inbounds nuw i8, ptr %0, i64 120
+  %29 = getelementptr inbounds nuw i8, ptr %0, i64 160
   br label %30
 
-30:                                               ; preds = %21, %66
-  %31 = phi i64 [ 0, %21 ], [ %67, %66 ]
-  br i1 %24, label %37, label %32
+30:                                               ; preds = %21, %73
+  %31 = phi i64 [ 0, %21 ], [ %74, %73 ]
+  br i1 %24, label %41, label %32
 
 32:                                               ; preds = %30
-  %33 = shl i64 %31, 32
-  %34 = ashr exact i64 %33, 29
-  %35 = getelementptr inbounds i8, ptr %25, i64 %34
-  %36 = load ptr, ptr %35, align 8
-  br label %37
-
-37:                                               ; preds = %30, %32
-  %38 = phi ptr [ %36, %32 ], [ %1, %30 ]
-  %39 = getelementptr inbounds nuw i8, ptr %38, i64 8
+  %33 = load ptr, ptr %7, align 8
+  %34 = getelementptr inbounds nuw i8, ptr %33, i64 32
+  %35 = load i64, ptr %34, align 8
+  %36 = getelementptr inbounds i8, ptr %1, i64 %35
+  %37 = shl i64 %31, 32
+  %38 = ashr exact i64 %37, 29
+  %39 = getelementptr inbounds i8, ptr %36, i64 %38
   %40 = load ptr, ptr %39, align 8
-  %41 = load ptr, ptr %26, align 8
-  %42 = icmp eq ptr %40, %41
-  br i1 %42, label %43, label %78
+  br label %41
 
-43:                                               ; preds = %37
-  %44 = getelementptr inbounds nuw i64, ptr %4, i64 %31
-  %45 = getelementptr inbounds nuw i8, ptr %38, i64 16
-  %46 = load i64, ptr %45, align 8
-  %47 = load i64, ptr %27, align 8
-  %48 = icmp eq i64 %46, %47
-  br i1 %48, label %49, label %53
+41:                                               ; preds = %30, %32
+  %42 = phi ptr [ %40, %32 ], [ %1, %30 ]
+  %43 = getelementptr inbounds nuw i8, ptr %42, i64 8
+  %44 = load ptr, ptr %43, align 8
+  %45 = load ptr, ptr %25, align 8
+  %46 = icmp eq ptr %44, %45
+  br i1 %46, label %47, label %85
 
-49:                                               ; preds = %43
-  %50 = getelementptr inbounds nuw i8, ptr %38, i64 24
-  %51 = load i32, ptr %50, align 4
-  %52 = zext i32 %51 to i64
-  store i64 %52, ptr %44, align 8
-  br label %66
+47:                                               ; preds = %41
+  %48 = getelementptr inbounds nuw i64, ptr %4, i64 %31
+  %49 = getelementptr inbounds nuw i8, ptr %42, i64 16
+  %50 = load i64, ptr %49, align 8
+  %51 = load i64, ptr %26, align 8
+  %52 = xor i64 %51, -1
+  %53 = and i64 %50, %52
+  %54 = load i64, ptr %27, align 8
+  %55 = icmp eq i64 %53, %54
+  br i1 %55, label %56, label %60
 
-53:                                               ; preds = %43
-  %54 = load ptr, ptr %28, align 8
-  %55 = tail call i64 %54(ptr noundef nonnull %38) #18
-  store i64 %55, ptr %44, align 8
-  %56 = icmp eq i64 %55, -1
-  br i1 %56, label %57, label %64
+56:                                               ; preds = %47
+  %57 = getelementptr inbounds nuw i8, ptr %42, i64 24
+  %58 = load i32, ptr %57, align 4
+  %59 = zext i32 %58 to i64
+  store i64 %59, ptr %48, align 8
+  br label %73
 
-57:                                               ; preds = %53
-  %58 = load ptr, ptr %29, align 8
-  %59 = tail call ptr %58() #18
-  %60 = icmp eq ptr %59, null
-  br i1 %60, label %78, label %61
+60:                                               ; preds = %47
+  %61 = load ptr, ptr %28, align 8
+  %62 = tail call i64 %61(ptr noundef nonnull %42) #18
+  store i64 %62, ptr %48, align 8
+  %63 = icmp eq i64 %62, -1
+  br i1 %63, label %64, label %71
 
-61:                                               ; preds = %57
-  %62 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %63 = load ptr, ptr %62, align 8
-  tail call void %63() #18
-  br label %78
+64:                                               ; preds = %60
+  %65 = load ptr, ptr %29, align 8
+  %66 = tail call ptr %65() #18
+  %67 = icmp eq ptr %66, null
+  br i1 %67, label %85, label %68
 
-64:                                               ; preds = %53
-  %65 = icmp ult i64 %55, 4294967296
-  br i1 %65, label %66, label %78
+68:                                               ; preds = %64
+  %69 = getelementptr inbounds nuw i8, ptr %0, i64 168
+  %70 = load ptr, ptr %69, align 8
+  tail call void %70() #18
+  br label %85
 
-66:                                               ; preds = %64, %49
-  %67 = add nuw nsw i64 %31, 1
-  %68 = icmp eq i64 %67, %23
-  br i1 %68, label %69, label %30, !llvm.loop !67
+71:                                               ; preds = %60
+  %72 = icmp ult i64 %62, 4294967296
+  br i1 %72, label %73, label %85
 
-69:                                               ; preds = %66
-  %70 = load i64, ptr %4, align 16
-  %71 = load i64, ptr %6, align 8
-  %72 = load i64, ptr %5, align 16
-  %73 = shl i64 %71, 32
-  %74 = or i64 %73, %70
-  store i64 %74, ptr %2, align 8
-  %75 = shl nuw nsw i64 %22, 32
-  %76 = or i64 %72, %75
-  %77 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i64 %76, ptr %77, align 8
-  br label %78
+73:                                               ; preds = %71, %56
+  %74 = add nuw nsw i64 %31, 1
+  %75 = icmp eq i64 %74, %23
+  br i1 %75, label %76, label %30, !llvm.loop !67
 
-78:                                               ; preds = %64, %37, %57, %61, %17, %12, %69
-  %79 = phi i32 [ 1, %12 ], [ 0, %69 ], [ 1, %17 ], [ 1, %61 ], [ 1, %57 ], [ 1, %37 ], [ 1, %64 ]
+76:                                               ; preds = %73
+  %77 = load i64, ptr %4, align 16
+  %78 = load i64, ptr %6, align 8
+  %79 = load i64, ptr %5, align 16
+  %80 = shl i64 %78, 32
+  %81 = or i64 %80, %77
+  store i64 %81, ptr %2, align 8
+  %82 = shl nuw nsw i64 %22, 32
+  %83 = or i64 %79, %82
+  %84 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i64 %83, ptr %84, align 8
+  br label %85
+
+85:                                               ; preds = %71, %41, %64, %68, %17, %12, %76
+  %86 = phi i32 [ 1, %12 ], [ 0, %76 ], [ 1, %17 ], [ 1, %68 ], [ 1, %64 ], [ 1, %41 ], [ 1, %71 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %4) #16
-  ret i32 %79
+  ret i32 %86
 }
 
 ; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)

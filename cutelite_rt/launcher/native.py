@@ -29,9 +29,14 @@ TYPE_OFFSET = 8
 DIGITS_OFFSET, DIGIT_OFFSET = 16, 24
 """Bytes from an int's address to what tells its sign and how many digits it has, and to the lowest 32 bits of it."""
 
-ITEMS_OFFSET, BYTES_OFFSET, FLOAT_OFFSET = tuple.__basicsize__, bytes.__basicsize__ - 1, float.__basicsize__ - 8
-"""Bytes from a tuple's address to its first item, ahead of which is their number; from that of `bytes` to the first;
-from a float's to its value."""
+COUNT_OFFSET, ITEMS_OFFSET = 16, tuple.__basicsize__
+"""Bytes from a tuple's address to the number of its items, and to the first: 24, and since 3.14 32."""
+
+BYTES_OFFSET, FLOAT_OFFSET = bytes.__basicsize__ - 1, float.__basicsize__ - 8
+"""Bytes from the address of `bytes` to the first; from a float's to its value."""
+
+SIZE_OFFSET = 32
+"""Bytes from a type's address to its `__basicsize__`."""
 
 COUNTS_NONE = sys.version_info < (3, 12)
 """Whether references to None are counted, as they are no longer since PEP 683."""
@@ -62,12 +67,13 @@ def unsupported() -> str | None:
     for sample in (0, 1.5, True, None, "", (), {}, object(), unsupported):
         if ctypes.c_void_p.from_address(id(sample) + TYPE_OFFSET).value != id(type(sample)):
             return "objects of this Python have their type in another place"
-    if (ITEMS_OFFSET, BYTES_OFFSET, FLOAT_OFFSET) != (24, 32, 16):  # as c/launcher.c has them
-        return "tuples, bytes and floats of this Python have their content in another place"
+    if (BYTES_OFFSET, FLOAT_OFFSET) != (32, 16):  # as launcher.c has them
+        return "bytes and floats of this Python have their content in another place"
     item, content, number = (object(), 7), b"12345678", 1.5
     places = {
         id(item) + ITEMS_OFFSET: id(item[0]),
-        id(item) + ITEMS_OFFSET - 8: len(item),
+        id(item) + COUNT_OFFSET: len(item),
+        id(tuple) + SIZE_OFFSET: ITEMS_OFFSET,
         id(content) + BYTES_OFFSET: int.from_bytes(content, "little"),
         id(number) + FLOAT_OFFSET: int.from_bytes(struct.pack("<d", number), "little"),
     }
@@ -82,12 +88,25 @@ def unsupported() -> str | None:
 
 @functools.cache
 def one_digit() -> int:
-    """Return what ints above 0 of one digit have at `DIGITS_OFFSET`, and no others; all ones if that is not so here."""
-    for tag in (8, 1):  # 3.12 and later: digits << 3, with the sign below; 3.11: digits, negative for negative ints
-        if all(_digits(n) == (tag, n) for n in (1, 2, 1000, 12345678, (1 << 30) - 1)):
+    """Return what ints above 0 of one digit have at `DIGITS_OFFSET`, and no others; all ones if that is not so here.
+
+    Bits of `digit_flags` may be set besides.
+    """
+    for tag, flags in _TAGS.items():
+        if all(_digits(n) in ((tag, n), (tag | flags, n)) for n in (1, 2, 1000, 12345678, (1 << 30) - 1)):
             others = (0, -1, -1000, 1 << 30, 1 << 31, (1 << 32) + 5, 1 << 60, 1 << 64, -(1 << 62), 10**100)
-            return (1 << 64) - 1 if any(_digits(n)[0] == tag for n in others) else tag
+            return (1 << 64) - 1 if any(_digits(n)[0] & ~flags == tag for n in others) else tag
     return (1 << 64) - 1
+
+
+def digit_flags() -> int:
+    """Return the bits that ints of one digit may have beside `one_digit`, or not."""
+    return _TAGS.get(one_digit(), 0)
+
+
+_TAGS = {8: 4, 1: 0}
+"""3.12 and later: digits << 3, the sign below, and in 3.14 a bit of ints that live for ever; 3.11: digits, negative for
+negative ints."""
 
 
 def _digits(n: int) -> tuple[int, int]:

@@ -380,6 +380,9 @@ def loops_in_source(function: ast.AST) -> int:
         node = pending.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             continue
+        if sys.version_info >= (3, 14) and isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            # 3.14 makes a loop of `any(x for ...)` and its like, beside the call, for where the name is Python's own.
+            count += node.func.id in ("any", "all", "tuple") and [type(a) for a in node.args] == [ast.GeneratorExp]
         if isinstance(node, ast.GeneratorExp):
             pending.append(node.generators[0].iter)
             continue
