@@ -34,6 +34,7 @@ CALLS = {
     "cuModuleGetGlobal": "looking up a variable of a kernel's module",
     "cuFuncGetAttribute": "reading a kernel attribute",
     "cuFuncSetAttribute": "setting a kernel attribute",
+    "cuFuncGetParamInfo": "asking where a kernel has a parameter",
     "cuLaunchKernelEx": "launching a kernel",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": "computing occupancy",
     "cuOccupancyMaxActiveClusters": "computing how many clusters fit",
@@ -103,6 +104,9 @@ MEANING = {
     912: "the device cannot run clusters of that size",
 }
 
+TOO_OLD = 36
+"""CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER: also where cuda-bindings lacks the call."""
+
 # After one of these the context is lost: whatever call comes next reports what a kernel before it did.
 STICKY = frozenset((214, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721))
 
@@ -154,7 +158,7 @@ class Driver:
             if str(problem) != f'Function "{name}" not found':
                 raise
             sentence = f"the driver, or cuda-bindings, is too old to have {name}: update it"
-            raise CudaError(36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", doing or CALLS[name], sentence) from problem
+            raise CudaError(TOO_OLD, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", doing or CALLS[name], sentence) from problem
         if status:
             raise self.error(status, doing or CALLS[name])
         return values[0] if len(values) == 1 else values or None
@@ -186,7 +190,7 @@ class Driver:
         if not address:
             speaks = "CUDA {}.{}".format(*self.version())
             raise self.error(
-                36, doing, f"it came with CUDA {since[0]}.{since[1]}, and the driver speaks {speaks}: update it"
+                TOO_OLD, doing, f"it came with CUDA {since[0]}.{since[1]}, and the driver speaks {speaks}: update it"
             )
         return int(address)
 

@@ -9,13 +9,14 @@ This is the path that a compiled launcher replaces: it needs `function.handle`, 
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.artifact import Artifact
 from cutelite_rt.gpu.attributes import VALUE_BYTES, Attribute
 from cutelite_rt.gpu.device import Device, context_active, runs_on
-from cutelite_rt.gpu.driver import STICKY, CudaError
+from cutelite_rt.gpu.driver import STICKY, TOO_OLD, CudaError
 from cutelite_rt.gpu.params import ParameterLayout, Parameters
 
 Dim3 = tuple[int, int, int]
@@ -76,6 +77,22 @@ class Function:
 
     def __repr__(self) -> str:
         return f"Function({self.artifact.name!r}, {self.device!r})"
+
+    @functools.cached_property
+    def takes_one_buffer(self) -> bool:
+        """Tell whether its parameters lie in the driver's one buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) as in `layout`.
+
+        Those of kernels with tensor maps do not: the driver has them from 48 on (cuFuncGetParamInfo).
+        """
+        if not self.layout.kinds or "tensormap" in self.layout.kinds:
+            return False
+        try:
+            places = [self.driver.call("cuFuncGetParamInfo", self.handle, i) for i in range(len(self.layout.kinds))]
+        except CudaError as error:
+            if error.number != TOO_OLD:
+                raise
+            return False
+        return [int(offset) for offset, _ in places] == list(self.layout.offsets)
 
     def _attribute(self, number: int) -> int:
         kind = self.driver.raw.CUfunction_attribute(number)

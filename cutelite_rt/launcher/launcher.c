@@ -115,8 +115,9 @@ typedef struct { u64 cells, names, seen, unlike; object *rows[]; } watched;
 typedef struct {
     u64 hash; void *context; u64 context_id; void *function;
     u32 clustered, block[3]; u64 smem; void *attributes; u64 attribute_count, count; /* clustered: or PROGRAM */
-    u32 cluster[3];
+    u32 cluster[3], bytes; /* bytes: of its parameters, given in one buffer; 0: by a pointer to each */
 } variant;
+typedef struct { u32 from, to; } parameter_place; /* bytes into the frame, and into the buffer */
 enum { PROGRAM = 2 };
 typedef struct { u64 mask, users; const variant *recent; const variant *entries[]; } table;
 
@@ -241,7 +242,8 @@ APART int numbers(call *l) {
             }
         } else if (row->how == SINGLE && OFTEN(x->type == float_)) {
             u64 b = float_bits(x);
-            *(float *)out = f32_of(b);
+            union { float f; u32 b; } single = {f32_of(b)};
+            *(u64 *)out = single.b; /* a whole word, as it is read again */
             if (OFTEN(b << 1 >> 1 < BEYOND_F32)) continue;
         }
         int status = other_number(l, row);
@@ -516,17 +518,17 @@ SMALL int is_unchanged(environment *env, watched *w) {
 
 typedef struct { u32 grid[3], block[3]; u64 smem; void *stream, *attributes; u64 attribute_count; } launch_config;
 
-SMALL int call_driver(environment *env, const launch_config *config, const variant *v, void **pointers) {
+SMALL int call_driver(environment *env, const launch_config *config, const variant *v, void **pointers, void **extra) {
     void *thread = env->PyEval_SaveThread(); /* a full queue is waited for, perhaps for work that waits for Python */
-    int status = env->cuLaunchKernelEx(config, v->function, pointers, 0);
+    int status = env->cuLaunchKernelEx(config, v->function, pointers, extra);
     env->PyEval_RestoreThread(thread);
     return status ? SLOW : OK;
 }
 
-RARE int submit_there(environment *env, const launch_config *config, const variant *v, void **pointers) {
+RARE int submit_there(environment *env, const launch_config *config, const variant *v, void **pointers, void **extra) {
     u64 id = 0;
     if (env->cuCtxGetId(v->context, &id) || id != v->context_id || env->cuCtxPushCurrent(v->context)) return SLOW;
-    int status = call_driver(env, config, v, pointers);
+    int status = call_driver(env, config, v, pointers, extra);
     env->cuCtxPopCurrent(&id);
     return status;
 }
@@ -567,11 +569,16 @@ RARE int submit_all(call *l, const variant *v) {
     return status ? SLOW : OK;
 }
 
+enum { BUFFER_END, BUFFER_POINTER, BUFFER_SIZE }; /* CU_LAUNCH_PARAM_END, _BUFFER_POINTER, _BUFFER_SIZE */
+typedef u64 anywhere __attribute__((aligned(1), may_alias));
+
 SMALL int submit(call *l, const facts *f, const variant *v) {
-    void *pointers[l->is->parameters];
+    void *room[l->is->parameters + 1], **pointers = room, **extra = 0;
     char *memory = l->memory;
     launch_config config;
-    const u32 *order = (u32 *)((char *)v + l->is->order);
+    const parameter_place *place = (parameter_place *)((char *)v + l->is->order), *end = place + v->count;
+    u64 bytes = v->bytes;
+    void *buffer[] = {(void *)BUFFER_POINTER, room, (void *)BUFFER_SIZE, &bytes, (void *)BUFFER_END};
     if (SELDOM(v->clustered == PROGRAM)) return submit_all(l, v);
     if (SELDOM(v->clustered))
         for (int i = 0; i < 3; i++)
@@ -579,11 +586,17 @@ SMALL int submit(call *l, const facts *f, const variant *v) {
     for (int i = 0; i < 3; i++) config.grid[i] = f->grid[i], config.block[i] = v->block[i];
     config.smem = v->smem, config.stream = l->known.stream;
     config.attributes = v->attributes, config.attribute_count = v->attribute_count;
-    u64 count = v->count;
+    if (OFTEN(bytes)) { /* in words, in order: what a word has too much, the next one covers */
+        pointers = 0, extra = buffer;
 #pragma clang loop vectorize(disable) unroll(disable)
-    for (u64 i = 0; i < count; i++) pointers[i] = memory + order[i];
-    if (OFTEN(v->context_id == key_of(l)[1])) return call_driver(l->env, &config, v, pointers);
-    return submit_there(l->env, &config, v, pointers);
+        for (; place < end; place++) *(anywhere *)((char *)room + place->to) = *(u64 *)(memory + place->from);
+    } else {
+#pragma clang loop vectorize(disable) unroll(disable)
+        for (; place < end; place++) *pointers++ = memory + place->from;
+        pointers = room;
+    }
+    if (OFTEN(v->context_id == key_of(l)[1])) return call_driver(l->env, &config, v, pointers, extra);
+    return submit_there(l->env, &config, v, pointers, extra);
 }
 
 /* Arguments. */

@@ -15,814 +15,860 @@
 ; Function Attrs: nounwind
 define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %3) local_unnamed_addr #0 {
   %5 = alloca %struct.launch_config, align 8
-  %6 = alloca %struct.facts, align 8
-  %7 = alloca %struct.call, align 8
-  %8 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %9 = load ptr, ptr %8, align 8
-  %10 = getelementptr inbounds nuw i8, ptr %9, i64 32
-  %11 = load i64, ptr %10, align 8
-  %12 = getelementptr inbounds i8, ptr %0, i64 %11
-  %13 = load ptr, ptr %12, align 8
-  %14 = getelementptr inbounds nuw i8, ptr %13, i64 64
+  %6 = alloca i64, align 8
+  %7 = alloca [5 x ptr], align 16
+  %8 = alloca %struct.facts, align 8
+  %9 = alloca %struct.call, align 8
+  %10 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %11 = load ptr, ptr %10, align 8
+  %12 = getelementptr inbounds nuw i8, ptr %11, i64 32
+  %13 = load i64, ptr %12, align 8
+  %14 = getelementptr inbounds i8, ptr %0, i64 %13
   %15 = load ptr, ptr %14, align 8
-  %16 = getelementptr inbounds nuw i8, ptr %13, i64 72
+  %16 = getelementptr inbounds nuw i8, ptr %15, i64 64
   %17 = load ptr, ptr %16, align 8
-  %18 = getelementptr inbounds nuw i8, ptr %13, i64 80
+  %18 = getelementptr inbounds nuw i8, ptr %15, i64 72
   %19 = load ptr, ptr %18, align 8
-  %20 = getelementptr inbounds nuw i8, ptr %13, i64 44
-  %21 = load i32, ptr %20, align 4
-  %22 = and i32 %21, 32
-  %23 = icmp eq i32 %22, 0
-  br i1 %23, label %34, label %24, !prof !4
+  %20 = getelementptr inbounds nuw i8, ptr %15, i64 80
+  %21 = load ptr, ptr %20, align 8
+  %22 = getelementptr inbounds nuw i8, ptr %15, i64 44
+  %23 = load i32, ptr %22, align 4
+  %24 = and i32 %23, 32
+  %25 = icmp eq i32 %24, 0
+  br i1 %25, label %36, label %26, !prof !4
 
-24:                                               ; preds = %4
-  %25 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %26 = load ptr, ptr %1, align 8
-  %27 = add nsw i64 %2, -1
-  %28 = getelementptr inbounds nuw i8, ptr %26, i64 8
-  %29 = load ptr, ptr %28, align 8
-  %30 = getelementptr inbounds nuw i8, ptr %29, i64 32
-  %31 = load i64, ptr %30, align 8
-  %32 = getelementptr inbounds i8, ptr %26, i64 %31
-  %33 = load ptr, ptr %32, align 8
-  br label %34
+26:                                               ; preds = %4
+  %27 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %28 = load ptr, ptr %1, align 8
+  %29 = add nsw i64 %2, -1
+  %30 = getelementptr inbounds nuw i8, ptr %28, i64 8
+  %31 = load ptr, ptr %30, align 8
+  %32 = getelementptr inbounds nuw i8, ptr %31, i64 32
+  %33 = load i64, ptr %32, align 8
+  %34 = getelementptr inbounds i8, ptr %28, i64 %33
+  %35 = load ptr, ptr %34, align 8
+  br label %36
 
-34:                                               ; preds = %24, %4
-  %35 = phi ptr [ %33, %24 ], [ %13, %4 ]
-  %36 = phi i64 [ %27, %24 ], [ %2, %4 ]
-  %37 = phi ptr [ %26, %24 ], [ %0, %4 ]
-  %38 = phi ptr [ %25, %24 ], [ %1, %4 ]
-  %39 = getelementptr inbounds nuw i8, ptr %35, i64 32
-  %40 = getelementptr inbounds nuw i8, ptr %19, i64 128
-  %41 = load i32, ptr %40, align 8
-  %42 = zext i32 %41 to i64
-  %43 = alloca i8, i64 %42, align 64
-  %44 = getelementptr inbounds nuw i8, ptr %19, i64 112
-  %45 = load i32, ptr %44, align 8
-  %46 = zext i32 %45 to i64
-  %47 = getelementptr inbounds nuw i8, ptr %43, i64 %46
-  call void @llvm.lifetime.start.p0(ptr nonnull %7) #16
-  store ptr %19, ptr %7, align 8
-  %48 = getelementptr inbounds nuw i8, ptr %7, i64 8
-  store ptr %43, ptr %48, align 8
-  %49 = getelementptr inbounds nuw i8, ptr %7, i64 16
-  store i32 0, ptr %49, align 8
-  %50 = getelementptr inbounds nuw i8, ptr %7, i64 20
-  store i32 0, ptr %50, align 4
-  %51 = getelementptr inbounds nuw i8, ptr %7, i64 24
-  store ptr %17, ptr %51, align 8
-  %52 = getelementptr inbounds nuw i8, ptr %7, i64 32
-  store ptr %15, ptr %52, align 8
-  %53 = getelementptr inbounds nuw i8, ptr %7, i64 40
-  store ptr %38, ptr %53, align 8
-  %54 = getelementptr inbounds nuw i8, ptr %7, i64 48
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %54, i8 0, i64 40, i1 false)
-  %55 = load ptr, ptr %17, align 8
-  %56 = load i64, ptr %55, align 8
-  %57 = icmp eq i64 %56, 0
-  br i1 %57, label %58, label %524, !prof !4
+36:                                               ; preds = %26, %4
+  %37 = phi ptr [ %35, %26 ], [ %15, %4 ]
+  %38 = phi i64 [ %29, %26 ], [ %2, %4 ]
+  %39 = phi ptr [ %28, %26 ], [ %0, %4 ]
+  %40 = phi ptr [ %27, %26 ], [ %1, %4 ]
+  %41 = getelementptr inbounds nuw i8, ptr %37, i64 32
+  %42 = getelementptr inbounds nuw i8, ptr %21, i64 128
+  %43 = load i32, ptr %42, align 8
+  %44 = zext i32 %43 to i64
+  %45 = alloca i8, i64 %44, align 64
+  %46 = getelementptr inbounds nuw i8, ptr %21, i64 112
+  %47 = load i32, ptr %46, align 8
+  %48 = zext i32 %47 to i64
+  %49 = getelementptr inbounds nuw i8, ptr %45, i64 %48
+  call void @llvm.lifetime.start.p0(ptr nonnull %9) #16
+  store ptr %21, ptr %9, align 8
+  %50 = getelementptr inbounds nuw i8, ptr %9, i64 8
+  store ptr %45, ptr %50, align 8
+  %51 = getelementptr inbounds nuw i8, ptr %9, i64 16
+  store i32 0, ptr %51, align 8
+  %52 = getelementptr inbounds nuw i8, ptr %9, i64 20
+  store i32 0, ptr %52, align 4
+  %53 = getelementptr inbounds nuw i8, ptr %9, i64 24
+  store ptr %19, ptr %53, align 8
+  %54 = getelementptr inbounds nuw i8, ptr %9, i64 32
+  store ptr %17, ptr %54, align 8
+  %55 = getelementptr inbounds nuw i8, ptr %9, i64 40
+  store ptr %40, ptr %55, align 8
+  %56 = getelementptr inbounds nuw i8, ptr %9, i64 48
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %56, i8 0, i64 40, i1 false)
+  %57 = load ptr, ptr %19, align 8
+  %58 = load i64, ptr %57, align 8
+  %59 = icmp eq i64 %58, 0
+  br i1 %59, label %60, label %553, !prof !4
 
-58:                                               ; preds = %34
-  %59 = getelementptr inbounds nuw i8, ptr %35, i64 44
-  %60 = load i32, ptr %59, align 4
-  %61 = and i32 %60, 13
-  %62 = icmp eq i32 %61, 0
-  br i1 %62, label %85, label %63, !prof !4
+60:                                               ; preds = %36
+  %61 = getelementptr inbounds nuw i8, ptr %37, i64 44
+  %62 = load i32, ptr %61, align 4
+  %63 = and i32 %62, 13
+  %64 = icmp eq i32 %63, 0
+  br i1 %64, label %87, label %65, !prof !4
 
-63:                                               ; preds = %58
-  %64 = and i32 %60, 4
-  %65 = icmp eq i32 %64, 0
-  br i1 %65, label %75, label %66
+65:                                               ; preds = %60
+  %66 = and i32 %62, 4
+  %67 = icmp eq i32 %66, 0
+  br i1 %67, label %77, label %68
 
-66:                                               ; preds = %63
-  %67 = getelementptr inbounds nuw i8, ptr %15, i64 72
-  %68 = load ptr, ptr %67, align 8
-  %69 = call fastcc ptr @forward(ptr noundef nonnull %17, ptr noundef %68, ptr noundef null, ptr noundef nonnull %37, ptr noundef %38, i64 noundef %36, ptr noundef %3) #17
-  %70 = icmp eq ptr %69, null
-  br i1 %70, label %71, label %73
+68:                                               ; preds = %65
+  %69 = getelementptr inbounds nuw i8, ptr %17, i64 72
+  %70 = load ptr, ptr %69, align 8
+  %71 = call fastcc ptr @forward(ptr noundef nonnull %19, ptr noundef %70, ptr noundef null, ptr noundef nonnull %39, ptr noundef %40, i64 noundef %38, ptr noundef %3) #17
+  %72 = icmp eq ptr %71, null
+  br i1 %72, label %73, label %75
 
-71:                                               ; preds = %66
-  %72 = call fastcc i32 @failed(ptr noundef nonnull %17) #17
-  br label %524
+73:                                               ; preds = %68
+  %74 = call fastcc i32 @failed(ptr noundef nonnull %19) #17
+  br label %553
 
-73:                                               ; preds = %66
-  %74 = getelementptr inbounds nuw i8, ptr %69, i64 32
-  br label %75
+75:                                               ; preds = %68
+  %76 = getelementptr inbounds nuw i8, ptr %71, i64 32
+  br label %77
 
-75:                                               ; preds = %73, %63
-  %76 = phi ptr [ %74, %73 ], [ %39, %63 ]
-  %77 = phi ptr [ %69, %73 ], [ null, %63 ]
-  %78 = getelementptr inbounds nuw i8, ptr %76, i64 12
-  %79 = load i32, ptr %78, align 4
-  %80 = and i32 %79, 9
-  %81 = icmp eq i32 %80, 0
-  br i1 %81, label %85, label %82
+77:                                               ; preds = %75, %65
+  %78 = phi ptr [ %76, %75 ], [ %41, %65 ]
+  %79 = phi ptr [ %71, %75 ], [ null, %65 ]
+  %80 = getelementptr inbounds nuw i8, ptr %78, i64 12
+  %81 = load i32, ptr %80, align 4
+  %82 = and i32 %81, 9
+  %83 = icmp eq i32 %82, 0
+  br i1 %83, label %87, label %84
 
-82:                                               ; preds = %75
-  %83 = lshr i32 %79, 3
-  %84 = and i32 %83, 1
-  br label %524
+84:                                               ; preds = %77
+  %85 = lshr i32 %81, 3
+  %86 = and i32 %85, 1
+  br label %553
 
-85:                                               ; preds = %75, %58
-  %86 = phi ptr [ %76, %75 ], [ %39, %58 ]
-  %87 = phi ptr [ %77, %75 ], [ null, %58 ]
-  %88 = getelementptr inbounds nuw i8, ptr %19, i64 4
-  %89 = load i32, ptr %88, align 4
-  %90 = zext i32 %89 to i64
-  %91 = icmp ne i64 %36, %90
-  %92 = icmp ne ptr %3, null
-  %93 = or i1 %92, %91
-  br i1 %93, label %94, label %97, !prof !5
+87:                                               ; preds = %77, %60
+  %88 = phi ptr [ %78, %77 ], [ %41, %60 ]
+  %89 = phi ptr [ %79, %77 ], [ null, %60 ]
+  %90 = getelementptr inbounds nuw i8, ptr %21, i64 4
+  %91 = load i32, ptr %90, align 4
+  %92 = zext i32 %91 to i64
+  %93 = icmp ne i64 %38, %92
+  %94 = icmp ne ptr %3, null
+  %95 = or i1 %94, %93
+  br i1 %95, label %96, label %99, !prof !5
 
-94:                                               ; preds = %85
-  store ptr %47, ptr %53, align 8
-  %95 = call fastcc i32 @bind(ptr noundef %15, ptr noundef nonnull %17, ptr noundef %38, i64 noundef %36, ptr noundef %3, ptr noundef %47) #17
-  %96 = icmp eq i32 %95, 0
-  br i1 %96, label %145, label %524
+96:                                               ; preds = %87
+  store ptr %49, ptr %55, align 8
+  %97 = call fastcc i32 @bind(ptr noundef %17, ptr noundef nonnull %19, ptr noundef %40, i64 noundef %38, ptr noundef %3, ptr noundef %49) #17
+  %98 = icmp eq i32 %97, 0
+  br i1 %98, label %147, label %553
 
-97:                                               ; preds = %85
-  %98 = getelementptr inbounds nuw i8, ptr %19, i64 20
-  %99 = load i32, ptr %98, align 4
-  %100 = icmp eq i32 %99, 0
-  br i1 %100, label %145, label %101, !prof !4
+99:                                               ; preds = %87
+  %100 = getelementptr inbounds nuw i8, ptr %21, i64 20
+  %101 = load i32, ptr %100, align 4
+  %102 = icmp eq i32 %101, 0
+  br i1 %102, label %147, label %103, !prof !4
 
-101:                                              ; preds = %97
-  store ptr %47, ptr %53, align 8
-  %102 = load i32, ptr %19, align 8
-  %103 = icmp eq i32 %102, 0
-  br i1 %103, label %145, label %104
+103:                                              ; preds = %99
+  store ptr %49, ptr %55, align 8
+  %104 = load i32, ptr %21, align 8
+  %105 = icmp eq i32 %104, 0
+  br i1 %105, label %147, label %106
 
-104:                                              ; preds = %101
-  %105 = zext i32 %102 to i64
-  %106 = and i64 %105, 3
-  %107 = icmp ult i32 %102, 4
-  br i1 %107, label %133, label %108
+106:                                              ; preds = %103
+  %107 = zext i32 %104 to i64
+  %108 = and i64 %107, 3
+  %109 = icmp ult i32 %104, 4
+  br i1 %109, label %135, label %110
 
-108:                                              ; preds = %104
-  %109 = and i64 %105, 4294967292
-  br label %110
+110:                                              ; preds = %106
+  %111 = and i64 %107, 4294967292
+  br label %112
 
-110:                                              ; preds = %110, %108
-  %111 = phi i64 [ 0, %108 ], [ %128, %110 ]
-  %112 = phi i64 [ 0, %108 ], [ %129, %110 ]
-  %113 = getelementptr inbounds nuw ptr, ptr %38, i64 %111
-  %114 = load ptr, ptr %113, align 8
-  %115 = getelementptr inbounds nuw ptr, ptr %47, i64 %111
-  store ptr %114, ptr %115, align 8
-  %116 = or disjoint i64 %111, 1
-  %117 = getelementptr inbounds nuw ptr, ptr %38, i64 %116
-  %118 = load ptr, ptr %117, align 8
-  %119 = getelementptr inbounds nuw ptr, ptr %47, i64 %116
-  store ptr %118, ptr %119, align 8
-  %120 = or disjoint i64 %111, 2
-  %121 = getelementptr inbounds nuw ptr, ptr %38, i64 %120
-  %122 = load ptr, ptr %121, align 8
-  %123 = getelementptr inbounds nuw ptr, ptr %47, i64 %120
-  store ptr %122, ptr %123, align 8
-  %124 = or disjoint i64 %111, 3
-  %125 = getelementptr inbounds nuw ptr, ptr %38, i64 %124
-  %126 = load ptr, ptr %125, align 8
-  %127 = getelementptr inbounds nuw ptr, ptr %47, i64 %124
-  store ptr %126, ptr %127, align 8
-  %128 = add nuw nsw i64 %111, 4
-  %129 = add i64 %112, 4
-  %130 = icmp eq i64 %129, %109
-  br i1 %130, label %131, label %110, !llvm.loop !6
+112:                                              ; preds = %112, %110
+  %113 = phi i64 [ 0, %110 ], [ %130, %112 ]
+  %114 = phi i64 [ 0, %110 ], [ %131, %112 ]
+  %115 = getelementptr inbounds nuw ptr, ptr %40, i64 %113
+  %116 = load ptr, ptr %115, align 8
+  %117 = getelementptr inbounds nuw ptr, ptr %49, i64 %113
+  store ptr %116, ptr %117, align 8
+  %118 = or disjoint i64 %113, 1
+  %119 = getelementptr inbounds nuw ptr, ptr %40, i64 %118
+  %120 = load ptr, ptr %119, align 8
+  %121 = getelementptr inbounds nuw ptr, ptr %49, i64 %118
+  store ptr %120, ptr %121, align 8
+  %122 = or disjoint i64 %113, 2
+  %123 = getelementptr inbounds nuw ptr, ptr %40, i64 %122
+  %124 = load ptr, ptr %123, align 8
+  %125 = getelementptr inbounds nuw ptr, ptr %49, i64 %122
+  store ptr %124, ptr %125, align 8
+  %126 = or disjoint i64 %113, 3
+  %127 = getelementptr inbounds nuw ptr, ptr %40, i64 %126
+  %128 = load ptr, ptr %127, align 8
+  %129 = getelementptr inbounds nuw ptr, ptr %49, i64 %126
+  store ptr %128, ptr %129, align 8
+  %130 = add nuw nsw i64 %113, 4
+  %131 = add i64 %114, 4
+  %132 = icmp eq i64 %131, %111
+  br i1 %132, label %133, label %112, !llvm.loop !6
 
-131:                                              ; preds = %110
-  %132 = icmp eq i64 %106, 0
-  br i1 %132, label %145, label %133
+133:                                              ; preds = %112
+  %134 = icmp eq i64 %108, 0
+  br i1 %134, label %147, label %135
 
-133:                                              ; preds = %131, %104
-  %134 = phi i64 [ 0, %104 ], [ %128, %131 ]
-  %135 = icmp ne i64 %106, 0
-  call void @llvm.assume(i1 %135)
-  br label %136
+135:                                              ; preds = %133, %106
+  %136 = phi i64 [ 0, %106 ], [ %130, %133 ]
+  %137 = icmp ne i64 %108, 0
+  call void @llvm.assume(i1 %137)
+  br label %138
 
-136:                                              ; preds = %136, %133
-  %137 = phi i64 [ %134, %133 ], [ %142, %136 ]
-  %138 = phi i64 [ 0, %133 ], [ %143, %136 ]
-  %139 = getelementptr inbounds nuw ptr, ptr %38, i64 %137
-  %140 = load ptr, ptr %139, align 8
-  %141 = getelementptr inbounds nuw ptr, ptr %47, i64 %137
-  store ptr %140, ptr %141, align 8
-  %142 = add nuw nsw i64 %137, 1
-  %143 = add i64 %138, 1
-  %144 = icmp eq i64 %143, %106
-  br i1 %144, label %145, label %136, !llvm.loop !8
+138:                                              ; preds = %138, %135
+  %139 = phi i64 [ %136, %135 ], [ %144, %138 ]
+  %140 = phi i64 [ 0, %135 ], [ %145, %138 ]
+  %141 = getelementptr inbounds nuw ptr, ptr %40, i64 %139
+  %142 = load ptr, ptr %141, align 8
+  %143 = getelementptr inbounds nuw ptr, ptr %49, i64 %139
+  store ptr %142, ptr %143, align 8
+  %144 = add nuw nsw i64 %139, 1
+  %145 = add i64 %140, 1
+  %146 = icmp eq i64 %145, %108
+  br i1 %146, label %147, label %138, !llvm.loop !8
 
-145:                                              ; preds = %131, %136, %101, %97, %94
-  %146 = getelementptr inbounds nuw i8, ptr %15, i64 24
-  %147 = load ptr, ptr %146, align 8
-  %148 = getelementptr inbounds nuw i8, ptr %147, i64 32
-  %149 = load i64, ptr %147, align 8
-  %150 = icmp eq i64 %149, 0
-  br i1 %150, label %173, label %151
+147:                                              ; preds = %133, %138, %103, %99, %96
+  %148 = getelementptr inbounds nuw i8, ptr %17, i64 24
+  %149 = load ptr, ptr %148, align 8
+  %150 = getelementptr inbounds nuw i8, ptr %149, i64 32
+  %151 = load i64, ptr %149, align 8
+  %152 = icmp eq i64 %151, 0
+  br i1 %152, label %175, label %153
 
-151:                                              ; preds = %145
-  %152 = getelementptr inbounds nuw i8, ptr %17, i64 272
-  %153 = getelementptr inbounds nuw i8, ptr %17, i64 192
-  br label %155
+153:                                              ; preds = %147
+  %154 = getelementptr inbounds nuw i8, ptr %19, i64 272
+  %155 = getelementptr inbounds nuw i8, ptr %19, i64 192
+  br label %157
 
-154:                                              ; preds = %164
-  br i1 %167, label %173, label %184, !prof !10
+156:                                              ; preds = %166
+  br i1 %169, label %175, label %186, !prof !10
 
-155:                                              ; preds = %151, %164
-  %156 = phi ptr [ %148, %151 ], [ %169, %164 ]
-  %157 = phi i64 [ 0, %151 ], [ %168, %164 ]
-  %158 = load ptr, ptr %152, align 8
-  %159 = load ptr, ptr %156, align 8
-  %160 = call ptr %158(ptr noundef %159) #18
-  %161 = icmp eq ptr %160, null
-  br i1 %161, label %164, label %162
+157:                                              ; preds = %153, %166
+  %158 = phi ptr [ %150, %153 ], [ %171, %166 ]
+  %159 = phi i64 [ 0, %153 ], [ %170, %166 ]
+  %160 = load ptr, ptr %154, align 8
+  %161 = load ptr, ptr %158, align 8
+  %162 = call ptr %160(ptr noundef %161) #18
+  %163 = icmp eq ptr %162, null
+  br i1 %163, label %166, label %164
 
-162:                                              ; preds = %155
-  %163 = load ptr, ptr %153, align 8
-  call void %163(ptr noundef nonnull %160) #18
-  br label %164
+164:                                              ; preds = %157
+  %165 = load ptr, ptr %155, align 8
+  call void %165(ptr noundef nonnull %162) #18
+  br label %166
 
-164:                                              ; preds = %162, %155
-  %165 = getelementptr inbounds nuw i8, ptr %156, i64 8
-  %166 = load ptr, ptr %165, align 8
-  %167 = icmp eq ptr %160, %166
-  %168 = add nuw i64 %157, 1
-  %169 = getelementptr inbounds nuw i8, ptr %156, i64 16
-  %170 = load i64, ptr %147, align 8
-  %171 = icmp ult i64 %168, %170
-  %172 = select i1 %171, i1 %167, i1 false
-  br i1 %172, label %155, label %154, !llvm.loop !11
+166:                                              ; preds = %164, %157
+  %167 = getelementptr inbounds nuw i8, ptr %158, i64 8
+  %168 = load ptr, ptr %167, align 8
+  %169 = icmp eq ptr %162, %168
+  %170 = add nuw i64 %159, 1
+  %171 = getelementptr inbounds nuw i8, ptr %158, i64 16
+  %172 = load i64, ptr %149, align 8
+  %173 = icmp ult i64 %170, %172
+  %174 = select i1 %173, i1 %169, i1 false
+  br i1 %174, label %157, label %156, !llvm.loop !11
 
-173:                                              ; preds = %145, %154
-  %174 = phi ptr [ %169, %154 ], [ %148, %145 ]
-  %175 = getelementptr inbounds nuw i8, ptr %17, i64 8
-  %176 = load ptr, ptr %175, align 8
-  %177 = load i64, ptr %176, align 8
-  %178 = getelementptr inbounds nuw i8, ptr %147, i64 16
+175:                                              ; preds = %147, %156
+  %176 = phi ptr [ %171, %156 ], [ %150, %147 ]
+  %177 = getelementptr inbounds nuw i8, ptr %19, i64 8
+  %178 = load ptr, ptr %177, align 8
   %179 = load i64, ptr %178, align 8
-  %180 = icmp eq i64 %177, %179
-  br i1 %180, label %187, label %181
+  %180 = getelementptr inbounds nuw i8, ptr %149, i64 16
+  %181 = load i64, ptr %180, align 8
+  %182 = icmp eq i64 %179, %181
+  br i1 %182, label %189, label %183
 
-181:                                              ; preds = %173
-  %182 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %17, ptr noundef nonnull %147, ptr noundef nonnull %174, i64 noundef %177) #17
-  %183 = icmp eq i32 %182, 0
-  br i1 %183, label %184, label %187, !prof !12
+183:                                              ; preds = %175
+  %184 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %19, ptr noundef nonnull %149, ptr noundef nonnull %176, i64 noundef %179) #17
+  %185 = icmp eq i32 %184, 0
+  br i1 %185, label %186, label %189, !prof !12
 
-184:                                              ; preds = %154, %181
-  %185 = getelementptr inbounds nuw i8, ptr %17, i64 168
-  %186 = load ptr, ptr %185, align 8
-  call void %186() #18
-  br label %524
+186:                                              ; preds = %156, %183
+  %187 = getelementptr inbounds nuw i8, ptr %19, i64 168
+  %188 = load ptr, ptr %187, align 8
+  call void %188() #18
+  br label %553
 
-187:                                              ; preds = %173, %181
-  %188 = getelementptr inbounds nuw i8, ptr %19, i64 48
-  %189 = load i32, ptr %188, align 8
-  %190 = icmp eq i32 %189, 0
-  br i1 %190, label %211, label %191, !prof !4
+189:                                              ; preds = %175, %183
+  %190 = getelementptr inbounds nuw i8, ptr %21, i64 48
+  %191 = load i32, ptr %190, align 8
+  %192 = icmp eq i32 %191, 0
+  br i1 %192, label %213, label %193, !prof !4
 
-191:                                              ; preds = %187
-  %192 = getelementptr inbounds nuw i8, ptr %19, i64 40
-  %193 = load i32, ptr %192, align 8
-  %194 = icmp eq i32 %193, 0
-  br i1 %194, label %211, label %195
+193:                                              ; preds = %189
+  %194 = getelementptr inbounds nuw i8, ptr %21, i64 40
+  %195 = load i32, ptr %194, align 8
+  %196 = icmp eq i32 %195, 0
+  br i1 %196, label %213, label %197
 
-195:                                              ; preds = %191, %195
-  %196 = phi i64 [ %207, %195 ], [ 0, %191 ]
-  %197 = load ptr, ptr %48, align 8
-  %198 = load ptr, ptr %7, align 8
-  %199 = getelementptr inbounds nuw i8, ptr %198, i64 116
-  %200 = load i32, ptr %199, align 4
-  %201 = zext i32 %200 to i64
-  %202 = getelementptr inbounds nuw i8, ptr %197, i64 %201
-  %203 = shl nuw nsw i64 %196, 1
-  %204 = and i64 %203, 4294967294
-  %205 = getelementptr inbounds nuw i64, ptr %202, i64 %204
-  %206 = getelementptr inbounds nuw i8, ptr %205, i64 8
-  store i64 0, ptr %206, align 8
-  %207 = add nuw nsw i64 %196, 1
-  %208 = load i32, ptr %192, align 8
-  %209 = zext i32 %208 to i64
-  %210 = icmp samesign ult i64 %207, %209
-  br i1 %210, label %195, label %211, !llvm.loop !13
+197:                                              ; preds = %193, %197
+  %198 = phi i64 [ %209, %197 ], [ 0, %193 ]
+  %199 = load ptr, ptr %50, align 8
+  %200 = load ptr, ptr %9, align 8
+  %201 = getelementptr inbounds nuw i8, ptr %200, i64 116
+  %202 = load i32, ptr %201, align 4
+  %203 = zext i32 %202 to i64
+  %204 = getelementptr inbounds nuw i8, ptr %199, i64 %203
+  %205 = shl nuw nsw i64 %198, 1
+  %206 = and i64 %205, 4294967294
+  %207 = getelementptr inbounds nuw i64, ptr %204, i64 %206
+  %208 = getelementptr inbounds nuw i8, ptr %207, i64 8
+  store i64 0, ptr %208, align 8
+  %209 = add nuw nsw i64 %198, 1
+  %210 = load i32, ptr %194, align 8
+  %211 = zext i32 %210 to i64
+  %212 = icmp samesign ult i64 %209, %211
+  br i1 %212, label %197, label %213, !llvm.loop !13
 
-211:                                              ; preds = %195, %191, %187
-  %212 = getelementptr inbounds nuw i8, ptr %19, i64 20
-  %213 = load i32, ptr %212, align 4
-  %214 = icmp eq i32 %213, 0
-  %215 = load ptr, ptr %7, align 8
-  br i1 %214, label %226, label %216, !prof !4
+213:                                              ; preds = %197, %193, %189
+  %214 = getelementptr inbounds nuw i8, ptr %21, i64 20
+  %215 = load i32, ptr %214, align 4
+  %216 = icmp eq i32 %215, 0
+  %217 = load ptr, ptr %9, align 8
+  br i1 %216, label %228, label %218, !prof !4
 
-216:                                              ; preds = %211
-  %217 = load ptr, ptr %48, align 8
-  %218 = getelementptr inbounds nuw i8, ptr %215, i64 124
-  %219 = load i32, ptr %218, align 4
-  %220 = zext i32 %219 to i64
-  %221 = getelementptr inbounds nuw i8, ptr %217, i64 %220
-  %222 = call fastcc i32 @fetch(ptr noundef %15, ptr noundef nonnull %17, ptr noundef %47, ptr noundef %221) #17
-  %223 = icmp eq i32 %222, 0
-  br i1 %223, label %224, label %501, !prof !14
+218:                                              ; preds = %213
+  %219 = load ptr, ptr %50, align 8
+  %220 = getelementptr inbounds nuw i8, ptr %217, i64 124
+  %221 = load i32, ptr %220, align 4
+  %222 = zext i32 %221 to i64
+  %223 = getelementptr inbounds nuw i8, ptr %219, i64 %222
+  %224 = call fastcc i32 @fetch(ptr noundef %17, ptr noundef nonnull %19, ptr noundef %49, ptr noundef %223) #17
+  %225 = icmp eq i32 %224, 0
+  br i1 %225, label %226, label %530, !prof !14
 
-224:                                              ; preds = %216
-  %225 = load ptr, ptr %7, align 8
-  br label %226
+226:                                              ; preds = %218
+  %227 = load ptr, ptr %9, align 8
+  br label %228
 
-226:                                              ; preds = %224, %211
-  %227 = phi ptr [ %225, %224 ], [ %215, %211 ]
-  %228 = load ptr, ptr %51, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
-  %229 = call fastcc i32 @arrays(ptr noundef nonnull %7) #17
-  %230 = icmp eq i32 %229, 0
-  br i1 %230, label %231, label %493, !prof !4
+228:                                              ; preds = %226, %213
+  %229 = phi ptr [ %227, %226 ], [ %217, %213 ]
+  %230 = load ptr, ptr %53, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %8) #16
+  %231 = call fastcc i32 @arrays(ptr noundef nonnull %9) #17
+  %232 = icmp eq i32 %231, 0
+  br i1 %232, label %233, label %522, !prof !4
 
-231:                                              ; preds = %226
-  %232 = getelementptr inbounds nuw i8, ptr %7, i64 60
-  %233 = load i32, ptr %232, align 4
-  %234 = icmp eq i32 %233, 0
-  br i1 %234, label %238, label %235, !prof !4
+233:                                              ; preds = %228
+  %234 = getelementptr inbounds nuw i8, ptr %9, i64 60
+  %235 = load i32, ptr %234, align 4
+  %236 = icmp eq i32 %235, 0
+  br i1 %236, label %240, label %237, !prof !4
 
-235:                                              ; preds = %231
-  %236 = call fastcc i32 @read_others(ptr noundef nonnull %7, ptr noundef %86) #17
-  %237 = icmp eq i32 %236, 0
-  br i1 %237, label %238, label %493
+237:                                              ; preds = %233
+  %238 = call fastcc i32 @read_others(ptr noundef nonnull %9, ptr noundef %88) #17
+  %239 = icmp eq i32 %238, 0
+  br i1 %239, label %240, label %522
 
-238:                                              ; preds = %235, %231
-  %239 = getelementptr inbounds nuw i8, ptr %86, i64 12
-  %240 = load i32, ptr %239, align 4
-  %241 = and i32 %240, 2
-  %242 = icmp eq i32 %241, 0
-  br i1 %242, label %247, label %243
+240:                                              ; preds = %237, %233
+  %241 = getelementptr inbounds nuw i8, ptr %88, i64 12
+  %242 = load i32, ptr %241, align 4
+  %243 = and i32 %242, 2
+  %244 = icmp eq i32 %243, 0
+  br i1 %244, label %249, label %245
 
-243:                                              ; preds = %238
-  %244 = getelementptr inbounds nuw i8, ptr %86, i64 24
-  %245 = load ptr, ptr %244, align 8
-  %246 = getelementptr inbounds nuw i8, ptr %7, i64 80
-  store ptr %245, ptr %246, align 8
-  br label %262
+245:                                              ; preds = %240
+  %246 = getelementptr inbounds nuw i8, ptr %88, i64 24
+  %247 = load ptr, ptr %246, align 8
+  %248 = getelementptr inbounds nuw i8, ptr %9, i64 80
+  store ptr %247, ptr %248, align 8
+  br label %264
 
-247:                                              ; preds = %238
-  %248 = getelementptr inbounds nuw i8, ptr %7, i64 64
-  %249 = load i32, ptr %248, align 8
-  %250 = icmp eq i32 %249, 0
-  br i1 %250, label %251, label %262, !prof !4
+249:                                              ; preds = %240
+  %250 = getelementptr inbounds nuw i8, ptr %9, i64 64
+  %251 = load i32, ptr %250, align 8
+  %252 = icmp eq i32 %251, 0
+  br i1 %252, label %253, label %264, !prof !4
 
-251:                                              ; preds = %247
-  %252 = load ptr, ptr %54, align 8
-  %253 = icmp eq ptr %252, null
-  br i1 %253, label %262, label %254, !prof !5
+253:                                              ; preds = %249
+  %254 = load ptr, ptr %56, align 8
+  %255 = icmp eq ptr %254, null
+  br i1 %255, label %264, label %256, !prof !5
 
-254:                                              ; preds = %251
-  %255 = getelementptr inbounds nuw i8, ptr %7, i64 56
-  %256 = load i32, ptr %255, align 8
-  %257 = getelementptr inbounds nuw i8, ptr %7, i64 80
-  %258 = call i32 %252(i32 noundef 2, i32 noundef %256, ptr noundef nonnull %257) #18
-  %259 = icmp eq i32 %258, 0
-  br i1 %259, label %262, label %260
+256:                                              ; preds = %253
+  %257 = getelementptr inbounds nuw i8, ptr %9, i64 56
+  %258 = load i32, ptr %257, align 8
+  %259 = getelementptr inbounds nuw i8, ptr %9, i64 80
+  %260 = call i32 %254(i32 noundef 2, i32 noundef %258, ptr noundef nonnull %259) #18
+  %261 = icmp eq i32 %260, 0
+  br i1 %261, label %264, label %262
 
-260:                                              ; preds = %254
-  %261 = call fastcc i32 @failed(ptr noundef %228) #17
-  br label %493
+262:                                              ; preds = %256
+  %263 = call fastcc i32 @failed(ptr noundef %230) #17
+  br label %522
 
-262:                                              ; preds = %254, %251, %247, %243
-  %263 = load ptr, ptr %48, align 8
-  %264 = load ptr, ptr %7, align 8
-  %265 = getelementptr inbounds nuw i8, ptr %264, i64 96
-  %266 = load i32, ptr %265, align 8
-  %267 = zext i32 %266 to i64
-  %268 = getelementptr inbounds nuw i8, ptr %263, i64 %267
-  %269 = getelementptr inbounds nuw i8, ptr %227, i64 56
-  %270 = load i32, ptr %269, align 8
-  %271 = icmp eq i32 %270, 0
-  br i1 %271, label %321, label %272, !prof !4
+264:                                              ; preds = %256, %253, %249, %245
+  %265 = load ptr, ptr %50, align 8
+  %266 = load ptr, ptr %9, align 8
+  %267 = getelementptr inbounds nuw i8, ptr %266, i64 96
+  %268 = load i32, ptr %267, align 8
+  %269 = zext i32 %268 to i64
+  %270 = getelementptr inbounds nuw i8, ptr %265, i64 %269
+  %271 = getelementptr inbounds nuw i8, ptr %229, i64 56
+  %272 = load i32, ptr %271, align 8
+  %273 = icmp eq i32 %272, 0
+  br i1 %273, label %323, label %274, !prof !4
 
-272:                                              ; preds = %262
-  %273 = getelementptr inbounds nuw i8, ptr %227, i64 24
-  %274 = load i32, ptr %273, align 8
-  %275 = icmp eq i32 %274, 0
-  br i1 %275, label %278, label %276
+274:                                              ; preds = %264
+  %275 = getelementptr inbounds nuw i8, ptr %229, i64 24
+  %276 = load i32, ptr %275, align 8
+  %277 = icmp eq i32 %276, 0
+  br i1 %277, label %280, label %278
 
-276:                                              ; preds = %272
-  %277 = getelementptr inbounds nuw i8, ptr %227, i64 28
-  br label %281
+278:                                              ; preds = %274
+  %279 = getelementptr inbounds nuw i8, ptr %229, i64 28
+  br label %283
 
-278:                                              ; preds = %281, %272
-  %279 = call fastcc i32 @constants(ptr noundef nonnull %7) #17
-  %280 = icmp eq i32 %279, 0
-  br i1 %280, label %308, label %493
+280:                                              ; preds = %283, %274
+  %281 = call fastcc i32 @constants(ptr noundef nonnull %9) #17
+  %282 = icmp eq i32 %281, 0
+  br i1 %282, label %310, label %522
 
-281:                                              ; preds = %276, %281
-  %282 = phi i64 [ 0, %276 ], [ %304, %281 ]
-  %283 = load ptr, ptr %48, align 8
-  %284 = load ptr, ptr %7, align 8
-  %285 = getelementptr inbounds nuw i8, ptr %284, i64 124
-  %286 = load i32, ptr %285, align 4
-  %287 = zext i32 %286 to i64
-  %288 = getelementptr inbounds nuw i8, ptr %283, i64 %287
-  %289 = getelementptr inbounds nuw i8, ptr %288, i64 %282
-  %290 = load i8, ptr %289, align 1
-  %291 = getelementptr inbounds nuw i8, ptr %284, i64 96
-  %292 = load i32, ptr %291, align 8
-  %293 = zext i32 %292 to i64
-  %294 = getelementptr inbounds nuw i8, ptr %283, i64 %293
-  %295 = getelementptr inbounds nuw i8, ptr %284, i64 72
-  %296 = load i32, ptr %295, align 8
-  %297 = zext i32 %296 to i64
-  %298 = getelementptr inbounds nuw i8, ptr %294, i64 %297
-  %299 = load i32, ptr %277, align 4
-  %300 = trunc nuw i64 %282 to i32
-  %301 = add i32 %299, %300
-  %302 = zext i32 %301 to i64
-  %303 = getelementptr inbounds nuw i8, ptr %298, i64 %302
-  store i8 %290, ptr %303, align 1
-  %304 = add nuw nsw i64 %282, 1
-  %305 = load i32, ptr %273, align 8
-  %306 = zext i32 %305 to i64
-  %307 = icmp samesign ult i64 %304, %306
-  br i1 %307, label %281, label %278, !llvm.loop !15
+283:                                              ; preds = %278, %283
+  %284 = phi i64 [ 0, %278 ], [ %306, %283 ]
+  %285 = load ptr, ptr %50, align 8
+  %286 = load ptr, ptr %9, align 8
+  %287 = getelementptr inbounds nuw i8, ptr %286, i64 124
+  %288 = load i32, ptr %287, align 4
+  %289 = zext i32 %288 to i64
+  %290 = getelementptr inbounds nuw i8, ptr %285, i64 %289
+  %291 = getelementptr inbounds nuw i8, ptr %290, i64 %284
+  %292 = load i8, ptr %291, align 1
+  %293 = getelementptr inbounds nuw i8, ptr %286, i64 96
+  %294 = load i32, ptr %293, align 8
+  %295 = zext i32 %294 to i64
+  %296 = getelementptr inbounds nuw i8, ptr %285, i64 %295
+  %297 = getelementptr inbounds nuw i8, ptr %286, i64 72
+  %298 = load i32, ptr %297, align 8
+  %299 = zext i32 %298 to i64
+  %300 = getelementptr inbounds nuw i8, ptr %296, i64 %299
+  %301 = load i32, ptr %279, align 4
+  %302 = trunc nuw i64 %284 to i32
+  %303 = add i32 %301, %302
+  %304 = zext i32 %303 to i64
+  %305 = getelementptr inbounds nuw i8, ptr %300, i64 %304
+  store i8 %292, ptr %305, align 1
+  %306 = add nuw nsw i64 %284, 1
+  %307 = load i32, ptr %275, align 8
+  %308 = zext i32 %307 to i64
+  %309 = icmp samesign ult i64 %306, %308
+  br i1 %309, label %283, label %280, !llvm.loop !15
 
-308:                                              ; preds = %278
-  %309 = getelementptr inbounds nuw i8, ptr %227, i64 48
-  %310 = load i32, ptr %309, align 8
-  %311 = icmp eq i32 %310, 0
-  br i1 %311, label %315, label %312
+310:                                              ; preds = %280
+  %311 = getelementptr inbounds nuw i8, ptr %229, i64 48
+  %312 = load i32, ptr %311, align 8
+  %313 = icmp eq i32 %312, 0
+  br i1 %313, label %317, label %314
 
-312:                                              ; preds = %308
-  %313 = call fastcc i32 @unsure_dims(ptr noundef nonnull %7) #17
-  %314 = icmp eq i32 %313, 0
-  br i1 %314, label %315, label %493
+314:                                              ; preds = %310
+  %315 = call fastcc i32 @unsure_dims(ptr noundef nonnull %9) #17
+  %316 = icmp eq i32 %315, 0
+  br i1 %316, label %317, label %522
 
-315:                                              ; preds = %312, %308
-  %316 = load i32, ptr %49, align 8
-  %317 = icmp eq i32 %316, 0
-  br i1 %317, label %321, label %318
+317:                                              ; preds = %314, %310
+  %318 = load i32, ptr %51, align 8
+  %319 = icmp eq i32 %318, 0
+  br i1 %319, label %323, label %320
 
-318:                                              ; preds = %315
-  %319 = call fastcc i32 @agree(ptr noundef nonnull %7) #17
-  %320 = icmp eq i32 %319, 0
-  br i1 %320, label %321, label %493
+320:                                              ; preds = %317
+  %321 = call fastcc i32 @agree(ptr noundef nonnull %9) #17
+  %322 = icmp eq i32 %321, 0
+  br i1 %322, label %323, label %522
 
-321:                                              ; preds = %318, %315, %262
-  %322 = call fastcc i32 @numbers(ptr noundef nonnull %7) #17
-  %323 = icmp eq i32 %322, 0
-  br i1 %323, label %324, label %493, !prof !4
+323:                                              ; preds = %320, %317, %264
+  %324 = call fastcc i32 @numbers(ptr noundef nonnull %9) #17
+  %325 = icmp eq i32 %324, 0
+  br i1 %325, label %326, label %522, !prof !4
 
-324:                                              ; preds = %321
-  %325 = load i32, ptr %239, align 4
-  %326 = and i32 %325, 16
-  %327 = icmp eq i32 %326, 0
-  br i1 %327, label %334, label %328, !prof !4
+326:                                              ; preds = %323
+  %327 = load i32, ptr %241, align 4
+  %328 = and i32 %327, 16
+  %329 = icmp eq i32 %328, 0
+  br i1 %329, label %336, label %330, !prof !4
 
-328:                                              ; preds = %324
-  call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %6, ptr noundef nonnull align 8 dereferenceable(56) %86, i64 56, i1 false)
-  %329 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %7, ptr noundef %6) #17
-  %330 = icmp eq i32 %329, 0
-  br i1 %330, label %334, label %331
+330:                                              ; preds = %326
+  call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %8, ptr noundef nonnull align 8 dereferenceable(56) %88, i64 56, i1 false)
+  %331 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %9, ptr noundef %8) #17
+  %332 = icmp eq i32 %331, 0
+  br i1 %332, label %336, label %333
 
-331:                                              ; preds = %328
-  %332 = icmp eq i32 %329, 4
-  %333 = select i1 %332, i32 0, i32 %329
-  br label %493
+333:                                              ; preds = %330
+  %334 = icmp eq i32 %331, 4
+  %335 = select i1 %334, i32 0, i32 %331
+  br label %522
 
-334:                                              ; preds = %328, %324
-  %335 = phi ptr [ %86, %324 ], [ %6, %328 ]
-  %336 = getelementptr inbounds nuw i8, ptr %335, i64 16
-  %337 = load i64, ptr %336, align 8
-  store i64 %337, ptr %268, align 8
-  %338 = getelementptr inbounds nuw i8, ptr %268, i64 8
-  store i64 0, ptr %338, align 8
-  %339 = getelementptr inbounds nuw i8, ptr %228, i64 64
-  %340 = load ptr, ptr %339, align 8
-  %341 = call i32 %340(ptr noundef null, ptr noundef nonnull %338) #18
-  %342 = icmp eq i32 %341, 0
-  br i1 %342, label %344, label %343, !prof !4
+336:                                              ; preds = %330, %326
+  %337 = phi ptr [ %88, %326 ], [ %8, %330 ]
+  %338 = getelementptr inbounds nuw i8, ptr %337, i64 16
+  %339 = load i64, ptr %338, align 8
+  store i64 %339, ptr %270, align 8
+  %340 = getelementptr inbounds nuw i8, ptr %270, i64 8
+  store i64 0, ptr %340, align 8
+  %341 = getelementptr inbounds nuw i8, ptr %230, i64 64
+  %342 = load ptr, ptr %341, align 8
+  %343 = call i32 %342(ptr noundef null, ptr noundef nonnull %340) #18
+  %344 = icmp eq i32 %343, 0
+  br i1 %344, label %346, label %345, !prof !4
 
-343:                                              ; preds = %334
-  store i64 0, ptr %338, align 8
-  br label %344
+345:                                              ; preds = %336
+  store i64 0, ptr %340, align 8
+  br label %346
 
-344:                                              ; preds = %343, %334
-  %345 = load ptr, ptr %52, align 8
-  %346 = getelementptr inbounds nuw i8, ptr %345, i64 16
-  %347 = load ptr, ptr %346, align 8
+346:                                              ; preds = %345, %336
+  %347 = load ptr, ptr %54, align 8
   %348 = getelementptr inbounds nuw i8, ptr %347, i64 16
   %349 = load ptr, ptr %348, align 8
-  %350 = getelementptr inbounds nuw i8, ptr %227, i64 76
-  %351 = load i32, ptr %350, align 4
-  %352 = zext i32 %351 to i64
-  %353 = getelementptr inbounds nuw i8, ptr %349, i64 %352
-  %354 = getelementptr inbounds nuw i8, ptr %227, i64 68
-  %355 = load i32, ptr %354, align 4
-  %356 = icmp eq i32 %355, 0
-  br i1 %356, label %374, label %357
+  %350 = getelementptr inbounds nuw i8, ptr %349, i64 16
+  %351 = load ptr, ptr %350, align 8
+  %352 = getelementptr inbounds nuw i8, ptr %229, i64 76
+  %353 = load i32, ptr %352, align 4
+  %354 = zext i32 %353 to i64
+  %355 = getelementptr inbounds nuw i8, ptr %351, i64 %354
+  %356 = getelementptr inbounds nuw i8, ptr %229, i64 68
+  %357 = load i32, ptr %356, align 4
+  %358 = icmp eq i32 %357, 0
+  br i1 %358, label %376, label %359
 
-357:                                              ; preds = %344
-  %358 = zext i32 %355 to i64
-  br label %361
+359:                                              ; preds = %346
+  %360 = zext i32 %357 to i64
+  br label %363
 
-359:                                              ; preds = %361
-  %360 = icmp eq i64 %369, 0
-  br i1 %360, label %377, label %372, !prof !16
+361:                                              ; preds = %363
+  %362 = icmp eq i64 %371, 0
+  br i1 %362, label %379, label %374, !prof !16
 
-361:                                              ; preds = %357, %361
-  %362 = phi i64 [ 0, %357 ], [ %370, %361 ]
-  %363 = phi i64 [ 0, %357 ], [ %369, %361 ]
-  %364 = getelementptr inbounds nuw i64, ptr %268, i64 %362
-  %365 = load i64, ptr %364, align 8
-  %366 = getelementptr inbounds nuw i64, ptr %353, i64 %362
+363:                                              ; preds = %359, %363
+  %364 = phi i64 [ 0, %359 ], [ %372, %363 ]
+  %365 = phi i64 [ 0, %359 ], [ %371, %363 ]
+  %366 = getelementptr inbounds nuw i64, ptr %270, i64 %364
   %367 = load i64, ptr %366, align 8
-  %368 = xor i64 %367, %365
-  %369 = or i64 %368, %363
-  %370 = add nuw nsw i64 %362, 1
-  %371 = icmp eq i64 %370, %358
-  br i1 %371, label %359, label %361, !llvm.loop !17
+  %368 = getelementptr inbounds nuw i64, ptr %355, i64 %364
+  %369 = load i64, ptr %368, align 8
+  %370 = xor i64 %369, %367
+  %371 = or i64 %370, %365
+  %372 = add nuw nsw i64 %364, 1
+  %373 = icmp eq i64 %372, %360
+  br i1 %373, label %361, label %363, !llvm.loop !17
 
-372:                                              ; preds = %359
-  %373 = call fastcc ptr @search(ptr noundef nonnull %227, ptr noundef nonnull %347, ptr noundef nonnull %268) #17
-  br label %374
+374:                                              ; preds = %361
+  %375 = call fastcc ptr @search(ptr noundef nonnull %229, ptr noundef nonnull %349, ptr noundef nonnull %270) #17
+  br label %376
 
-374:                                              ; preds = %344, %372
-  %375 = phi ptr [ %373, %372 ], [ %349, %344 ]
-  %376 = icmp eq ptr %375, null
-  br i1 %376, label %493, label %377, !prof !19
+376:                                              ; preds = %346, %374
+  %377 = phi ptr [ %375, %374 ], [ %351, %346 ]
+  %378 = icmp eq ptr %377, null
+  br i1 %378, label %522, label %379, !prof !19
 
-377:                                              ; preds = %359, %374
-  %378 = phi ptr [ %375, %374 ], [ %349, %359 ]
-  %379 = getelementptr inbounds nuw i8, ptr %347, i64 8
-  %380 = load i64, ptr %379, align 8
-  %381 = add i64 %380, 1
-  store i64 %381, ptr %379, align 8
-  %382 = getelementptr inbounds nuw i8, ptr %227, i64 52
-  %383 = load i32, ptr %382, align 4
-  %384 = icmp eq i32 %383, 0
-  br i1 %384, label %388, label %385
+379:                                              ; preds = %361, %376
+  %380 = phi ptr [ %377, %376 ], [ %351, %361 ]
+  %381 = getelementptr inbounds nuw i8, ptr %349, i64 8
+  %382 = load i64, ptr %381, align 8
+  %383 = add i64 %382, 1
+  store i64 %383, ptr %381, align 8
+  %384 = getelementptr inbounds nuw i8, ptr %229, i64 52
+  %385 = load i32, ptr %384, align 4
+  %386 = icmp eq i32 %385, 0
+  br i1 %386, label %390, label %387
 
-385:                                              ; preds = %377
-  %386 = call fastcc i32 @make(ptr noundef nonnull %7, ptr noundef nonnull %378) #17
-  %387 = icmp eq i32 %386, 0
-  br i1 %387, label %388, label %497, !prof !4
+387:                                              ; preds = %379
+  %388 = call fastcc i32 @make(ptr noundef nonnull %9, ptr noundef nonnull %380) #17
+  %389 = icmp eq i32 %388, 0
+  br i1 %389, label %390, label %526, !prof !4
 
-388:                                              ; preds = %385, %377
-  %389 = call ptr @llvm.stacksave.p0()
-  %390 = load ptr, ptr %7, align 8
-  %391 = getelementptr inbounds nuw i8, ptr %390, i64 92
-  %392 = load i32, ptr %391, align 4
-  %393 = zext i32 %392 to i64
-  %394 = alloca ptr, i64 %393, align 16
-  %395 = load ptr, ptr %48, align 8
+390:                                              ; preds = %387, %379
+  %391 = call ptr @llvm.stacksave.p0()
+  %392 = load ptr, ptr %9, align 8
+  %393 = getelementptr inbounds nuw i8, ptr %392, i64 92
+  %394 = load i32, ptr %393, align 4
+  %395 = add i32 %394, 1
+  %396 = zext i32 %395 to i64
+  %397 = alloca ptr, i64 %396, align 16
+  %398 = load ptr, ptr %50, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %5) #16
-  %396 = getelementptr inbounds nuw i8, ptr %390, i64 80
-  %397 = load i32, ptr %396, align 8
-  %398 = zext i32 %397 to i64
-  %399 = getelementptr inbounds nuw i8, ptr %378, i64 %398
-  %400 = getelementptr inbounds nuw i8, ptr %378, i64 32
-  %401 = load i32, ptr %400, align 8
-  switch i32 %401, label %404 [
-    i32 2, label %410
-    i32 0, label %402
+  %399 = getelementptr inbounds nuw i8, ptr %392, i64 80
+  %400 = load i32, ptr %399, align 8
+  %401 = zext i32 %400 to i64
+  %402 = getelementptr inbounds nuw i8, ptr %380, i64 %401
+  %403 = getelementptr inbounds nuw i8, ptr %380, i64 72
+  %404 = load i64, ptr %403, align 8
+  %405 = shl nuw nsw i64 %404, 3
+  %406 = getelementptr inbounds nuw i8, ptr %402, i64 %405
+  call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
+  %407 = getelementptr inbounds nuw i8, ptr %380, i64 92
+  %408 = load i32, ptr %407, align 4
+  %409 = zext i32 %408 to i64
+  store i64 %409, ptr %6, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %7) #16
+  store ptr inttoptr (i64 1 to ptr), ptr %7, align 16
+  %410 = getelementptr inbounds nuw i8, ptr %7, i64 8
+  store ptr %397, ptr %410, align 8
+  %411 = getelementptr inbounds nuw i8, ptr %7, i64 16
+  store ptr inttoptr (i64 2 to ptr), ptr %411, align 16
+  %412 = getelementptr inbounds nuw i8, ptr %7, i64 24
+  store ptr %6, ptr %412, align 8
+  %413 = getelementptr inbounds nuw i8, ptr %7, i64 32
+  store ptr null, ptr %413, align 16
+  %414 = getelementptr inbounds nuw i8, ptr %380, i64 32
+  %415 = load i32, ptr %414, align 8
+  switch i32 %415, label %418 [
+    i32 2, label %424
+    i32 0, label %416
   ], !prof !20
 
-402:                                              ; preds = %388
-  %403 = load i32, ptr %335, align 4
-  br label %426
+416:                                              ; preds = %390
+  %417 = load i32, ptr %337, align 4
+  br label %440
 
-404:                                              ; preds = %388
-  %405 = getelementptr inbounds nuw i8, ptr %378, i64 80
-  %406 = load i32, ptr %335, align 4
-  %407 = load i32, ptr %405, align 4
-  %408 = urem i32 %406, %407
-  %409 = icmp eq i32 %408, 0
-  br i1 %409, label %412, label %495
+418:                                              ; preds = %390
+  %419 = getelementptr inbounds nuw i8, ptr %380, i64 80
+  %420 = load i32, ptr %337, align 4
+  %421 = load i32, ptr %419, align 4
+  %422 = urem i32 %420, %421
+  %423 = icmp eq i32 %422, 0
+  br i1 %423, label %426, label %524
 
-410:                                              ; preds = %388
-  %411 = call fastcc i32 @submit_all(ptr noundef nonnull %7, ptr noundef nonnull %378) #17
-  br label %495
+424:                                              ; preds = %390
+  %425 = call fastcc i32 @submit_all(ptr noundef nonnull %9, ptr noundef nonnull %380) #17
+  br label %524
 
-412:                                              ; preds = %404
-  %413 = getelementptr inbounds nuw i8, ptr %335, i64 4
-  %414 = load i32, ptr %413, align 4
-  %415 = getelementptr inbounds nuw i8, ptr %378, i64 84
-  %416 = load i32, ptr %415, align 4
-  %417 = urem i32 %414, %416
-  %418 = icmp eq i32 %417, 0
-  br i1 %418, label %419, label %495
+426:                                              ; preds = %418
+  %427 = getelementptr inbounds nuw i8, ptr %337, i64 4
+  %428 = load i32, ptr %427, align 4
+  %429 = getelementptr inbounds nuw i8, ptr %380, i64 84
+  %430 = load i32, ptr %429, align 4
+  %431 = urem i32 %428, %430
+  %432 = icmp eq i32 %431, 0
+  br i1 %432, label %433, label %524
 
-419:                                              ; preds = %412
-  %420 = getelementptr inbounds nuw i8, ptr %335, i64 8
-  %421 = load i32, ptr %420, align 4
-  %422 = getelementptr inbounds nuw i8, ptr %378, i64 88
-  %423 = load i32, ptr %422, align 4
-  %424 = urem i32 %421, %423
-  %425 = icmp eq i32 %424, 0
-  br i1 %425, label %426, label %495
-
-426:                                              ; preds = %419, %402
-  %427 = phi i32 [ %403, %402 ], [ %406, %419 ]
-  %428 = getelementptr inbounds nuw i8, ptr %378, i64 36
-  %429 = getelementptr inbounds nuw i8, ptr %5, i64 12
-  store i32 %427, ptr %5, align 8
-  %430 = load i32, ptr %428, align 4
-  store i32 %430, ptr %429, align 4
-  %431 = getelementptr inbounds nuw i8, ptr %335, i64 4
-  %432 = load i32, ptr %431, align 4
-  %433 = getelementptr inbounds nuw i8, ptr %5, i64 4
-  store i32 %432, ptr %433, align 4
-  %434 = getelementptr inbounds nuw i8, ptr %378, i64 40
+433:                                              ; preds = %426
+  %434 = getelementptr inbounds nuw i8, ptr %337, i64 8
   %435 = load i32, ptr %434, align 4
-  %436 = getelementptr inbounds nuw i8, ptr %5, i64 16
-  store i32 %435, ptr %436, align 8
-  %437 = getelementptr inbounds nuw i8, ptr %335, i64 8
-  %438 = load i32, ptr %437, align 4
-  %439 = getelementptr inbounds nuw i8, ptr %5, i64 8
-  store i32 %438, ptr %439, align 8
-  %440 = getelementptr inbounds nuw i8, ptr %378, i64 44
-  %441 = load i32, ptr %440, align 4
-  %442 = getelementptr inbounds nuw i8, ptr %5, i64 20
-  store i32 %441, ptr %442, align 4
-  %443 = getelementptr inbounds nuw i8, ptr %378, i64 48
-  %444 = load i64, ptr %443, align 8
-  %445 = getelementptr inbounds nuw i8, ptr %5, i64 24
-  store i64 %444, ptr %445, align 8
-  %446 = getelementptr inbounds nuw i8, ptr %7, i64 80
-  %447 = load ptr, ptr %446, align 8
-  %448 = getelementptr inbounds nuw i8, ptr %5, i64 32
-  store ptr %447, ptr %448, align 8
-  %449 = getelementptr inbounds nuw i8, ptr %378, i64 56
-  %450 = load ptr, ptr %449, align 8
-  %451 = getelementptr inbounds nuw i8, ptr %5, i64 40
-  store ptr %450, ptr %451, align 8
-  %452 = getelementptr inbounds nuw i8, ptr %378, i64 64
-  %453 = load i64, ptr %452, align 8
-  %454 = getelementptr inbounds nuw i8, ptr %5, i64 48
-  store i64 %453, ptr %454, align 8
-  %455 = getelementptr inbounds nuw i8, ptr %378, i64 72
-  %456 = load i64, ptr %455, align 8
-  %457 = icmp eq i64 %456, 0
-  br i1 %457, label %458, label %469
+  %436 = getelementptr inbounds nuw i8, ptr %380, i64 88
+  %437 = load i32, ptr %436, align 4
+  %438 = urem i32 %435, %437
+  %439 = icmp eq i32 %438, 0
+  br i1 %439, label %440, label %524
 
-458:                                              ; preds = %469, %426
-  %459 = getelementptr inbounds nuw i8, ptr %378, i64 16
-  %460 = load i64, ptr %459, align 8
-  %461 = getelementptr inbounds nuw i8, ptr %390, i64 96
-  %462 = load i32, ptr %461, align 8
-  %463 = zext i32 %462 to i64
-  %464 = getelementptr inbounds nuw i8, ptr %395, i64 %463
-  %465 = getelementptr inbounds nuw i8, ptr %464, i64 8
-  %466 = load i64, ptr %465, align 8
-  %467 = icmp eq i64 %460, %466
-  %468 = load ptr, ptr %51, align 8
-  br i1 %467, label %478, label %491, !prof !4
+440:                                              ; preds = %433, %416
+  %441 = phi i32 [ %417, %416 ], [ %420, %433 ]
+  %442 = getelementptr inbounds nuw i8, ptr %380, i64 36
+  %443 = getelementptr inbounds nuw i8, ptr %5, i64 12
+  store i32 %441, ptr %5, align 8
+  %444 = load i32, ptr %442, align 4
+  store i32 %444, ptr %443, align 4
+  %445 = getelementptr inbounds nuw i8, ptr %337, i64 4
+  %446 = load i32, ptr %445, align 4
+  %447 = getelementptr inbounds nuw i8, ptr %5, i64 4
+  store i32 %446, ptr %447, align 4
+  %448 = getelementptr inbounds nuw i8, ptr %380, i64 40
+  %449 = load i32, ptr %448, align 4
+  %450 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  store i32 %449, ptr %450, align 8
+  %451 = getelementptr inbounds nuw i8, ptr %337, i64 8
+  %452 = load i32, ptr %451, align 4
+  %453 = getelementptr inbounds nuw i8, ptr %5, i64 8
+  store i32 %452, ptr %453, align 8
+  %454 = getelementptr inbounds nuw i8, ptr %380, i64 44
+  %455 = load i32, ptr %454, align 4
+  %456 = getelementptr inbounds nuw i8, ptr %5, i64 20
+  store i32 %455, ptr %456, align 4
+  %457 = getelementptr inbounds nuw i8, ptr %380, i64 48
+  %458 = load i64, ptr %457, align 8
+  %459 = getelementptr inbounds nuw i8, ptr %5, i64 24
+  store i64 %458, ptr %459, align 8
+  %460 = getelementptr inbounds nuw i8, ptr %9, i64 80
+  %461 = load ptr, ptr %460, align 8
+  %462 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store ptr %461, ptr %462, align 8
+  %463 = getelementptr inbounds nuw i8, ptr %380, i64 56
+  %464 = load ptr, ptr %463, align 8
+  %465 = getelementptr inbounds nuw i8, ptr %5, i64 40
+  store ptr %464, ptr %465, align 8
+  %466 = getelementptr inbounds nuw i8, ptr %380, i64 64
+  %467 = load i64, ptr %466, align 8
+  %468 = getelementptr inbounds nuw i8, ptr %5, i64 48
+  store i64 %467, ptr %468, align 8
+  %469 = icmp eq i32 %408, 0
+  %470 = icmp eq i64 %404, 0
+  br i1 %469, label %472, label %471, !prof !5
 
-469:                                              ; preds = %426, %469
-  %470 = phi i64 [ %476, %469 ], [ 0, %426 ]
-  %471 = getelementptr inbounds nuw i32, ptr %399, i64 %470
-  %472 = load i32, ptr %471, align 4
-  %473 = zext i32 %472 to i64
-  %474 = getelementptr inbounds nuw i8, ptr %395, i64 %473
-  %475 = getelementptr inbounds nuw ptr, ptr %394, i64 %470
-  store ptr %474, ptr %475, align 8
-  %476 = add nuw i64 %470, 1
-  %477 = icmp eq i64 %476, %456
-  br i1 %477, label %458, label %469, !llvm.loop !21
+471:                                              ; preds = %440
+  br i1 %470, label %494, label %473
 
-478:                                              ; preds = %458
-  %479 = getelementptr inbounds nuw i8, ptr %468, i64 72
-  %480 = load ptr, ptr %479, align 8
-  %481 = call ptr %480() #18
-  %482 = getelementptr inbounds nuw i8, ptr %468, i64 80
-  %483 = load ptr, ptr %482, align 8
-  %484 = getelementptr inbounds nuw i8, ptr %378, i64 24
-  %485 = load ptr, ptr %484, align 8
-  %486 = call i32 %483(ptr noundef nonnull %5, ptr noundef %485, ptr noundef nonnull %394, ptr noundef null) #18
-  %487 = getelementptr inbounds nuw i8, ptr %468, i64 88
-  %488 = load ptr, ptr %487, align 8
-  call void %488(ptr noundef %481) #18
-  %489 = icmp ne i32 %486, 0
-  %490 = zext i1 %489 to i32
-  br label %495
+472:                                              ; preds = %440
+  br i1 %470, label %494, label %485
 
-491:                                              ; preds = %458
-  %492 = call fastcc i32 @submit_there(ptr noundef %468, ptr noundef %5, ptr noundef nonnull %378, ptr noundef %394) #17
-  br label %495
+473:                                              ; preds = %471, %473
+  %474 = phi ptr [ %483, %473 ], [ %402, %471 ]
+  %475 = load i32, ptr %474, align 4
+  %476 = zext i32 %475 to i64
+  %477 = getelementptr inbounds nuw i8, ptr %398, i64 %476
+  %478 = load i64, ptr %477, align 8
+  %479 = getelementptr inbounds nuw i8, ptr %474, i64 4
+  %480 = load i32, ptr %479, align 4
+  %481 = zext i32 %480 to i64
+  %482 = getelementptr inbounds nuw i8, ptr %397, i64 %481
+  store i64 %478, ptr %482, align 1
+  %483 = getelementptr inbounds nuw i8, ptr %474, i64 8
+  %484 = icmp ult ptr %483, %406
+  br i1 %484, label %473, label %494, !llvm.loop !21
 
-493:                                              ; preds = %374, %331, %321, %318, %312, %278, %260, %235, %226
-  %494 = phi i32 [ 2, %374 ], [ %333, %331 ], [ 1, %318 ], [ 1, %312 ], [ %279, %278 ], [ %322, %321 ], [ %236, %235 ], [ %229, %226 ], [ %261, %260 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  br i1 %214, label %524, label %501, !prof !4
+485:                                              ; preds = %472, %485
+  %486 = phi ptr [ %492, %485 ], [ %402, %472 ]
+  %487 = phi ptr [ %491, %485 ], [ %397, %472 ]
+  %488 = load i32, ptr %486, align 4
+  %489 = zext i32 %488 to i64
+  %490 = getelementptr inbounds nuw i8, ptr %398, i64 %489
+  %491 = getelementptr inbounds nuw i8, ptr %487, i64 8
+  store ptr %490, ptr %487, align 8
+  %492 = getelementptr inbounds nuw i8, ptr %486, i64 8
+  %493 = icmp ult ptr %492, %406
+  br i1 %493, label %485, label %494, !llvm.loop !22
 
-495:                                              ; preds = %478, %491, %419, %412, %404, %410
-  %496 = phi i32 [ %411, %410 ], [ %490, %478 ], [ %492, %491 ], [ 1, %419 ], [ 1, %412 ], [ 1, %404 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
-  call void @llvm.stackrestore.p0(ptr %389)
-  br label %497
+494:                                              ; preds = %473, %485, %471, %472
+  %495 = phi ptr [ null, %472 ], [ %7, %471 ], [ null, %485 ], [ %7, %473 ]
+  %496 = phi ptr [ %397, %472 ], [ null, %471 ], [ %397, %485 ], [ null, %473 ]
+  %497 = getelementptr inbounds nuw i8, ptr %380, i64 16
+  %498 = load i64, ptr %497, align 8
+  %499 = getelementptr inbounds nuw i8, ptr %392, i64 96
+  %500 = load i32, ptr %499, align 8
+  %501 = zext i32 %500 to i64
+  %502 = getelementptr inbounds nuw i8, ptr %398, i64 %501
+  %503 = getelementptr inbounds nuw i8, ptr %502, i64 8
+  %504 = load i64, ptr %503, align 8
+  %505 = icmp eq i64 %498, %504
+  %506 = load ptr, ptr %53, align 8
+  br i1 %505, label %507, label %520, !prof !4
 
-497:                                              ; preds = %495, %385
-  %498 = phi i32 [ %386, %385 ], [ %496, %495 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  %499 = load i64, ptr %379, align 8
-  %500 = add i64 %499, -1
-  store i64 %500, ptr %379, align 8
-  br i1 %214, label %524, label %501, !prof !4
-
-501:                                              ; preds = %216, %497, %493
-  %502 = phi i32 [ %498, %497 ], [ %222, %216 ], [ %494, %493 ]
-  %503 = load i32, ptr %19, align 8
-  %504 = getelementptr inbounds nuw i8, ptr %19, i64 16
-  %505 = load i32, ptr %504, align 8
-  %506 = icmp ult i32 %503, %505
-  br i1 %506, label %507, label %524
-
-507:                                              ; preds = %501
-  %508 = getelementptr inbounds nuw i8, ptr %17, i64 192
-  %509 = zext i32 %503 to i64
-  br label %510
-
-510:                                              ; preds = %507, %519
-  %511 = phi i32 [ %505, %507 ], [ %520, %519 ]
-  %512 = phi i64 [ %509, %507 ], [ %521, %519 ]
-  %513 = getelementptr inbounds nuw ptr, ptr %47, i64 %512
+507:                                              ; preds = %494
+  %508 = getelementptr inbounds nuw i8, ptr %506, i64 72
+  %509 = load ptr, ptr %508, align 8
+  %510 = call ptr %509() #18
+  %511 = getelementptr inbounds nuw i8, ptr %506, i64 80
+  %512 = load ptr, ptr %511, align 8
+  %513 = getelementptr inbounds nuw i8, ptr %380, i64 24
   %514 = load ptr, ptr %513, align 8
-  %515 = icmp eq ptr %514, null
-  br i1 %515, label %519, label %516
+  %515 = call i32 %512(ptr noundef nonnull %5, ptr noundef %514, ptr noundef %496, ptr noundef %495) #18
+  %516 = getelementptr inbounds nuw i8, ptr %506, i64 88
+  %517 = load ptr, ptr %516, align 8
+  call void %517(ptr noundef %510) #18
+  %518 = icmp ne i32 %515, 0
+  %519 = zext i1 %518 to i32
+  br label %524
 
-516:                                              ; preds = %510
-  %517 = load ptr, ptr %508, align 8
-  call void %517(ptr noundef nonnull %514) #18
-  %518 = load i32, ptr %504, align 8
-  br label %519
+520:                                              ; preds = %494
+  %521 = call fastcc i32 @submit_there(ptr noundef %506, ptr noundef %5, ptr noundef nonnull %380, ptr noundef %496, ptr noundef %495) #17
+  br label %524
 
-519:                                              ; preds = %510, %516
-  %520 = phi i32 [ %511, %510 ], [ %518, %516 ]
-  %521 = add nuw nsw i64 %512, 1
-  %522 = zext i32 %520 to i64
-  %523 = icmp samesign ult i64 %521, %522
-  br i1 %523, label %510, label %524, !llvm.loop !22
+522:                                              ; preds = %376, %333, %323, %320, %314, %280, %262, %237, %228
+  %523 = phi i32 [ 2, %376 ], [ %335, %333 ], [ 1, %320 ], [ 1, %314 ], [ %281, %280 ], [ %324, %323 ], [ %238, %237 ], [ %231, %228 ], [ %263, %262 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %8) #16
+  br i1 %216, label %553, label %530, !prof !4
 
-524:                                              ; preds = %519, %501, %34, %82, %94, %184, %71, %497, %493
-  %525 = phi ptr [ %87, %497 ], [ null, %71 ], [ %87, %501 ], [ %87, %493 ], [ null, %34 ], [ %77, %82 ], [ %87, %94 ], [ %87, %184 ], [ %87, %519 ]
-  %526 = phi i32 [ %498, %497 ], [ %72, %71 ], [ %502, %501 ], [ %494, %493 ], [ 1, %34 ], [ %84, %82 ], [ 1, %94 ], [ 1, %184 ], [ %502, %519 ]
-  %527 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  %528 = load ptr, ptr %527, align 8
-  %529 = icmp eq ptr %528, null
-  br i1 %529, label %533, label %530, !prof !4
+524:                                              ; preds = %507, %520, %433, %426, %418, %424
+  %525 = phi i32 [ %425, %424 ], [ %521, %520 ], [ %519, %507 ], [ 1, %433 ], [ 1, %426 ], [ 1, %418 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
+  call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
+  call void @llvm.stackrestore.p0(ptr %391)
+  br label %526
 
-530:                                              ; preds = %524
-  %531 = getelementptr inbounds nuw i8, ptr %17, i64 192
-  %532 = load ptr, ptr %531, align 8
-  call void %532(ptr noundef nonnull %528) #18
-  br label %533
+526:                                              ; preds = %524, %387
+  %527 = phi i32 [ %388, %387 ], [ %525, %524 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %8) #16
+  %528 = load i64, ptr %381, align 8
+  %529 = add i64 %528, -1
+  store i64 %529, ptr %381, align 8
+  br i1 %216, label %553, label %530, !prof !4
 
-533:                                              ; preds = %530, %524
-  %534 = icmp eq ptr %525, null
-  br i1 %534, label %538, label %535, !prof !4
+530:                                              ; preds = %218, %526, %522
+  %531 = phi i32 [ %527, %526 ], [ %224, %218 ], [ %523, %522 ]
+  %532 = load i32, ptr %21, align 8
+  %533 = getelementptr inbounds nuw i8, ptr %21, i64 16
+  %534 = load i32, ptr %533, align 8
+  %535 = icmp ult i32 %532, %534
+  br i1 %535, label %536, label %553
 
-535:                                              ; preds = %533
-  %536 = getelementptr inbounds nuw i8, ptr %17, i64 192
-  %537 = load ptr, ptr %536, align 8
-  call void %537(ptr noundef nonnull %525) #18
-  br label %538
+536:                                              ; preds = %530
+  %537 = getelementptr inbounds nuw i8, ptr %19, i64 192
+  %538 = zext i32 %532 to i64
+  br label %539
 
-538:                                              ; preds = %535, %533
-  switch i32 %526, label %558 [
-    i32 0, label %539
-    i32 3, label %561
-    i32 2, label %551
-  ], !prof !23
+539:                                              ; preds = %536, %548
+  %540 = phi i32 [ %534, %536 ], [ %549, %548 ]
+  %541 = phi i64 [ %538, %536 ], [ %550, %548 ]
+  %542 = getelementptr inbounds nuw ptr, ptr %49, i64 %541
+  %543 = load ptr, ptr %542, align 8
+  %544 = icmp eq ptr %543, null
+  br i1 %544, label %548, label %545
 
-539:                                              ; preds = %538
-  %540 = getelementptr inbounds nuw i8, ptr %17, i64 104
-  %541 = load i64, ptr %540, align 8
-  %542 = icmp eq i64 %541, 0
-  br i1 %542, label %548, label %543, !prof !4
-
-543:                                              ; preds = %539
-  %544 = getelementptr inbounds nuw i8, ptr %17, i64 184
-  %545 = load ptr, ptr %544, align 8
-  %546 = getelementptr inbounds nuw i8, ptr %17, i64 96
-  %547 = load ptr, ptr %546, align 8
-  call void %545(ptr noundef %547) #18
+545:                                              ; preds = %539
+  %546 = load ptr, ptr %537, align 8
+  call void %546(ptr noundef nonnull %543) #18
+  %547 = load i32, ptr %533, align 8
   br label %548
 
-548:                                              ; preds = %543, %539
-  %549 = getelementptr inbounds nuw i8, ptr %17, i64 96
-  %550 = load ptr, ptr %549, align 8
-  br label %561
+548:                                              ; preds = %539, %545
+  %549 = phi i32 [ %540, %539 ], [ %547, %545 ]
+  %550 = add nuw nsw i64 %541, 1
+  %551 = zext i32 %549 to i64
+  %552 = icmp samesign ult i64 %550, %551
+  br i1 %552, label %539, label %553, !llvm.loop !23
 
-551:                                              ; preds = %538
-  %552 = load ptr, ptr %48, align 8
-  %553 = load ptr, ptr %7, align 8
-  %554 = getelementptr inbounds nuw i8, ptr %553, i64 96
-  %555 = load i32, ptr %554, align 8
-  %556 = zext i32 %555 to i64
-  %557 = getelementptr inbounds nuw i8, ptr %552, i64 %556
-  br label %558
+553:                                              ; preds = %548, %530, %36, %84, %96, %186, %73, %526, %522
+  %554 = phi ptr [ %89, %526 ], [ null, %73 ], [ %89, %530 ], [ %89, %522 ], [ null, %36 ], [ %79, %84 ], [ %89, %96 ], [ %89, %186 ], [ %89, %548 ]
+  %555 = phi i32 [ %527, %526 ], [ %74, %73 ], [ %531, %530 ], [ %523, %522 ], [ 1, %36 ], [ %86, %84 ], [ 1, %96 ], [ 1, %186 ], [ %531, %548 ]
+  %556 = getelementptr inbounds nuw i8, ptr %9, i64 72
+  %557 = load ptr, ptr %556, align 8
+  %558 = icmp eq ptr %557, null
+  br i1 %558, label %562, label %559, !prof !4
 
-558:                                              ; preds = %538, %551
-  %559 = phi ptr [ %557, %551 ], [ null, %538 ]
-  %560 = call fastcc ptr @anew(ptr noundef %15, ptr noundef %559, ptr noundef %37, ptr noundef %38, i64 noundef %36, ptr noundef %3) #17
-  br label %561
+559:                                              ; preds = %553
+  %560 = getelementptr inbounds nuw i8, ptr %19, i64 192
+  %561 = load ptr, ptr %560, align 8
+  call void %561(ptr noundef nonnull %557) #18
+  br label %562
 
-561:                                              ; preds = %538, %558, %548
-  %562 = phi ptr [ %550, %548 ], [ %560, %558 ], [ null, %538 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
-  ret ptr %562
+562:                                              ; preds = %559, %553
+  %563 = icmp eq ptr %554, null
+  br i1 %563, label %567, label %564, !prof !4
+
+564:                                              ; preds = %562
+  %565 = getelementptr inbounds nuw i8, ptr %19, i64 192
+  %566 = load ptr, ptr %565, align 8
+  call void %566(ptr noundef nonnull %554) #18
+  br label %567
+
+567:                                              ; preds = %564, %562
+  switch i32 %555, label %587 [
+    i32 0, label %568
+    i32 3, label %590
+    i32 2, label %580
+  ], !prof !24
+
+568:                                              ; preds = %567
+  %569 = getelementptr inbounds nuw i8, ptr %19, i64 104
+  %570 = load i64, ptr %569, align 8
+  %571 = icmp eq i64 %570, 0
+  br i1 %571, label %577, label %572, !prof !4
+
+572:                                              ; preds = %568
+  %573 = getelementptr inbounds nuw i8, ptr %19, i64 184
+  %574 = load ptr, ptr %573, align 8
+  %575 = getelementptr inbounds nuw i8, ptr %19, i64 96
+  %576 = load ptr, ptr %575, align 8
+  call void %574(ptr noundef %576) #18
+  br label %577
+
+577:                                              ; preds = %572, %568
+  %578 = getelementptr inbounds nuw i8, ptr %19, i64 96
+  %579 = load ptr, ptr %578, align 8
+  br label %590
+
+580:                                              ; preds = %567
+  %581 = load ptr, ptr %50, align 8
+  %582 = load ptr, ptr %9, align 8
+  %583 = getelementptr inbounds nuw i8, ptr %582, i64 96
+  %584 = load i32, ptr %583, align 8
+  %585 = zext i32 %584 to i64
+  %586 = getelementptr inbounds nuw i8, ptr %581, i64 %585
+  br label %587
+
+587:                                              ; preds = %567, %580
+  %588 = phi ptr [ %586, %580 ], [ null, %567 ]
+  %589 = call fastcc ptr @anew(ptr noundef %17, ptr noundef %588, ptr noundef %39, ptr noundef %40, i64 noundef %38, ptr noundef %3) #17
+  br label %590
+
+590:                                              ; preds = %567, %587, %577
+  %591 = phi ptr [ %579, %577 ], [ %589, %587 ], [ null, %567 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %9) #16
+  ret ptr %591
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite)
@@ -885,7 +931,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %39 = add nuw nsw i64 %33, 1
   %40 = add i64 %34, 1
   %41 = icmp eq i64 %40, %23
-  br i1 %41, label %42, label %32, !llvm.loop !24
+  br i1 %41, label %42, label %32, !llvm.loop !25
 
 42:                                               ; preds = %27, %32, %13
   %43 = getelementptr inbounds nuw i8, ptr %0, i64 224
@@ -951,7 +997,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %93 = add nuw nsw i64 %52, 8
   %94 = add i64 %53, 8
   %95 = icmp eq i64 %94, %26
-  br i1 %95, label %27, label %51, !llvm.loop !25
+  br i1 %95, label %27, label %51, !llvm.loop !26
 }
 
 ; Function Attrs: noinline nounwind
@@ -1019,7 +1065,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   %28 = load i32, ptr %8, align 8
   %29 = zext i32 %28 to i64
   %30 = icmp samesign ult i64 %27, %29
-  br i1 %30, label %18, label %16, !llvm.loop !26
+  br i1 %30, label %18, label %16, !llvm.loop !27
 
 31:                                               ; preds = %16
   %32 = getelementptr inbounds nuw i8, ptr %1, i64 208
@@ -1066,7 +1112,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
 61:                                               ; preds = %56
   %62 = add nuw nsw i64 %57, 1
   %63 = icmp eq i64 %62, %55
-  br i1 %63, label %97, label %56, !llvm.loop !27
+  br i1 %63, label %97, label %56, !llvm.loop !28
 
 64:                                               ; preds = %56
   %65 = trunc nuw i64 %57 to i32
@@ -1090,7 +1136,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   store ptr %76, ptr %71, align 8
   %77 = add nuw nsw i64 %46, 1
   %78 = icmp eq i64 %77, %34
-  br i1 %78, label %41, label %45, !llvm.loop !28
+  br i1 %78, label %41, label %45, !llvm.loop !29
 
 79:                                               ; preds = %41, %92
   %80 = phi i32 [ %93, %92 ], [ %43, %41 ]
@@ -1117,7 +1163,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   %94 = add nuw nsw i64 %81, 1
   %95 = zext i32 %93 to i64
   %96 = icmp samesign ult i64 %94, %95
-  br i1 %96, label %79, label %97, !llvm.loop !29
+  br i1 %96, label %79, label %97, !llvm.loop !30
 
 97:                                               ; preds = %66, %69, %61, %85, %92, %41, %6
   %98 = phi i32 [ 1, %6 ], [ 1, %85 ], [ 0, %41 ], [ 1, %61 ], [ 0, %92 ], [ 1, %69 ], [ 1, %66 ]
@@ -1172,7 +1218,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %36 = load i32, ptr %35, align 8
   %37 = zext i32 %36 to i64
   %38 = icmp samesign ult i64 %33, %37
-  br i1 %38, label %30, label %20, !llvm.loop !30
+  br i1 %38, label %30, label %20, !llvm.loop !31
 
 39:                                               ; preds = %22, %136
   %40 = phi ptr [ %8, %22 ], [ %137, %136 ]
@@ -1313,7 +1359,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
 136:                                              ; preds = %102, %76, %130, %120, %109, %80, %70
   %137 = getelementptr inbounds nuw i8, ptr %40, i64 16
   %138 = icmp ult ptr %137, %13
-  br i1 %138, label %39, label %141, !llvm.loop !31
+  br i1 %138, label %39, label %141, !llvm.loop !32
 
 139:                                              ; preds = %109, %80, %134
   %140 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #17
@@ -1439,7 +1485,7 @@ define ptr @subscript(ptr noundef readonly captures(none) %0, ptr noundef %1, i6
 55:                                               ; preds = %17, %25, %31, %35, %39, %49
   %56 = tail call fastcc ptr @found(ptr noundef nonnull %11, ptr noundef nonnull %18) #17
   %57 = icmp eq ptr %56, null
-  br i1 %57, label %70, label %58, !prof !32
+  br i1 %57, label %70, label %58, !prof !33
 
 58:                                               ; preds = %55
   %59 = getelementptr inbounds nuw i8, ptr %56, i64 40
@@ -1667,7 +1713,7 @@ define internal fastcc range(i32 0, 2) i32 @are_globals_unchanged(ptr noundef re
   %23 = getelementptr inbounds nuw i8, ptr %12, i64 24
   %24 = load i64, ptr %5, align 8
   %25 = icmp ult i64 %22, %24
-  br i1 %25, label %10, label %26, !llvm.loop !33
+  br i1 %25, label %10, label %26, !llvm.loop !34
 
 26:                                               ; preds = %21, %4
   %27 = getelementptr inbounds nuw i8, ptr %1, i64 24
@@ -1745,7 +1791,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %53 = load i32, ptr %32, align 4
   %54 = zext i32 %53 to i64
   %55 = icmp samesign ult i64 %52, %54
-  br i1 %55, label %49, label %35, !llvm.loop !34
+  br i1 %55, label %49, label %35, !llvm.loop !35
 
 56:                                               ; preds = %44, %456
   %57 = phi ptr [ %7, %44 ], [ %458, %456 ]
@@ -1770,7 +1816,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %74 = getelementptr inbounds nuw i8, ptr %72, i64 %73
   %75 = load i8, ptr %74, align 1
   %76 = icmp eq i8 %75, 0
-  br i1 %76, label %456, label %77, !prof !35
+  br i1 %76, label %456, label %77, !prof !36
 
 77:                                               ; preds = %56, %66
   %78 = load i16, ptr %61, align 8
@@ -1841,8 +1887,8 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %133 = getelementptr inbounds nuw i8, ptr %94, i64 %132
   %134 = icmp ne i32 %122, 0
   %135 = icmp ne i64 %130, 0
-  %136 = select i1 %134, i1 %135, i1 false, !prof !36
-  br i1 %136, label %137, label %187, !prof !36
+  %136 = select i1 %134, i1 %135, i1 false, !prof !37
+  br i1 %136, label %137, label %187, !prof !37
 
 137:                                              ; preds = %118
   %138 = getelementptr inbounds nuw i8, ptr %91, i64 64
@@ -2049,7 +2095,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   switch i32 %285, label %288 [
     i32 0, label %286
     i32 1, label %289
-  ], !prof !37
+  ], !prof !38
 
 286:                                              ; preds = %274
   %287 = icmp eq i64 %282, %284
@@ -2121,7 +2167,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %331 = mul i64 %282, %277
   %332 = getelementptr inbounds nuw i8, ptr %275, i64 16
   %333 = icmp ult ptr %332, %272
-  br i1 %333, label %274, label %334, !llvm.loop !38
+  br i1 %333, label %274, label %334, !llvm.loop !39
 
 334:                                              ; preds = %321
   %335 = icmp sgt i64 %331, 1073741824
@@ -2141,7 +2187,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 
 344:                                              ; preds = %334
   %345 = icmp eq i32 %330, 0
-  br i1 %345, label %440, label %346, !prof !39
+  br i1 %345, label %440, label %346, !prof !40
 
 346:                                              ; preds = %344
   %347 = load i32, ptr %257, align 8
@@ -2155,7 +2201,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 351:                                              ; preds = %354
   %352 = add nuw nsw i64 %355, 1
   %353 = icmp eq i64 %352, %350
-  br i1 %353, label %465, label %354, !llvm.loop !40
+  br i1 %353, label %465, label %354, !llvm.loop !41
 
 354:                                              ; preds = %349, %351
   %355 = phi i64 [ 0, %349 ], [ %352, %351 ]
@@ -2182,7 +2228,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %370 = add nuw nsw i64 %366, 1
   %371 = icmp eq i64 %370, %364
   %372 = select i1 %369, i1 true, i1 %371
-  br i1 %372, label %373, label %365, !llvm.loop !40
+  br i1 %372, label %373, label %365, !llvm.loop !41
 
 373:                                              ; preds = %365, %359
   %374 = phi i64 [ 0, %359 ], [ %364, %365 ]
@@ -2224,7 +2270,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %400 = zext i1 %388 to i32
   %401 = icmp eq i32 %391, 1
   %402 = and i1 %388, %401
-  br i1 %402, label %405, label %403, !prof !41
+  br i1 %402, label %405, label %403, !prof !42
 
 403:                                              ; preds = %393, %399
   %404 = phi i32 [ %400, %399 ], [ 0, %393 ]
@@ -2283,7 +2329,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 437:                                              ; preds = %396, %410, %393, %432, %403
   %438 = getelementptr inbounds nuw i8, ptr %379, i64 16
   %439 = icmp ult ptr %438, %376
-  br i1 %439, label %378, label %440, !llvm.loop !42
+  br i1 %439, label %378, label %440, !llvm.loop !43
 
 440:                                              ; preds = %354, %437, %340, %373, %344, %264
   %441 = getelementptr inbounds nuw i8, ptr %231, i64 12
@@ -2319,7 +2365,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %461 = getelementptr inbounds nuw i8, ptr %59, i64 1
   %462 = getelementptr inbounds nuw i8, ptr %60, i64 1
   %463 = icmp ult ptr %459, %42
-  br i1 %463, label %56, label %466, !llvm.loop !43
+  br i1 %463, label %56, label %466, !llvm.loop !44
 
 464:                                              ; preds = %264, %241, %260, %243
   call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
@@ -2449,7 +2495,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   store ptr %82, ptr %85, align 8
   %86 = add nuw nsw i64 %61, 1
   %87 = icmp eq i64 %86, %42
-  br i1 %87, label %44, label %60, !llvm.loop !44
+  br i1 %87, label %44, label %60, !llvm.loop !45
 
 88:                                               ; preds = %44
   %89 = call fastcc i32 @failed(ptr noundef nonnull %4) #17
@@ -2497,7 +2543,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %121 = load i32, ptr %120, align 8
   %122 = zext i32 %121 to i64
   %123 = icmp samesign ult i64 %118, %122
-  br i1 %123, label %106, label %104, !llvm.loop !45
+  br i1 %123, label %106, label %104, !llvm.loop !46
 
 124:                                              ; preds = %104, %88
   %125 = phi i32 [ %105, %104 ], [ %89, %88 ]
@@ -2647,7 +2693,7 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %104 = load i32, ptr %103, align 4
   %105 = zext i32 %104 to i64
   %106 = icmp samesign ult i64 %101, %105
-  br i1 %106, label %20, label %107, !llvm.loop !46
+  br i1 %106, label %20, label %107, !llvm.loop !47
 
 107:                                              ; preds = %100, %95, %1
   %108 = phi i32 [ 0, %1 ], [ %96, %95 ], [ 0, %100 ]
@@ -2765,7 +2811,7 @@ define internal fastcc range(i32 0, 2) i32 @unsure_dims(ptr noundef nonnull read
   %81 = load i32, ptr %80, align 8
   %82 = zext i32 %81 to i64
   %83 = icmp samesign ult i64 %79, %82
-  br i1 %83, label %8, label %84, !llvm.loop !47
+  br i1 %83, label %8, label %84, !llvm.loop !48
 
 84:                                               ; preds = %59, %63, %77, %48, %45, %1
   %85 = phi i32 [ 0, %1 ], [ 1, %48 ], [ 1, %63 ], [ 0, %77 ], [ 1, %45 ], [ 1, %59 ]
@@ -2796,7 +2842,7 @@ define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly c
 17:                                               ; preds = %30
   %18 = add nuw nsw i64 %21, 1
   %19 = icmp eq i64 %18, %16
-  br i1 %19, label %36, label %20, !llvm.loop !48
+  br i1 %19, label %36, label %20, !llvm.loop !49
 
 20:                                               ; preds = %6, %17
   %21 = phi i64 [ 0, %6 ], [ %18, %17 ]
@@ -2855,10 +2901,10 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
   %23 = mul nuw nsw i64 %22, 20
   %24 = getelementptr inbounds nuw i8, ptr %19, i64 %23
   %25 = icmp eq i32 %21, 0
-  br i1 %25, label %68, label %26
+  br i1 %25, label %70, label %26
 
-26:                                               ; preds = %1, %65
-  %27 = phi ptr [ %66, %65 ], [ %19, %1 ]
+26:                                               ; preds = %1, %67
+  %27 = phi ptr [ %68, %67 ], [ %19, %1 ]
   %28 = load i16, ptr %27, align 4
   %29 = zext i16 %28 to i64
   %30 = getelementptr inbounds nuw ptr, ptr %16, i64 %29
@@ -2869,7 +2915,7 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
   %35 = getelementptr inbounds nuw i8, ptr %14, i64 %34
   %36 = getelementptr inbounds nuw i8, ptr %27, i64 4
   %37 = load i32, ptr %36, align 4
-  switch i32 %37, label %62 [
+  switch i32 %37, label %64 [
     i32 0, label %38
     i32 1, label %51
   ]
@@ -2878,51 +2924,53 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
   %39 = getelementptr inbounds nuw i8, ptr %31, i64 8
   %40 = load ptr, ptr %39, align 8
   %41 = icmp eq ptr %40, %5
-  br i1 %41, label %42, label %62, !prof !4
+  br i1 %41, label %42, label %64, !prof !4
 
 42:                                               ; preds = %38
   %43 = getelementptr inbounds nuw i8, ptr %31, i64 16
   %44 = load i64, ptr %43, align 8
   %45 = and i64 %44, %12
   %46 = icmp eq i64 %45, %9
-  br i1 %46, label %47, label %62, !prof !4
+  br i1 %46, label %47, label %64, !prof !4
 
 47:                                               ; preds = %42
   %48 = getelementptr inbounds nuw i8, ptr %31, i64 24
   %49 = load i32, ptr %48, align 4
   %50 = zext i32 %49 to i64
   store i64 %50, ptr %35, align 8
-  br label %65
+  br label %67
 
 51:                                               ; preds = %26
   %52 = getelementptr inbounds nuw i8, ptr %31, i64 8
   %53 = load ptr, ptr %52, align 8
   %54 = icmp eq ptr %53, %7
-  br i1 %54, label %55, label %62, !prof !4
+  br i1 %54, label %55, label %64, !prof !4
 
 55:                                               ; preds = %51
   %56 = getelementptr inbounds nuw i8, ptr %31, i64 16
   %57 = load i64, ptr %56, align 8
   %58 = bitcast i64 %57 to double
   %59 = fptrunc double %58 to float
-  store float %59, ptr %35, align 4
-  %60 = and i64 %57, 9223372036586340352
-  %61 = icmp samesign ugt i64 %60, 5183643170835005439
-  br i1 %61, label %62, label %65
+  %60 = bitcast float %59 to i32
+  %61 = zext i32 %60 to i64
+  store i64 %61, ptr %35, align 8
+  %62 = and i64 %57, 9223372036586340352
+  %63 = icmp samesign ugt i64 %62, 5183643170835005439
+  br i1 %63, label %64, label %67
 
-62:                                               ; preds = %38, %26, %51, %55, %42
-  %63 = tail call fastcc i32 @other_number(ptr noundef %0, ptr noundef nonnull %27) #17
-  %64 = icmp eq i32 %63, 0
-  br i1 %64, label %65, label %68, !prof !4
+64:                                               ; preds = %38, %26, %51, %55, %42
+  %65 = tail call fastcc i32 @other_number(ptr noundef %0, ptr noundef nonnull %27) #17
+  %66 = icmp eq i32 %65, 0
+  br i1 %66, label %67, label %70, !prof !4
 
-65:                                               ; preds = %55, %62, %47
-  %66 = getelementptr inbounds nuw i8, ptr %27, i64 20
-  %67 = icmp ult ptr %66, %24
-  br i1 %67, label %26, label %68, !llvm.loop !49
+67:                                               ; preds = %55, %64, %47
+  %68 = getelementptr inbounds nuw i8, ptr %27, i64 20
+  %69 = icmp ult ptr %68, %24
+  br i1 %69, label %26, label %70, !llvm.loop !50
 
-68:                                               ; preds = %65, %62, %1
-  %69 = phi i32 [ 0, %1 ], [ %63, %62 ], [ 0, %65 ]
-  ret i32 %69
+70:                                               ; preds = %67, %64, %1
+  %71 = phi i32 [ 0, %1 ], [ %65, %64 ], [ 0, %67 ]
+  ret i32 %71
 }
 
 ; Function Attrs: mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite)
@@ -3029,7 +3077,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   %69 = load i32, ptr %68, align 4
   %70 = zext i32 %69 to i64
   %71 = icmp samesign ult i64 %66, %70
-  br i1 %71, label %37, label %72, !llvm.loop !50
+  br i1 %71, label %37, label %72, !llvm.loop !51
 
 72:                                               ; preds = %60, %29
   %73 = phi i32 [ %31, %29 ], [ %63, %60 ]
@@ -3117,7 +3165,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
 56:                                               ; preds = %19, %29, %39
   %57 = getelementptr inbounds nuw i8, ptr %20, i64 20
   %58 = icmp ult ptr %57, %14
-  br i1 %58, label %19, label %59, !llvm.loop !52
+  br i1 %58, label %19, label %59, !llvm.loop !53
 
 59:                                               ; preds = %56
   %60 = load ptr, ptr %0, align 8
@@ -3202,7 +3250,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %121 = load i32, ptr %120, align 4
   %122 = zext i32 %121 to i64
   %123 = icmp samesign ult i64 %119, %122
-  br i1 %123, label %72, label %124, !llvm.loop !53
+  br i1 %123, label %72, label %124, !llvm.loop !54
 
 124:                                              ; preds = %39, %97, %115, %61
   %125 = phi i32 [ 1, %97 ], [ 0, %61 ], [ 0, %115 ], [ %54, %39 ]
@@ -3375,8 +3423,8 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
   %121 = getelementptr inbounds nuw i8, ptr %82, i64 %120
   %122 = icmp ne i32 %110, 0
   %123 = icmp ne i64 %118, 0
-  %124 = select i1 %122, i1 %123, i1 false, !prof !36
-  br i1 %124, label %125, label %157, !prof !36
+  %124 = select i1 %122, i1 %123, i1 false, !prof !37
+  br i1 %124, label %125, label %157, !prof !37
 
 125:                                              ; preds = %106
   %126 = getelementptr inbounds nuw i8, ptr %79, i64 64
@@ -3541,7 +3589,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 
 24:                                               ; preds = %19, %13
   %25 = icmp eq i64 %15, 0
-  br i1 %25, label %26, label %13, !llvm.loop !54
+  br i1 %25, label %26, label %13, !llvm.loop !55
 
 26:                                               ; preds = %24, %3
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 232
@@ -3638,7 +3686,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
   %33 = mul nsw i64 %32, %24
   %34 = add i64 %25, 1
   %35 = icmp eq i64 %34, %10
-  br i1 %35, label %36, label %21, !llvm.loop !55
+  br i1 %35, label %36, label %21, !llvm.loop !56
 
 36:                                               ; preds = %21, %14
   %37 = phi i32 [ %77, %14 ], [ %30, %21 ]
@@ -3690,7 +3738,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
   %80 = mul nsw i64 %79, %69
   %81 = add i64 %48, 4
   %82 = icmp eq i64 %81, %13
-  br i1 %82, label %14, label %44, !llvm.loop !56
+  br i1 %82, label %14, label %44, !llvm.loop !57
 
 83:                                               ; preds = %7, %36
   %84 = phi i64 [ 1, %7 ], [ %38, %36 ]
@@ -3977,7 +4025,7 @@ define internal fastcc range(i32 0, 2) i32 @evaluate(ptr noundef nonnull readonl
   %83 = phi i64 [ %14, %12 ], [ %39, %33 ], [ %56, %55 ], [ %60, %59 ], [ %77, %70 ], [ %81, %78 ], [ %69, %61 ], [ %58, %57 ], [ %54, %53 ]
   %84 = phi ptr [ %15, %12 ], [ %40, %33 ], [ %42, %55 ], [ %42, %59 ], [ %42, %70 ], [ %42, %78 ], [ %42, %61 ], [ %42, %57 ], [ %42, %53 ]
   %85 = getelementptr inbounds nuw i8, ptr %10, i64 16
-  br label %7, !llvm.loop !57
+  br label %7, !llvm.loop !58
 
 86:                                               ; preds = %7
   store i64 %8, ptr %2, align 8
@@ -4562,7 +4610,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %29 = add nuw nsw i64 %20, 1
   %30 = add i64 %22, 1
   %31 = icmp eq i64 %30, %9
-  br i1 %31, label %32, label %19, !llvm.loop !58
+  br i1 %31, label %32, label %19, !llvm.loop !59
 
 32:                                               ; preds = %13, %19, %3
   %33 = phi i64 [ 0, %3 ], [ %73, %13 ], [ %28, %19 ]
@@ -4613,7 +4661,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %74 = add nuw nsw i64 %44, 4
   %75 = add i64 %46, 4
   %76 = icmp eq i64 %75, %12
-  br i1 %76, label %13, label %43, !llvm.loop !59
+  br i1 %76, label %13, label %43, !llvm.loop !60
 
 77:                                               ; preds = %40, %101
   %78 = phi ptr [ %38, %40 ], [ %105, %101 ]
@@ -4640,7 +4688,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
 93:                                               ; preds = %86
   %94 = add nuw nsw i64 %87, 1
   %95 = icmp eq i64 %94, %42
-  br i1 %95, label %99, label %86, !llvm.loop !60
+  br i1 %95, label %99, label %86, !llvm.loop !61
 
 96:                                               ; preds = %86
   %97 = trunc nuw i64 %87 to i32
@@ -4753,7 +4801,7 @@ define internal fastcc range(i32 0, 2) i32 @tensor_map(ptr noundef nonnull reado
   %74 = add nuw nsw i64 %54, 2
   %75 = add i64 %56, 2
   %76 = icmp eq i64 %75, %26
-  br i1 %76, label %27, label %53, !llvm.loop !61
+  br i1 %76, label %27, label %53, !llvm.loop !62
 
 77:                                               ; preds = %81, %13
   %78 = phi ptr [ %18, %13 ], [ %47, %81 ]
@@ -4778,7 +4826,7 @@ define internal fastcc range(i32 0, 2) i32 @tensor_map(ptr noundef nonnull reado
   %95 = or i64 %94, %93
   %96 = add nuw nsw i64 %82, 1
   %97 = icmp eq i64 %96, %52
-  br i1 %97, label %77, label %81, !llvm.loop !62
+  br i1 %97, label %77, label %81, !llvm.loop !63
 
 98:                                               ; preds = %77
   %99 = tail call fastcc i32 @renew(ptr noundef %0, ptr noundef nonnull %1, ptr noundef nonnull %2, i64 noundef %3, ptr noundef nonnull %78) #17
@@ -4897,7 +4945,7 @@ define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef nonnull readonly c
   %56 = load i32, ptr %37, align 4
   %57 = zext i32 %56 to i64
   %58 = icmp samesign ult i64 %55, %57
-  br i1 %58, label %45, label %59, !llvm.loop !63
+  br i1 %58, label %45, label %59, !llvm.loop !64
 
 59:                                               ; preds = %45, %13, %5
   %60 = phi i32 [ 1, %5 ], [ 0, %13 ], [ 0, %45 ]
@@ -5016,7 +5064,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %80 = tail call i64 @llvm.umax.i64(i64 %79, i64 %44)
   %81 = add nuw nsw i64 %43, 1
   %82 = icmp eq i64 %81, %21
-  br i1 %82, label %83, label %42, !llvm.loop !64
+  br i1 %82, label %83, label %42, !llvm.loop !65
 
 83:                                               ; preds = %78, %34, %13
   %84 = getelementptr inbounds nuw i8, ptr %0, i64 24
@@ -5128,7 +5176,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
 67:                                               ; preds = %60, %57
   %68 = getelementptr inbounds nuw i8, ptr %41, i64 48
   %69 = icmp ult ptr %68, %38
-  br i1 %69, label %40, label %70, !llvm.loop !65
+  br i1 %69, label %40, label %70, !llvm.loop !66
 
 70:                                               ; preds = %67, %32
   store i64 1, ptr %4, align 8
@@ -5175,7 +5223,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
   %100 = icmp ult ptr %99, %79
   %101 = icmp eq i32 %98, 0
   %102 = select i1 %100, i1 %101, i1 false
-  br i1 %102, label %90, label %83, !llvm.loop !66
+  br i1 %102, label %90, label %83, !llvm.loop !67
 
 103:                                              ; preds = %60, %40, %2, %15, %19, %86
   %104 = phi i32 [ 1, %2 ], [ %87, %86 ], [ 1, %19 ], [ 1, %15 ], [ 1, %40 ], [ 1, %60 ]
@@ -5183,56 +5231,56 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
 }
 
 ; Function Attrs: noinline nounwind
-define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly captures(none) %0, ptr noundef nonnull %1, ptr noundef readonly captures(none) %2, ptr noundef nonnull %3) unnamed_addr #3 {
-  %5 = alloca i64, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %5) #16
-  store i64 0, ptr %5, align 8
-  %6 = getelementptr inbounds nuw i8, ptr %0, i64 64
-  %7 = load ptr, ptr %6, align 8
-  %8 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  %9 = load ptr, ptr %8, align 8
-  %10 = call i32 %7(ptr noundef %9, ptr noundef nonnull %5) #18
-  %11 = icmp eq i32 %10, 0
-  br i1 %11, label %12, label %39
+define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly captures(none) %0, ptr noundef nonnull %1, ptr noundef readonly captures(none) %2, ptr noundef %3, ptr noundef %4) unnamed_addr #3 {
+  %6 = alloca i64, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
+  store i64 0, ptr %6, align 8
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 64
+  %8 = load ptr, ptr %7, align 8
+  %9 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  %10 = load ptr, ptr %9, align 8
+  %11 = call i32 %8(ptr noundef %10, ptr noundef nonnull %6) #18
+  %12 = icmp eq i32 %11, 0
+  br i1 %12, label %13, label %40
 
-12:                                               ; preds = %4
-  %13 = load i64, ptr %5, align 8
-  %14 = getelementptr inbounds nuw i8, ptr %2, i64 16
-  %15 = load i64, ptr %14, align 8
-  %16 = icmp eq i64 %13, %15
-  br i1 %16, label %17, label %39
+13:                                               ; preds = %5
+  %14 = load i64, ptr %6, align 8
+  %15 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  %16 = load i64, ptr %15, align 8
+  %17 = icmp eq i64 %14, %16
+  br i1 %17, label %18, label %40
 
-17:                                               ; preds = %12
-  %18 = getelementptr inbounds nuw i8, ptr %0, i64 280
-  %19 = load ptr, ptr %18, align 8
-  %20 = load ptr, ptr %8, align 8
-  %21 = call i32 %19(ptr noundef %20) #18
-  %22 = icmp eq i32 %21, 0
-  br i1 %22, label %23, label %39
+18:                                               ; preds = %13
+  %19 = getelementptr inbounds nuw i8, ptr %0, i64 280
+  %20 = load ptr, ptr %19, align 8
+  %21 = load ptr, ptr %9, align 8
+  %22 = call i32 %20(ptr noundef %21) #18
+  %23 = icmp eq i32 %22, 0
+  br i1 %23, label %24, label %40
 
-23:                                               ; preds = %17
-  %24 = getelementptr inbounds nuw i8, ptr %0, i64 72
-  %25 = load ptr, ptr %24, align 8
-  %26 = call ptr %25() #18
-  %27 = getelementptr inbounds nuw i8, ptr %0, i64 80
-  %28 = load ptr, ptr %27, align 8
-  %29 = getelementptr inbounds nuw i8, ptr %2, i64 24
-  %30 = load ptr, ptr %29, align 8
-  %31 = call i32 %28(ptr noundef nonnull %1, ptr noundef %30, ptr noundef nonnull %3, ptr noundef null) #18
-  %32 = getelementptr inbounds nuw i8, ptr %0, i64 88
-  %33 = load ptr, ptr %32, align 8
-  call void %33(ptr noundef %26) #18
-  %34 = icmp ne i32 %31, 0
-  %35 = zext i1 %34 to i32
-  %36 = getelementptr inbounds nuw i8, ptr %0, i64 288
-  %37 = load ptr, ptr %36, align 8
-  %38 = call i32 %37(ptr noundef nonnull %5) #18
-  br label %39
+24:                                               ; preds = %18
+  %25 = getelementptr inbounds nuw i8, ptr %0, i64 72
+  %26 = load ptr, ptr %25, align 8
+  %27 = call ptr %26() #18
+  %28 = getelementptr inbounds nuw i8, ptr %0, i64 80
+  %29 = load ptr, ptr %28, align 8
+  %30 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  %31 = load ptr, ptr %30, align 8
+  %32 = call i32 %29(ptr noundef nonnull %1, ptr noundef %31, ptr noundef %3, ptr noundef %4) #18
+  %33 = getelementptr inbounds nuw i8, ptr %0, i64 88
+  %34 = load ptr, ptr %33, align 8
+  call void %34(ptr noundef %27) #18
+  %35 = icmp ne i32 %32, 0
+  %36 = zext i1 %35 to i32
+  %37 = getelementptr inbounds nuw i8, ptr %0, i64 288
+  %38 = load ptr, ptr %37, align 8
+  %39 = call i32 %38(ptr noundef nonnull %6) #18
+  br label %40
 
-39:                                               ; preds = %4, %12, %17, %23
-  %40 = phi i32 [ %35, %23 ], [ 1, %17 ], [ 1, %12 ], [ 1, %4 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
-  ret i32 %40
+40:                                               ; preds = %5, %13, %18, %24
+  %41 = phi i32 [ %36, %24 ], [ 1, %18 ], [ 1, %13 ], [ 1, %5 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
+  ret i32 %41
 }
 
 ; Function Attrs: noinline nounwind
@@ -5342,7 +5390,7 @@ define internal fastcc range(i32 0, 2) i32 @shape_of(ptr noundef readonly captur
 73:                                               ; preds = %71, %56
   %74 = add nuw nsw i64 %31, 1
   %75 = icmp eq i64 %74, %23
-  br i1 %75, label %76, label %30, !llvm.loop !67
+  br i1 %75, label %76, label %30, !llvm.loop !68
 
 76:                                               ; preds = %73
   %77 = load i64, ptr %4, align 16
@@ -5418,27 +5466,27 @@ attributes #18 = { nobuiltin nounwind "no-builtins" }
 !19 = !{!"branch_weights", !"expected", i32 2858071, i32 2144625577}
 !20 = !{!"branch_weights", i32 2000, i32 2001, i32 4000000}
 !21 = distinct !{!21, !7, !9, !18}
-!22 = distinct !{!22, !7}
-!23 = !{!"branch_weights", i32 1, i32 8000, i32 2, i32 1}
-!24 = distinct !{!24, !9}
-!25 = distinct !{!25, !7}
+!22 = distinct !{!22, !7, !9, !18}
+!23 = distinct !{!23, !7}
+!24 = !{!"branch_weights", i32 1, i32 8000, i32 2, i32 1}
+!25 = distinct !{!25, !9}
 !26 = distinct !{!26, !7}
 !27 = distinct !{!27, !7}
 !28 = distinct !{!28, !7}
 !29 = distinct !{!29, !7}
 !30 = distinct !{!30, !7}
 !31 = distinct !{!31, !7}
-!32 = !{!"branch_weights", !"expected", i32 1078537, i32 2146405111}
-!33 = distinct !{!33, !7}
+!32 = distinct !{!32, !7}
+!33 = !{!"branch_weights", !"expected", i32 1078537, i32 2146405111}
 !34 = distinct !{!34, !7}
-!35 = !{!"branch_weights", !"expected", i32 1717128, i32 2145766520}
-!36 = !{!"branch_weights", i32 4000000, i32 4001}
-!37 = !{!"branch_weights", i32 1, i32 2001, i32 2000}
-!38 = distinct !{!38, !7}
-!39 = !{!"branch_weights", !"expected", i32 2144915473, i32 2568175}
-!40 = distinct !{!40, !7}
-!41 = !{!"branch_weights", !"expected", i32 -2147483648, i32 0}
-!42 = distinct !{!42, !7}
+!35 = distinct !{!35, !7}
+!36 = !{!"branch_weights", !"expected", i32 1717128, i32 2145766520}
+!37 = !{!"branch_weights", i32 4000000, i32 4001}
+!38 = !{!"branch_weights", i32 1, i32 2001, i32 2000}
+!39 = distinct !{!39, !7}
+!40 = !{!"branch_weights", !"expected", i32 2144915473, i32 2568175}
+!41 = distinct !{!41, !7}
+!42 = !{!"branch_weights", !"expected", i32 -2147483648, i32 0}
 !43 = distinct !{!43, !7}
 !44 = distinct !{!44, !7}
 !45 = distinct !{!45, !7}
@@ -5446,21 +5494,22 @@ attributes #18 = { nobuiltin nounwind "no-builtins" }
 !47 = distinct !{!47, !7}
 !48 = distinct !{!48, !7}
 !49 = distinct !{!49, !7}
-!50 = distinct !{!50, !7, !51}
-!51 = !{!"llvm.loop.peeled.count", i32 1}
-!52 = distinct !{!52, !7}
+!50 = distinct !{!50, !7}
+!51 = distinct !{!51, !7, !52}
+!52 = !{!"llvm.loop.peeled.count", i32 1}
 !53 = distinct !{!53, !7}
 !54 = distinct !{!54, !7}
-!55 = distinct !{!55, !9}
-!56 = distinct !{!56, !7}
+!55 = distinct !{!55, !7}
+!56 = distinct !{!56, !9}
 !57 = distinct !{!57, !7}
-!58 = distinct !{!58, !9}
-!59 = distinct !{!59, !7}
+!58 = distinct !{!58, !7}
+!59 = distinct !{!59, !9}
 !60 = distinct !{!60, !7}
 !61 = distinct !{!61, !7}
-!62 = distinct !{!62, !7, !9, !18}
-!63 = distinct !{!63, !7}
-!64 = distinct !{!64, !7, !51}
-!65 = distinct !{!65, !7}
+!62 = distinct !{!62, !7}
+!63 = distinct !{!63, !7, !9, !18}
+!64 = distinct !{!64, !7}
+!65 = distinct !{!65, !7, !52}
 !66 = distinct !{!66, !7}
 !67 = distinct !{!67, !7}
+!68 = distinct !{!68, !7}

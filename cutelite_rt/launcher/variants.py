@@ -64,7 +64,7 @@ class Variant:
         words = struct.unpack(f"<{places.words}Q", key)
         self.key, self.hash = key, hash_of(words)
         if isinstance(outcome, Plan):
-            head = HEAD.pack(self.hash, 0, words[1], outcome.address, _PROGRAM, *(0,) * 10)
+            head = HEAD.pack(self.hash, 0, words[1], outcome.address, _PROGRAM, *(0,) * 11)
             self._memory = ctypes.create_string_buffer(head.ljust(places.key, b"\0") + key, places.size)
             self._keep: object = outcome
             self.address = ctypes.addressof(self._memory)
@@ -72,14 +72,16 @@ class Variant:
         function, config = outcome.function, outcome.config
         cluster = config.cluster or (1, 1, 1)
         its = {i: slot for slot, i in enumerate(outcome.slots) if i is not None}
-        order = [places.at[its[i]] for i in range(len(function.layout.offsets))]
-        kinds = (0 if i is None else KIND.get(function.layout.kinds[i], 0) for i in outcome.slots)
+        layout = function.layout
+        order = [word for i, to in enumerate(layout.offsets) for word in (places.at[its[i]], to)]
+        kinds = (0 if i is None else KIND.get(layout.kinds[i], 0) for i in outcome.slots)
         attributes, attribute_count = _attributes(config)
         self._caches = [None if form is None else _cache(form) for form in outcome.maps]
         data = HEAD.pack(
             *(self.hash, function.context, _context_id(function), int(function.handle)),
             *(cluster != (1, 1, 1), *config.block, config.smem),
-            *(ctypes.addressof(attributes), attribute_count, len(order), *cluster),
+            *(ctypes.addressof(attributes), attribute_count, len(layout.offsets), *cluster),
+            layout.size if function.takes_one_buffer else 0,
         )
         data = data.ljust(places.key, b"\0") + key + struct.pack(f"<{len(order)}I", *order)
         data = data.ljust(places.kinds, b"\0") + struct.pack(f"<{len(places.at)}I", *kinds)

@@ -43,9 +43,10 @@ from cutelite_rt.signature.data import (
 
 WORD = 8
 
-HEAD = struct.Struct("<4Q I 3I I4x 3Q 3I4x")
+HEAD = struct.Struct("<4Q I 3I I4x 3Q 3I I")
 """`variant`: the hash of its key; context and function to launch; whether the grid has to be a whole number of
-clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster. The key and tables follow."""
+clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster; the bytes of parameters that go
+in one buffer, else 0. The key and tables follow."""
 
 
 class Places(NamedTuple):
@@ -66,13 +67,13 @@ class Places(NamedTuple):
 
     @property
     def order(self) -> int:
-        """u32 for each parameter that there is: where it is in the frame."""
+        """Two u32 for each parameter that there is: its place in the frame, and in one buffer."""
         return self.key + WORD * self.words
 
     @property
     def kinds(self) -> int:
         """u32 for each slot: its dtype by `KIND`, or 0."""
-        return self.order + 4 * len(self.at)
+        return self.order + 8 * len(self.at)
 
     @property
     def caches(self) -> int:

@@ -106,6 +106,14 @@ ENCODE_TILED = ctypes.CFUNCTYPE(
 )
 
 
+def _one_buffer(extra: int, parameters: int | None) -> tuple[int, int]:
+    """Address and size of the one buffer that `extra` tells of (cuLaunchKernel)."""
+    assert not parameters
+    pointer, buffer, its_size, size, end = (ctypes.c_uint64 * 5).from_address(extra)
+    assert (pointer, its_size, end) == (1, 2, 0)
+    return buffer, ctypes.c_size_t.from_address(size).value
+
+
 class FakeCuda:
     """The functions of `cuda.bindings.driver` that the runtime calls, over devices given by their attributes.
 
@@ -208,11 +216,20 @@ class FakeCuda:
         config.attrs = [each.as_bindings() for each in attributes]
         (made,) = (f for f in _loaded.values() if f.driver.raw is self and f.handle == function)
         data = bytearray(made.layout.size)
+        if extra:
+            buffer, size = _one_buffer(extra, parameters)
+            assert size == made.layout.size
+            self.packed.append(ctypes.string_at(buffer, size))
+            return int(getattr(self, "cuLaunchKernelEx")(config, function, buffer, 0)[0])  # noqa: B009 (a status more)
         pointers = (ctypes.c_uint64 * len(made.layout.offsets)).from_address(parameters)
         for kind, offset, pointer in zip(made.layout.kinds, made.layout.offsets, pointers, strict=True):
             data[offset : offset + KINDS[kind][0]] = ctypes.string_at(pointer, KINDS[kind][0])
         self.packed.append(bytes(data))
         return int(getattr(self, "cuLaunchKernelEx")(config, function, parameters, 0)[0])  # noqa: B009 (it adds a status)
+
+    def cuFuncGetParamInfo(self, function: int, index: int) -> tuple[int, int]:
+        (made,) = (f for f in _loaded.values() if f.driver.raw is self and f.handle == function)
+        return made.layout.offsets[index], KINDS[made.layout.kinds[index]][0]
 
     def cuDeviceGetCount(self) -> tuple[int]:
         return (len(self.devices),)
