@@ -54,7 +54,7 @@ def export(given: argparse.Namespace) -> int:
     )
     for variant in bundle.variants:
         code = ", ".join(a.arch if a.cubin else f"PTX of {a.arch}" for a in variant.artifacts)
-        print(f"{bundle.name}({variant.signature['text']}): {code}", file=sys.stderr)
+        print(f"{bundle.name}({variant.signature.text}): {code}", file=sys.stderr)
     paths = [str(out), *(c_stub(bundle).save(given.c) if given.c else ())]
     for path in paths:
         print(f"wrote {path}", file=sys.stderr)

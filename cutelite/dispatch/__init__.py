@@ -3,17 +3,18 @@
 kernel.py       `@kernel`, launching and compiling: the room from above
 launch.py       what a launch says besides its arguments             device.py       where it goes
 signature.py    a call's arguments, one for each parameter           arguments.py    what decides about specialisation
-arrays.py       types of arrays and addresses                        parameters.py   types of all other parameters
-contract.py     annotations as data, which arguments are bound by    specialise.py   compiled for what, and kept where
+parameter.py    a class for each kind of parameter                   arrays.py       arrays and addresses
+scalars.py      numbers and compile-time constants                   several.py      structs, tuples, what may be None
+contract.py     layouts and dims as data, for the runtime            specialise.py   compiled for what, and kept where
 compiled.py     what comes of a compile                              compiling.py    who hears of it, and may forbid it
 fingerprint.py  what a kernel's code depends on                      purity.py       modules that only compute
 launcher.py     launches by machine code, once there are many        building.py     the making of that launcher
-slots.py        which of the kernel's parameters a launcher has      divert.py       launches that do something else
 export.py       a kernel and its signatures as a file                export_host.py  its launcher, to go with it
-checking.py     checks and timelines of launches                     dynamo.py       what torch.compile leaves alone
+checking.py     checks and timelines of launches                     dynamo.py       torch.compile, which sees no launch
 programs.py     host functions whose launches go out together        export_program.py  those as C
+divert.py       launches that do something else
 
-`cutelite_rt.signature.bind` binds arguments, and has the words for those that do not fit: docs/how-a-launch-happens.md.
+`cutelite_rt.signature.kinds` checks arguments, and has the words for what does not fit: docs/how-a-launch-happens.md.
 """
 
 from cutelite.dispatch.arguments import ArgumentError

@@ -1,15 +1,15 @@
 """A call of a live kernel being bound: what the kernel is specialised for, besides what arguments tell.
 
-In    arguments, as the parameters (`parameters.py`, `arrays.py`) take them one by one
+In    arguments, as the parameters (`parameter.py`) take them one by one
 Out   `Bound`: an `ArgType` for each parameter, a width for each named dim, and the run-time values in order
 
-What arguments must be, and the words for those that do not fit, are in `cutelite_rt.signature.bind`.
+What arguments must be, and the words for those that do not fit, are in `cutelite_rt.signature.kinds`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from cutelite.front.types import ArgType
 from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
@@ -41,25 +41,6 @@ class Bound(NamedTuple):
     token: Hashable
     values: list[Any]
     arrays: list[tuple[str, ArrayView]]
-
-
-class Parameter(Protocol):
-    """One parameter of a kernel, or one field of a struct that is."""
-
-    name: str
-
-    @property
-    def data(self) -> data.Parameter:
-        """Return what it takes. Errors: `Unsupported` where nothing says so."""
-        ...
-
-    def bind(self, call: Call, argument: Any) -> ArgType:
-        """Fit an argument: its type, its value left with `call`. Errors: `ArgumentError`."""
-        ...
-
-    def ahead(self, call: Call, example: Any) -> ArgType:
-        """The type without an argument, or from an example of one; `MISSING` where there is none."""
-        ...
 
 
 class Call(bind.Call):

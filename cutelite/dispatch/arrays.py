@@ -11,32 +11,43 @@ from typing import Any
 
 from cutelite.dispatch import contract
 from cutelite.dispatch.arguments import MISSING, Call, MapRequest
-from cutelite.front.types import Constant, Struct
+from cutelite.dispatch.parameter import Parameter, takes
+from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import SCALARS, Scalar, Tensor, TensorMap
 from cutelite.lang.annotations import DTypeVar, PointerSpec, PointersSpec, TensorSpec, TmaSpec, default_swizzle
 from cutelite.lang.pointers import PointerArray
 from cutelite.layout import Layout, dims_of
 from cutelite_rt import ArrayView
 from cutelite_rt.gpu.tensormap import Tiling
-from cutelite_rt.signature.bind import compact
-from cutelite_rt.signature.data import Array, Strided
+from cutelite_rt.signature import kinds
+from cutelite_rt.signature.data import Box, Strided, compact
 
 VECTOR_BYTES = 16
 """Tensors whose address is a multiple of this are specialised for it: the widest vector access."""
 
 
-class TensorParameter:
+@takes(TensorSpec)
+class TensorParameter(Parameter):
     """`Tensor[...]`."""
 
     def __init__(self, name: str, spec: TensorSpec) -> None:
         self.name, self.spec = name, spec
         self._layout = spec.layout(name)
-        self.data = contract.tensor(name, spec, self._layout)
+        dtype, layout = contract.dtype(spec.dtype), contract.layout(spec, self._layout)
+        self._data = kinds.Array(name, repr(spec), dtype, layout, spec.align)
         self._dims = sorted(dim.name for dim in dims_of(self._layout.shape) | dims_of(self._layout.stride))
         self._types: dict[tuple[Scalar, int], Tensor] = {}
 
+    @property
+    def data(self) -> kinds.Array:
+        return self._data
+
+    def settled(self, t: ArgType) -> kinds.Array:
+        assert isinstance(t, Tensor)
+        return self._data._replace(dtype=t.elem.name, align=t.align)
+
     def bind(self, call: Call, argument: Any) -> Tensor:
-        view, found = call.array(self.data, argument)
+        view, found = self._data.found(call, argument)
         dtype = SCALARS[found]
         call.holds(view.size)
         call.values.append(view)
@@ -68,18 +79,28 @@ class TensorParameter:
         return t
 
 
-class TmaParameter:
+@takes(TmaSpec)
+class TmaParameter(Parameter):
     """`TmaTensor[...]`. What TMA demands of address and strides is checked when the descriptor is encoded."""
 
     def __init__(self, name: str, spec: TmaSpec) -> None:
         self.name, self.spec = name, spec
         self._layout = spec.tensor.layout(name)
-        self.data = contract.tma_tensor(name, spec, self._layout)
+        dtype, layout = contract.dtype(spec.tensor.dtype), contract.layout(spec.tensor, self._layout)
+        self._data = kinds.Array(name, repr(spec), dtype, layout, box=Box(spec.tile, spec.swizzle))
         self._dims = sorted(dim.name for dim in dims_of(self._layout.shape) | dims_of(self._layout.stride))
         self._types: dict[Scalar, TensorMap] = {}
 
+    @property
+    def data(self) -> kinds.Array:
+        return self._data
+
+    def settled(self, t: ArgType) -> kinds.Array:
+        assert isinstance(t, TensorMap)
+        return self._data._replace(dtype=t.elem.name, box=Box(t.box, t.swizzle))
+
     def bind(self, call: Call, argument: Any) -> TensorMap:
-        view, found = call.array(self.data, argument)
+        view, found = self._data.found(call, argument)
         t = self._type(call, SCALARS[found])
         call.values.append(MapRequest(self.name, view, found, Tiling(t.box, swizzle=t.swizzle)))
         return t
@@ -102,16 +123,21 @@ class TmaParameter:
         return t
 
 
-class PointerParameter:
+@takes(PointerSpec)
+class PointerParameter(Parameter):
     """`Pointer[...]`: in the kernel a tensor of one mode that has no end."""
 
     def __init__(self, name: str, spec: PointerSpec) -> None:
         self.name = name
-        self.data = contract.pointer(name, spec)
+        self._data = kinds.Pointer(name, repr(spec), spec.dtype.name, spec.align)
         self._type = Tensor(spec.dtype, "gmem", Layout((1 << 40,), (1,)), spec.align)
 
+    @property
+    def data(self) -> kinds.Pointer:
+        return self._data
+
     def bind(self, call: Call, argument: Any) -> Tensor:
-        call.values.append(call.pointer(self.data, argument))
+        self._data.fit(call, argument)
         return self._type
 
     def pointed_to(self) -> Tensor:
@@ -126,7 +152,8 @@ def _memory(name: str, spec: TensorSpec | PointerSpec) -> TensorParameter | Poin
     return TensorParameter(name, spec) if isinstance(spec, TensorSpec) else PointerParameter(name, spec)
 
 
-class PointersParameter:
+@takes(PointersSpec)
+class PointersParameter(Parameter):
     """`Tensor[Pointer[f32], (N,)]` and `Pointer[Pointer[f32]]`: addresses in memory, each of a tensor of one type.
 
     Launchers take the array of addresses like any other. Arrays that are known to lie behind them (`pointers`) are
@@ -134,13 +161,22 @@ class PointersParameter:
     """
 
     def __init__(self, name: str, spec: PointersSpec) -> None:
-        self.name = name
+        self.name, self.spec = name, spec
         self._of = _memory(name, spec.addresses)
-        self.data = self._of.data._replace(says=repr(spec))
         pointee = _memory(f"{name}[...]", spec.to)
         self._to, self._pointee = pointee.pointed_to(), pointee.data
         layout = self._to.layout
         self._dims = [contract.dim(dim) for dim in sorted(dims_of((layout.shape, layout.stride)), key=str)]
+
+    @property
+    def data(self) -> kinds.Array | kinds.Pointer:
+        return self._of.data._replace(says=repr(self.spec))
+
+    def settled(self, t: ArgType) -> kinds.Array | kinds.Pointer:
+        assert isinstance(t, Struct)
+        its = self._of.settled(t.fields[0][1])
+        assert isinstance(its, kinds.Array | kinds.Pointer)
+        return its._replace(says=repr(self.spec))
 
     def bind(self, call: Call, argument: Any) -> Struct:
         addresses = self._of.bind(call, argument)
@@ -156,7 +192,7 @@ class PointersParameter:
         call.dtype(name, self._to.elem.name, view.dtype)
         call.aligned(name, view.pointer, self._to.align if view.size else 1)
         wanted = self._pointee
-        if isinstance(wanted, Array) and isinstance(wanted.layout, Strided):
+        if isinstance(wanted, kinds.Array) and isinstance(wanted.layout, Strided):
             modes = len(wanted.layout.shape)
             if len(view.shape) != modes:
                 raise call.error(name, f"has {len(view.shape)} modes, but {wanted.says} has {modes}")
@@ -174,10 +210,10 @@ class PointersParameter:
         return Struct(PointerArray, (("addresses", addresses), ("to", Constant(self._to))))
 
 
-def match_shape(call: Call, wanted: Array, shape: tuple[int, ...]) -> None:
+def match_shape(call: Call, wanted: kinds.Array, shape: tuple[int, ...]) -> None:
     """Check and learn from the shape of an array that is not there."""
     order = wanted.layout.order if isinstance(wanted.layout, Strided) else "row"
-    call.layout(wanted, ArrayView(0, shape, compact(shape, order), "u8", ("cpu", 0), None, ""))
+    wanted.check_layout(call, ArrayView(0, shape, compact(shape, order), "u8", ("cpu", 0), None, ""))
 
 
 def known_dtype(call: Call, name: str, dtype: Scalar | DTypeVar) -> Scalar:

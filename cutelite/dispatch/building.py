@@ -10,28 +10,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
-from cutelite.dispatch.arguments import Parameter
 from cutelite.dispatch.launch import Launch
 from cutelite.dispatch.launcher import Held, LaunchRecord, Watched
-from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, SequenceParameter, StructParameter
 from cutelite.dispatch.signature import Signature
-from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
-from cutelite.lang.annotations import DTypeVar
 from cutelite.toolchain import ToolchainError, host
 from cutelite_rt import CudaError, Driver
 from cutelite_rt.launcher import image, native
 from cutelite_rt.launcher.environment import environment as environment_of
 from cutelite_rt.launcher.state import UNBOUND, Callbacks, Launcher, Watch
 from cutelite_rt.launcher.subscript import Subscripts
-from cutelite_rt.launcher.variants import Outcome
+from cutelite_rt.launcher.variants import Outcome, slots_of
 from cutelite_rt.signature.bind import plain_number
-from cutelite_rt.signature.data import Unsupported
+from cutelite_rt.signature.data import Unsupported, Variable
+from cutelite_rt.signature.kinds import Number
 from cutelite_rt.signature.table import Table
 
 
@@ -49,7 +46,7 @@ def launcher(
     Result  None where there can be none, and the reason on stderr if that is asked for: launches stay Python's
     """
     try:
-        table = Table(signature.data(), _classes(signature.parameters))
+        table = Table(signature.data(), dict(each for p in signature.parameters for each in p.classes()))
         calls = Callbacks(launch, _number, _constant, _resolved(signature))
         made = launcher_of(table, calls, driver, signature.defaults, f"launch({signature}), compiled", environment)
         return made, Subscripts(image.Machine.of(_image(environment)), environment_of(driver), by_key)
@@ -92,18 +89,6 @@ def _is_private(directory: str) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
-def _classes(parameters: Iterable[Parameter]) -> dict[str, type]:
-    """Classes of the structs among parameters and their fields, by name: 'a', 'a.b'."""
-    found: dict[str, type] = {}
-    for parameter in parameters:
-        its = parameter.given if isinstance(parameter, OptionalParameter) else parameter
-        if isinstance(its, SequenceParameter):
-            found |= _classes(its.latest)
-        elif isinstance(its, StructParameter):
-            found |= {its.name: its.cls} | _classes(its.fields.values())
-    return found
-
-
 # What launchers call.
 
 
@@ -135,25 +120,21 @@ def watch(sources: Watched) -> Watch:
     return names, [(cell, UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
 
 
-def outcome(signature: Signature, dims: Sequence[str], went: LaunchRecord) -> Outcome:
-    slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, dims)
-    return Outcome(went.function, went.config, *slots)
+def outcome(signature: Signature, table: Table, went: LaunchRecord) -> Outcome:
+    return Outcome(went.function, went.config, *slots_of(table, signature.settled(went.bound)))
 
 
-def tells_dtypes(signature: Signature, arguments: Mapping[str, Any]) -> bool:
+def tells_dtypes(table: Table, arguments: Mapping[str, Any]) -> bool:
     """Tell whether types of arguments tell all dtypes: those of numbers of a dtype variable that are no arrays."""
-    return all(_tells_dtypes(parameter, arguments[parameter.name]) for parameter in signature.parameters)
+    plain = int, float, bool, type(None), getattr(sys.modules.get("numpy"), "generic", bool)
+    of_variables = (leaf for leaf in table.leaves if isinstance(leaf, Number) and isinstance(leaf.dtype, Variable))
+    return all(isinstance(_found(arguments, leaf.name), plain) for leaf in of_variables)
 
 
-def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:
-    match parameter:
-        case ScalarParameter(wanted=DTypeVar()):
-            generic = getattr(sys.modules.get("numpy"), "generic", ())
-            return type(argument) in (int, float, bool) or isinstance(argument, generic)
-        case OptionalParameter():
-            return argument is None or _tells_dtypes(parameter.given, argument)
-        case StructParameter():
-            return all(_tells_dtypes(of, getattr(argument, name)) for name, of in parameter.fields.items())
-        case SequenceParameter():
-            return all(map(_tells_dtypes, parameter.items(len(argument)), argument))
-    return True
+def _found(arguments: Mapping[str, Any], name: str) -> Any:
+    """The field or item called 'x.y.0' in an argument; None where something on the way is not given."""
+    first, *path = name.split(".")
+    found = arguments[first]
+    for part in path:
+        found = found if found is None else found[int(part)] if part.isdecimal() else getattr(found, part)
+    return found

@@ -9,35 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.ir.types import Scalar
-from cutelite.lang.annotations import DTypeVar, PointerSpec, TensorSpec, TmaSpec
+from cutelite.lang.annotations import DTypeVar, TensorSpec
 from cutelite.layout import Dim, DimExpr, Layout
 from cutelite.layout.expr import text, tree
 from cutelite_rt.signature import data
 
 
-def tensor(name: str, spec: TensorSpec, layout: Layout) -> data.Array:
-    """A parameter that takes an array, of that layout."""
-    return data.Array(name, repr(spec), dtype(spec.dtype), _layout(spec, layout), spec.align)
-
-
-def tma_tensor(name: str, spec: TmaSpec, layout: Layout) -> data.Array:
-    """A parameter that takes an array and has a tensor map of it."""
-    says, box = repr(spec.tensor), data.Box(spec.tile, spec.swizzle)
-    return data.Array(name, says, dtype(spec.tensor.dtype), _layout(spec.tensor, layout), box=box)
-
-
-def pointer(name: str, spec: PointerSpec) -> data.Pointer:
-    """A parameter that takes an address."""
-    return data.Pointer(name, repr(spec), spec.dtype.name, spec.align)
-
-
-def _layout(spec: TensorSpec, layout: Layout) -> data.Strided | data.Nested:
+def layout(spec: TensorSpec, layout: Layout) -> data.Strided | data.Nested:
+    """The layout of an array, which the annotation names."""
     shape, stride = modes(layout.shape), modes(layout.stride)
     if any(isinstance(extent, tuple) for extent in shape):
         cosize = layout.cosize
         return data.Nested(str(layout), None if isinstance(cosize, DimExpr) else cosize)
     strides = None if spec.stride is None else tuple(map(expr, stride))
-    return data.Strided(tuple(map(expr, shape)), strides, spec.order)
+    return data.Strided(tuple(map(expr, shape)), strides, "row" if spec.order == "row" else "col")
 
 
 def modes(x: Any) -> tuple[Any, ...]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import cutelite_rt as rt
 from cutelite.config import Config
-from cutelite.dispatch.arguments import ArgumentError, Bound, MapRequest
+from cutelite.dispatch.arguments import ArgumentError, Bound
 from cutelite.target import Target
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.gpu.tensormap import check_tensormap, encode
-from cutelite_rt.signature.bind import Address, home_of
+from cutelite_rt.signature.bind import home_of
 
 
 def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
@@ -47,35 +45,8 @@ def arch_of(ordinal: int) -> str:
     return Target.for_capability(rt.device(ordinal).compute_capability).arch
 
 
-def packable(kernel: str, value: Any) -> Any:
-    """A bound value as it goes into the kernel's parameters. Errors: `ArgumentError` for a tensor TMA cannot take."""
-    if isinstance(value, rt.ArrayView):
-        return value.pointer
-    if isinstance(value, Address):
-        return value.address
-    return value.encoded(kernel, encode) if isinstance(value, MapRequest) else value
-
-
-def simulable(kernel: str, value: Any, host: Callable[[rt.ArrayView], Any] | None = None) -> Any:
-    """A bound value as the simulator takes it: arrays as NumPy's, whoever made them. Errors: as `packable`.
-
-    host  returns the NumPy array for one; default: over its own memory, which is the host's
-    """
-    host = host or _host_array
-    if isinstance(value, Address):
-        if value.view is None:
-            what = f"argument `{value.name}` is an address, and the simulator has no memory there"
-            raise ArgumentError(f"{kernel}(): {what}; pass an array")
-        return host(value.view)
-    if isinstance(value, rt.ArrayView):
-        return host(value)
-    if not isinstance(value, MapRequest):
-        return value
-    value.encoded(kernel, check_tensormap)
-    return host(value.view)
-
-
-def _host_array(view: rt.ArrayView) -> Any:
+def host_array(view: rt.ArrayView) -> Any:
+    """NumPy's array over the memory of one in host memory, whoever made it."""
     import numpy
 
     if isinstance(view.owner, numpy.ndarray):

@@ -20,7 +20,7 @@ from cutelite_rt.export.cprogram import WORKSPACE, Place, Step, c_program
 from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.params import TENSORMAP_BYTES, ParameterLayout
 from cutelite_rt.shapes import whole
-from cutelite_rt.signature import data
+from cutelite_rt.signature import data, kinds
 from cutelite_rt.signature.bind import Address, MapRequest
 
 
@@ -50,7 +50,7 @@ def exported(
         form = None
         if isinstance(value, MapRequest):
             box = data.Box(value.tiling.box, value.tiling.swizzle)
-            form = data.Array(value.name, "", value.dtype, data.Strided(view.shape, view.strides), box=box)
+            form = kinds.Array(value.name, "", value.dtype, data.Strided(view.shape, view.strides), box=box)
         shape, strides = (view.shape, view.strides) if form else ((), ())
         for start, end in spaces:
             if start <= view.pointer < end:
@@ -82,11 +82,11 @@ def exported(
             raise ArgumentError(f"{program.__name__}(): an event is of this process, and is not exported")
         ways = launch.cooperative, launch.pdl, attributes_of(launch)
         steps.append(Step(artifacts, grid, smem, *ways, packed.data(), places))
-    signature = data.Signature(program.__name__, tuple(rows), len(rows))
+    signature = kinds.Signature(program.__name__, tuple(rows), len(rows))
     return c_program(name or program.__name__, signature, steps, total)
 
 
-def _row(name: str, view: rt.ArrayView, aligned: int) -> data.Array:
+def _row(name: str, view: rt.ArrayView, aligned: int) -> kinds.Array:
     """Return the row of an argument: as its example, and aligned as kernels may take it to be."""
     align = next((n for n in (aligned, 16) if n >= 16 and view.pointer % n == 0), DTYPES[view.dtype].bytes)
-    return data.Array(name, f"{view.dtype} {view.shape}", view.dtype, data.Strided(view.shape, view.strides), align)
+    return kinds.Array(name, f"{view.dtype} {view.shape}", view.dtype, data.Strided(view.shape, view.strides), align)

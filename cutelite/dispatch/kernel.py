@@ -18,7 +18,7 @@ from cutelite import config
 from cutelite.diag import CompileError
 from cutelite.dispatch.arguments import ArgumentError, Bound, as_declared, described
 from cutelite.dispatch.compiled import Compiled
-from cutelite.dispatch.device import arch_of, device_of, packable, simulable
+from cutelite.dispatch.device import arch_of, device_of, host_array
 from cutelite.dispatch.divert import diversion
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import (
@@ -47,6 +47,7 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
 from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.shapes import hashable, is_wide
+from cutelite_rt.signature.bind import packable, simulable
 
 if TYPE_CHECKING:
     import os
@@ -499,7 +500,7 @@ class Kernel:
         self, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
     ) -> tuple[Function, list[Any], dict[str, int]]:
         """Return what the simulator takes: the IR, the arguments as NumPy's or mirrors, the extents of the dims."""
-        host = None if mirrors is None else mirrors.array
+        host = host_array if mirrors is None else mirrors.array
         values = [simulable(self.__name__, value, host) for value in bound.values]
         count = len(values) - len(bound.dims)
         function = self._made.simulation(spec)

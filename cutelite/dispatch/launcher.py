@@ -152,9 +152,9 @@ class Launching:
                 self.launcher.forget()  # what was launched before was made from what is watched no more
             self._watched = watched
             self.launcher.watch(building.watch(watched))
-        signature = self._signature()
-        if key is not None and building.tells_dtypes(signature, went.arguments):
-            self.launcher.add(key, building.outcome(signature, self.launcher.table.dims, went), generation)
+        table = self.launcher.table
+        if key is not None and building.tells_dtypes(table, went.arguments):
+            self.launcher.add(key, building.outcome(self._signature(), table, went), generation)
 
     def build(self, driver: Driver, environment: Config) -> None:
         """Compile the launcher; launches go to it from now on, and by it to this driver."""

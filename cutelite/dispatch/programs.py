@@ -24,7 +24,7 @@ import cutelite_rt as rt
 from cutelite import config
 from cutelite.dispatch import building
 from cutelite.dispatch.arguments import ArgumentError
-from cutelite.dispatch.device import has_gpu, packable
+from cutelite.dispatch.device import has_gpu
 from cutelite.dispatch.divert import diversion, diverted
 from cutelite.dispatch.launch import Launch
 from cutelite.ir.contract import np, numpy_dtype
@@ -37,8 +37,8 @@ from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.launcher import facts, native
 from cutelite_rt.launcher.variants import MapForm, Moved, Plan
 from cutelite_rt.shapes import whole
-from cutelite_rt.signature import data
-from cutelite_rt.signature.bind import Address, MapRequest
+from cutelite_rt.signature import data, kinds
+from cutelite_rt.signature.bind import Address, MapRequest, packable
 from cutelite_rt.signature.table import Table
 
 if TYPE_CHECKING:
@@ -133,9 +133,8 @@ class _Recorded(NamedTuple):
 
     def aligned(self) -> int:
         """Return the largest alignment that the kernel's annotations ask of addresses."""
-        said = self.kernel.signature.data()
-        its = (leaf for parameter in said.parameters for leaf in data.leaves(parameter))
-        return max((leaf.align or 1 for leaf in its if isinstance(leaf, data.Array | data.Pointer)), default=1)
+        leaves = self.kernel.signature.data().leaves()
+        return max((getattr(leaf, "align", None) or 1 for leaf in leaves), default=1)
 
 
 class Program:
@@ -252,16 +251,16 @@ class Program:
         ), streams.of(arguments.values())
 
     def _group(self, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView]) -> _Group:
-        rows: list[data.Parameter] = []
+        rows: list[kinds.Parameter] = []
         for name in arguments:
             if (view := views.get(name)) is None:
-                rows.append(data.Constant(name))
+                rows.append(kinds.Constant(name))
             else:
-                rows.append(data.Array(name, "", view.dtype, data.Strided(view.shape, view.strides)))
-        kinds = [p.kind for p in self._signature.parameters.values()]
-        positional = sum(kind != inspect.Parameter.KEYWORD_ONLY for kind in kinds)
-        only = sum(kind == inspect.Parameter.POSITIONAL_ONLY for kind in kinds)
-        table = Table(data.Signature(self.__name__, tuple(rows), positional, only))
+                rows.append(kinds.Array(name, "", view.dtype, data.Strided(view.shape, view.strides)))
+        ways = [p.kind for p in self._signature.parameters.values()]
+        positional = sum(way != inspect.Parameter.KEYWORD_ONLY for way in ways)
+        only = sum(way == inspect.Parameter.POSITIONAL_ONLY for way in ways)
+        table = Table(kinds.Signature(self.__name__, tuple(rows), positional, only))
         defaults = {
             name: p.default
             for name, p in self._signature.parameters.items()

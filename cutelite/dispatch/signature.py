@@ -7,14 +7,16 @@ from types import FunctionType
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
-from cutelite.dispatch import contract
-from cutelite.dispatch.arguments import MISSING, Bound, Call, Parameter
-from cutelite.dispatch.parameters import ScalarParameter, parameter
+from cutelite.dispatch import contract, scalars, several  # noqa: F401 (which say what they take)
+from cutelite.dispatch.arguments import MISSING, ArgumentError, Bound, Call
+from cutelite.dispatch.parameter import Parameter, parameter
 from cutelite.front.types import ArgType
 from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
-from cutelite.lang.annotations import NOTHING_SEEN, ConstexprSpec, DTypeVar, Spec, specs_of
-from cutelite_rt.signature import data
+from cutelite.lang.annotations import NOTHING_SEEN, Annotation, ConstexprSpec, DTypeVar, specs_of
+from cutelite.layout import DimExpr, dims_of
+from cutelite_rt.signature import kinds
 from cutelite_rt.signature.bind import Names
+from cutelite_rt.signature.data import Expr, Nested
 
 VARARGS, VARKEYWORDS = 0x04, 0x08  # flags of a code object
 
@@ -55,7 +57,7 @@ class Signature:
         # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.
         self._order = sorted(self.parameters, key=_is_late)
 
-    def _specs(self, function: FunctionType, method: bool, seen: Mapping[str, Any]) -> dict[str, Spec | None]:
+    def _specs(self, function: FunctionType, method: bool, seen: Mapping[str, Any]) -> dict[str, Annotation | None]:
         found = specs_of(function, seen)
         specs = {name: found[name] for name in self.names}
         if method and self.names and specs[self.names[0]] is None:
@@ -85,17 +87,63 @@ class Signature:
         """
         return self._names.match(args, kwargs, partial)
 
-    def data(self, skip: int = 0, grid: Sequence[Any] | None = None) -> data.Signature:
-        """The signature as data.
+    def data(self, skip: int = 0, grid: Sequence[Any] | None = None) -> kinds.Signature:
+        """The open signature.
 
         skip    parameters to leave out at the front
         grid    blocks of a launch that does not say: ints and expressions over dims
         Errors  `Unsupported` where a parameter has no annotation, or dims are declared in two ways
         """
         parameters = tuple(parameter.data for parameter in self.parameters[skip:])
-        counts = len(self.positional) - skip, max(0, len(self.position_only) - skip)
         blocks = None if grid is None else tuple(map(contract.expr, grid))
-        return data.Signature(self.kernel, parameters, *counts, data.declared(parameters), blocks)
+        return kinds.Signature(self.kernel, parameters, *self._counts(skip), kinds.declared(parameters), blocks)
+
+    def settled(self, of: Bound, skip: int = 0, grid: Sequence[Any] | None = None) -> kinds.Signature:
+        """The signature of the kernel that is compiled for this outcome of binding; the rest as for `data`.
+
+        Errors  `ArgumentError` for dims that are declared in two ways, and for a grid of other dims
+        """
+        parameters = tuple(self._settled(parameter, of.types[parameter.name]) for parameter in self.parameters[skip:])
+        dims: dict[str, tuple[kinds.Dim, str]] = {}
+        for name, dim in kinds.mentioned(parameters):
+            stated, who = dims.setdefault(dim.name, (dim, name))
+            if stated != dim:
+                raise self._wrong(f"argument `{name}` uses {dim}, which `{who}` has as {stated}: declare each dim once")
+        text = str(self).split(", ", skip)[-1] if parameters else ""
+        return kinds.Signature(
+            self.kernel,
+            parameters,
+            *self._counts(skip),
+            tuple(dims[name][0] for name in of.dims),
+            None if grid is None else tuple(self._extent(extent, of) for extent in grid),
+            text,
+            tuple(name for name, t in of.dims.items() if t is i64),
+            of.wide,
+        )
+
+    def _settled(self, parameter: Parameter, t: ArgType) -> kinds.Parameter:
+        its, default = parameter.settled(t), self.defaults.get(parameter.name)
+        for leaf in its.leaves():
+            layout = leaf.layout if isinstance(leaf, kinds.Array) else None
+            if isinstance(layout, Nested) and layout.cosize is None:
+                what = f"has the nested layout {layout.layout}, whose extents must be compile-time"
+                raise self._wrong(f"argument `{leaf.name}` {what}")
+        if isinstance(its, kinds.Number) and isinstance(default, bool | int | float):
+            return its._replace(default=default)
+        return its
+
+    def _extent(self, extent: Any, of: Bound) -> Expr:
+        unknown = [dim.name for dim in dims_of(extent) if dim.name not in of.dims]
+        if unknown or not isinstance(extent, int | DimExpr):
+            what = f"{unknown[0]}, which no argument has" if unknown else repr(extent)
+            raise self._wrong(f"the grid to export takes ints and expressions over dims, not {what}")
+        return contract.expr(extent)
+
+    def _counts(self, skip: int) -> tuple[int, int]:
+        return len(self.positional) - skip, max(0, len(self.position_only) - skip)
+
+    def _wrong(self, text: str) -> ArgumentError:
+        return ArgumentError(f"{self.kernel}(): {text}")
 
     def __str__(self) -> str:
         words = []
@@ -132,4 +180,4 @@ class Signature:
 
 
 def _is_late(parameter: Parameter) -> bool:
-    return isinstance(parameter, ScalarParameter) and isinstance(parameter.wanted, DTypeVar)
+    return isinstance(getattr(parameter, "wanted", None), DTypeVar)

@@ -78,7 +78,21 @@ def align(bytes: int) -> Align:
     return Align(bytes)
 
 
-class TensorSpec:
+class Spec:
+    """An annotation of a parameter. A new kind of argument is a subclass, and a parameter of `cutelite.dispatch`."""
+
+    __slots__ = ()
+
+    def __or__(self, other: None) -> OptionalSpec:
+        if other is not None:
+            what = f"{self!r} | {_said(other)}"
+            raise CompileError(Mistake("annotation", f"{what}: only `| None` is possible", help=_USE), caller())
+        return self if isinstance(self, OptionalSpec) else OptionalSpec(self)
+
+    __ror__ = __or__
+
+
+class TensorSpec(Spec):
     """`Tensor[...]`: dtype (or variable), extents and strides (None: any), and the alignment that is asked for."""
 
     __slots__ = ("align", "dtype", "order", "shape", "stride")
@@ -98,11 +112,6 @@ class TensorSpec:
             return layouts.row_major(shape)  # of nested modes too; loaded only here
         return Layout(shape, Layout(shape[::-1]).stride[::-1])
 
-    def __or__(self, other: None) -> OptionalSpec:
-        return _optional(self, other)
-
-    __ror__ = __or__
-
     def __repr__(self) -> str:
         parts = [repr(self.dtype), _show(self.shape)]
         if self.stride is not None:
@@ -114,7 +123,7 @@ class TensorSpec:
         return f"Tensor[{', '.join(parts)}]"
 
 
-class TmaSpec:
+class TmaSpec(Spec):
     """`TmaTensor[...]`: a tensor in global memory, and the tile that TMA moves."""
 
     __slots__ = ("swizzle", "tensor", "tile")
@@ -122,16 +131,11 @@ class TmaSpec:
     def __init__(self, tensor: TensorSpec, tile: tuple[int, ...], swizzle: str) -> None:
         self.tensor, self.tile, self.swizzle = tensor, tile, swizzle
 
-    def __or__(self, other: None) -> OptionalSpec:
-        return _optional(self, other)
-
-    __ror__ = __or__
-
     def __repr__(self) -> str:
         return f"Tma{self.tensor!r}"[:-1] + f", {self.tile}, {self.swizzle!r}]"
 
 
-class ConstexprSpec:
+class ConstexprSpec(Spec):
     """`Constexpr[type]`."""
 
     __slots__ = ("type",)
@@ -139,16 +143,11 @@ class ConstexprSpec:
     def __init__(self, type: Any) -> None:
         self.type = type
 
-    def __or__(self, other: None) -> OptionalSpec:
-        return _optional(self, other)
-
-    __ror__ = __or__
-
     def __repr__(self) -> str:
         return f"Constexpr[{getattr(self.type, '__name__', self.type)}]"
 
 
-class PointerSpec:
+class PointerSpec(Spec):
     """`Pointer[dtype]`: memory of no known extents, at an address that is a multiple of `align` bytes."""
 
     __slots__ = ("align", "dtype")
@@ -161,7 +160,7 @@ class PointerSpec:
         return f"Pointer[{self.dtype}{more}]"
 
 
-class PointersSpec:
+class PointersSpec(Spec):
     """`Tensor[Pointer[f32], (N,)]`: addresses in memory, each of what `to` says.
 
     addresses  the annotation of their array, whose elements are i64
@@ -172,16 +171,11 @@ class PointersSpec:
     def __init__(self, addresses: TensorSpec | PointerSpec, to: TensorSpec | PointerSpec) -> None:
         self.addresses, self.to = addresses, to
 
-    def __or__(self, other: None) -> OptionalSpec:
-        return _optional(self, other)
-
-    __ror__ = __or__
-
     def __repr__(self) -> str:
         return repr(self.addresses).replace("i64", repr(self.to), 1)
 
 
-class StructSpec:
+class StructSpec(Spec):
     """A frozen dataclass or NamedTuple: each field by its own annotation."""
 
     __slots__ = ("cls", "fields")
@@ -193,7 +187,7 @@ class StructSpec:
         return self.cls.__name__
 
 
-class SequenceSpec:
+class SequenceSpec(Spec):
     """``tuple[A, B]``, each item by its own annotation, or as many of one annotation as are given: ``list[A]``.
 
     items  their annotations; None for ``list[A]`` and ``tuple[A, ...]``, whose items are all `each`
@@ -210,32 +204,22 @@ class SequenceSpec:
         return f"list[{self.each!r}]" if self.kind is list else f"tuple[{self.each!r}, ...]"
 
 
-class OptionalSpec:
+class OptionalSpec(Spec):
     """`Tensor[...] | None`: None is a compile-time constant, so ``if bias is not None:`` costs nothing."""
 
     __slots__ = ("spec",)
 
-    def __init__(self, spec: Any) -> None:
+    def __init__(self, spec: Annotation) -> None:
         self.spec = spec
 
     def __repr__(self) -> str:
         return f"{self.spec!r} | None"
 
 
-def _optional(spec: TensorSpec | TmaSpec | ConstexprSpec | PointersSpec, other: object) -> OptionalSpec:
-    if other is not None:
-        what = f"{spec!r} | {_said(other)}"
-        raise CompileError(Mistake("annotation", f"{what}: only `| None` is possible", help=_USE), caller())
-    return OptionalSpec(spec)
-
+Annotation = Spec | DType | DTypeVar
+"""What parameters are annotated with."""
 
 _USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass, tuple or list of these"
-
-
-Spec = (
-    DType | DTypeVar | TensorSpec | TmaSpec | PointerSpec | PointersSpec | ConstexprSpec | StructSpec | SequenceSpec
-    | OptionalSpec
-)  # fmt: skip
 
 
 class _Constexpr:
@@ -392,7 +376,7 @@ def names_in_text(function: Callable[..., Any]) -> set[str]:
     return found
 
 
-def specs_of(function: Callable[..., Any], seen: Mapping[str, Any] = NOTHING_SEEN) -> dict[str, Spec | None]:
+def specs_of(function: Callable[..., Any], seen: Mapping[str, Any] = NOTHING_SEEN) -> dict[str, Annotation | None]:
     """Return the spec of each parameter; None for one without annotation. Strings (PEP 563) are evaluated.
 
     seen  variables where the function was defined, for the strings
@@ -431,7 +415,7 @@ def _parameter(function: Any, name: str) -> Span:
     return Span(code.co_filename, code.co_firstlineno)
 
 
-def _spec_of(function: Any, name: str, seen: Mapping[str, Any]) -> Spec | None:
+def _spec_of(function: Any, name: str, seen: Mapping[str, Any]) -> Annotation | None:
     annotation = function.__annotations__.get(name)
     if annotation is None:
         return None
@@ -462,9 +446,9 @@ def _evaluated(function: Any, name: str, text: str, seen: Mapping[str, Any]) -> 
         ) from error
 
 
-def spec(annotation: Any, where: str) -> Spec:
+def spec(annotation: Any, where: str) -> Annotation:
     """Return the spec of an annotation."""
-    if isinstance(annotation, Spec):
+    if isinstance(annotation, Spec | DType | DTypeVar):
         return annotation
     if annotation in (int, float, bool):
         return {int: i32, float: f32, bool: boolean}[annotation]

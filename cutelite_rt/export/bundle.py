@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.artifact import Artifact, ArtifactError, checksum
 from cutelite_rt.gpu.device import Device, runs_on
+from cutelite_rt.signature.data import parsed, plain
+from cutelite_rt.signature.kinds import Signature
 
 _MAGIC = b"cuteexpt"
-_VERSION = 2
+_VERSION = 3
 _HEADER = struct.Struct("<8sIQ")  # magic, version, bytes of JSON; the checksum follows
 _CHECKSUM = 16  # bytes: of the header and all behind the checksum
 
@@ -23,11 +25,11 @@ _CHECKSUM = 16  # bytes: of the header and all behind the checksum
 class Variant(NamedTuple):
     """A kernel for one signature.
 
-    signature  what its arguments must be, as plain JSON data: `rules.Rules` reads it
+    signature  what its arguments must be: a settled one
     artifacts  its code: cubins, each for an architecture, and PTX for the driver to compile where none of them fits
     """
 
-    signature: dict[str, Any]
+    signature: Signature
     artifacts: tuple[Artifact, ...]
 
     def artifact(self, device: Device) -> Artifact:
@@ -41,7 +43,7 @@ class Variant(NamedTuple):
         if fitting:
             return max(fitting, key=lambda a: rank_of(a.arch))
         there = ", ".join(a.arch if a.cubin else f"PTX of {a.arch}" for a in self.artifacts)
-        kernel = self.signature["kernel"]
+        kernel = self.signature.kernel
         sentence = f"`{kernel}` was exported for {there}; device {device.ordinal} is {device.arch} ({device.name})"
         raise device.driver.error(209, f"loading `{kernel}`", sentence)
 
@@ -50,13 +52,12 @@ class HostCode(NamedTuple):
     """Machine code that launches all variants.
 
     interface  `interface.digest()` of the runtime that it is for
-    program    "signature" of all variants (`signature.data`), and for each "slots" and "maps" as `launcher.Outcome` has
-               them
+    signature  the open one, of all variants
     images     by CPU, as `os.uname` calls it: the launcher's, see `launcher.Machine`
     """
 
     interface: str
-    program: dict[str, Any]
+    signature: Signature
     images: dict[str, bytes]
 
 
@@ -76,14 +77,14 @@ class Bundle(NamedTuple):
 
         images = [[a.to_bytes() for a in variant.artifacts] for variant in self.variants]
         variants = [
-            {"signature": variant.signature, "bytes": [len(image) for image in group]}
+            {"signature": plain(variant.signature), "bytes": [len(image) for image in group]}
             for variant, group in zip(self.variants, images, strict=True)
         ]
         said: dict[str, Any] = {"name": self.name, "variants": variants}
         blobs = [image for group in images for image in group]
         if self.host is not None:
             sizes = {cpu: len(image) for cpu, image in self.host.images.items()}
-            said["host"] = {"interface": self.host.interface, "program": self.host.program, "bytes": sizes}
+            said["host"] = {"interface": self.host.interface, "signature": plain(self.host.signature), "bytes": sizes}
             blobs += self.host.images.values()
         meta = json.dumps(said, separators=(",", ":"), allow_nan=False).encode()
         body = b"".join((meta, *blobs))
@@ -126,13 +127,13 @@ class Bundle(NamedTuple):
             return images[at - size : at]
 
         variants = [
-            Variant(said["signature"], tuple(Artifact.from_bytes(image(size)) for size in said["bytes"]))
+            Variant(parsed(said["signature"]), tuple(Artifact.from_bytes(image(size)) for size in said["bytes"]))
             for said in meta["variants"]
         ]
         host = meta.get("host")
         if host is not None:
             its_images = {cpu: image(size) for cpu, size in host["bytes"].items()}
-            host = HostCode(host["interface"], host["program"], its_images)
+            host = HostCode(host["interface"], parsed(host["signature"]), its_images)
         if at != len(images):
             raise ArtifactError("the exported kernel is malformed: there is more in it than it says")
         return cls(meta["name"], tuple(variants), host)

@@ -18,21 +18,22 @@ from typing import NamedTuple
 
 from cutelite_rt.artifact import Artifact
 from cutelite_rt.export.cstub import (
+    Argument,
     CStub,
-    _braces,
-    _checked,
-    _header,
-    _images,
-    _kernel_rule,
-    _Leaf,
-    _leaf_words,
-    _map_form,
-    _rows,
-    _shared,
+    arguments_of,
+    array_of,
+    braces,
+    checked_name,
+    header_of,
+    images_of,
+    kernel_rule,
+    map_form,
+    shared,
+    tables,
 )
 from cutelite_rt.gpu.attributes import Attribute
 from cutelite_rt.gpu.params import ParameterLayout
-from cutelite_rt.signature.data import Array, Signature
+from cutelite_rt.signature.kinds import Array, Signature
 from cutelite_rt.signature.table import Table
 
 WORKSPACE = -1
@@ -71,10 +72,8 @@ def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace:
 
     Errors  ValueError for a name that C has not, and for parameters that would have one name in C
     """
-    _checked(name)
-    leaves = [_Leaf.of(p) for p in signature.parameters if isinstance(p, Array)]
-    if len({leaf.c_name for leaf in leaves}) != len(leaves):
-        raise ValueError(f"{name} has parameters that C would have one name for")
+    checked_name(name)
+    leaves = arguments_of(name, signature)
     arguments = ", ".join((f"{name}_program *program", "CUstream stream", *(leaf.declared for leaf in leaves)))
     declarations = (
         f"/* {name}: {len(steps)} launches. 0: success; -1: arguments that do not fit; else a CUresult. */\n"
@@ -83,24 +82,22 @@ def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace:
         f"const char *{name}_error(void);\n"
     )
     body = "".join(_body(name, signature, leaves, steps, workspace, arguments))
-    header = _header(name, f"The program `{name}`", declarations)
-    return CStub(name, header, f'#include "{name}.h"\n\n{_shared()}\n{body}')
+    header = header_of(name, f"The program `{name}`", declarations)
+    return CStub(name, header, f'#include "{name}.h"\n\n{shared()}\n{body}')
 
 
 def _body(
-    name: str, signature: Signature, leaves: Sequence[_Leaf], steps: Sequence[Step], workspace: int, arguments: str
+    name: str, signature: Signature, leaves: Sequence[Argument], steps: Sequence[Step], workspace: int, arguments: str
 ) -> Iterator[str]:
     table = Table(signature)
     numbers: dict[tuple[Artifact, ...], int] = {}
     for step in steps:
         numbers.setdefault(step.artifacts, len(numbers))
     for artifacts, i in numbers.items():
-        yield from _images(f"{name}_{i}", artifacts)
-        yield _kernel_rule(f"{name}_{i}", artifacts[0].name, "NULL, NULL, NULL, NULL, NULL", artifacts, True)
-    words = list(table.words(f"{name}_tables"))
-    lines = (", ".join(words[at : at + 8]) for at in range(0, len(words), 8))
-    yield f"static const u64 {name}_tables[] = {{\n" + ",\n".join(lines) + "};\n"
-    yield _rows("leaf_words", f"{name}_leaves", map(_leaf_words, leaves))
+        yield from images_of(f"{name}_{i}", artifacts)
+        yield kernel_rule(f"{name}_{i}", artifacts[0].name, "NULL, NULL, NULL, NULL, NULL", artifacts, True)
+    yield tables(name, table)
+    yield array_of("leaf_words", f"{name}_leaves", (leaf.words for leaf in leaves))
     yield f'static const kernel_rule {name}_rule = {{.name = "{name}", .leaves = {name}_leaves, .wide = 1}};\n\n'
     count = len(numbers)
     yield (
@@ -135,7 +132,7 @@ def _body(
 
 def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
     layout = ParameterLayout(step.artifacts[0].params)
-    yield f"    {{\n        _Alignas(128) unsigned char at[] = {_braces(step.packed or b'0')};\n"
+    yield f"    {{\n        _Alignas(128) unsigned char at[] = {braces(step.packed or b'0')};\n"
     for place in step.places:
         offset = layout.offsets[place.parameter]
         base = "program->workspace" if place.array == WORKSPACE else f"frame_of(&on)[{place.array}]"
@@ -143,11 +140,11 @@ def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
         if place.map is None:
             yield f"            memcpy(at + {offset}, &address, sizeof address);\n        }}\n"
             continue
-        shape, strides = (_braces(numbers) for numbers in (place.shape, place.strides))
+        shape, strides = (braces(numbers) for numbers in (place.shape, place.strides))
         rank = len(place.shape)
         yield (
             f"            static const i64 extents[] = {shape}, steps[] = {strides};\n"
-            f"            static const map_form form = {_map_form(place.map)};\n"
+            f"            static const map_form form = {map_form(place.map)};\n"
             f"            tensor of = {{.rank = {rank}, .extents = extents, .strides = steps}};\n"
             f"            on.leaf = {name}_leaves + {max(place.array, 0)};\n"
             f"            if ((bad = encode(&on, &form, &of, address, at + {offset}))) return bad;\n        }}\n"
@@ -156,11 +153,11 @@ def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
     more = "NULL"
     if step.attributes:
         more = "attributes"
-        rows = ", ".join(f"{{.id = {each.id}, .value = {{.pad = {_braces(each.value)}}}}}" for each in step.attributes)
+        rows = ", ".join(f"{{.id = {each.id}, .value = {{.pad = {braces(each.value)}}}}}" for each in step.attributes)
         yield f"        static const CUlaunchAttribute attributes[] = {{{rows}}};\n"
     yield (
         f"        void *parameters[] = {{{pointers}}};\n"
-        f"        cutelite_launch shape = {{{_braces(step.grid)}, {step.smem}, stream, {int(step.cooperative)}, "
+        f"        cutelite_launch shape = {{{braces(step.grid)}, {step.smem}, stream, {int(step.cooperative)}, "
         f"{int(step.pdl)}, {len(step.attributes)}, {more}}};\n"
         f"        if ((bad = launch_kernel(&{name}_{kernel}_rule, program->kernels[{kernel}], &shape, parameters)))\n"
         "            return bad;\n    }\n"

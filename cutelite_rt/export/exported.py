@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
-from cutelite_rt.arrays.memory import ArrayView, check_writable, read, reader_library
+from cutelite_rt.arrays.memory import ArrayView, check_writable
 from cutelite_rt.errors import ArgumentError, LaunchError
 from cutelite_rt.export.bundle import Bundle
 from cutelite_rt.export.exported_host import ExportedRecord, HostLauncher, image_for
@@ -26,9 +26,10 @@ from cutelite_rt.gpu.launch import Function, LaunchConfig, load
 from cutelite_rt.gpu.launch import launch as start
 from cutelite_rt.gpu.params import Parameters
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
-from cutelite_rt.signature import settled as rules
-from cutelite_rt.signature.bind import MapRequest
-from cutelite_rt.signature.data import Array, Number, Pointer, evaluate
+from cutelite_rt.signature.bind import MapRequest, packable
+from cutelite_rt.signature.data import evaluate
+from cutelite_rt.signature.kinds import Looked, Signature
+from cutelite_rt.signature.settled import Binder, Fitted, device_of
 
 
 class ExportedLaunch(NamedTuple):
@@ -75,14 +76,14 @@ class _Plan(NamedTuple):
     def _of(self, found: Any, request: MapRequest | None) -> Any:
         if request is None:
             return found.pointer if isinstance(found, ArrayView) else found
-        return rules.packable(self.kernel, request._replace(view=found))
+        return packable(self.kernel, request._replace(view=found))
 
 
-def _values(its_rules: rules.Rules, fitted: rules.Fitted, given: int) -> list[tuple[int | None, Any]]:
+def _values(signature: Signature, fitted: Fitted, given: int) -> list[tuple[int | None, Any]]:
     """`_Plan.values` of a launch of which `given` arguments were given, by position."""
     values: list[tuple[int | None, Any]] = []
-    for i, name in enumerate(its_rules.names):
-        if isinstance(its_rules.parameters[name], Array | Number | Pointer):
+    for i, parameter in enumerate(signature.parameters):
+        for _ in parameter.leaves():  # one at most: what has several is not planned
             value = fitted.values[len(values)]
             if isinstance(value, MapRequest):
                 value = value._replace(view=value.view._replace(owner=None))  # a plan keeps no array alive
@@ -122,17 +123,9 @@ class ExportedKernel:
         self._functions: dict[tuple[int, int], Function] = {}
         self._lock = forks.lock()
         self._plans: dict[Hashable, _Plan] = {}
-        self._rules = [rules.Rules(variant.signature) for variant in bundle.variants]
-
-        parameters = bundle.variants[0].signature["parameters"]
-        # e4m3 is refused what would be rounded to its largest number, and packing would not.
-        self._plannable = all(
-            p["kind"] not in ("struct", "sequence", "pointer")
-            and p.get("takes", "") + p.get("dtype", "") != "floate4m3"
-            for p in parameters
-        )
-        self._kinds = ["array" if p["kind"] == "none" else p["kind"] for p in parameters]
-        self._alignment = max([16, *(p.get("align", 1) for v in bundle.variants for p in v.signature["parameters"])])
+        self._binders = [Binder(variant.signature) for variant in bundle.variants]
+        parameters = [parameter for variant in bundle.variants for parameter in variant.signature.parameters]
+        self._alignment = max([16, *(getattr(parameter, "align", None) or 1 for parameter in parameters)])
 
         image = image_for(bundle) if host_code and not sync else None
         self._host = None if image is None else HostLauncher(bundle, image, cuda.get(), self._read, self._launch_named)
@@ -144,7 +137,7 @@ class ExportedKernel:
         return self._host is not None
 
     def __repr__(self) -> str:
-        return f"<exported kernel {self.__name__}({self._rules[0].text})>"
+        return f"<exported kernel {self.__name__}({self.bundle.variants[0].signature.text})>"
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """``kernel[grid]``, ``kernel[grid, block, stream, smem]``, or with an `ExportedLaunch`."""
@@ -217,9 +210,10 @@ class ExportedKernel:
     ) -> tuple[Hashable, list[Any]]:
         """All that checking a launch looks at but addresses and numbers, and these. Errors: TypeError for odd ones."""
         shapes = launch.grid, launch.block, launch.cluster
-        if kwargs or not self._plannable or type(launch.smem) is not int or not all(map(_exact, shapes)):
+        if kwargs or type(launch.smem) is not int or not all(map(_exact, shapes)):
             raise TypeError
-        key: list[Any] = [
+        looked = Looked(self._alignment)
+        looked.key += [
             *shapes,
             launch.smem,
             bool(launch.cooperative),
@@ -227,23 +221,9 @@ class ExportedKernel:
             attributes_of(launch),
             context_id,
         ]
-        found: list[Any] = []
-        for argument, kind in zip(args, self._kinds, strict=False):
-            key.append(type(argument))
-            if kind == "array":
-                if reader_library(type(argument)) not in ("torch", "cupy", "cutelite"):
-                    raise TypeError  # whose reading is more than looking
-                view = read(argument)
-                if not view.pointer:
-                    raise TypeError
-                key += view.pointer % self._alignment, view.dtype, view.shape, view.strides, view.device
-                found.append(view)
-            elif kind == "scalar" and type(argument) in (int, float, bool):
-                found.append(argument)
-            else:
-                key.append(repr(argument) if type(argument) in (int, float, bool, str) else {None: None}[argument])
-                found.append(None)
-        return (len(args), *key), found
+        for parameter, argument in zip(self.bundle.variants[0].signature.parameters, args, strict=False):
+            looked.at(parameter, argument)
+        return (len(args), *looked.key), looked.found
 
     def _launch(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable
@@ -254,41 +234,43 @@ class ExportedKernel:
             return None
         stream = None if launch.stream is None else _handle(launch.stream)
         index, fitted = self._fit(args, kwargs, stream)
-        its_rules = self._rules[index]
+        signature = self.bundle.variants[index].signature
         if grid is None:
-            grid = _grid_of(its_rules, fitted.dims)
+            grid = _grid_of(signature, fitted.dims)
             if 0 in grid:
                 return None
-        ordinal = rules.device_of(self.__name__, fitted.arrays)
+        ordinal = device_of(self.__name__, fitted.arrays)
         function = self._function(index, device(ordinal))
         check_writable(self.__name__, fitted.arrays, function.artifact.written)
         if stream is None:
             stream = streams.current(view for _, view in fitted.arrays)
         config = _config(launch, grid, function, stream)
-        if is_wide(grid, config.block) and not its_rules.wide:
+        if is_wide(grid, config.block) and not signature.wide:
             raise LaunchError(f"a grid of {grid} in blocks of {config.block} has more threads along an axis than the "
                               "kernel was exported to count: export it with wide_dims=True")  # fmt: skip
         parameters = self._parameters(function)
-        parameters.write([rules.packable(self.__name__, value) for value in fitted.values])
+        parameters.write([packable(self.__name__, value) for value in fitted.values])
         start(function, config, parameters, sync=self.sync)
         if key is not None and fitted.arrays:  # without arrays, where it goes is another question each time
-            plan = _Plan(self.__name__, function, config, _values(its_rules, fitted, len(args)))
+            plan = _Plan(self.__name__, function, config, _values(signature, fitted, len(args)))
             with self._lock:
                 while len(self._plans) >= _MOST_PLANS:
                     del self._plans[next(iter(self._plans))]
                 self._plans[key] = plan
         return ExportedRecord(index, function, config, all(view.size for _, view in fitted.arrays))
 
-    def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, rules.Fitted]:
+    def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, Fitted]:
         problems = []
-        for index, its_rules in enumerate(self._rules):
+        for index, binder in enumerate(self._binders):
             try:
-                return index, its_rules.fit(args, kwargs, stream)
+                return index, binder.fit(args, kwargs, stream)
             except ArgumentError as problem:
                 problems.append(problem)
         if len(problems) == 1:
             raise problems[0]
-        said = "\n".join(f"  ({r.text}): {problem}" for r, problem in zip(self._rules, problems, strict=True))
+        said = "\n".join(
+            f"  ({of.signature.text}): {problem}" for of, problem in zip(self._binders, problems, strict=True)
+        )
         raise ArgumentError(f"{self.__name__}() was exported for {len(problems)} signatures, and none fits:\n{said}")
 
     def _function(self, index: int, where: Device) -> Function:
@@ -348,10 +330,10 @@ def _handle(stream: Any) -> int:
         raise LaunchError(str(error)) from error
 
 
-def _grid_of(its_rules: rules.Rules, dims: dict[str, int]) -> Dim3:
-    if its_rules.grid is None:
+def _grid_of(signature: Signature, dims: dict[str, int]) -> Dim3:
+    if signature.grid is None:
         raise LaunchError("no grid is given, and the kernel was exported without one: kernel[grid](...)")
-    return extents(tuple(evaluate(expr, dims) for expr in its_rules.grid), "grid", least=0)
+    return extents(tuple(evaluate(expr, dims) for expr in signature.grid), "grid", least=0)
 
 
 def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchConfig:

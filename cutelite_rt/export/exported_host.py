@@ -4,7 +4,8 @@ In    `bundle.HostCode`, and a function that launches from the start
 Out   `HostLauncher`: its subscripts, and what launches by the grid that was exported
 
 Launches that are like an earlier one never come to Python (`cutelite_rt.launcher`). The outcome of one is told by
-`rules`, and kept under its key: equal keys fit the same signature, and differ in addresses, extents and numbers alone.
+`settled`, and kept under its key: launches of equal keys fit the same signature, and differ in addresses, extents and
+numbers alone.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from cutelite_rt.launcher import state as launcher
 from cutelite_rt.launcher.environment import environment
 from cutelite_rt.launcher.image import Machine, digest
 from cutelite_rt.launcher.subscript import Subscripts
-from cutelite_rt.launcher.variants import MapForm, Outcome
+from cutelite_rt.launcher.variants import Outcome, slots_of
 from cutelite_rt.shapes import extents
-from cutelite_rt.signature import data
-from cutelite_rt.signature.bind import plain_number
+from cutelite_rt.signature.bind import MISSING, plain_number
+from cutelite_rt.signature.kinds import LEFT_OUT, Fixed, left_out
 from cutelite_rt.signature.table import Table
 
 Held = Callable[..., None]
@@ -65,13 +66,12 @@ class HostLauncher:
         launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], ExportedRecord | None],
     ) -> None:
         assert bundle.host is not None
-        said = bundle.host.program
         self._read, self._launch = read, launch
-        self._by_dims = bundle.variants[0].signature["grid"] is not None
-        self._variants = said["variants"]
-        table, machine = Table(data.parsed(said["signature"])), Machine.of(image)
+        self._by_dims = bundle.variants[0].signature.grid is not None
+        table, machine = Table(bundle.host.signature), Machine.of(image)
+        self._slots = [slots_of(table, variant.signature) for variant in bundle.variants]
         calls = launcher.Callbacks(self._launch_anew, _number, _constant, self._resolved)
-        doc = f"launch({bundle.variants[0].signature['text']}), compiled"
+        doc = f"launch({bundle.variants[0].signature.text}), compiled"
         self.launcher = launcher.Launcher(machine, table, calls, driver, _defaults(bundle), doc)
         self._subscripts = Subscripts(machine, environment(driver), self._by_key)
         self.subscript = self._subscripts.function
@@ -101,9 +101,7 @@ class HostLauncher:
         went = self._launch(held[1], args, kwargs)
         # Of arrays without elements the rules look at less than the key tells.
         if went is not None and key is not None and went.full:
-            its = self._variants[went.variant]
-            maps = [form and MapForm(form[0], tuple(form[1]), form[2]) for form in its["maps"]]
-            self.launcher.add(key, Outcome(went.function, went.config, its["slots"], maps), generation)
+            self.launcher.add(key, Outcome(went.function, went.config, *self._slots[went.variant]), generation)
 
 
 def _number(x: Any) -> int | float | bool:
@@ -114,23 +112,16 @@ def _number(x: Any) -> int | float | bool:
 
 
 def _constant(x: Any) -> tuple[Hashable, bool]:
-    """As rules compare them. Those of a class of their own, which no rule takes, may say anything, and are not kept."""
-    return (type(x), repr(x)), x is _LEFT_OUT or type(x) in (str, int, float)
-
-
-_LEFT_OUT: Any = object()
-"""A constant that is not given: what it is depends on the signature that fits."""
+    """As `Fixed` compares them. Other classes, which no signature takes, may say anything of themselves: not kept."""
+    return (type(x), repr(x)), x is LEFT_OUT or type(x) in (str, int, float)
 
 
 def _defaults(bundle: Bundle) -> dict[str, Any]:
     """Return what stands for arguments that are left out, where they may be, in any of the signatures."""
     found: dict[str, Any] = {}
-    for variant in bundle.variants:
-        for p in variant.signature["parameters"]:
-            if p["kind"] == "constant":
-                found[p["name"]] = _LEFT_OUT
-            elif p["kind"] == "none":
-                found.setdefault(p["name"], None)
-            elif "default" in p:
-                found[p["name"]] = p["default"]
+    for parameter in (parameter for variant in bundle.variants for parameter in variant.signature.parameters):
+        if isinstance(parameter, Fixed):
+            found[parameter.name] = LEFT_OUT  # it depends on the signature that fits
+        elif left_out(parameter) is not MISSING:
+            found.setdefault(parameter.name, left_out(parameter))
     return found

@@ -158,7 +158,9 @@ class Driver:
             if str(problem) != f'Function "{name}" not found':
                 raise
             sentence = f"the driver, or cuda-bindings, is too old to have {name}: update it"
-            raise CudaError(TOO_OLD, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", doing or CALLS[name], sentence) from problem
+            raise CudaError(
+                TOO_OLD, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", doing or CALLS[name], sentence
+            ) from problem
         if status:
             raise self.error(status, doing or CALLS[name])
         return values[0] if len(values) == 1 else values or None

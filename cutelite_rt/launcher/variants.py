@@ -15,7 +15,9 @@ from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import Parameters
 from cutelite_rt.gpu.tensormap import DATA_TYPES, SWIZZLES
-from cutelite_rt.signature.table import HEAD, KIND, Places
+from cutelite_rt.signature.data import Unsupported
+from cutelite_rt.signature.kinds import KIND, Array, Signature
+from cutelite_rt.signature.table import HEAD, Places, Table
 
 MAP_ENTRIES, MAP_ENTRY_BYTES, MAP_HEADER_BYTES = 32, 256, 128
 """A cache of tensor maps: a header, and entries by hash. An entry is a pointer, five extents and five strides, and at
@@ -55,6 +57,29 @@ class Outcome(NamedTuple):
     config: LaunchConfig
     slots: Sequence[int | None]
     maps: Sequence[MapForm | None]
+
+
+class Slots(NamedTuple):
+    """As `Outcome` has them."""
+
+    slots: list[int | None]
+    maps: list[MapForm | None]
+
+
+def slots_of(table: Table, settled: Signature) -> Slots:
+    """The slots of a launcher, for a kernel that is compiled for a settled signature.
+
+    Errors  `Unsupported` where it has values that the launcher has no slots for
+    """
+    its = {leaf.name: i for i, leaf in enumerate(settled.leaves())}
+    names = [leaf.name for leaf in table.leaves]
+    if not its.keys() <= {*names}:
+        raise Unsupported("its signatures have tuples or lists of different lengths")
+    dims = {dim.name: len(its) + i for i, dim in enumerate(settled.dims)}
+    boxes = {leaf.name: leaf for leaf in settled.leaves() if isinstance(leaf, Array)}
+    maps = [boxes.get(leaf.name) for leaf in table.leaves if isinstance(leaf, Array) and leaf.box is not None]
+    forms = [array and array.box and MapForm(str(array.dtype), *array.box) for array in maps]
+    return Slots([*map(its.get, names), *map(dims.get, table.dims)], forms)
 
 
 class Variant:

@@ -1,10 +1,10 @@
-"""Arguments by a signature: what they tell, and the words for each that does not fit. All words stand here, once.
+"""A call being bound: all that its arguments told so far, and the values of the kernel's parameters.
 
-In    the parts of a signature (`data`), and the arguments of a call
-Out   `Call`: named dims, dtypes, and the arrays and numbers that were found
+In    the arguments of a call, as the kinds of its parameters (`kinds`) check them one by one
+Out   `Call`: named dims, dtypes, the arrays that were found, and a value for each leaf
 
-Live kernels (`cutelite.dispatch`) and exported ones (`exported`) bind by it, and a launcher that refuses hands the call
-to one of these. The compiled launcher checks the same over tables, without words.
+Live kernels (`cutelite.dispatch`) and exported ones (`settled`) bind by it. The compiled launcher checks the same over
+tables, without words, and hands a call that it refuses to one of these, which says why.
 """
 
 from __future__ import annotations
@@ -15,21 +15,9 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import ArrayView, UnreadableArray, is_array, read
-from cutelite_rt.dtype import DTYPES
 from cutelite_rt.errors import ArgumentError
-from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, encode
-from cutelite_rt.signature.data import (
-    Array,
-    Dim,
-    DType,
-    Expr,
-    Expression,
-    Nested,
-    Pointer,
-    Strided,
-    dims_of,
-    evaluate,
-)
+from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, check_tensormap, encode
+from cutelite_rt.signature.data import Dim, DType, Expr, Expression, dims_of, evaluate
 
 MISSING: Any = object()
 """An argument that is not given."""
@@ -86,7 +74,7 @@ class Call:
         self.kernel = kernel
         self.dims: dict[str, tuple[int, str]] = {}  # name -> (value, the parameter that told it)
         self.dtypes: dict[str, tuple[str, str]] = {}  # likewise
-        self.values: list[Any] = []
+        self.values: list[Any] = []  # numbers, `ArrayView`s, and what has `packed` and `simulated`
         self.arrays: list[tuple[str, ArrayView]] = []
         self._stated: dict[str, Dim] = {}
         self._unsure: dict[str, tuple[int, str]] = {}  # strides of modes of one element, which may be anything
@@ -118,16 +106,6 @@ class Call:
 
     # Arrays.
 
-    def array(self, wanted: Array, argument: Any) -> tuple[ArrayView, str]:
-        """The array that an argument is, and its dtype in the kernel; dims are learnt from it."""
-        view = self.read(wanted.name, argument)
-        dtype = self.dtype(wanted.name, wanted.dtype, view.dtype)
-        self.layout(wanted, view)
-        if wanted.box is None:
-            self.aligned(wanted.name, view.pointer, wanted.align or DTYPES[dtype].bytes if view.size else 1)
-        self.arrays.append((wanted.name, view))
-        return view, dtype
-
     def read(self, name: str, argument: Any) -> ArrayView:
         """The array that an argument is."""
         known = type(argument).__module__.partition(".")[0] in KNOWN_LIBRARIES
@@ -158,45 +136,8 @@ class Call:
             raise self.error(name, f"has dtype {found}, but {wanted} is {bound}, from `{source}`")
         return bound
 
-    def layout(self, wanted: Array, view: ArrayView) -> None:
-        """Check extents and strides of an array, and learn dims from them."""
-        name, layout = wanted.name, wanted.layout
-        if isinstance(layout, Nested):
-            self._nested(name, layout, view)
-            return
-        if len(view.shape) != len(layout.shape):
-            raise self.error(name, f"has shape {view.shape}, but {wanted.says} has {len(layout.shape)} modes")
-        for mode, extent in enumerate(layout.shape):
-            self._extent(name, extent, view.shape, mode, "extent")
-        if layout.strides is None:
-            self._compact(name, layout, view)
-            return
-        for mode, stride in enumerate(layout.strides):
-            self._extent(name, stride, view.strides, mode, "stride", view.shape[mode] > 1 and view.size > 0)
-
-    def _nested(self, name: str, layout: Nested, view: ArrayView) -> None:
-        if layout.cosize is None:
-            raise self.error(name, f"has the nested layout {layout.layout}, whose extents must be compile-time")
-        if view.size > 1 and view.strides != compact(view.shape, "row"):
-            raise self.error(name, f"must be contiguous to be seen through the layout {layout.layout}")
-        if view.size < layout.cosize:
-            raise self.error(name, f"has {view.size} elements, but the layout {layout.layout} reaches {layout.cosize}")
-
-    def _compact(self, name: str, layout: Strided, view: ArrayView) -> None:
-        strides = compact(view.shape, layout.order)
-        if view.strides == strides or not view.size:
-            return
-        modes = zip(view.shape, view.strides, strides, strict=True)
-        if any(extent > 1 and found != wanted for extent, found, wanted in modes):
-            order = {"row": "row-major", "col": "column-major"}[layout.order]
-            raise self.error(
-                name,
-                f"has strides {view.strides} for its shape {view.shape}, but must be {order}, {strides}; make it "
-                "contiguous, or annotate its strides: Tensor[dtype, shape, strides], with None for any",
-            )
-
-    def _extent(self, name: str, wanted: Expr, found: tuple[int, ...], mode: int, what: str, sure: bool = True) -> None:
-        """Extent or stride (`what`) of `mode` of the array `name`.
+    def extent(self, name: str, wanted: Expr, found: tuple[int, ...], mode: int, what: str, sure: bool = True) -> None:
+        """Check the extent or stride (`what`) of `mode` of the array `name`, and learn a dim from it.
 
         found  what the array has, for all its modes
         sure   whether it means anything, which the stride of a single element does not
@@ -240,97 +181,6 @@ class Call:
         elif told[0] != value:
             raise self.error(name, f"has {_words(what, mode, found)}, but {dim.name} is {told[0]}, from `{told[1]}`")
 
-    # Numbers.
-
-    def number(self, name: str, dtype: str, argument: Any) -> Any:
-        """The number that an argument is, as one of that dtype."""
-        number, (kind, low, high) = plain_number(argument), _NUMBERS[dtype]
-        if not isinstance(number, _TAKES[kind]) or (isinstance(number, bool) and kind == "float"):
-            hint = "; read it from the GPU with .item()" if getattr(argument, "shape", None) == () else ""
-            raise self.error(name, f"must be a number of dtype {dtype}, not {argument!r}{hint}")
-        if kind in ("int", "uint"):
-            if not low <= number <= high:
-                raise self.error(name, f"is {number}, but {dtype} holds {low} to {high}")
-            return int(number)
-        if kind == "bool":
-            return number
-        try:
-            number = float(number)
-        except OverflowError:
-            raise self.error(name, f"is too large for {dtype}") from None
-        limit = BEYOND.get(dtype)
-        if limit is not None and limit <= abs(number) and (abs(number) != float("inf") or dtype == "e4m3"):
-            raise self.error(name, f"is {number}, which is beyond what {dtype} holds")
-        return number
-
-    # Pointers.
-
-    def pointer(self, wanted: Pointer, argument: Any) -> Address:
-        """The address that an argument is, or has: an int, an array, or memory with `handle`, `ptr` or `value`."""
-        view, found = None, _address(argument)
-        if found is None:
-            if not is_array(argument):
-                raise self.error(wanted.name, f"must be an address, or have one, for {wanted.says}, not {argument!r}")
-            view = self.read(wanted.name, argument)
-            self.dtype(wanted.name, wanted.dtype, view.dtype)
-            self.arrays.append((wanted.name, view))
-            found = view.pointer
-        if not 0 <= found < 1 << 64:
-            raise self.error(wanted.name, f"is {found}, which is no address")
-        self.aligned(wanted.name, found, wanted.align)
-        return Address(wanted.name, found, view)
-
-    # Structs.
-
-    def wrong_struct(self, name: str, cls: str, argument: Any) -> ArgumentError:
-        """Say that an argument is no struct of that class."""
-        return self.error(name, f"must be a {cls}, not {argument!r}")
-
-    # Tuples and lists.
-
-    def items(self, name: str, says: str, count: int | None, argument: Any) -> tuple[Any, ...] | list[Any]:
-        """The items of an argument, `count` of them if that is known."""
-        if not isinstance(argument, tuple | list):
-            raise self.error(name, f"must be a tuple or list, {says}, not {argument!r}")
-        if count is not None and len(argument) != count:
-            raise self.error(name, f"has {len(argument)} items, but {says} has {count}")
-        return argument
-
-
-class Address(NamedTuple):
-    """An address for the parameter `name`; of an array, where it came as one."""
-
-    name: str
-    address: int
-    view: ArrayView | None
-
-
-def _address(argument: Any) -> int | None:
-    """The address that an argument is, or has under a name that libraries give it; None where it has none."""
-    if isinstance(argument, bool):
-        return None
-    if isinstance(argument, int):
-        return argument
-    if is_array(argument):
-        return None
-    for name in ("handle", "ptr", "value"):  # cuda.core's buffers; CuPy's memory; ctypes
-        found = getattr(argument, name, None)
-        if isinstance(found, int) and not isinstance(found, bool):
-            return found
-    return None
-
-
-_TAKES: dict[str, Any] = {"bool": bool, "int": numbers.Integral, "uint": numbers.Integral, "float": numbers.Real}
-_NUMBERS = {code: (row.kind, *row.range) for code, row in DTYPES.items()}
-BEYOND = {
-    "f16": 65520.0,
-    "bf16": float.fromhex("0x1.ffp127"),
-    "f32": float.fromhex("0x1.ffffffp127"),
-    "tf32": float.fromhex("0x1.ffep127"),
-    "e4m3": 464.0,
-    "e5m2": 61440.0,
-}
-"""The least number that rounds to what the dtype cannot hold: half a step beyond its largest finite one."""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", *(f"{n}th" for n in range(6, 65)))
 
@@ -350,15 +200,6 @@ def problem_of(dim: Dim, value: int) -> str:
     if dim.max is not None and value > dim.max:
         return f"{dim.name} is declared at most {dim.max}"
     return ""
-
-
-def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
-    """Strides without gaps, in 'row' or 'col' major order."""
-    strides, step = [], 1
-    for extent in shape[::-1] if order == "row" else shape:
-        strides.append(step)
-        step *= extent
-    return tuple(strides[::-1] if order == "row" else strides)
 
 
 def plain_number(argument: Any) -> Any:
@@ -385,7 +226,7 @@ def _flat(arguments: Iterable[Any]) -> Iterator[Any]:
             yield argument
 
 
-# Where arrays are, and what TMA takes.
+# Places, and values.
 
 
 def home_of(kernel: str, arrays: Sequence[tuple[str, ArrayView]]) -> tuple[str, int] | None:
@@ -408,17 +249,57 @@ def _place(view: ArrayView) -> str:
 
 
 class MapRequest(NamedTuple):
-    """A tensor map to encode, of an array that is given for the parameter `name`."""
+    """A value: the tensor map of an array that is given for the parameter `name`."""
 
     name: str
     view: ArrayView
     dtype: str
     tiling: Tiling
 
-    def encoded(self, kernel: str, by: Callable[..., Any] = encode) -> Any:
-        """Return what `by` makes of it. Errors: `ArgumentError` for what TMA cannot take."""
+    def packed(self, kernel: str) -> bytes:
+        """The map. Errors: `ArgumentError` for what TMA cannot take."""
+        return self._by(encode, kernel)  # type: ignore[no-any-return]
+
+    def simulated(self, kernel: str, host: Callable[[ArrayView], Any]) -> Any:
+        """The array, of which a map could be made. Errors: as `packed`."""
+        self._by(check_tensormap, kernel)
+        return host(self.view)
+
+    def _by(self, function: Callable[..., Any], kernel: str) -> Any:
         view = self.view
         try:
-            return by(view.pointer, self.dtype, view.shape, view.strides, self.tiling)
+            return function(view.pointer, self.dtype, view.shape, view.strides, self.tiling)
         except TensorMapError as error:
             raise ArgumentError(f"{kernel}(): argument `{self.name}` cannot be read by TMA: {error}") from None
+
+
+class Address(NamedTuple):
+    """A value: the address that is given for the parameter `name`; of an array, where it came as one."""
+
+    name: str
+    address: int
+    view: ArrayView | None
+
+    def packed(self, kernel: str) -> int:
+        return self.address
+
+    def simulated(self, kernel: str, host: Callable[[ArrayView], Any]) -> Any:
+        """The array. Errors: `ArgumentError` where there is none."""
+        if self.view is None:
+            what = f"argument `{self.name}` is an address, and the simulator has no memory there"
+            raise ArgumentError(f"{kernel}(): {what}; pass an array")
+        return host(self.view)
+
+
+def packable(kernel: str, value: Any) -> Any:
+    """A value as `gpu.params` packs it. Errors: `ArgumentError` for an array that TMA cannot take."""
+    if isinstance(value, ArrayView):
+        return value.pointer
+    return value.packed(kernel) if hasattr(value, "packed") else value
+
+
+def simulable(kernel: str, value: Any, host: Callable[[ArrayView], Any]) -> Any:
+    """A value as the simulator takes it; `host` gives NumPy's array for one. Errors: as `packable`."""
+    if isinstance(value, ArrayView):
+        return host(value)
+    return value.simulated(kernel, host) if hasattr(value, "simulated") else value

@@ -1,28 +1,49 @@
-"""A kernel's signature as data: what its parameters take, in values that are frozen, compared, and JSON in files.
+"""The words of signatures: dims, expressions over them, dtypes, layouts. Frozen, compared by value, JSON for files.
 
 In    annotations, which `cutelite.dispatch.contract` writes down, or JSON that `plain` made
-Out   `Signature`: `bind` checks arguments by it and says what is wrong, `table` lays it out for the compiled launcher
+Out   values that the kinds of parameters (`kinds`) are made of
 
-A signature is open or settled. An open one is a live kernel's: dtype variables, alignments and constants are decided by
-arguments. A settled one is of code that is compiled: all alignments are given, and there is no `Variable`,
-`Constant` or `Optional`.
+A field of a kind is checked where it comes from a file (`export.format`) by its annotation here: what a file may say of
+a `Name`, a `Code`, a `Count`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+Name: TypeAlias = Annotated[str, "name"]
+"""A name of Python; items of tuples and lists are called 'x.0', fields of structs 'x.field'."""
+
+Code: TypeAlias = Annotated[str, "dtype"]
+"""A code of `dtype.DTYPES`."""
+
+Count: TypeAlias = Annotated[int, range(1 << 63)]
+Positive: TypeAlias = Annotated[int, range(1, 1 << 63)]
 
 
 class Unsupported(Exception):
     """A signature that no launcher is made for: every launch of it is an error, or Python's."""
 
 
+KINDS: dict[str, Any] = {}
+"""The classes that signatures are made of, by their names in JSON."""
+
+Class = TypeVar("Class", bound=type)
+
+
+def kind(cls: Class) -> Class:
+    """Decorator: let files have values of this NamedTuple, under its name."""
+    KINDS[cls.__name__.lower()] = cls
+    return cls
+
+
+@kind
 class Dim(NamedTuple):
     """A named extent, and the values that it may have: multiples of `divisible_by` from `min` to `max`."""
 
-    name: str
-    divisible_by: int = 1
-    min: int = 1
-    max: int | None = None
+    name: Name
+    divisible_by: Positive = 1
+    min: Count = 1
+    max: Count | None = None
 
     def __str__(self) -> str:
         facts = f"div={self.divisible_by}" * (self.divisible_by != 1), f"min={self.min}" * (self.min != 1)
@@ -34,12 +55,21 @@ Tree: TypeAlias = int | Dim | tuple[Any, ...]
 """An int, a dim, or (operation, tree, tree) with an operation of `OPERATIONS`."""
 
 
+@kind
 class Expression(NamedTuple):
     """An expression over dims: in words, and as a tree."""
 
     text: str
     tree: Tree
 
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """See `kinds.Parameter`."""
+        if not _is_tree(self.tree, 0):
+            yield "tree", "an expression over dims"
+
+
+MOST_DEPTH = 100
+"""Operations within operations that an expression of a file may have."""
 
 Expr: TypeAlias = int | Dim | Expression
 """An extent or stride: a number, a dim, or an expression over dims."""
@@ -56,28 +86,52 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
 }
 
 
+def _is_tree(tree: Any, depth: int) -> bool:
+    if isinstance(tree, Dim) or (type(tree) is int and -(1 << 63) <= tree < 1 << 63):
+        return True
+    if type(tree) is not tuple or len(tree) != 3 or not isinstance(tree[0], str) or depth == MOST_DEPTH:
+        return False
+    operation, a, b = tree
+    divides = operation in ("floordiv", "ceil_div", "mod")
+    if operation not in OPERATIONS or (divides and not (type(b) is int and 1 <= b < 1 << 63)):
+        return False
+    return _is_tree(a, depth + 1) and _is_tree(b, depth + 1)
+
+
+@kind
 class Variable(NamedTuple):
     """A dtype that arguments decide: one of `choices`, or any where there are none."""
 
-    name: str
-    choices: tuple[str, ...] = ()
+    name: Name
+    choices: tuple[Code, ...] = ()
 
     def __str__(self) -> str:
         return self.name
 
 
-DType: TypeAlias = str | Variable
-"""A code of `dtype.DTYPES`, or a variable."""
+DType: TypeAlias = Code | Variable
 
 
+@kind
 class Strided(NamedTuple):
     """Modes by extents and strides; without strides they are compact, in 'row' or 'col' major order."""
 
     shape: tuple[Expr, ...]
     strides: tuple[Expr, ...] | None = None
-    order: str = "row"
+    order: Literal["row", "col"] = "row"
+
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """See `kinds.Parameter`."""
+        if len(self.shape) > MOST_MODES:
+            yield "shape", f"up to {MOST_MODES} modes"
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            yield "strides", f"one stride for each of {len(self.shape)} modes"
 
 
+MOST_MODES = 64
+
+
+@kind
 class Nested(NamedTuple):
     """A layout of nested modes, which describes flat, compact memory of at least `cosize` elements.
 
@@ -85,108 +139,20 @@ class Nested(NamedTuple):
     """
 
     layout: str
-    cosize: int | None
+    cosize: Count | None
+
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        """See `kinds.Parameter`."""
+        if self.cosize is None:
+            yield "cosize", "a number"
 
 
+@kind
 class Box(NamedTuple):
-    """The tile that a tensor map of an array is for: its extents of a tile, and its swizzle ('auto': by the dtype)."""
+    """The tile that a tensor map of an array is for: its extents, and its swizzle ('auto': by the dtype)."""
 
-    extents: tuple[int, ...]
+    extents: tuple[Annotated[int, range(1, 257)], ...]
     swizzle: str
-
-
-class Array(NamedTuple):
-    """An array.
-
-    says   its annotation in words
-    align  bytes that its address is a multiple of; None: of an element, and 16 is another specialisation
-    box    it goes as a tensor map for this, not as an address
-    """
-
-    name: str
-    says: str
-    dtype: DType
-    layout: Strided | Nested
-    align: int | None = None
-    box: Box | None = None
-
-
-class Number(NamedTuple):
-    """A number."""
-
-    name: str
-    dtype: DType
-
-
-class Pointer(NamedTuple):
-    """An address of elements of `dtype`, a multiple of `align` bytes; `says` its annotation in words."""
-
-    name: str
-    says: str
-    dtype: str
-    align: int
-
-
-class Constant(NamedTuple):
-    """A compile-time constant: each value is another specialisation."""
-
-    name: str
-
-
-class Fixed(NamedTuple):
-    """A constant that is compiled in; `opaque` has words for what is no plain data."""
-
-    name: str
-    value: Any
-    opaque: str | None = None
-
-
-class Absent(NamedTuple):
-    """A parameter that may be None, and is."""
-
-    name: str
-
-
-class Struct(NamedTuple):
-    """An object with fields, which are parameters called 'name.field'; `cls` is the name of its class."""
-
-    name: str
-    cls: str
-    fields: tuple[Any, ...]
-
-
-class Sequence(NamedTuple):
-    """A tuple or list of that many items, which are parameters called 'name.0', 'name.1'."""
-
-    name: str
-    says: str
-    items: tuple[Any, ...]
-
-
-class Optional(NamedTuple):
-    """A parameter that may be None."""
-
-    name: str
-    given: Any
-
-
-Parameter: TypeAlias = Array | Number | Pointer | Constant | Fixed | Absent | Struct | Sequence | Optional
-
-
-class Signature(NamedTuple):
-    """The parameters of a kernel.
-
-    positional, position_only  how many may, and must, be given by position
-    dims                       that extents and strides mention
-    grid                       blocks of a launch that does not say; None where each launch says
-    """
-
-    kernel: str
-    parameters: tuple[Parameter, ...]
-    positional: int
-    position_only: int = 0
-    dims: tuple[Dim, ...] = ()
-    grid: tuple[Expr, ...] | None = None
 
 
 # Dims.
@@ -203,33 +169,6 @@ def dims_of(expr: Expr | Tree) -> Iterator[Dim]:
             yield from dims_of(operand)
 
 
-def declared(parameters: Iterable[Parameter]) -> tuple[Dim, ...]:
-    """The dims of all arrays, once each. Errors: `Unsupported` where one is declared in two ways."""
-    found: dict[str, Dim] = {}
-    for array in (leaf for parameter in parameters for leaf in leaves(parameter) if isinstance(leaf, Array)):
-        layout = array.layout
-        exprs = (*layout.shape, *(layout.strides or ())) if isinstance(layout, Strided) else ()
-        for dim in (dim for expr in exprs for dim in dims_of(expr)):
-            if found.setdefault(dim.name, dim) != dim:
-                raise Unsupported(f"{dim.name} is declared in two ways")
-    return tuple(found.values())
-
-
-def leaves(parameter: Parameter) -> Iterator[Array | Number | Pointer]:
-    """The arrays, numbers and pointers within a parameter, in the kernel's order."""
-    match parameter:
-        case Struct():
-            for field in parameter.fields:
-                yield from leaves(field)
-        case Sequence():
-            for item in parameter.items:
-                yield from leaves(item)
-        case Optional():
-            yield from leaves(parameter.given)
-        case Array() | Number() | Pointer():
-            yield parameter
-
-
 def evaluate(expr: Expr | Tree, dims: dict[str, int]) -> int:
     """The value of an expression."""
     if isinstance(expr, int):
@@ -242,31 +181,40 @@ def evaluate(expr: Expr | Tree, dims: dict[str, int]) -> int:
     return OPERATIONS[operation](*(evaluate(operand, dims) for operand in operands))
 
 
-# JSON.
+def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
+    """Strides without gaps, in 'row' or 'col' major order."""
+    strides, step = [], 1
+    for extent in shape[::-1] if order == "row" else shape:
+        strides.append(step)
+        step *= extent
+    return tuple(strides[::-1] if order == "row" else strides)
 
-_KINDS: dict[str, Any] = {
-    cls.__name__.lower(): cls
-    for cls in (
-        *(Dim, Expression, Variable, Strided, Nested, Box),
-        *(Array, Number, Pointer, Constant, Fixed, Absent, Struct, Sequence, Optional, Signature),
-    )
-}
+
+# JSON.
 
 
 def plain(x: Any) -> Any:
     """A signature, or a part of one, as JSON has it."""
     if not isinstance(x, tuple):
         return x
-    kind = type(x).__name__.lower()
-    if kind not in _KINDS:
+    name = type(x).__name__.lower()
+    if name not in KINDS:
         return [plain(item) for item in x]
-    return {"kind": kind} | {name: plain(value) for name, value in zip(x._fields, x, strict=True)}  # type: ignore[attr-defined]
+    return {"kind": name} | {field: plain(value) for field, value in zip(x._fields, x, strict=True)}  # type: ignore[attr-defined]
 
 
 def parsed(x: Any) -> Any:
-    """Return what `plain` made JSON of. Errors: KeyError, TypeError for what it did not."""
+    """Return what `plain` made JSON of. Errors: ValueError for what it did not make."""
     if isinstance(x, list):
         return tuple(parsed(item) for item in x)
     if not isinstance(x, dict):
         return x
-    return _KINDS[x["kind"]](**{name: parsed(value) for name, value in x.items() if name != "kind"})
+    cls = KINDS.get(str(x.get("kind")))
+    if cls is None:
+        raise ValueError(f"there is no kind {x.get('kind')!r}")
+    fields = {name: parsed(value) for name, value in x.items() if name != "kind"}
+    missing = [name for name in cls._fields if name not in fields and name not in cls._field_defaults]
+    unknown = [name for name in fields if name not in cls._fields]
+    if missing or unknown:
+        raise ValueError(f"{x['kind']} {'lacks' if missing else 'has no'} {(missing or unknown)[0]!r}")
+    return cls(**fields)

@@ -21,25 +21,17 @@ from typing import NamedTuple
 from cutelite_rt.arrays.exchange import TENSOR_BYTES
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.signature.data import (
-    Array,
-    Constant,
     Dim,
     Expr,
     Expression,
     Nested,
-    Number,
-    Optional,
-    Parameter,
-    Pointer,
-    Sequence,
-    Signature,
     Strided,
-    Struct,
     Tree,
     Unsupported,
     Variable,
     dims_of,
 )
+from cutelite_rt.signature.kinds import KIND, Array, Leaf, Pointer, Signature
 
 WORD = 8
 
@@ -85,9 +77,6 @@ class Places(NamedTuple):
         return self.caches + WORD * self.maps
 
 
-KIND = {code: i for i, code in enumerate(DTYPES)}
-"""Dtypes as numbers."""
-
 # The constants of launcher.c, in its order.
 _ALWAYS = 0xFFFF
 _NUMBER, _DIM, _EXPRESSION = range(3)
@@ -99,7 +88,6 @@ _OPERATIONS = {"add": 3, "sub": 4, "mul": 5, "floordiv": 6, "mod": 7, "min": 8, 
 _MOST_DEPTH = 32
 _MAP_BYTES, _MAP_ALIGN = 128, 64  # of CUtensorMap
 _LINE = 64  # bytes of a line of the CPU's caches
-_POINTER = 16  # kinds of numbers from here on: addresses, by the power of two that they are multiples of
 _WIDE_INTEGERS = ("i32", "i64", "u32", "u64")
 
 _FETCH = struct.Struct("<4H 2I")
@@ -129,10 +117,10 @@ class _Signature(ctypes.Structure):
 
 
 @dataclass(eq=False, slots=True)
-class _Leaf:
-    """An array or number: the slot that its object is in, and the flag that says whether it is given."""
+class _Held:
+    """A leaf: the slot that its object is in, and the flag that says whether it is given."""
 
-    parameter: Array | Number | Pointer
+    leaf: Leaf
     slot: int
     given: int
 
@@ -146,6 +134,7 @@ class Table:
     address                            of `signature`
     names, positional, position_only   of the parameters, by Python's rules
     objects                            whose addresses rows have by number: names of fields, classes
+    leaves                             of all parameters: each has a slot of a variant
     dims                               names of those that have the last slots of a variant
     places                             of its variants
     expressions, later                 expressions in words; how many are checked once all dims are known
@@ -162,16 +151,15 @@ class Table:
         self._known: dict[tuple[bytes, tuple[int, ...]], int] = {}  # what is in it, of equal bytes once
         self._links: list[int] = []  # places in it that hold places in it
         self._fetches: list[bytes] = []
-        self._leaves: list[_Leaf] = []
+        self._leaves: list[_Held] = []
         self._constants: list[tuple[int, int]] = []  # slot, given
         self._givens, self._slots = 0, len(self.names)
         for slot, parameter in enumerate(signature.parameters):
-            self._fetch(parameter, slot, _ALWAYS, parameter.name)
-        self._arrays = [leaf for leaf in self._leaves if isinstance(leaf.parameter, Array)]
-        self._numbers = [leaf for leaf in self._leaves if not isinstance(leaf.parameter, Array)]
-        self._maps = [
-            leaf for leaf in self._arrays if isinstance(leaf.parameter, Array) and leaf.parameter.box is not None
-        ]
+            parameter.rows(self, slot, _ALWAYS)
+        self.leaves = [held.leaf for held in self._leaves]
+        self._arrays = [held for held in self._leaves if isinstance(held.leaf, Array)]
+        self._numbers = [held for held in self._leaves if not isinstance(held.leaf, Array)]
+        self._maps = [held for held in self._arrays if held.leaf.packs_as == "tensormap"]
         self._expressions: list[int] = []
         self.expressions: list[str] = []
         self.later = 0
@@ -181,36 +169,36 @@ class Table:
         self._lay_frame()
         self.address = self._written(signature)
 
-    # Parameters.
+    # Rows, as `kinds.Rows` has them.
 
-    def _fetch(self, parameter: Parameter, slot: int, given: int, path: str) -> None:
-        """Rows for what lies within a parameter."""
-        match parameter:
-            case Optional():
-                self._fetches.append(_FETCH.pack(_IS_GIVEN, slot, given, self._givens, 0, 0))
-                self._givens += 1
-                self._fetch(parameter.given, slot, self._givens - 1, path)
-            case Struct():
-                if self._classes is not None:
-                    its = self._object(self._classes[path])
-                    self._fetches.append(_FETCH.pack(_IS_INSTANCE, slot, given, 0, its, 0))
-                for of in parameter.fields:
-                    name = of.name.rpartition(".")[2]
-                    to, self._slots = self._slots, self._slots + 1
-                    self._fetches.append(_FETCH.pack(_FIELD, slot, given, to, self._object(sys.intern(name)), 0))
-                    self._fetch(of, to, given, f"{path}.{name}")
-            case Sequence():
-                self._fetches.append(_FETCH.pack(_HAS_ITEMS, slot, given, 0, len(parameter.items), 0))
-                for i, of in enumerate(parameter.items):
-                    to, self._slots = self._slots, self._slots + 1
-                    self._fetches.append(_FETCH.pack(_ITEM, slot, given, to, i, 0))
-                    self._fetch(of, to, given, f"{path}.{i}")
-            case Constant():
-                self._constants.append((slot, given))
-            case Array() | Number() | Pointer():
-                self._leaves.append(_Leaf(parameter, slot, given))
-            case _:
-                raise Unsupported(f"`{path}` is settled")
+    def optional(self, slot: int, given: int) -> int:
+        self._fetches.append(_FETCH.pack(_IS_GIVEN, slot, given, self._givens, 0, 0))
+        self._givens += 1
+        return self._givens - 1
+
+    def instance(self, name: str, slot: int, given: int) -> None:
+        if self._classes is not None:
+            self._fetches.append(_FETCH.pack(_IS_INSTANCE, slot, given, 0, self._object(self._classes[name]), 0))
+
+    def field(self, field: str, slot: int, given: int) -> int:
+        return self._fetched(_FIELD, self._object(sys.intern(field)), slot, given)
+
+    def count(self, items: int, slot: int, given: int) -> None:
+        self._fetches.append(_FETCH.pack(_HAS_ITEMS, slot, given, 0, items, 0))
+
+    def item(self, number: int, slot: int, given: int) -> int:
+        return self._fetched(_ITEM, number, slot, given)
+
+    def constant(self, slot: int, given: int) -> None:
+        self._constants.append((slot, given))
+
+    def leaf(self, leaf: Leaf, slot: int, given: int) -> None:
+        self._leaves.append(_Held(leaf, slot, given))
+
+    def _fetched(self, how: int, which: int, slot: int, given: int) -> int:
+        to, self._slots = self._slots, self._slots + 1
+        self._fetches.append(_FETCH.pack(how, slot, given, to, which, 0))
+        return to
 
     def _object(self, value: object) -> int:
         self.objects = (*self.objects, value)
@@ -220,10 +208,10 @@ class Table:
 
     def _lay_key(self) -> None:
         words = itertools.count(3)
-        variables = (leaf.parameter.dtype for leaf in self._arrays)
+        variables = (held.leaf.dtype for held in self._arrays)
         names = dict.fromkeys(dtype.name for dtype in variables if isinstance(dtype, Variable))
         self._variables = {name: next(words) for name in names}
-        self._typed = {leaf: next(words) for leaf in self._numbers if isinstance(leaf.parameter.dtype, Variable)}
+        self._typed = {held: next(words) for held in self._numbers if isinstance(held.leaf.dtype, Variable)}
         first = next(words)
         self._constant_words = [first + 2 * i for i in range(len(self._constants))]
         self._flags = WORD * (first + 2 * len(self._constants))
@@ -233,22 +221,22 @@ class Table:
     # The frame: addresses, numbers, dims, tensor maps.
 
     def _lay_frame(self) -> None:
-        values = {leaf: WORD * i for i, leaf in enumerate((*self._arrays, *self._numbers))}
+        values = {held: WORD * i for i, held in enumerate((*self._arrays, *self._numbers))}
         self._dims_at = WORD * len(values)
         first = -(-(self._dims_at + WORD * len(self._dims)) // _MAP_ALIGN) * _MAP_ALIGN
-        maps = {leaf: first + _MAP_BYTES * i for i, leaf in enumerate(self._maps)}
+        maps = {held: first + _MAP_BYTES * i for i, held in enumerate(self._maps)}
         self._at = {**values, **maps}
         self._frame = first + _MAP_BYTES * len(maps)
         dims = (self._dims_at + WORD * i for i in range(len(self._dims)))
-        self.places = Places((*(self._at[leaf] for leaf in self._leaves), *dims), len(maps), self._words)
+        self.places = Places((*(self._at[held] for held in self._leaves), *dims), len(maps), self._words)
 
     # The tables.
 
     def _written(self, signature: Signature) -> int:
         rows = {
             "fetch": self._fetches,
-            "array": [self._array(leaf) for leaf in self._arrays],
-            "number": [self._number(leaf) for leaf in self._numbers],
+            "array": [self._array(held) for held in self._arrays],
+            "number": [self._number(held) for held in self._numbers],
             "constant": [
                 _CONSTANT_ROW.pack(*row, word) for row, word in zip(self._constants, self._constant_words, strict=True)
             ],
@@ -330,8 +318,8 @@ class Table:
         for at, (word,) in enumerate(struct.iter_unpack("<Q", self._block)):
             yield f"(u64)(uintptr_t)({name} + {word // WORD})" if WORD * at in links else hex(word)
 
-    def _array(self, leaf: _Leaf) -> bytes:
-        wanted = leaf.parameter
+    def _array(self, held: _Held) -> bytes:
+        wanted = held.leaf
         assert isinstance(wanted, Array)
         dtype = variable = size = 0
         if isinstance(wanted.dtype, Variable):
@@ -352,7 +340,7 @@ class Table:
         said = _ANNOTATION.pack(dtype, variable, size, align, rank, order, cosize)
         said += struct.pack("<Q", self._put(b"".join(rules)))
         return _ARRAY.pack(
-            leaf.slot, leaf.given, 0 if wanted.box is None else self._at[leaf], self._put(said, _ANNOTATION.size)
+            held.slot, held.given, 0 if wanted.box is None else self._at[held], self._put(said, _ANNOTATION.size)
         )
 
     def _modes(self, layout: Strided) -> tuple[int, int, list[bytes]]:
@@ -402,25 +390,19 @@ class Table:
             yield from self._steps(b)
             yield _OPERATIONS[operation], 0
 
-    def _number(self, leaf: _Leaf) -> bytes:
-        assert not isinstance(leaf.parameter, Array)
-        if isinstance(leaf.parameter, Pointer):
-            return _NUMBER_ROW.pack(leaf.slot, leaf.given, _OTHER, self._at[leaf], kind_of(leaf.parameter), 0)
-        dtype = leaf.parameter.dtype
-        how, kind = _OTHER, self._leaves.index(leaf)  # whose place in a variant tells what the variable is
+    def _number(self, held: _Held) -> bytes:
+        dtype = held.leaf.dtype
+        how, kind = _OTHER, self._leaves.index(held)  # whose place in a variant tells what the variable is
         if isinstance(dtype, str):
-            kind = kind_of(leaf.parameter)
-            if leaf.given == _ALWAYS:
+            kind = number_of(held.leaf)
+            if held.given == _ALWAYS and not isinstance(held.leaf, Pointer):
                 how = _WIDE_INTEGER if dtype in _WIDE_INTEGERS else _SINGLE if dtype == "f32" else _OTHER
-        return _NUMBER_ROW.pack(leaf.slot, leaf.given, how, self._at[leaf], kind, self._typed.get(leaf, 0))
+        return _NUMBER_ROW.pack(held.slot, held.given, how, self._at[held], kind, self._typed.get(held, 0))
 
 
-def kind_of(parameter: Number | Pointer) -> int:
-    """A number's kind: its dtype by `KIND`; of an address, the power of two that it is a multiple of."""
-    if isinstance(parameter, Pointer):
-        return _POINTER + parameter.align.bit_length() - 1
-    assert isinstance(parameter.dtype, str), "variables have none"
-    return KIND[parameter.dtype]
+def number_of(leaf: Leaf) -> int:
+    """The number of a leaf's kind, for machine code: its dtype by `KIND`, or what an address is a multiple of."""
+    return leaf.number if isinstance(leaf, Pointer) else KIND[str(leaf.dtype)]
 
 
 def _depth(steps: Iterable[tuple[int, int]]) -> int:

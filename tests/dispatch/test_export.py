@@ -278,9 +278,7 @@ def test_a_method_is_exported_with_its_object(cuda: FakeCuda, on_gpu: GpuArray) 
 
 
 def test_tensor_maps_are_encoded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "cutelite_rt.signature.settled.encode", TensorMaps().encode
-    )  # by this driver, whoever came before
+    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)  # by this driver, whoever came before
     loaded = rt.load_kernel(kernels.copied.export(None))
     arrays = on_gpu((40, 128), "bf16"), on_gpu((40, 128), "bf16")
     loaded[1](*arrays)
@@ -300,7 +298,7 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
     x, y, z = on_gpu((8,)), on_gpu((8,)), on_gpu((8,), "f16")
     loaded[1](x, 2.0)
     loaded[1](z, 2.0, 2)
-    monkeypatch.setattr("cutelite_rt.signature.settled.Rules.fit", None)
+    monkeypatch.setattr("cutelite_rt.signature.settled.Binder.fit", None)
     loaded[1](y, 3.0)
     (first, second) = loaded._functions.values()
     assert packed(cuda, first) == y.pointer.to_bytes(8, "little") + np.float32(3).tobytes() + (8).to_bytes(4, "little")
@@ -337,7 +335,7 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
 def test_tensor_maps_of_launches_like_an_earlier_one(
     cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cutelite_rt.signature.settled.encode", TensorMaps().encode)
+    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)
     loaded = rt.load_kernel(kernels.copied.export(None))
     arrays = [on_gpu((40, 128), "bf16") for _ in range(3)]
     assert all(array.pointer % 16 == 0 for array in arrays)
@@ -427,7 +425,7 @@ def test_a_damaged_file_is_said_to_be_one(tmp_path: Path, damage: str) -> None:
         "cut": (data[:-1], "damaged or cut short"),
         "flipped": (data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :], "damaged or cut short"),
         "other": (b"something else", "this is not an exported kernel"),
-        "newer": (data[:8] + b"\x03" + data[9:], "has format 3, and this runtime reads format 2"),
+        "newer": (data[:8] + b"\x04" + data[9:], "has format 4, and this runtime reads format 3"),
     }[damage]
     path = tmp_path / "k.cutelite"
     path.write_bytes(damaged)

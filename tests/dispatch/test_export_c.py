@@ -22,7 +22,7 @@ from cutelite_rt.dtype import DTYPES
 from cutelite_rt.export.cstub import c_stub
 from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.params import KINDS, float_code
-from cutelite_rt.signature.bind import BEYOND
+from cutelite_rt.signature.kinds.number import BEYOND
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_export import Column, Scales, arguments, everything, said

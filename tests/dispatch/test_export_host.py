@@ -75,9 +75,7 @@ class Loaded(NamedTuple):
 @pytest.fixture(autouse=True)
 def in_a_context(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(memory._READERS, Placed, memory._read_own)
-    monkeypatch.setattr(
-        "cutelite_rt.signature.settled.encode", TensorMaps().encode
-    )  # by this driver, whoever came before
+    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)  # by this driver, whoever came before
     cuda.stack.append(0x1000)
     yield
     cuda.stack.clear()

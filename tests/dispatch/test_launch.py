@@ -271,7 +271,9 @@ def test_shared_memory_is_the_compilers_and_what_is_asked_for(cuda: FakeCuda, on
 def test_a_descriptor_is_encoded_from_the_tensor(
     cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "encode", TensorMaps().encode)  # which knows no tensor of another test
+    monkeypatch.setattr(
+        "cutelite_rt.signature.bind.encode", TensorMaps().encode
+    )  # which knows no tensor of another test
     a, b = on_gpu((24, 80), "bf16"), on_gpu((24, 80), "bf16")
     if a.pointer % 16:
         pytest.skip("the allocator gave no aligned memory")

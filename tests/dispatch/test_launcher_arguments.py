@@ -26,7 +26,6 @@ from cutelite.dispatch import (
     Kernel,
     Launch,
     LaunchError,
-    device,
     fingerprint,
     launcher,
 )
@@ -56,7 +55,7 @@ Floats = (cl.f16, cl.bf16, cl.f32, cl.f64, cl.tf32, cl.e4m3, cl.e5m2)
 
 @pytest.fixture(autouse=True)
 def no_maps_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "encode", TensorMaps().encode)
+    monkeypatch.setattr("cutelite_rt.signature.bind.encode", TensorMaps().encode)
 
 
 def _copied(x: Tensor[f32, (M, N), (LD, 1)], y: Tensor[f32, (M, N)]) -> None:

@@ -13,31 +13,33 @@ import pytest
 from cutelite_rt.artifact import Artifact, ArtifactError
 from cutelite_rt.export.bundle import Bundle, Variant
 from cutelite_rt.export.cstub import c_stub
-from cutelite_rt.signature import settled as rules
+from cutelite_rt.signature.data import Box, Dim, Expression, Nested, Strided, plain
+from cutelite_rt.signature.kinds import Absent, Array, Constant, Fixed, Number, Optional, Signature, Struct
+from cutelite_rt.signature.settled import Binder
 
-EXPR = {"text": "ceil_div(N, 4)", "tree": ["ceil_div", "N", 4]}
-SIGNATURE: dict[str, Any] = {
-    "kernel": "k",
-    "text": "a: Tensor[f32, (N,)], b: i32, s: S, c: 3, t: TmaTensor, n: None",
-    "positional": 6,
-    "position_only": 1,
-    "parameters": [
-        {"name": "a", "kind": "array", "says": "Tensor", "dtype": "f32", "shape": ["N", EXPR], "strides": [EXPR, 1],
-         "align": 16},
-        {"name": "b", "kind": "scalar", "dtype": "i32", "takes": "int", "low": -5, "high": 7, "default": 3},
-        {"name": "s", "kind": "struct", "class": "S", "fields": [
-            {"name": "x", "kind": "scalar", "dtype": "f16", "takes": "float", "beyond": 65520.0},
-            {"name": "y", "kind": "array", "says": "Tensor", "dtype": "i8", "cosize": 9, "layout": "9:1", "align": 1}]},
-        {"name": "c", "kind": "constant", "value": 3},
-        {"name": "t", "kind": "array", "says": "TmaTensor", "dtype": "bf16", "shape": ["N", 64], "order": "row",
-         "box": [8, 64], "swizzle": "128B"},
-        {"name": "n", "kind": "none", "says": "None"},
-    ],
-    "dims": [{"name": "N", "type": "i32", "divisible_by": 4, "min": 1, "max": None}],
-    "grid": ["N", EXPR],
-}  # fmt: skip
+N = Dim("N", 4)
+EXPR = Expression("ceil_div(N, 4)", ("ceil_div", N, 4))
+A = Array("a", "Tensor", "f32", Strided((N, EXPR), (EXPR, 1)), 16)
+T = Array("t", "TmaTensor", "bf16", Strided((N, 64)), box=Box((8, 64), "128B"))
+SETTLED = Signature(
+    "k",
+    (
+        A,
+        Number("b", "i32", 3),
+        Struct("s", "S", (Number("s.x", "f16"), Array("s.y", "Tensor", "i8", Nested("9:1", 9), 1))),
+        Fixed("c", 3),
+        T,
+        Absent("n", "None"),
+    ),
+    positional=6,
+    position_only=1,
+    dims=(N,),
+    grid=(N, EXPR),
+    text="a: Tensor[f32, (N,)], b: i32, s: S, c: 3, t: TmaTensor, n: None",
+)
+SIGNATURE: dict[str, Any] = plain(SETTLED)
 ARTIFACT = Artifact("k", "sm_90a", b"cubin", params=("ptr", "i32", "f16", "ptr", "tensormap", "i32"), block=(32, 1, 1))
-WHOLE = Bundle("k", (Variant(SIGNATURE, (ARTIFACT,)),))
+WHOLE = Bundle("k", (Variant(SETTLED, (ARTIFACT,)),))
 
 ODD: list[Any] = [None, True, -1, 0, 2**70, 1.5, float(10**300), "", "x y", "*/", "a\nb", "é", [], ["N"], {}, [[[]]]]
 
@@ -68,7 +70,9 @@ MISSING = object()
 
 
 def with_signature(signature: Any) -> bytes:
-    return Bundle("k", (Variant(signature, (ARTIFACT,)),)).to_bytes()
+    image = ARTIFACT.to_bytes()
+    meta = {"name": "k", "variants": [{"signature": signature, "bytes": [len(image)]}]}
+    return forged(json.dumps(meta).encode(), image)
 
 
 def test_the_whole_one_is_taken() -> None:
@@ -100,7 +104,7 @@ def test_whatever_a_field_holds_it_is_taken_as_it_is_meant_or_refused() -> None:
                 assert "malformed" in str(error)
                 continue
             taken += 1
-            rules.Rules(bundle.variants[0].signature)
+            Binder(bundle.variants[0].signature)
             for source in c_stub(bundle)[1:]:
                 assert all(c.isprintable() or c in "\n\t" for c in source)
     assert taken > 20  # an other default, say
@@ -109,36 +113,46 @@ def test_whatever_a_field_holds_it_is_taken_as_it_is_meant_or_refused() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("kernel", '"); system("', "should be a name"),
+        ("kernel", '"); system("', "signature.kernel is .* should be a name"),
         ("text", "*/ int evil; /*\n", "should be text of one line"),
-        ("dims", [{**SIGNATURE["dims"][0], "name": "N]; evil["}], "dims\\[0\\].name"),
-        ("grid", [["mod", "N", 0]], "grid\\[0\\]"),
-        ("parameters", SIGNATURE["parameters"][:3], "signature.positional is 6"),
+        ("dims", (N._replace(name="N]; evil["),), r"signature.dims\[0\].name"),
+        ("dims", (), "should be a dim as the signature declares it"),
+        ("dims", (N._replace(divisible_by=8),), "a is 'N{div=4}', and should be a dim as the signature declares it"),
+        ("wide_dims", ("M",), "the wide ones among them"),
+        ("grid", (Expression("N % 0", ("mod", N, 0)),), r"signature.grid\[0\].tree"),
+        ("parameters", SETTLED.parameters[:3], "signature.positional is 6"),
         ("positional", 7, "signature.positional is 7"),
+        ("parameters", (Constant("a"),) * 6, "should be settled"),
+        ("parameters", (Optional("a", Number("a", "i32")),) * 6, "should be settled"),
+        ("parameters", (A._replace(align=None),), r"parameters\[0\].align is None"),
+        ("parameters", (T._replace(box=Box((8,), "128B")),), "one for each mode"),
     ],
 )
 def test_what_is_said_of_a_field(field: str, value: Any, words: str) -> None:
+    made = SETTLED._replace(**{field: value})
     with pytest.raises(ArtifactError, match=words):
-        Bundle.from_bytes(with_signature({**SIGNATURE, field: value}))
+        Bundle.from_bytes(with_signature(plain(made)))
     with pytest.raises(ArtifactError, match=words):
-        c_stub(Bundle("k", (Variant({**SIGNATURE, field: value}, (ARTIFACT,)),)))
+        c_stub(Bundle("k", (Variant(made, (ARTIFACT,)),)))
 
 
 def test_comments_end_where_c_stub_ends_them() -> None:
-    source = c_stub(Bundle("k", (Variant({**SIGNATURE, "text": "a */ int evil; /* b ??/"}, (ARTIFACT,)),)))
+    made = SETTLED._replace(text="a */ int evil; /* b ??/")
+    source = c_stub(Bundle("k", (Variant(made, (ARTIFACT,)),)))
     assert "a */" not in source.header
     assert "??/" not in source.header
 
 
 def test_nesting_ends_with_a_word() -> None:
-    deep: Any = "N"
-    for _ in range(400):
+    deep: Any = plain(N)
+    for _ in range(300):
         deep = ["add", deep, 1]
+    grid = [{"kind": "expression", "text": "deep", "tree": deep}]
     with pytest.raises(ArtifactError, match="malformed"):
-        Bundle.from_bytes(with_signature({**SIGNATURE, "grid": [{"text": "deep", "tree": deep}]}))
+        Bundle.from_bytes(with_signature({**SIGNATURE, "grid": grid}))
     struct: Any = SIGNATURE["parameters"][1]
     for _ in range(300):
-        struct = {"name": "s", "kind": "struct", "class": "S", "fields": [struct]}
+        struct = {"name": "s", "kind": "struct", "cls": "S", "fields": [struct]}
     with pytest.raises(ArtifactError, match="malformed"):
         Bundle.from_bytes(with_signature({**SIGNATURE, "parameters": [struct]}))
 
@@ -159,7 +173,7 @@ def test_nesting_ends_with_a_word() -> None:
 )
 def test_fields_of_artefacts(fields: dict[str, Any]) -> None:
     with pytest.raises(ArtifactError):
-        Bundle.from_bytes(Bundle("k", (Variant(SIGNATURE, (ARTIFACT._replace(**fields),)),)).to_bytes())
+        Bundle.from_bytes(Bundle("k", (Variant(SETTLED, (ARTIFACT._replace(**fields),)),)).to_bytes())
 
 
 def test_json_of_any_form() -> None:

@@ -10,21 +10,24 @@ import pytest
 from cutelite.toolchain import host
 from cutelite_rt.arrays import torch_layout
 from cutelite_rt.launcher import environment, image, state, subscript
-from cutelite_rt.signature import data, table
+from cutelite_rt.signature import data, kinds, table
 from tests.rt import launcher_ll
 
 C = "".join(launcher_ll.SOURCE.with_name(name).read_text() for name in ("tables.h", "launcher.c"))
 
 N, LD = data.Dim("N", 8, 0, 64), data.Dim("LD")
 EXPRESSION = data.Expression("ceil_div(N,4)", ("ceil_div", N, 4))
-SIGNATURE = data.Signature(
+MAPPED = kinds.Array("b", "", "f32", data.Strided((EXPRESSION,), (LD,)), box=data.Box((64,), "auto"))
+SIGNATURE = kinds.Signature(
     "f",
     (
-        data.Array("a", "Tensor[T, (N, 4)]", data.Variable("T", ("f16", "f32")), data.Strided((N, 4)), 32),
-        data.Optional("b", data.Array("b", "", "f32", data.Strided((EXPRESSION,), (LD,)), box=data.Box((64,), "auto"))),
-        data.Struct("s", "Pair", (data.Number("s.x", "i32"), data.Constant("s.y"))),
-        data.Array("c", "", "f32", data.Nested("((2,2),2):((1,2),4)", 8)),
-        data.Number("n", data.Variable("T")),
+        kinds.Array("a", "Tensor[T, (N, 4)]", data.Variable("T", ("f16", "f32")), data.Strided((N, 4)), 32),
+        kinds.Optional(
+            "b", kinds.Array("b", "", "f32", data.Strided((EXPRESSION,), (LD,)), box=data.Box((64,), "auto"))
+        ),
+        kinds.Struct("s", "Pair", (kinds.Number("s.x", "i32"), kinds.Constant("s.y"))),
+        kinds.Array("c", "", "f32", data.Nested("((2,2),2):((1,2),4)", 8)),
+        kinds.Number("n", data.Variable("T")),
     ),
     positional=4,
     dims=(N, LD),
@@ -89,6 +92,6 @@ def test_what_has_no_table() -> None:
     for _ in range(table._MOST_DEPTH + 1):
         deep = ("min", N, deep)
     for tree, why in ((deep, "nested too deeply"), (("add", N, 1 << 63), "more than 64 bits")):
-        array = data.Array("a", "", "f32", data.Strided((data.Expression("", tree),)))
+        array = kinds.Array("a", "", "f32", data.Strided((data.Expression("", tree),)))
         with pytest.raises(data.Unsupported, match=why):
-            table.Table(data.Signature("f", (array,), 1, dims=(N,)))
+            table.Table(kinds.Signature("f", (array,), 1, dims=(N,)))

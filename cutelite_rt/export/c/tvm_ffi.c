@@ -58,7 +58,7 @@ static int tvm_begin(const kernel_rule *kernel, const tvm_argument *wanted, int 
     for (int i = wanted_count; i--;) {
         const TVMFFIAny *any = &args[settings + i];
         if (tvm_misfit(kernel, &wanted[i], any)) return -1;
-        if (wanted[i].kind == 't') *device = tvm_tensor(any)->device_id;
+        if (wanted[i].kind == ARRAY) *device = tvm_tensor(any)->device_id;
     }
     if (*device < 0 || *device >= TVM_DEVICES) return refuse("%s: there is no GPU %d", kernel->name, *device);
     launch->stream = (CUstream)TVMFFIEnvGetStream(2, *device);

@@ -1,0 +1,73 @@
+"""A parameter of a kernel: one class for each kind of annotation, from which dispatch, launcher and export follow.
+
+In    a parameter's annotation
+Out   `Parameter`: what it takes, as data of the runtime, and the type that it has in the kernel
+
+What arguments must be, the words for those that do not fit, rows for the launcher, files and C are the runtime's
+(`cutelite_rt.signature.kinds`); a class here says which of its kinds an annotation is made of, and which types come of
+it. A new kind of argument is a `Spec` and such a class, where the runtime has the kind; else also a kind there.
+tests/dispatch/test_new_kind.py has one from its annotation to its C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from cutelite.diag import CompileError, Mistake
+from cutelite.dispatch.arguments import Call
+from cutelite.front.types import ArgType
+from cutelite.ir.types import Scalar
+from cutelite.lang.annotations import Annotation
+from cutelite_rt.signature import kinds
+
+
+class Parameter:
+    """One parameter of a kernel, a field of a struct or an item of a tuple."""
+
+    name: str
+
+    @property
+    def data(self) -> kinds.Parameter:
+        """Return what it takes. Errors: `Unsupported` where nothing says so."""
+        raise NotImplementedError
+
+    def bind(self, call: Call, argument: Any) -> ArgType:
+        """Fit an argument: its type; the values of its leaves are left with `call`. Errors: `ArgumentError`."""
+        raise NotImplementedError
+
+    def ahead(self, call: Call, example: Any) -> ArgType:
+        """The type without an argument, or from an example of one; `MISSING` where there is none."""
+        return self.bind(call, example)
+
+    def settled(self, t: ArgType) -> kinds.Parameter:
+        """Return what it takes where a kernel is compiled for that type."""
+        return self.data
+
+    def classes(self) -> Iterator[tuple[str, type]]:
+        """The classes of structs, by the names of their parameters."""
+        yield from ()
+
+
+_KINDS: dict[type, Callable[[str, Any], Parameter]] = {}
+Class = TypeVar("Class", bound=Callable[[str, Any], Parameter])
+
+
+def takes(*specs: type) -> Callable[[Class], Class]:
+    """Decorator: this class is for parameters annotated so; it is made of a parameter's name and spec."""
+
+    def register(cls: Class) -> Class:
+        _KINDS.update(dict.fromkeys(specs, cls))
+        return cls
+
+    return register
+
+
+def parameter(name: str, spec: Annotation | None) -> Parameter:
+    """Return what fits `name` by its annotation. Errors: `CompileError`."""
+    if isinstance(spec, Scalar) and spec.kind == "barrier":
+        help = "declare it in the kernel: `cl.shared(cl.mbarrier, (n,))`"
+        raise CompileError(Mistake("annotation", f"the parameter `{name}` cannot be an {spec}", help=help))
+    its = next((_KINDS[cls] for cls in type(spec).__mro__ if cls in _KINDS), None)
+    assert its is not None, f"a class is annotated with `takes` for {type(spec).__name__}"
+    return its(name, spec)

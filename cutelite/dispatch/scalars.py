@@ -1,0 +1,141 @@
+"""Parameters that are no arrays: numbers, compile-time constants, and those without annotation."""
+
+from __future__ import annotations
+
+import numbers
+import types
+from typing import Any
+
+from cutelite.dispatch import contract, fingerprint
+from cutelite.dispatch.arguments import MISSING, Call
+from cutelite.dispatch.arrays import known_dtype
+from cutelite.dispatch.parameter import Parameter, takes
+from cutelite.front.types import ArgType, Constant
+from cutelite.ir.types import SCALARS, Scalar
+from cutelite.lang.annotations import ConstexprSpec, DTypeVar, struct_fields
+from cutelite_rt import ArrayView
+from cutelite_rt.arrays.memory import is_array
+from cutelite_rt.signature import kinds
+from cutelite_rt.signature.bind import plain_number
+from cutelite_rt.signature.data import Unsupported, compact
+
+
+@takes(Scalar, DTypeVar)
+class ScalarParameter(Parameter):
+    """A number, of a dtype or a dtype variable."""
+
+    def __init__(self, name: str, dtype: Scalar | DTypeVar) -> None:
+        self.name, self.wanted = name, dtype
+        self._data = kinds.Number(name, contract.dtype(dtype))
+
+    @property
+    def data(self) -> kinds.Number:
+        return self._data
+
+    def bind(self, call: Call, argument: Any) -> Scalar:
+        dtype = self._data.decided(call, argument)
+        if isinstance(self.wanted, DTypeVar):
+            call.token.append(dtype)
+        self._data.take(call, dtype, argument)
+        return SCALARS[dtype]
+
+    def settled(self, t: ArgType) -> kinds.Number:
+        assert isinstance(t, Scalar)
+        return kinds.Number(self.name, t.name)
+
+    def ahead(self, call: Call, example: Any) -> Scalar:
+        if example is MISSING:
+            return known_dtype(call, self.name, self.wanted)
+        return self.bind(call, example)
+
+
+@takes(ConstexprSpec)
+class ConstantParameter(Parameter):
+    """`Constexpr[...]`: any Python value, which the kernel is specialised for."""
+
+    def __init__(self, name: str, spec: ConstexprSpec) -> None:
+        self.name = name
+        union = isinstance(spec.type, types.UnionType)
+        wanted = spec.type if union else getattr(spec.type, "__origin__", spec.type)  # tuple[int, int] -> tuple
+        is_type = isinstance(wanted, type | types.UnionType) and wanted is not Any
+        self.wanted = wanted if is_type else object
+
+    @property
+    def data(self) -> kinds.Constant:
+        return kinds.Constant(self.name)
+
+    def settled(self, t: ArgType) -> kinds.Fixed:
+        assert isinstance(t, Constant)
+        return kinds.Fixed.of(self.name, t.value)
+
+    def bind(self, call: Call, argument: Any) -> Constant:
+        value = self._converted(argument)
+        if not isinstance(value, self.wanted):
+            name = getattr(self.wanted, "__name__", str(self.wanted))
+            raise call.error(self.name, f"must be a compile-time {name}, not {argument!r}")
+        constant = Constant(value, fingerprint.constant_key(value))
+        call.token.append(constant.key)
+        return constant
+
+    def ahead(self, call: Call, example: Any) -> Constant:
+        if example is MISSING:
+            whole, _, field = self.name.partition(".")
+            what = f"an example of `{whole}`" if field else "its value"
+            raise call.error(self.name, f"is a compile-time constant: give {what}, as in `compile({whole}=...)`")
+        return self.bind(call, example)
+
+    def _converted(self, x: Any) -> Any:
+        """Numbers of NumPy, and whole numbers where a float is asked for."""
+        if self.wanted in (int, float, bool) and not isinstance(x, self.wanted) and not isinstance(x, bool):
+            number = plain_number(x)
+            if self.wanted is float and isinstance(number, numbers.Real):
+                return float(number)
+            return number
+        return x
+
+
+@takes(type(None))
+class UnknownParameter(Parameter):
+    """A parameter without annotation: says which one to write."""
+
+    def __init__(self, name: str, spec: None) -> None:
+        self.name = name
+
+    @property
+    def data(self) -> kinds.Parameter:
+        raise Unsupported(f"`{self.name}` has no annotation")
+
+    def bind(self, call: Call, argument: Any) -> Constant:
+        annotation = annotation_for(call, self.name, argument)
+        raise call.error(self.name, f"has no annotation; write `{self.name}: {annotation}`")
+
+    def ahead(self, call: Call, example: Any) -> Constant:
+        if example is not MISSING:
+            return self.bind(call, example)
+        raise call.error(self.name, "has no annotation; give an example to see which one to write")
+
+
+def annotation_for(call: Call, name: str, argument: Any) -> str:
+    """Return what to write for a parameter that got this argument."""
+    if is_array(argument):
+        return _tensor_annotation(call.read(name, argument))
+    if isinstance(argument, bool):
+        return "cl.boolean"
+    if isinstance(argument, numbers.Real):
+        return "cl.i32" if isinstance(argument, numbers.Integral) else "cl.f32"
+    if struct_fields(type(argument)) is not None:
+        return type(argument).__name__
+    return f"Constexpr[{'None' if argument is None else type(argument).__name__}]"
+
+
+def _tensor_annotation(view: ArrayView) -> str:
+    if not view.shape:
+        return f"cl.{view.dtype}"
+    names = "MNKPQRST"[: len(view.shape)] if len(view.shape) <= 8 else [f"N{i}" for i in range(len(view.shape))]
+    parts = [view.dtype, f"({', '.join(names)}{',' * (len(names) == 1)})"]
+    if view.strides == compact(view.shape, "col") and view.strides != compact(view.shape, "row"):
+        parts.append("cl.col_major")
+    elif view.strides != compact(view.shape, "row"):
+        strides = ", ".join("1" if stride == 1 else "None" for stride in view.strides)
+        parts.append(f"({strides}{',' * (len(names) == 1)})")
+    return f"Tensor[{', '.join(parts)}]"

@@ -1,0 +1,82 @@
+"""The kinds of parameters, one class each, and signatures, which are made of them.
+
+A signature is open or settled. An open one is a live kernel's: arguments decide dtype variables, alignments and
+constants. A settled one is of compiled code: all alignments are given, and no `Variable`, `Constant` or `Optional` is
+left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cutelite_rt.signature.data import Count, Expr, Name, Strided, Unsupported, dims_of, kind
+from cutelite_rt.signature.data import Dim as Dim
+from cutelite_rt.signature.kinds.array import Array as Array
+from cutelite_rt.signature.kinds.base import C as C
+from cutelite_rt.signature.kinds.base import Leaf as Leaf
+from cutelite_rt.signature.kinds.base import Looked as Looked
+from cutelite_rt.signature.kinds.base import Parameter as Parameter
+from cutelite_rt.signature.kinds.base import Rows as Rows
+from cutelite_rt.signature.kinds.base import left_out as left_out
+from cutelite_rt.signature.kinds.constant import LEFT_OUT as LEFT_OUT
+from cutelite_rt.signature.kinds.constant import Absent as Absent
+from cutelite_rt.signature.kinds.constant import Constant as Constant
+from cutelite_rt.signature.kinds.constant import Fixed as Fixed
+from cutelite_rt.signature.kinds.constant import Optional as Optional
+from cutelite_rt.signature.kinds.number import KIND as KIND
+from cutelite_rt.signature.kinds.number import Number as Number
+from cutelite_rt.signature.kinds.number import Pointer as Pointer
+from cutelite_rt.signature.kinds.several import Sequence as Sequence
+from cutelite_rt.signature.kinds.several import Struct as Struct
+from cutelite_rt.signature.kinds.several import items as items
+
+
+@kind
+class Signature(NamedTuple):
+    """The parameters of a kernel.
+
+    positional, position_only  how many may, and must, be given by position
+    dims                       that extents and strides mention
+    grid                       blocks of a launch that does not say; None where each launch says
+    text                       the parameters in words
+    wide_dims, wide            for a settled one: dims of 64 bits; whether its block indices have 64 bits
+    """
+
+    kernel: Name
+    parameters: tuple[Parameter, ...]
+    positional: Count
+    position_only: Count = 0
+    dims: tuple[Dim, ...] = ()
+    grid: tuple[Expr, ...] | None = None
+    text: str = ""
+    wide_dims: tuple[Name, ...] = ()
+    wide: bool = False
+
+    def leaves(self) -> list[Leaf]:
+        """The leaves of all parameters, in the kernel's order."""
+        return [leaf for parameter in self.parameters for leaf in parameter.leaves()]
+
+    def packs_as(self) -> list[str]:
+        """The kinds of the kernel's own parameters (`gpu.params`): of leaves, then of dims. For a settled one."""
+        dims = ("i64" if dim.name in self.wide_dims else "i32" for dim in self.dims)
+        return [*(leaf.packs_as for leaf in self.leaves()), *dims]
+
+
+def mentioned(parameters: Iterable[Parameter]) -> list[tuple[str, Dim]]:
+    """The dims of all arrays, each with the array that mentions it, as often as they occur."""
+    found = []
+    for leaf in (leaf for parameter in parameters for leaf in parameter.leaves()):
+        layout = leaf.layout if isinstance(leaf, Array) else None
+        exprs = (*layout.shape, *(layout.strides or ())) if isinstance(layout, Strided) else ()
+        found += [(leaf.name, dim) for expr in exprs for dim in dims_of(expr)]
+    return found
+
+
+def declared(parameters: Iterable[Parameter]) -> tuple[Dim, ...]:
+    """The dims of all arrays, once each. Errors: `Unsupported` where one is declared in two ways."""
+    found: dict[str, Dim] = {}
+    for _, dim in mentioned(parameters):
+        if found.setdefault(dim.name, dim) != dim:
+            raise Unsupported(f"{dim.name} is declared in two ways")
+    return tuple(found.values())

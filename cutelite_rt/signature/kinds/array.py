@@ -1,0 +1,132 @@
+"""Arrays: by address, or as a tensor map for TMA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from cutelite_rt.arrays.memory import ArrayView, read, reader_library
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.gpu.tensormap import SWIZZLES, Tiling
+from cutelite_rt.signature.bind import Call, MapRequest
+from cutelite_rt.signature.data import Box, DType, Name, Nested, Positive, Strided, compact, kind
+from cutelite_rt.signature.kinds.base import C, Looked, Rows
+
+LOOKED_AT = frozenset(("torch", "cupy", "cutelite"))
+"""Libraries whose arrays tell all by being looked at."""
+
+
+@kind
+class Array(NamedTuple):
+    """An array.
+
+    says   its annotation in words
+    align  bytes that its address is a multiple of; None: of an element, and 16 is another specialisation
+    box    it goes as a tensor map for this, not as an address
+    """
+
+    name: Name
+    says: str
+    dtype: DType
+    layout: Strided | Nested
+    align: Positive | None = None
+    box: Box | None = None
+
+    @property
+    def packs_as(self) -> str:
+        return "ptr" if self.box is None else "tensormap"
+
+    def leaves(self) -> Iterator[Array]:
+        yield self
+
+    def rows(self, rows: Rows, slot: int, given: int) -> None:
+        rows.leaf(self, slot, given)
+
+    # Arguments.
+
+    def found(self, call: Call, argument: Any) -> tuple[ArrayView, str]:
+        """The array that an argument is, and its dtype in the kernel; learns dims. Errors: `ArgumentError`."""
+        view = call.read(self.name, argument)
+        dtype = call.dtype(self.name, self.dtype, view.dtype)
+        self.check_layout(call, view)
+        if self.box is None:
+            call.aligned(self.name, view.pointer, self.align or DTYPES[dtype].bytes if view.size else 1)
+        call.arrays.append((self.name, view))
+        return view, dtype
+
+    def fit(self, call: Call, argument: Any) -> None:
+        view, dtype = self.found(call, argument)
+        if self.box is None:
+            call.values.append(view)
+        else:
+            tiling = Tiling(self.box.extents, swizzle=self.box.swizzle)
+            call.values.append(MapRequest(self.name, view, dtype, tiling))
+
+    def look(self, argument: Any, looked: Looked) -> None:
+        if argument is None:  # for another signature, in which it may be
+            looked.found.append(None)
+            return
+        if reader_library(type(argument)) not in LOOKED_AT:
+            raise TypeError
+        view = read(argument)
+        if not view.pointer:
+            raise TypeError
+        looked.key += view.pointer % looked.alignment, view.dtype, view.shape, view.strides, view.device
+        looked.found.append(view)
+
+    def check_layout(self, call: Call, view: ArrayView) -> None:
+        """Check extents and strides, and learn dims from them. Errors: `ArgumentError`."""
+        name, layout = self.name, self.layout
+        if isinstance(layout, Nested):
+            self._check_nested(call, layout, view)
+            return
+        if len(view.shape) != len(layout.shape):
+            raise call.error(name, f"has shape {view.shape}, but {self.says} has {len(layout.shape)} modes")
+        for mode, extent in enumerate(layout.shape):
+            call.extent(name, extent, view.shape, mode, "extent")
+        if layout.strides is None:
+            self._check_compact(call, layout.order, view)
+            return
+        for mode, stride in enumerate(layout.strides):
+            call.extent(name, stride, view.strides, mode, "stride", view.shape[mode] > 1 and view.size > 0)
+
+    def _check_nested(self, call: Call, layout: Nested, view: ArrayView) -> None:
+        if layout.cosize is None:
+            raise call.error(self.name, f"has the nested layout {layout.layout}, whose extents must be compile-time")
+        if view.size > 1 and view.strides != compact(view.shape, "row"):
+            raise call.error(self.name, f"must be contiguous to be seen through the layout {layout.layout}")
+        if view.size < layout.cosize:
+            raise call.error(
+                self.name, f"has {view.size} elements, but the layout {layout.layout} reaches {layout.cosize}"
+            )
+
+    def _check_compact(self, call: Call, order: str, view: ArrayView) -> None:
+        strides = compact(view.shape, order)
+        if view.strides == strides or not view.size:
+            return
+        modes = zip(view.shape, view.strides, strides, strict=True)
+        if any(extent > 1 and found != wanted for extent, found, wanted in modes):
+            words = {"row": "row-major", "col": "column-major"}[order]
+            raise call.error(
+                self.name,
+                f"has strides {view.strides} for its shape {view.shape}, but must be {words}, {strides}; make it "
+                "contiguous, or annotate its strides: Tensor[dtype, shape, strides], with None for any",
+            )
+
+    # Files and C.
+
+    def misfits(self) -> Iterator[tuple[str, str]]:
+        if self.box is None:
+            if self.align is None:
+                yield "align", "a whole number of at least 1"
+            return
+        if not isinstance(self.dtype, str) or not DTYPES[self.dtype].tensormap or self.box.swizzle not in SWIZZLES:
+            yield "box", f"of a dtype that TMA moves, with a swizzle of {', '.join(SWIZZLES)}"
+        modes = len(self.layout.shape) if isinstance(self.layout, Strided) else len(self.box.extents)
+        if len(self.box.extents) != modes or not 1 <= modes <= 5:
+            yield "box", "one to five extents, one for each mode"
+
+    @property
+    def c(self) -> C:
+        taken = "if ((bad = fit_array(&on, {leaf}, {array}, {name}, strides[{array}]))) return bad;"
+        return C("const cutelite_tensor *{name}", taken, "ARRAY", str(self.dtype), "tvm_tensor({any})")

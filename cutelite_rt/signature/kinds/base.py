@@ -1,0 +1,136 @@
+"""The roles of a parameter's kind: how an argument becomes leaves, for Python's binder, for the launcher, and for C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from cutelite_rt.signature.bind import MISSING, Call
+from cutelite_rt.signature.data import DType
+
+
+class Parameter(Protocol):
+    """A kind: a NamedTuple under `data.kind`, with its facts as fields.
+
+    Everything that reads signatures goes through these methods, so that a kind is declared in one class. What machine
+    code and C know are its leaves: arrays, numbers and addresses. A kind may also have
+
+    left_out                what stands for an argument that is not given
+    look(argument, looked)  look at an argument, for launches that are planned (`Looked`). Errors: TypeError where that
+                            does not tell enough; a kind without it is not planned
+    misfits()               (field, words for what it should be): what no file may say
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The values of the kernel that an argument makes, in the kernel's order."""
+        ...
+
+    def rows(self, rows: Rows, slot: int, given: int) -> None:
+        """Write rows by which the launcher finds the leaves of the object in a slot, where flag `given` is set.
+
+        Errors  `Unsupported` where there are none
+        """
+        ...
+
+    def fit(self, call: Call, argument: Any) -> None:
+        """Check an argument, and leave the values of its leaves in ``call.values``; for a settled kind.
+
+        Errors  `ArgumentError`
+        """
+        ...
+
+
+def left_out(parameter: Parameter) -> Any:
+    """The value for an argument that is not given; `MISSING` where one has to be."""
+    return getattr(parameter, "left_out", MISSING)
+
+
+class Looked:
+    """Arguments of a call as looking at them tells: launches of one key differ in what was found, and no more.
+
+    alignment  bytes that are looked at of an array's place
+    key        all that makes another outcome
+    found      for each parameter its array or number; None for one without
+    """
+
+    __slots__ = ("alignment", "found", "key")
+
+    def __init__(self, alignment: int) -> None:
+        self.alignment, self.key, self.found = alignment, list[Any](), list[Any]()
+
+    def at(self, parameter: Parameter, argument: Any) -> None:
+        """Look at an argument. Errors: TypeError where that does not tell enough."""
+        look = getattr(parameter, "look", None)
+        if look is None:
+            raise TypeError
+        self.key.append(type(argument))
+        look(argument, self)
+
+
+class Leaf(Parameter, Protocol):
+    """A kind that is one value of the kernel.
+
+    dtype     of the elements, or of the number
+    packs_as  its kind of `gpu.params`; for a settled one
+    """
+
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def packs_as(self) -> str: ...
+    @property
+    def c(self) -> C: ...
+
+
+class C(NamedTuple):
+    """A leaf in C, as templates for `str.format`.
+
+    declared  a parameter of a C function, called {name}
+    taken     a statement that checks it, and leaves its value at {to}: the leaf number {leaf}, the array number {array}
+    kind      of what TVM-FFI calls it, `dtype` in words
+    ffi       its value from the TVMFFIAny {any}
+    """
+
+    declared: str
+    taken: str
+    kind: str
+    dtype: str
+    ffi: str
+
+
+class Rows(Protocol):
+    """Rows for the launcher, which finds the leaves of a call by them; slots hold objects.
+
+    given  number of the flag that says whether there is an object, in the place of which others come
+    """
+
+    def optional(self, slot: int, given: int) -> int:
+        """A flag that says whether the object is not None."""
+        ...
+
+    def instance(self, name: str, slot: int, given: int) -> None:
+        """The object is of the class of the struct called so."""
+        ...
+
+    def field(self, field: str, slot: int, given: int) -> int:
+        """A new slot for an attribute of the object."""
+        ...
+
+    def count(self, items: int, slot: int, given: int) -> None:
+        """The object is a tuple or list of so many items."""
+        ...
+
+    def item(self, number: int, slot: int, given: int) -> int:
+        """A new slot for an item of the object."""
+        ...
+
+    def constant(self, slot: int, given: int) -> None:
+        """The object is part of what an outcome is found by."""
+        ...
+
+    def leaf(self, leaf: Leaf, slot: int, given: int) -> None:
+        """The object is a leaf."""
+        ...
