@@ -40,6 +40,7 @@ _WHERE = {
     "cutelite.lib.multicast": "OperandTile multicast_peers",
     "cutelite.lib.epilogue": "ResultRing Fetch Scales Fused Epilogue",
     "cutelite.lib.piece": "Finish Piece RowPiece",
+    "cutelite.lib.chunk": "Prepare Chunk",
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",

@@ -321,6 +321,8 @@ from cutelite.layout import unflatten as unflatten
 from cutelite.layout import unwrap as unwrap
 from cutelite.layout import with_shape as with_shape
 from cutelite.layout import wrap as wrap
+from cutelite.lib.chunk import Chunk as Chunk
+from cutelite.lib.chunk import Prepare as Prepare
 from cutelite.lib.copy import cooperative_clear as cooperative_clear
 from cutelite.lib.copy import copy as copy
 from cutelite.lib.derivative import value_and_derivative as value_and_derivative
@@ -565,6 +567,7 @@ __all__ = [
     "ArgumentError",
     "AutotuneError",
     "Barrier",
+    "Chunk",
     "ClcTileScheduler",
     "CompileError",
     "CompileEvent",
@@ -620,6 +623,7 @@ __all__ = [
     "PipelineTmaUmma",
     "PipelineUmmaAsync",
     "Pointer",
+    "Prepare",
     "Program",
     "ResultRing",
     "RowPart",

@@ -26,7 +26,7 @@ def main() -> int:
     place = torch.cuda.get_device_name(0) if torch else "the simulator"
     print("d = a @ b in bf16 for Hopper: TMA into a ring of shared memory, mbarriers, wgmma.")
     a, b, d = _operands(SMALL, None)
-    problem, *operands, _ = arguments(a, b, d, cl.Fused())
+    problem, *operands, _, _ = arguments(a, b, d, cl.Fused())
     compiled = build(CONFIG, problem).compile(*operands, None, None, None, None, 1.0, 0.0, arch="sm_90a")
     print("compiled" + (", and found in the disk cache; compiled once more" if compiled.cached else "") + ":")
     for stage, seconds in compiled.build.times.items():

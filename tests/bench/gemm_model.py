@@ -92,19 +92,19 @@ def majors_of(major: str) -> tuple[str, str]:
     return ("MN", "MN") if major == "MN MN" else ("K", major)
 
 
-def worth(problem: Problem, sizes: Sizes) -> list[Config]:
-    """Configurations within twice the time that is expected of the best."""
+def worth(problem: Problem, sizes: Sizes, near: float) -> list[Config]:
+    """Configurations that are expected to take at most NEAR times as long as the best."""
     able = [c for c in CONFIGS if narrowest(c, problem, sizes.m) and made_for(c, problem)]
     times = {c: microseconds(c, problem, sizes, AT_ONCE[c.blocks]) for c in able}
-    return [c for c in able if times[c] <= NEAR * min(times.values())]
+    return [c for c in able if times[c] <= near * min(times.values())]
 
 
-def measured(m: int, n: int, k: int, major: str) -> dict[str, Any]:
+def measured(m: int, n: int, k: int, major: str, near: float = NEAR) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
     bytes = 2 * (m * k + n * k + m * n)
     sets = [operands(m, n, k, major) for _ in range(max(2, min(24, -(-COLD_BYTES // bytes))))]
     given = [arguments(a, b, d, fused_of()) for a, b, d in sets]
-    configs = worth(given[0][0], Sizes(m, n, k, 1))
+    configs = worth(given[0][0], Sizes(m, n, k, 1), near)
 
     def ours(config: Config, given: Any, i: int) -> None:
         dense.run(config, *given[i])
@@ -139,14 +139,14 @@ def measured(m: int, n: int, k: int, major: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float) -> None:
+def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float, near: float) -> None:
     start = time.monotonic()
     with path.open("w") as file:
         for number, shape in enumerate(sizes):
             if time.monotonic() - start > limit:
                 break
             try:
-                file.write(json.dumps(measured(*shape)) + "\n")
+                file.write(json.dumps(measured(*shape, near)) + "\n")
             except ValueError as error:
                 print(error, flush=True)
             if number % 20 == 0:
@@ -285,12 +285,13 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=170.0)
     parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
     parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
+    parser.add_argument("--near", type=float, default=NEAR, help="times what the model expects of the best, at most")
     given = parser.parse_args()
     sizes = [shape for shape in shapes(given.shapes, given.seed) if shape[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
         sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]
     if given.what == "collect":
-        collect(given.paths[0], sizes, given.seconds)
+        collect(given.paths[0], sizes, given.seconds, given.near)
     else:
         fit(given.paths)

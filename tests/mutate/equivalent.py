@@ -79,14 +79,14 @@ CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
 DENSE = "gemm_swapped gemm_finished gemm_along_k"
 RINGS = (
     f"hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_fp8_block gemm_fp8_strips gemm_grouped "
-    "gemm_mixed "
+    "gemm_mixed gemm_prepared "
     "sparse_gemm pipeline_both"
 )
-RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_split {DENSE} gemm_grouped pipeline_both"
-UNFETCHED = "gemm_split gemm_finished gemm_along_k gemm_grouped"
+RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_split {DENSE} gemm_grouped gemm_prepared pipeline_both"
+UNFETCHED = "gemm_split gemm_finished gemm_prepared gemm_along_k gemm_grouped"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
-BEHIND = "gemm_split gemm_finished gemm_mixed gemm_fp8_block gemm_fp8_strips"
+BEHIND = "gemm_split gemm_finished gemm_prepared gemm_mixed gemm_fp8_block gemm_fp8_strips"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 

@@ -104,6 +104,19 @@ def gemm_finished() -> None:
     call.gemm(a, b.T, d, finish=finish, config=made.Config((64, 64), True, (1, 1), stages=3))
 
 
+def gemm_prepared() -> None:
+    """The dense GEMM with a function that makes A of numbers of 8 bits: two warpgroups that share its stages."""
+
+    def function(chunk: cl.Chunk, factor: Any) -> Any:
+        return chunk.values * chunk.by_row(factor)
+
+    made, random = alone("dense"), of_examples("common").random
+    a = np.random.default_rng(0).integers(-8, 8, (128, 328)).astype(np.int8)
+    b, factor = random(192, 328, dtype="bfloat16"), random(128)
+    config = made.Config((128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1)
+    call.gemm(a, b.T, prepare=cl.Prepare(function, (factor,)), config=config)
+
+
 def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), **config: Any) -> Run:
     """The library's GEMM for Blackwell in a configuration, on one block, pair or cluster; `kind`: nvfp4, or plain."""
 
@@ -330,6 +343,7 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_along_k": gemm_of_groups_along_k,
     "gemm_finished": gemm_finished,
+    "gemm_prepared": gemm_prepared,
     "gemm_fp8_block": special(
         "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=4, buffers=1, regs=(40, 232)
     ),

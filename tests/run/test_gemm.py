@@ -78,6 +78,11 @@ def test_majors(majors: str, config: Config) -> None:
     compare((200, 264, 136), majors=majors, config=config)
 
 
+@pytest.mark.parametrize("config", [config for config in CONFIGS if config.across][1:3], ids=str)
+def test_tiles_whose_columns_two_warpgroups_share_out(config: Config) -> None:
+    compare((264, 696, 136), majors="MN", config=config, c=True, beta=0.5, bias="float32")
+
+
 IN_PARTS_OF_K = [
     Config((128, 192), True, (2, 1)),
     Config((128, 160), True, (2, 1), 3, piece=32),

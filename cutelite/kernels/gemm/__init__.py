@@ -11,8 +11,8 @@ mixed.py       bf16 times weights of 4 and 8 bits
     d = gemm(a, b, bias=bias, activation=lambda x: max(x, 0.0))
 """
 
-from cutelite import Finish
+from cutelite import Finish, Prepare
 from cutelite.kernels.gemm.call import chosen, gemm, reference
 from cutelite.kernels.gemm.configs import CONFIGS, Config
 
-__all__ = ["CONFIGS", "Config", "Finish", "chosen", "gemm", "reference"]
+__all__ = ["CONFIGS", "Config", "Finish", "Prepare", "chosen", "gemm", "reference"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, is_array
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, is_array
 from cutelite.kernels.arrays import code_of, empty
 
 FP8, BYTES = ("e4m3", "e5m2"), ("i8", "u8")
@@ -22,11 +22,18 @@ DEFAULTS = {**dict.fromkeys(FP8, "bf16"), **dict.fromkeys(BYTES, "i32")}
 PRODUCT = ", as a @ b"
 
 
-def check_operands(a: Any, b: Any, precision: str | None) -> None:
-    """Check what is multiplied. Errors: `cl.ArgumentError`, ValueError."""
+def check_operands(a: Any, b: Any, precision: str | None, prepared: Any = None) -> None:
+    """Check what is multiplied, A of what a function makes of it if it is `prepared`.
+
+    Errors  `cl.ArgumentError`, ValueError
+    """
     if precision not in (None, "tf32"):
         raise ValueError(f"precision is None or 'tf32', not {precision!r}")
     given = Arguments()
+    if prepared is not None:
+        given.array("a", a, (*HALVES, *FP8, *BYTES), "... M K")
+        given.array("b", b, HALVES, "... K N")
+        return
     given.array("a", a, tuple(BESIDE), "... M K")
     if code_of(a) == "f32" and precision is None:
         raise ValueError("a is f32, which tensor cores multiply as tf32: pass precision='tf32', or bf16 or f16")

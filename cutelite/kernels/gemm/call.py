@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import Finish, f32, i32
+from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import code_of, empty
@@ -43,6 +43,7 @@ def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float = 0.0, activation: Function | str | None = None, gate: Function | str | None = None,
     precision: str | None = None, config: Config | Literal["tuned"] | None = None, finish: Finish | None = None,
+    prepare: Prepare | None = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
 
@@ -63,6 +64,9 @@ def gemm(
     finish      a function of the sums and of further tensors, instead of all of the above but alpha: `Finish`. Then A
                 may have batches, and B not; N is a multiple of 8; `out` may have any number of columns, of which those
                 that the function stores are written. There is no derivative
+    prepare     a function that makes the elements of A that are multiplied of those in memory and of further tensors:
+                `Prepare`. A is then bf16, f16, e4m3, e5m2, i8 or u8, contiguous along K, a multiple of 8, and B bf16 or
+                f16, without batches. There is no derivative
     config      None: what should be fastest for these sizes, picked in microseconds by a model (`gemm.model`); 'tuned':
                 what is fastest, measured at the first call for such shapes, and kept on disk. Calls after one with
                 'tuned' take the same
@@ -78,21 +82,34 @@ def gemm(
         from cutelite.kernels.gemm import operators
 
         how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision)
-        if (gate is not None or finish is not None) and operators.wanted(a, b, out, how):
-            raise ValueError("a GEMM with a gate or a `finish` has no derivative, and is no operator: detach a and b")
         if operators.wanted(a, b, out, how):
+            if any(x is not None for x in (gate, finish, prepare)):
+                raise ValueError(
+                    "a GEMM with gate, finish or prepare is no operator, without derivative: detach a and b"
+                )
             return operators.multiply(a, b, out, how)
     elif is_jax(a):
-        from cutelite.kernels.gemm import on_jax as jaxs
-
-        if jaxs.traced(a, b, c, bias):
-            if any(x is not None for x in (out, scale_a, scale_b, gate, finish)) or isinstance(config, Config):
-                raise ValueError("within JAX's transforms a GEMM has no out, scales, gate, finish, or configuration")
-            return jaxs.gemm(a, b, c, bias, jaxs.How(alpha, beta, activation, precision))
-        more = {"alpha": alpha, "beta": beta, "activation": activation, "precision": precision, "config": config}
-        return on_jax(gemm, a, b, out=out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, gate=gate, **more)
+        if finish is not None or prepare is not None:
+            raise ValueError("for arrays of JAX there is no finish= and no prepare=")
+        how_much = {"alpha": alpha, "beta": beta, "activation": activation, "precision": precision}
+        return of_jax((a, b, c, bias), out, (scale_a, scale_b), how_much, gate, config)
     fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
-    return multiply(a, b, out, replace(fused, finish=finish), precision, config, gate)
+    return multiply(a, b, out, replace(fused, finish=finish), precision, config, gate, prepare)
+
+
+def of_jax(
+    arrays: tuple[Any, ...], out: Any, scales: tuple[Any, Any], how: dict[str, Any], gate: Any, config: Any
+) -> Any:  # fmt: skip
+    """`gemm` of a, b, c and bias of JAX, traced or not. Errors: ValueError for what its transforms do not take."""
+    from cutelite.kernels.gemm import on_jax as jaxs
+
+    a, b, c, bias = arrays
+    if jaxs.traced(*arrays):
+        if any(x is not None for x in (out, *scales, gate)) or isinstance(config, Config):
+            raise ValueError("within JAX's transforms a GEMM has no out, scales, gate, or configuration")
+        return jaxs.gemm(a, b, c, bias, jaxs.How(**how))
+    more = {"c": c, "bias": bias, "scale_a": scales[0], "scale_b": scales[1], "gate": gate, "config": config}
+    return on_jax(gemm, a, b, out=out, **more, **how)
 
 
 def relu(x: Any) -> Any:
@@ -126,18 +143,20 @@ def multiply(
     precision: str | None = None,
     config: Config | Literal["tuned"] | None = None,
     gate: Function | str | None = None,
+    prepare: Prepare | None = None,
 ) -> Any:
     """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives."""
-    check_operands(a, b, precision)
+    check_operands(a, b, precision, prepare)
     shape = result_shape(a, b, gate is not None or (fused.finish is not None and fused.finish.paired))
-    out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
-    check_result(a, out, shape, gate is not None, fused.finish is not None)
+    multiplied = a if prepare is None else b
+    out = empty(b, shape, DEFAULTS.get(code_of(multiplied))) if out is None else out
+    check_result(multiplied, out, shape, gate is not None, fused.finish is not None)
     check_added(b, out, fused)
     if left_out() or 0 in shape:
         return out
     if a.shape[-1] == 0:
         a, b = of_no_columns(a, -1), of_no_columns(b, -2)
-    given = arguments(a, b, out, fused, precision, gate)
+    given = arguments(a, b, out, fused, precision, gate, prepare)
     if config is None or config == "tuned":
         config = pick(*given) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
@@ -164,7 +183,8 @@ def gate_of(given: Function | str | None) -> Function | None:
 
 
 def arguments(
-    a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, gate: Function | str | None = None
+    a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, gate: Function | str | None = None,
+    prepare: Prepare | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return the arguments of `run` that follow its configuration.
 
@@ -172,19 +192,20 @@ def arguments(
     """
     if a.ndim > 2 or b.ndim > 2:
         a, b, out, fused = folded(a, b, out, fused)
-    a, b = for_tma(a, -1), for_tma(b, -2)
+    a, b = for_tma(a, -1, prepare is not None), for_tma(b, -2)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     scales = scales_of(fused, *(result.shape[-2:]))
     kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
     majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"
     rowwise = any(x is not None and x.shape[0] > 1 for x in (scales.a, scales.b))
     of_bias = None if fused.bias is None else getattr(cl, rt.read(fused.bias).dtype)
-    acc, d = i32 if kinds[0].is_int else f32, getattr(cl, result.dtype)
+    acc, d = i32 if kinds[0].is_int and prepare is None else f32, getattr(cl, result.dtype)
     rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
     batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
     problem = replace(problem, shared=shared)
     problem = finished(problem, fused, b.shape[-1], result)
+    problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare, left)
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
     if factor is not None and (
         d.is_int or any(x is not None for x in added) or (fused.alpha, fused.beta) != (1.0, 0.0)
@@ -194,7 +215,7 @@ def arguments(
         raise ValueError(f"results of {d} are the sums as they are: no alpha, beta, bias, scales, or activation")
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)
     b = b.swapaxes(-1, -2) if majors[1] == "K" else b
-    return problem, a, b, out, replace(fused, scales=scales, activation=None)
+    return problem, a, b, out, replace(fused, scales=scales, activation=None), ahead
 
 
 def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Problem:
@@ -220,29 +241,43 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
     return replace(problem, finish=function, tensors=kinds_of(given.tensors))
 
 
-def kinds_of(tensors: tuple[Any, ...]) -> tuple[tuple[str, int, int], ...]:
+def prepared(problem: Problem, given: Prepare, left: Any) -> tuple[Problem, tuple[Any, ...]]:
+    """Return the problem with the function that makes A, and the function's tensors.
+
+    left    A, as `cutelite_rt.read` has it
+    Errors  ValueError for what no function can be combined with, and for tensors that are none
+    """
+    if problem.batched or left.shape[-1] % 8:
+        raise ValueError(f"with prepare= B has no batches, and A a multiple of 8 columns, not {left.shape[-1]}")
+    function = replace(given, function=settled(given.function), tensors=())
+    return replace(problem, prepare=function, beside=kinds_of(given.tensors, "prepare")), given.tensors
+
+
+def kinds_of(tensors: tuple[Any, ...], what: str = "finish") -> tuple[tuple[str, int, int], ...]:
     """`Problem.tensors`. Errors: ValueError for a tensor that no function takes."""
     kinds = []
     for tensor in tensors:
         view = rt.read(tensor)
         if view.strides[-1] != 1 or len(view.shape) not in (1, 2):
-            raise ValueError(f"tensors of finish= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
+            raise ValueError(f"tensors of {what}= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
         kinds.append((view.dtype, len(view.shape), gcd(8, view.strides[0]) if len(view.shape) == 2 else 1))
     return tuple(kinds)
 
 
-def for_tma(operand: Any, k: int) -> Any:
+def for_tma(operand: Any, k: int, along_k: bool = False) -> Any:
     """Return the operand itself, or where TMA or tensor cores cannot read it a copy, whose rows are 16 bytes aligned.
 
-    k  the mode that is K, -1 or -2. Tensor cores read operands along the other mode too where these have 16 bits
+    k        the mode that is K, -1 or -2. Tensor cores read operands along the other mode too where these have 16 bits
+    along_k  it must be contiguous along K all the same
     """
     view = rt.read(operand)
     bytes, modes = DTYPES[view.dtype].bytes, list(zip(view.shape, view.strides, strict=True))
-    for row in (-1, -2) if bytes == 2 else (k,):
+    either = bytes == 2 and not along_k
+    for row in (-1, -2) if either else (k,):
         steps = [step for place, (_, step) in enumerate(modes) if place != len(modes) + row]
         if modes[row][1] == 1 and view.pointer % 16 == 0 and all(step > 0 and step * bytes % 16 == 0 for step in steps):
             return operand
-    row = -1 if bytes == 2 else k  # along which the copy is contiguous
+    row = -1 if either else k  # along which the copy is contiguous
     high, wide = view.shape[-3 - row], view.shape[row]
     made = empty(operand, (*view.shape[:-2], high, -(-wide * bytes // 16) * 16 // bytes))[..., :wide]
     made = made if row == -1 else made.swapaxes(-1, -2)

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from cutelite import Finish
+from cutelite import Finish, Prepare
 
 
 @dataclass(frozen=True)
 class Config:
     """A way to cut up the work.
 
-    tile      rows and columns of a block's tile
+    tile      rows and columns of a block's tile. Where two warpgroups work on one, they share out its rows; its columns
+              where these are more than 256, or the rows no multiple of 128 (`across`)
     pingpong  each of the two multiplying warpgroups has a tile of its own; False: they share one
     cluster   blocks along M and N that load together what they share
     stages    how many tiles of A and B are held
@@ -42,6 +43,11 @@ class Config:
         """The number of blocks in a cluster."""
         return self.cluster[0] * self.cluster[1] * self.together
 
+    @property
+    def across(self) -> bool:
+        """Tell whether each of the two warpgroups has half of a tile's columns, and not of its rows."""
+        return not self.pingpong and (self.tile[1] > 256 or self.tile[0] % 128 > 0)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -59,6 +65,7 @@ class Problem:
                         multiple of elements apart
     groups              'rows': A and the result have rows of one group behind those of another, each with a matrix B;
                         'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
+    prepare             what makes elements of A, of B's dtype, of what is in memory, with tensors `beside` it
     shared              the operand that is the same for all batches, 'A' or 'B'; else ''
     """
 
@@ -78,6 +85,13 @@ class Problem:
     tensors: tuple[tuple[str, int, int], ...] = ()
     groups: Literal["", "rows", "padded", "K"] = ""
     shared: str = ""
+    prepare: Prepare | None = None
+    beside: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element that is multiplied."""
+        return int(self.a.bytes if self.prepare is None else self.b.bytes)
 
     def columns(self, tile: int) -> int:
         """Return the columns of results in a tile with this many columns of B."""
@@ -104,6 +118,10 @@ CONFIGS = [
     Config(cluster=(1, 2), swizzle=16),
     Config((256, 128), cluster=(1, 2)),
     Config((256, 128), cluster=(2, 1)),
+    Config((128, 320), cluster=(2, 1), stages=3, piece=160, buffers=1, regs=(24, 240)),
+    Config((128, 320), cluster=(1, 2), stages=3, piece=160, buffers=1, regs=(24, 240)),
+    Config((192, 192), cluster=(2, 1), stages=4, piece=32, buffers=1),
+    Config((192, 192), cluster=(1, 2), stages=4, piece=32, buffers=1),
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240)),
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240), swizzle=16),
     Config((128, 192), pingpong=True),
@@ -178,26 +196,32 @@ def span(extent: int, bytes: int) -> int:
     return next(row for row in (128, 64, 32, 16) if extent * bytes % row == 0) // bytes
 
 
-def part_of(bytes: int, major: str, rows: int, held: int, depth: int, shares: int) -> tuple[int, int] | None:
-    """Return what each of the blocks that share a tile of an operand brings of it, (rows, columns along K).
+def box_of(bytes: int, major: str, rows: int, held: int, depth: int, shares: int) -> tuple[int, int] | None:
+    """Return what one copy brings of the tile of an operand that `shares` blocks share, (rows, columns along K).
 
-    bytes   of an element;  rows: of the tile that are brought at once, of those `held` in a stage of this depth
-    Result  a part of the rows; of an operand contiguous along them a part of K where a part of its rows would be less
-            than what the swizzle permutes. None where spans of 64 bytes do not divide the rows
+    bytes, rows, held  of an element; rows of the tile that are brought at once, and that a warpgroup multiplies
+    Result  of a part of the rows; of an operand contiguous along them as many as the swizzle permutes, and of a part of
+            K where a part of the rows would be less than that. None where spans of 64 bytes do not divide the rows
     """
     if major == "K":
-        return rows // shares, depth
+        high = rows // shares
+        return (high if high <= MOST else high // 2), depth
     wide = span(held, bytes)
     if wide * bytes < 64 or rows % wide:
         return None
-    return (rows // shares, depth) if rows // shares % wide == 0 else (rows, depth // shares)
+    return wide, depth if rows // shares % wide == 0 else depth // shares
 
 
-def parts_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """Return `part_of` of A, of which `few` rows are brought for a tile, and of B."""
-    (bm, bn), (cm, cn), (left, right), bytes = config.tile, config.cluster, problem.majors, problem.a.bytes
+MOST = 256
+"""The extent that a box of TMA may have."""
+
+
+def boxes_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return `box_of` A, of which `few` rows are brought for a tile, and B."""
+    (bm, bn), (cm, cn), (left, right), bytes = config.tile, config.cluster, problem.majors, problem.bytes
     of_b, depth = bn if problem.gate is None else bn // 2, 128 // bytes
-    return part_of(bytes, left, few, bm, depth, cn), part_of(bytes, right, of_b, bn, depth, cm)
+    held = bn // 2 if config.across else bn
+    return box_of(bytes, left, few, bm, depth, cn), box_of(bytes, right, of_b, held, depth, cm)
 
 
 def made_for(config: Config, problem: Problem) -> bool:
@@ -205,7 +229,7 @@ def made_for(config: Config, problem: Problem) -> bool:
     problem = problem.swapped if config.swapped else problem
     config = config if problem.finish is None else replace(config, buffers=1)
     (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
-    piece = wide(config, problem)
+    piece, each = wide(config, problem), bn // 2 if config.across else bn
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * piece * out
     biases = 2 * (bm if problem.turned else bn)
     vectors = 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
@@ -217,6 +241,11 @@ def made_for(config: Config, problem: Problem) -> bool:
         several = config.together > 1 and (problem.finish.paired or problem.groups)
         if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
             return False
+    alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
+    if problem.prepare is not None and (config.swapped or not alone):
+        return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
+    if config.across and (problem.gate is not None or config.swapped or config.together > 1 or problem.groups == "K"):
+        return False
     if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):
         return False  # what a group's end clears in shared memory, no block of a cluster may bring to another
     high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
@@ -224,7 +253,7 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # accumulators are laid where tiles of B were
     return (
         stages + pieces + vectors < 232_000
-        and problem.columns(bn) % piece == 0
-        and (bn % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned or problem.finish is not None)
-        and None not in parts_of(config, problem, bm)
+        and problem.columns(each) % piece == 0
+        and (each % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned or problem.finish is not None)
+        and None not in boxes_of(config, problem, bm)
     )

@@ -13,13 +13,13 @@ other multiplies.
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty
-from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, made_for, parts_of, span, wide
+from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
 from cutelite.kernels.gemm.model import clusters, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 
@@ -33,18 +33,18 @@ def build(config: Config, problem: Problem) -> Any:
     plan = Plan(config, problem)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
     BK, ROWS, FEW = plan.depth, plan.rows, plan.few
-    A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN = types(plan)
+    A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN, AHEAD = types(plan)
 
     class Storage(cl.SharedStorage):
-        a: Smem[problem.a, cl.make_smem_layout(problem.a, (BM, BK, config.stages), problem.majors[0])]
-        b: Smem[problem.b, cl.make_smem_layout(problem.b, (BN, BK, config.stages), problem.majors[1])]
+        a: Smem[problem.a, stages_of(problem.a, (BM, BK, config.stages), problem.majors[0], BM)]
+        b: Smem[problem.b, stages_of(problem.b, (BN, BK, config.stages), problem.majors[1], plan.each)]
         d: Smem[problem.d, cl.make_smem_layout(problem.d, (64, WIDE, 2 * config.buffers), plan.along)]
 
     @cl.kernel(block=3 * GROUP, cluster=(CM * CN * config.together, 1, 1) if plan.in_clusters else None)
     def gemm(
         a: A, b: B, d: D, c: D | None, bias: BIAS | None,
         scale_a: SCALE_A | None, scale_b: SCALE_B | None, alpha: f32, beta: f32, more: MORE | None,
-        ends: Tensor[i32, (E,)] | None, plain: PLAIN | None,
+        ends: Tensor[i32, (E,)] | None, plain: PLAIN | None, ahead: AHEAD | None,
     ) -> None:  # fmt: skip
         if cl.thread_idx.x == 0:
             for t in (a, b, d):
@@ -53,8 +53,8 @@ def build(config: Config, problem: Problem) -> Any:
         if FEW < BM:
             cl.cooperative_clear(storage.a)
         consumers, peers = GROUP if config.pingpong else 2 * GROUP, cl.multicast_peers(config.cluster)
-        bytes = (FEW + BN) * 128
-        pipe = cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, sync=False, reads="wgmma")
+        bytes = FEW * BK * problem.a.bytes + BN * 128
+        pipe = cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, sync=False, reads=plan.reads)
         second = cl.warpgroup_idx() // 2
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + config.buffers))
@@ -83,17 +83,25 @@ def build(config: Config, problem: Problem) -> Any:
             ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
             free = storage.a if config.swapped and BM > BN else storage.b
             shared = config.together, free.ptr, problem.acc, ready
-            sums = cl.Epilogue.create((ROWS, plan.columns), out, d, fused, bars, *groups, *shared)  # type: ignore[call-arg]
-            plan.consume(sums, storage, pipe, turns, tiles, group, ends)
+            sums = cl.Epilogue.create((ROWS, plan.results), out, d, fused, bars, *groups, *shared)  # type: ignore[call-arg]
+            plan.consume(sums, storage, pipe, turns, tiles, group, ends, ahead or ())
 
     return gemm
 
 
+def stages_of(dtype: Any, shape: tuple[int, int, int], major: str, part: int) -> Any:
+    """The layout of an operand's stages, of whose rows a warpgroup multiplies `part`: these are whole spans."""
+    if major == "K":
+        return cl.make_smem_layout(dtype, shape)
+    swizzle: Any = f"{span(part, dtype.bytes) * dtype.bytes}B"
+    return cl.tile_to_shape(cl.make_smem_layout_atom(dtype, "MN", swizzle), shape, (1, 0, 2))
+
+
 def types(plan: "Plan") -> tuple[Any, ...]:
-    """The types of a, b, d, bias, scale_a and scale_b. Errors: ValueError for parts that no box of TMA is."""
+    """The types of the kernel's parameters. Errors: ValueError for parts that no box of TMA is."""
     config, problem = plan.config, plan.problem
-    bn, batched, splits = config.tile[1], problem.batched, config.splits
-    left, right = parts_of(config, problem, plan.few)
+    batched, splits = problem.batched, config.splits
+    left, right = boxes_of(config, problem, plan.few)
     if left is None or right is None:
         raise ValueError(
             f"{config}: tiles of an operand contiguous along M or N have rows in spans of 64 bytes or more"
@@ -103,14 +111,15 @@ def types(plan: "Plan") -> tuple[Any, ...]:
     b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
     batches = (L * splits,) if batched and splits > 1 else plan.lead("D") or (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
-    line = ((M,), (plan.rows,)) if problem.turned else ((N,), (bn,))
+    line = ((M,), (plan.rows,)) if problem.turned else ((N,), (plan.each,))
     bias, one = TmaTensor[problem.bias or f32, *line, "none"], Tensor[f32, (1,)]
     scale_a = TmaTensor[f32, (M,), (plan.rows,), "none"] if problem.rowwise else one
-    scale_b = TmaTensor[f32, (N,), (bn,), "none"] if problem.rowwise else one
+    scale_b = TmaTensor[f32, (N,), (plan.each,), "none"] if problem.rowwise else one
     more = tuple[tuple(beside(number, *kind) for number, kind in enumerate(problem.tensors))]  # type: ignore[misc]
     lead, row = len(plan.lead("D")), (cl.Dim("R", 16 // problem.d.bytes), 1)
     plain = Tensor[problem.d, (None,) * (lead + 2), (*(cl.Dim("Q", 16 // problem.d.bytes),) * lead, *row)]
-    return a, b, d, bias, scale_a, scale_b, more, plain
+    ahead = tuple[tuple(beside(len(more.__args__) + number, *kind) for number, kind in enumerate(problem.beside))]  # type: ignore[misc]
+    return a, b, d, bias, scale_a, scale_b, more, plain, ahead
 
 
 def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
@@ -159,17 +168,28 @@ class Plan:
     @property
     def depth(self) -> int:
         """Columns along K of a stage: a swizzled row of shared memory."""
-        return int(128 // self.problem.a.bytes)
+        return 128 // self.problem.bytes
 
     @property
     def rows(self) -> int:
         """Rows of a warpgroup's tile."""
-        return self.config.tile[0] if self.config.pingpong else self.config.tile[0] // 2
+        whole = self.config.pingpong or self.config.across
+        return self.config.tile[0] if whole else self.config.tile[0] // 2
+
+    @property
+    def each(self) -> int:
+        """Columns of B that a warpgroup multiplies by."""
+        return self.config.tile[1] // 2 if self.config.across else self.config.tile[1]
 
     @property
     def columns(self) -> int:
         """Columns of results of a tile."""
         return self.problem.columns(self.config.tile[1])
+
+    @property
+    def results(self) -> int:
+        """Columns of results of a warpgroup's tile."""
+        return self.problem.columns(self.each)
 
     @property
     def along(self) -> str:
@@ -220,7 +240,22 @@ class Plan:
 
     def mma(self, columns: int) -> Any:
         """Return the instruction for this many columns."""
-        return cl.WarpgroupMmaOp(self.problem.a, self.problem.acc, columns, self.problem.b)
+        return cl.WarpgroupMmaOp(self.multiplied, self.problem.acc, columns, self.problem.b)
+
+    @property
+    def multiplied(self) -> Any:
+        """The dtype of A as it is multiplied."""
+        return self.problem.a if self.problem.prepare is None else self.problem.b
+
+    @property
+    def reads(self) -> Literal["wgmma", "both"]:
+        """The way stages are read, as a pipeline has it."""
+        return "wgmma" if self.problem.prepare is None else "both"
+
+    @property
+    def source(self) -> Literal["smem", "rmem"]:
+        """The place A is multiplied from: registers where a function makes it."""
+        return "smem" if self.problem.prepare is None else "rmem"
 
     def place_in_rows(self, tiles: Any) -> Any:
         """This block's next tile, of groups of rows."""
@@ -296,47 +331,92 @@ class Plan:
         if self.clustered:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
-    def consume(self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any, ends: Any) -> None:
+    def consume(
+        self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any, ends: Any, ahead: Any
+    ) -> None:  # fmt: skip
         """A warpgroup: multiply what comes, and write what it adds up to."""
         half = 0 if self.config.pingpong else group
-        mma = cl.make_tiled_mma(self.mma(self.config.tile[1]))
+        down, right_of = (0, half) if self.config.across else (half, 0)
+        mma = cl.make_tiled_mma(replace(self.mma(self.each), a_source=self.source))
         mine = mma.get_slice(cl.thread_idx.x % GROUP)
-        left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (half, 0)))
-        right = mine.partition_B(storage.b)
+        left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (down, 0)))
+        right = mine.partition_B(cl.local_tile(storage.b, (self.each, self.depth), (right_of, 0)))
         state, count = pipe.consumer_state(), i32(0)
         if self.config.pingpong and group == 1:  # the first tile is the other one's
             tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
         while tiles.is_valid():
             tile = self.place(tiles, ends)
-            row = tile.row + half * self.rows
-            sums.prepare(row, tile.column, tile.out)
+            row, column = tile.row + down * self.rows, tile.column + right_of * self.results
+            sums.prepare(row, column, tile.out)
             if self.config.pingpong:
                 turns.wait()
-            acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.config.tile[1])))
-            pipe.consumer_wait(state)
-            if self.problem.groups == "K":
-                self.trim(storage, state, tile, 0, group, sums.ring.group)
-            at = None, None, None, state.index
-            acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
-            before, state = state, state.advance()
-            for i in range(1, tile.steps):
-                pipe.consumer_wait(state)
-                if self.problem.groups == "K":
-                    self.trim(storage, state, tile, i, group, sums.ring.group)
-                at = None, None, None, state.index
-                acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
-                pipe.consumer_release(before)
-                before, state = state, state.advance()
+            acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.each)))
+            if self.problem.prepare is None:
+                operands, own = (storage, left, right), (group, sums.ring.group)
+                acc, before, state = self.products(mma, acc, operands, pipe, state, tile, own)
+            else:
+                at = row, group == 1 if self.config.pingpong else count % 2 == 1
+                acc, before, state = self.of_prepared(mma, acc, left, right, pipe, state, tile, at, ahead)
             if self.config.pingpong:
                 turns = turns.arrive()
             acc = acc.wait()
             pipe.consumer_release(before)
             done = acc if self.problem.gate is None else self.gated(acc)
-            sums.write(done, row, tile.column, tile.out, count, tile.end if self.problem.finish else None)
+            sums.write(done, row, column, tile.out, count, tile.end if self.problem.finish else None)
             tiles, count = tiles.advance(), count + 1
             if self.config.pingpong:
                 tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
         sums.ring.tail()
+
+    def products(
+        self, mma: Any, acc: Any, operands: Any, pipe: Any, state: Any, tile: Any, own: Any
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """Start the products of a tile. Gives the sums in flight, the stage that they still read, and the next one."""
+        (storage, left, right), (group, barrier) = operands, own
+        pipe.consumer_wait(state)
+        if self.problem.groups == "K":
+            self.trim(storage, state, tile, 0, group, barrier)
+        at = None, None, None, state.index
+        acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
+        before, state = state, state.advance()
+        for i in range(1, tile.steps):
+            pipe.consumer_wait(state)
+            if self.problem.groups == "K":
+                self.trim(storage, state, tile, i, group, barrier)
+            at = None, None, None, state.index
+            acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
+            pipe.consumer_release(before)
+            before, state = state, state.advance()
+        return acc, before, state
+
+    def of_prepared(
+        self, mma: Any, acc: Any, left: Any, right: Any, pipe: Any, state: Any, tile: Any, at: Any, ahead: Any
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """The same where a function makes A: that of a stage while the one before is multiplied."""
+        (row, backward), last = at, tile.steps - 1
+        made = self.prepared(left, pipe, state, row, tile.first + cl.where(backward, last, 0), ahead)
+        for i in range(1, tile.steps):
+            acc = cl.gemm(mma, acc, made, right[None, None, None, state.index])
+            before, state = state, state.advance()
+            step = tile.first + cl.where(backward, last - i, i)
+            following = self.prepared(left, pipe, state, row, step, ahead)
+            acc = acc.wait()
+            pipe.consumer_release(before)
+            made = following
+        acc = cl.gemm(mma, acc, made, right[None, None, None, state.index])
+        return acc, state, state.advance()
+
+    def prepared(self, left: Any, pipe: Any, state: Any, row: Any, step: Any, ahead: Any) -> Any:
+        """This thread's elements of A of a stage, once that is there, as they are multiplied."""
+        pipe.consumer_wait(state)
+        found = left[None, None, None, state.index].load().to(f32)
+        pipe.consumer_loaded(state)
+        column = step * self.depth
+        chunk = cl.Chunk(found.reshape((len(found),)), row, column, (M, K), cl.thread_idx.x % GROUP)
+        made = self.problem.prepare.function(chunk, *ahead)  # type: ignore[union-attr]
+        if column + self.depth > K:
+            made = chunk.inside(made)
+        return made.to(self.problem.b)
 
     def trim(self, storage: Any, state: Any, tile: Any, step: Any, group: Any, own: Any) -> None:
         """A warpgroup: clear what a stage holds of columns of K behind the tile's group."""
@@ -380,13 +460,19 @@ class GatedRows:
         return self.gate(self.x[part]) * self.x[part.start + self.half : part.stop + self.half]
 
 
-def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused) -> None:
-    """Launch what a configuration needs. A is (..., M, K) or (..., K, M) as `problem` says, B likewise."""
+def run(
+    config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused, ahead: tuple[Any, ...] = ()
+) -> None:  # fmt: skip
+    """Launch what a configuration needs.
+
+    a, b   (..., M, K) or (..., K, M) as `problem` says, B likewise
+    ahead  tensors of the function that makes A
+    """
     if problem.finish is not None:
         config = replace(config, buffers=1)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
     if splits * config.together > 1:  # as far as there are steps along K
-        steps = -(-a.shape[-1 if problem.majors[0] == "K" else -2] * problem.a.bytes // 128)
+        steps = -(-a.shape[-1 if problem.majors[0] == "K" else -2] * problem.bytes // 128)
         together = config.together if steps >= config.together else 1
         splits = min(splits, steps // together)
         config = replace(config, splits=splits, together=together)
@@ -399,28 +485,28 @@ def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fuse
     at_once = blocks if config.together > 1 else min(blocks, clusters_at_once(cm * cn, d) * cm * cn)
     launch = cl.Launch(at_once * config.together, 3 * GROUP, pdl=True)
     if splits == 1 and n * problem.d.bytes % 16 == 0:
-        multiply(config, problem, launch, a, b, d, fused)
+        multiply(config, problem, launch, a, b, d, fused, ahead)
         return
     # TMA writes the last 16 bytes of a row whole: where others may hold something of `d`, rows of another array.
     plain, sums = replace(problem, d=problem.acc, bias=None, activation=None, rowwise=False), cl.Fused()
     of_parts = None if splits == 1 else problem.acc.name
     parts = empty(d, (batches * splits, m, -(-n // 16) * 16), of_parts)[..., :n]
     if splits > 1:
-        multiply(config, plain, launch, a, b, parts, sums)
+        multiply(config, plain, launch, a, b, parts, sums, ahead)
         add_up(problem, splits, parts, d, fused)
     else:
-        multiply(config, problem, launch, a, b, parts if problem.batched else parts[0], fused)
+        multiply(config, problem, launch, a, b, parts if problem.batched else parts[0], fused, ahead)
         add_up(replace(plain, d=problem.d, acc=problem.d), 1, parts, d, sums)
 
 
 def multiply(
-    config: Config, problem: Problem, launch: cl.Launch, a: Any, b: Any, d: Any, fused: cl.Fused
+    config: Config, problem: Problem, launch: cl.Launch, a: Any, b: Any, d: Any, fused: cl.Fused, ahead: Any = ()
 ) -> None:  # fmt: skip
     """Launch the kernel of a configuration, which may have A and B in each other's place."""
     if config.swapped:
         problem, a, b = problem.swapped, b, a
         fused = replace(fused, scales=cl.Scales(fused.scales.b, fused.scales.a))
-    build(config, problem)[launch](a, b, d, *flat(fused))
+    build(config, problem)[launch](a, b, d, *flat(fused), ahead or None)
 
 
 def flat(fused: cl.Fused) -> tuple[Any, ...]:

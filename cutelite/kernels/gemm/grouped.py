@@ -33,7 +33,7 @@ from cutelite.kernels.moe import grouped as experts
 from cutelite.tune.warm import tuning_wanted
 
 CONFIGS = [
-    *(config for config in ALL if not config.swapped and config.splits * config.together == 1),
+    *(config for config in ALL if not (config.swapped or config.across) and config.splits * config.together == 1),
     Config(cluster=(1, 1), buffers=1),
     Config((128, 128), True, (1, 1), 5, buffers=1),
 ]
@@ -59,7 +59,7 @@ def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *mo
     launch = cl.Launch(min(blocks, clusters_at_once(cm * cn, d) * cm * cn), 3 * GROUP, pdl=True)
     kernel = build(config, fitted(config, problem))
     c, beta, tensors, plain = (*more, None, None) if problem.groups == "K" else (None, 0.0, more or None, d)
-    kernel[launch](a, b, d, c, None, None, None, 1.0, beta, tensors, ends, plain)
+    kernel[launch](a, b, d, c, None, None, None, 1.0, beta, tensors, ends, plain, None)
 
 
 def fitted(config: Config, problem: Problem) -> Problem:

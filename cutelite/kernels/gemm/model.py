@@ -65,6 +65,10 @@ RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] 
     ((128, 256), False, (1, 1)): (0.3933, 2.067),
     ((128, 256), False, (1, 2)): (0.4468, 0.701),
     ((128, 256), False, (2, 1)): (0.4899, 0.946),
+    ((128, 320), False, (1, 2)): (0.6600, 1.200),
+    ((128, 320), False, (2, 1)): (0.6600, 1.200),
+    ((192, 192), False, (1, 2)): (0.6000, 1.000),
+    ((192, 192), False, (2, 1)): (0.6000, 1.000),
     ((256, 128), False, (1, 2)): (0.4918, 0.742),
     ((256, 128), False, (2, 1)): (0.4918, 0.742),
 }
@@ -135,7 +139,7 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
     if config.swapped:
         problem, sizes = problem.swapped, Sizes(sizes.n, sizes.m, sizes.k, sizes.batches)
     (bm, bn), (cm, cn), (m, n, k, batches), together = config.tile, config.cluster, sizes, config.together
-    steps, units = -(-k * problem.a.bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
+    steps, units = -(-k * problem.bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
     rounds, parts, alone = -(-units // at_once), config.splits * together, cm * cn * together == 1
     if rates is None or parts > steps or (alone and rounds > 1) or (config.splits > 1 and rounds > 1):
         return math.inf  # blocks without a cluster drift apart, and find less in L2
