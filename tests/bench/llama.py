@@ -141,7 +141,7 @@ def train(model: Any) -> Callable[[int], Any]:
 
 
 def kernels_of(call: Callable[[int], Any]) -> dict[str, float]:
-    """Microseconds by kernel of one call; while kernels overlap, of the one that began first."""
+    """Microseconds by kernel of one call, and with nothing on the GPU ahead of it; while two overlap, of the first."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as seen:
@@ -152,7 +152,7 @@ def kernels_of(call: Callable[[int], Any]) -> dict[str, float]:
     over = min(event.time_range.start for event in on_gpu)
     for event in sorted(on_gpu, key=lambda event: event.time_range.start):
         start, end = max(over, event.time_range.start), event.time_range.end
-        found["(nothing)"] += start - over
+        found[f"(nothing ahead of {event.name[:40]})"] += start - over
         found[event.name[:72]] += max(0.0, end - start)
         over = max(over, end)
     return dict(sorted(found.items(), key=lambda row: -row[1]))
