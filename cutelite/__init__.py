@@ -57,6 +57,7 @@ _WHERE = {
     "cutelite.lib.tmem": "TmemAllocator",
     "cutelite.lib.umma": "PipelineTmaUmma PipelineUmmaAsync PipelineAsyncUmma RowRing",
     "cutelite.lib.tensors": "all_ any_ gather print_tensor scatter",
+    "cutelite.lib.tensormaps": "DeviceTensorMap",
     "cutelite.lib.tile_queue": "TileQueue longest_first",
     "cutelite.lang.storage": "SharedStorage Smem SmemUnion",
     "cutelite.lang.whole": "fill clear axpby",
@@ -105,6 +106,7 @@ _WHERE = {
     "cutelite.lang.pipeline": "PipelineState",
     "cutelite.lang.registers": "setmaxnreg_inc setmaxnreg_dec elect_sync elect_one",
     "cutelite.lang.tma": "tma_shared tma_load tma_store tma_reduce tma_prefetch prefetch_tensormap fence_proxy_async",
+    "cutelite.lang.tensormap": "tensormap_shared tensormap_copy tensormap_replace tensormap_publish tensormap_acquire",
     "cutelite.ir.types": "boolean i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 tf32 e4m3 e5m2 mbarrier",
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names.split()}

@@ -230,6 +230,11 @@ from cutelite.lang.sync import syncthreads_and as syncthreads_and
 from cutelite.lang.sync import syncthreads_count as syncthreads_count
 from cutelite.lang.sync import syncthreads_or as syncthreads_or
 from cutelite.lang.tensor import row_major as row_major
+from cutelite.lang.tensormap import tensormap_acquire as tensormap_acquire
+from cutelite.lang.tensormap import tensormap_copy as tensormap_copy
+from cutelite.lang.tensormap import tensormap_publish as tensormap_publish
+from cutelite.lang.tensormap import tensormap_replace as tensormap_replace
+from cutelite.lang.tensormap import tensormap_shared as tensormap_shared
 from cutelite.lang.tma import fence_proxy_async as fence_proxy_async
 from cutelite.lang.tma import prefetch_tensormap as prefetch_tensormap
 from cutelite.lang.tma import tma_load as tma_load
@@ -376,6 +381,7 @@ from cutelite.lib.softmax import OnlineSoftmax as OnlineSoftmax
 from cutelite.lib.softmax import row_reduce as row_reduce
 from cutelite.lib.softmax import scale_rows as scale_rows
 from cutelite.lib.softmax import store_row as store_row
+from cutelite.lib.tensormaps import DeviceTensorMap as DeviceTensorMap
 from cutelite.lib.tensors import all_ as all_
 from cutelite.lib.tensors import any_ as any_
 from cutelite.lib.tensors import gather as gather
@@ -590,6 +596,7 @@ __all__ = [
     "CopyUniversalOp",
     "CudaError",
     "DeviceArray",
+    "DeviceTensorMap",
     "Dim",
     "E",
     "Epilogue",
@@ -958,6 +965,11 @@ __all__ = [
     "take",
     "target",
     "tcgen05",
+    "tensormap_acquire",
+    "tensormap_copy",
+    "tensormap_publish",
+    "tensormap_replace",
+    "tensormap_shared",
     "tf32",
     "thread_idx",
     "tile_to_shape",

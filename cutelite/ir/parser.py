@@ -438,7 +438,11 @@ class _Parser:
         self.expect(",")
         box = self.held()
         self.expect(",")
-        return TensorMap(elem, shape, box, self.name("a swizzle"))
+        swizzle = self.name("a swizzle")
+        stored = bool(self.accept(","))
+        if stored and (word := self.name("`stored`")) != "stored":
+            self.fail(f"{word!r} is not `stored`", self.at)
+        return TensorMap(elem, shape, box, swizzle, stored)
 
     def inflight(self) -> InFlight:
         inner = self.type()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from cutelite.ir.op import Jump, Value
-from cutelite.ir.types import Scalar
+from cutelite.ir.types import Scalar, TensorMap
 
 Array = Any
 """A NumPy array whose leading axis is the lanes; a vector value has a second axis of its elements."""
@@ -318,6 +318,15 @@ class Machine(Protocol):
     def fence(self, lanes: Lanes, kind: str) -> None:
         """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp'. For the checker."""
 
+    def publish_map(self, lanes: Lanes, address: Array) -> None:
+        """The TMA descriptors at these addresses of global memory have been written, and released to TMA."""
+
+    def acquire_map(self, lanes: Lanes, address: Array) -> None:
+        """These threads acquire the descriptors at these addresses: what lies there now, they may use."""
+
+    def stored_map(self, lanes: Lanes, lane: int, address: int, type: TensorMap) -> TileMap:
+        """Return the descriptor at an address that a lane has acquired; an error where it has not."""
+
     def cancel_cluster(self) -> tuple[int, int, int] | None:
         """Keep a cluster that has not started from running: blockIdx of its first block, or None where that fails."""
 
@@ -332,6 +341,9 @@ class TileMap(Protocol):
     """
 
     box_bytes: int
+
+    def words(self) -> Array:
+        """Return the descriptor as a record in memory: `ops.tensormap.WORDS`."""
 
     def read(self, agent: Agent, coord: Sequence[int]) -> Array:
         """A tile from global memory; what lies outside the tensor is 0 (or NaN, if the map says so)."""

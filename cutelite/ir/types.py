@@ -167,12 +167,14 @@ class TensorMap(Type):
     layout   of the whole tensor in global memory, outermost mode first as in row-major code
     box      elements one TMA operation moves, one extent per mode, in the layout's order
     swizzle  'none', '32B', '64B' or '128B': the pattern tiles have in shared memory
+    stored   it lies in global memory instead, where the device has put it; extents and strides are what is there
     """
 
     elem: Scalar
     layout: Layout
     box: tuple[int, ...]
     swizzle: str
+    stored: bool = False
 
     @property
     def tile_bytes(self) -> int:
@@ -183,7 +185,8 @@ class TensorMap(Type):
         return count
 
     def __str__(self) -> str:
-        return f"tensormap<{self.elem},{self.layout},({','.join(map(str, self.box))}),{self.swizzle}>"
+        stored = ",stored" if self.stored else ""
+        return f"tensormap<{self.elem},{self.layout},({','.join(map(str, self.box))}),{self.swizzle}{stored}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         tcgen05,
         tcgen05_mma,
         tensor,
+        tensormap,
         tma,
         trig,
         warp,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "f32x2",
     "index", "ldmatrix", "math", "mbarrier", "memory", "mma", "mma_packed", "mma_sparse", "multimem", "narrow",
-    "registers", "sync", "tcgen05", "tcgen05_mma", "tensor", "tma", "trig", "warp", "wgmma",
+    "registers", "sync", "tcgen05", "tcgen05_mma", "tensor", "tensormap", "tma", "trig", "warp", "wgmma",
 ]  # fmt: skip
 
 

@@ -112,8 +112,9 @@ class TileForm(Op):
 
     def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
         """The box of each active lane."""
-        map, coord = lanes.get(self.map), [lanes.get(index) for index in self.coord]
+        held, coord, stored = lanes.get(self.map), [lanes.get(index) for index in self.coord], self.tensor_map.stored
         for lane in lanes.each():
+            map = lanes.machine.stored_map(lanes, lane, int(held[lane]), self.tensor_map) if stored else held
             yield lane, Box(map, tuple(int(index[lane]) for index in coord))
 
     def store(self, lanes: Lanes, src: Value, action: str | None) -> None:
@@ -312,7 +313,8 @@ class FenceProxyAsync(Op):
 class FenceProxyTensormap(Op):
     """Order ordinary writes to a tensor map in global memory and its use by TMA, which reads it by its own proxy.
 
-    map    absent: release, in the thread that wrote the map; given: acquire, in the thread that is to use it
+    map    absent: release, in the thread that wrote the map; its address, or it: acquire, in the thread that is to
+           use it
     reach  the threads that are ordered: 'cta', 'cluster', 'gpu' or 'sys'
     """
 
@@ -332,3 +334,5 @@ class FenceProxyTensormap(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.fence(lanes, f"proxy.tensormap::generic.{'acquire' if self.map else 'release'}.{self.reach}")
+        if self.map is not None and not isinstance(self.map.type, TensorMap):
+            lanes.machine.acquire_map(lanes, lanes.get(self.map))

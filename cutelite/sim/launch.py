@@ -14,6 +14,7 @@ from cutelite.ir.function import Function, Value
 from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap
 from cutelite.layout.expr import check_facts, dims_of
 from cutelite.sim.buffers import Buffers
+from cutelite.sim.descriptors import Descriptors
 from cutelite.sim.events import Observer
 from cutelite.sim.memory import Space, Tally
 from cutelite.sim.policy import Policy
@@ -92,6 +93,7 @@ class SimLaunch:
         self.buffers = buffers = Buffers()
         self.values = self._bind(function, args, buffers)
         self.tally = Tally()
+        self.descriptors = Descriptors()
         self.gmem = Space("gmem", buffers.regions(), observer, self.tally)
         self.output: list[tuple[int, str]] = []
         self.ops = 0

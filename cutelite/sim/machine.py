@@ -73,8 +73,8 @@ import numpy as np
 
 from cutelite.diag import Mistake
 from cutelite.ir.op import Op
-from cutelite.ir.simulation import Wait
-from cutelite.ir.types import Scalar
+from cutelite.ir.simulation import Lanes, Wait
+from cutelite.ir.types import Scalar, TensorMap
 from cutelite.sim.actors import Executing, Work
 from cutelite.sim.atomics import atomic
 from cutelite.sim.barrier import Barriers, ClusterBarrier
@@ -294,6 +294,15 @@ class Machine:
             "dynamic_smem_size": self.launch.smem_dynamic,
             "total_smem_size": self.cluster.smem[self.rank].size - RESERVED_SMEM,
         }
+
+    def publish_map(self, lanes: Lanes, address: Array) -> None:
+        self.launch.descriptors.publish(self.launch.gmem, int(address[0]))
+
+    def acquire_map(self, lanes: Lanes, address: Array) -> None:
+        self.launch.descriptors.acquire(lanes, self.index, address)
+
+    def stored_map(self, lanes: Lanes, lane: int, address: int, type: TensorMap) -> Any:
+        return self.launch.descriptors.find(lanes, self.index, lane, address, type)
 
     def cancel_cluster(self) -> Index | None:
         return self.launch.cancel_cluster()

@@ -16,6 +16,7 @@ import numpy as np
 from cutelite.ir.types import TensorMap, u8
 from cutelite.layout import Layout, flatten
 from cutelite.layout.expr import evaluate
+from cutelite.ops.tensormap import MAP_BYTES, WORDS, form_of
 from cutelite.ops.tma import ROW_UNIT, TILE_ALIGN, row_pitch
 from cutelite.sim.actors import WorkAgent
 from cutelite.sim.memory import memory_dtype
@@ -39,6 +40,10 @@ class SimTensorMap:
         self.extents, strides = _modes(layout)
         self.strides = tuple(stride * type.elem.bytes for stride in strides)
         self.address = 0
+        self._complete()
+
+    def _complete(self) -> None:
+        type = self.type
         self._check()
         self.box_bytes = prod(type.box) * type.elem.bytes
         rows = np.arange(prod(type.box[:-1]))[:, None] * row_pitch(self.row_bytes, type.swizzle)
@@ -56,6 +61,28 @@ class SimTensorMap:
         if address % 16:
             raise ValueError(f"a TMA descriptor of memory at {address:#x}, which is no multiple of 16 bytes")
         return copy
+
+    def words(self) -> Array:
+        """The record of it in memory: `ops.tensormap.WORDS`."""
+        words = np.zeros(MAP_BYTES // 8, np.uint64)
+        words[WORDS["form"]], words[WORDS["global_address"]] = form_of(self.type), self.address
+        for name, held in (("global_dim", self.extents), ("global_stride", self.strides[:-1])):
+            words[WORDS[name] : WORDS[name] + len(held)] = held[::-1]
+        return words
+
+    @staticmethod
+    def of_words(words: Array, type: TensorMap) -> SimTensorMap:
+        """The descriptor of a record. Errors: ValueError where it is none, or one of another form."""
+        if int(words[WORDS["form"]]) != form_of(type):
+            raise ValueError("the descriptor there has another box, element type or swizzle, or there is none")
+        modes = len(type.box)
+        dims, steps = (words[WORDS[name] :].astype(np.int64) for name in ("global_dim", "global_stride"))
+        extents, strides = dims[:modes][::-1].tolist(), steps[: modes - 1][::-1].tolist()
+        made = object.__new__(SimTensorMap)
+        made.array, made.type, made.address = None, type, int(words[WORDS["global_address"]])
+        made.extents, made.strides = tuple(extents), (*strides, type.elem.bytes)
+        made._complete()
+        return made
 
     def read(self, agent: WorkAgent, coord: Sequence[int]) -> Array:
         inside, addresses = self._elements(agent, coord)

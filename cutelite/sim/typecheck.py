@@ -9,7 +9,7 @@ import numpy as np
 
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.op import Op
-from cutelite.ir.types import InFlight, Ptr, Scalar, Tensor, Type, Vec
+from cutelite.ir.types import InFlight, Ptr, Scalar, Tensor, TensorMap, Type, Vec
 from cutelite.sim.strand import Strand
 
 
@@ -32,7 +32,7 @@ def mismatch(held: Any, t: Type, lanes: int) -> str:
             shape, dtype = (lanes, n), numpy_dtype(elem)
         case Scalar():
             dtype = numpy_dtype(t)
-        case Ptr() | Tensor() | InFlight():
+        case Ptr() | Tensor() | InFlight() | TensorMap(stored=True):
             dtype = np.dtype(np.int64)
         case _:
             return ""

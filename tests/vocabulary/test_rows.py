@@ -22,7 +22,16 @@ UNSPELLED = re.compile(
     r"(call|const|vec|br|breakpoint|cond_br|ret|unreachable|assert|printf|profile|dim|rmem|tensor)\b.*"
 )
 """Ops that a pass replaces, or that `lower` writes itself."""
-COMPOSED = {"Barrier", "atomic_sub", "ffs", "linear_thread_idx", "make_warp_uniform", "tma_shared", "warpgroup_idx"}
+COMPOSED = {
+    "Barrier",
+    "atomic_sub",
+    "ffs",
+    "linear_thread_idx",
+    "make_warp_uniform",
+    "tensormap_shared",
+    "tma_shared",
+    "warpgroup_idx",
+}
 """Names beside the words: made of several instructions, or of none."""
 rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 

@@ -9,7 +9,7 @@ from cutelite.ir.types import Tensor, f32, i32, i64, u16, u32, u64
 from cutelite.layout import Layout
 from cutelite.ops import cp_async, tma
 from tests.vocabulary import row
-from tests.vocabulary.places import BAR, MAP, REMOTE, TILE, tensor_map, tile
+from tests.vocabulary.places import BAR, GMEM, MAP, REMOTE, TILE, tensor_map, tile
 from tests.vocabulary.row import of
 
 Row = partial(row.Row, alone=True, tested="tests/hopper/test_tma.py")
@@ -67,6 +67,6 @@ ROWS = [
     Row(
         tma.FenceProxyTensormap,
         "",
-        [form for reach in REACHES for form in (of(reach=reach), of(tensor_map(2), reach))],
+        [form for reach in REACHES for form in (of(reach=reach), of(tensor_map(2), reach), of(GMEM, reach))],
     ),
 ]

@@ -1,0 +1,104 @@
+"""TMA descriptors changed by the device: tensors of which only the device knows where they lie and how large they are.
+
+    room = cl.tensormap_shared()                            # 128 bytes of shared memory; a warp does all this together
+    if cl.elect_one():
+        cl.tensormap_copy(a, room)                          # from the parameter `a`, a TMA tensor
+        cl.tensormap_replace(room, a, "global_address", p)
+        cl.tensormap_replace(room, a, "global_dim", rows, mode=0)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slot)                        # to 128 bytes of global memory
+    own = cl.tensormap_acquire(slot, a)                     # a TMA tensor: `tma_load(own, ...)`, `cl.coordinates(own)`
+
+`cl.DeviceTensorMap` is that in one call. Tiles, their types and swizzles are those of `a`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from cutelite.ir.types import Ptr, i32, i64, u64
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.lang.address import address, place_of
+from cutelite.lang.emit import Runtime, emit
+from cutelite.lang.promotion import as_value
+from cutelite.lang.tensor import Tensor, TmaTensor
+from cutelite.lang.tma import descriptor
+from cutelite.layout import Layout
+from cutelite.ops import tensor as tensor_ops
+from cutelite.ops import tensormap as ops
+from cutelite.ops import tma
+
+Scope = Literal["cta", "cluster", "gpu", "sys"]
+
+
+def tensormap_shared() -> Tensor:
+    """Shared memory for a TMA descriptor: 128 bytes, as 16 of u64. Every thread of the block gets the same."""
+    t = TensorType(u64, "smem", Layout(ops.MAP_BYTES // 8, 1), ops.MAP_ALIGN)
+    return emit(tensor_ops.SmemAlloc(t))  # type: ignore[no-any-return]
+
+
+def tensormap_copy(src: TmaTensor, dst: Tensor) -> None:
+    """Copy the descriptor of a parameter to shared memory, to be changed there.
+
+    dst      from `tensormap_shared`
+    Who      one thread
+    Errors   of a descriptor that is in memory already
+    Source   PTX ISA: tensormap.replace, which needs sm_90a
+    """
+    descriptor(src)
+    emit(ops.TensormapCopy(src.value, address(dst, ops.MAP_ALIGN, ops.MAP_BYTES)))
+
+
+def tensormap_replace(
+    dst: Tensor,
+    like: TmaTensor,
+    field: Literal["global_address", "global_dim", "global_stride"],
+    value: Any,
+    mode: int = 0,
+) -> None:
+    """Change a field of the descriptor in shared memory that was copied from that of `like`.
+
+    field    'global_address', a pointer or tensor at a multiple of 16 bytes; 'global_dim', the extent of a mode, at
+             least 1; 'global_stride', the stride of a mode in bytes, a multiple of 16
+    mode     outermost first, as in the shape of `like`; the last one has the stride of one element
+    Who      one thread
+    Source   PTX ISA: tensormap.replace (sm_90a, sm_100a and above)
+    """
+    modes = len(descriptor(like).box)
+    of: DType = i32 if field == "global_dim" else i64
+    if isinstance(value, Runtime) and isinstance(value.value.type, Ptr | TensorType):
+        held = place_of(value)
+    elif isinstance(value, Runtime) and value.value.type in ops.FIELDS.get(field, ()):
+        held = value.value
+    else:
+        held = as_value(value, of)
+    emit(ops.TensormapReplace(field, address(dst, ops.MAP_ALIGN, ops.MAP_BYTES), held, mode, modes))
+
+
+def tensormap_publish(src: Tensor, dst: Tensor, scope: Scope = "gpu") -> None:
+    """Copy a descriptor from shared memory to global memory, and release it to TMA.
+
+    dst      128 bytes at a multiple of 128: 16 of u64. No copy under way may use the descriptor that was there
+    scope    of the threads that may acquire it
+    Who      a whole warp, converged; `syncwarp` before it, after the thread that changed the descriptor
+    Source   PTX ISA: tensormap.cp_fenceproxy
+    """
+    places = (address(x, ops.MAP_ALIGN, ops.MAP_BYTES) for x in (dst, src))
+    emit(ops.TensormapPublish(*places, scope))
+
+
+def tensormap_acquire(src: Tensor, like: TmaTensor, scope: Scope = "gpu") -> TmaTensor:
+    """Acquire a descriptor in global memory, and return it as a TMA tensor with the tiles of `like`.
+
+    Its shape, where the compiler is asked for it, is that of `like`; what copies leave out is what lies outside of the
+    extents in the descriptor.
+
+    Who      each thread that starts copies with it, again whenever it was published anew; threads of the warp that
+             published it need no other synchronisation, others meet those first
+    Source   PTX ISA: fence.proxy.tensormap
+    """
+    place = address(src, ops.MAP_ALIGN, ops.MAP_BYTES)
+    emit(tma.FenceProxyTensormap(place, scope))
+    return emit(ops.TensormapAt(place, replace(descriptor(like), stored=True)))  # type: ignore[no-any-return]

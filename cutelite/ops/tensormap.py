@@ -1,0 +1,205 @@
+"""TMA descriptors in memory, changed by the device: for tensors whose place and size only the device knows.
+
+    tensormap.copy            the descriptor of a parameter -> 128 bytes of shared memory
+    tensormap.replace         one field of it
+    tensormap.cp_fenceproxy   it -> global memory, released to TMA
+    fence.proxy.tensormap     acquired by the threads that start copies (`ops.tma`)
+    tensormap.at              the descriptor at an address of global memory, as TMA's instructions take it
+
+What a copy moves (the box, the element type, the swizzle) is in the type of the descriptor and stays as it is. In the
+simulator a descriptor in memory is a record of our own, 16 words of 64 bits: `WORDS` says where what lies.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+from cutelite.ir.contract import Effect, Problem, Ptx, np
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes
+from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, Type, i32, i64, u32, u64
+from cutelite.ops.address import address_problems
+
+MAP_BYTES = 128
+MAP_ALIGN = (
+    128  # bytes: of a descriptor in global memory, as the driver has them since CUDA 13; in shared memory likewise
+)
+MOST_MODES = 5
+WORDS = {"form": 0, "global_address": 1, "global_dim": 2, "global_stride": 7}
+"""Where fields begin in the simulator's record, in words; extents and strides (in bytes) innermost first."""
+
+FIELDS: dict[str, tuple[Scalar, ...]] = {
+    "global_address": (u64, i64),
+    "global_dim": (u32, i32),
+    "global_stride": (u64, i64),
+}
+"""Fields that can be replaced, with the types of what replaces them; an address may be a pointer too."""
+
+KEPT = ("rank", "box_dim", "element_stride", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
+"""Fields that PTX can replace, and that the type of the descriptor tells here."""
+
+
+def form_of(t: TensorMap) -> int:
+    """Return the first word of the record of a descriptor: what stays as it is, and the number of modes."""
+    text = f"{t.elem} {t.box} {t.swizzle}"
+    return 0x7E45 << 48 | len(t.box) << 32 | zlib.crc32(text.encode())
+
+
+def _rooms(op_: Op, field: str, space: str) -> Iterator[Problem]:
+    yield from address_problems(op_, field, (space,), MAP_ALIGN)
+    t = op_[field].type
+    if isinstance(t, Tensor) and t.elem.bytes != 8:
+        yield Problem(field, f"`{field}` of {op_.name} is a tensor of {t.elem}, but must be one of u64")
+
+
+@op("tensormap.copy", effects=Effect.WRITES, feature="tensormap.replace", source="PTX ISA: tensormap.replace")
+class TensormapCopy(Op):
+    """Copy the descriptor of a parameter to shared memory, 128 bytes, to be changed there. One thread does it."""
+
+    map: Value
+    dst: Value
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.map.type, TensorMap):
+            yield Problem("map", f"{self.name} takes a TMA descriptor, not {self.map.type}")
+        elif self.map.type.stored:
+            yield Problem("map", "the descriptor is one in memory", "copy that of the parameter it was made from")
+        yield from _rooms(self, "dst", "smem")
+
+    def ptx(self) -> Ptx:
+        moves = " ".join(
+            f"ld.v2.b64 {{lo, hi}}, [$map+{at}]; st.shared.v2.b64 [$dst+{at}], {{lo, hi}};"
+            for at in range(0, MAP_BYTES, 16)
+        )
+        return Ptx(f"{{ .reg .b64 lo, hi; {moves} }}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        words = np.broadcast_to(lanes.get(self.map).words(), (len(lanes.tid), MAP_BYTES // 8))
+        lanes.store("smem", lanes.get(self.dst), u64, words)
+
+
+@op(
+    "tensormap.replace",
+    effects=Effect.READS | Effect.WRITES,
+    feature="tensormap.replace",
+    source="PTX ISA: tensormap.replace",
+)
+class TensormapReplace(Op):
+    """Change a field of the descriptor in shared memory at `dst`. One thread does it.
+
+    field  'global_address'; 'global_dim', the extent of a mode; 'global_stride', its stride in bytes, a multiple of 16
+    mode   outermost first, as in the layout of the map; the last one has no stride
+    modes  of the tensor
+    """
+
+    field: str
+    dst: Value
+    value: Value
+    mode: int = 0
+    modes: int = 1
+
+    def verify(self) -> Iterator[Problem]:
+        yield from _rooms(self, "dst", "smem")
+        wanted = FIELDS.get(self.field)
+        if wanted is None:
+            why = " is in the descriptor's type" if self.field in KEPT else f" is none of {', '.join(FIELDS)}"
+            yield Problem(
+                "field", f"`{self.field}`{why}", "declare another parameter for it" if self.field in KEPT else ""
+            )
+            return
+        is_pointer = self.field == "global_address" and isinstance(self.value.type, Ptr | Tensor)
+        if is_pointer:
+            yield from address_problems(self, "value", ("gmem",), 16)
+        elif self.value.type not in wanted:
+            names = " or ".join(map(str, wanted))
+            yield Problem("value", f"{self.field} is {self.value.type}, but must be {names}")
+        last = self.modes - (self.field == "global_stride")
+        if not 1 <= self.modes <= MOST_MODES:
+            yield Problem("modes", f"a TMA tensor has 1 to {MOST_MODES} modes, not {self.modes}")
+        elif self.field != "global_address" and not 0 <= self.mode < last:
+            what = "has no stride to replace" if self.mode == last < self.modes else "is none of the tensor's"
+            yield Problem("mode", f"mode {self.mode} of {self.modes} {what}")
+
+    @property
+    def order(self) -> int:
+        """The number of the field in PTX, innermost first; strides are those of all but the innermost mode."""
+        return self.modes - 1 - self.mode - (self.field == "global_stride")
+
+    def ptx(self) -> Ptx:
+        order = "" if self.field == "global_address" else f" {self.order},"
+        bits = 32 if self.field == "global_dim" else 64
+        return Ptx(f"tensormap.replace.tile.{self.field}.shared::cta.b1024.b{bits} [$dst],{order} $value;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        address, value = lanes.get(self.dst), lanes.get(self.value)
+        if self.field == "global_stride":
+            lanes.fault(value % 16 != 0, "a stride of a TMA tensor is no multiple of 16 bytes", "tensormap")
+        if self.field == "global_dim":
+            lanes.fault(value < 1, "an extent of a TMA tensor is below 1", "tensormap")
+        if self.field == "global_address":
+            lanes.fault(value % 16 != 0, "the address of a TMA tensor is no multiple of 16 bytes", "misaligned")
+        words = lanes.load("smem", address, u64, MAP_BYTES // 8).copy()
+        at = WORDS[self.field] + (0 if self.field == "global_address" else self.order)
+        words[:, at] = value.astype(np.int64).view(np.uint64)
+        lanes.store("smem", address, u64, words)
+
+
+@op(
+    "tensormap.cp_fenceproxy",
+    scope="warp",
+    effects=Effect.READS | Effect.WRITES | Effect.ORDERS | Effect.CONVERGENT,
+    feature="tma",
+    source="PTX ISA: tensormap.cp_fenceproxy",
+)
+class TensormapPublish(Op):
+    """Copy the descriptor at `src`, in shared memory, to `dst` in global memory, and release it to TMA.
+
+    The threads of a warp execute it together; those that changed the descriptor are ordered before by `syncwarp`.
+
+    reach  the threads that may acquire it: 'cta', 'cluster', 'gpu' or 'sys'
+    """
+
+    dst: Value
+    src: Value
+    reach: str = "gpu"
+
+    def verify(self) -> Iterator[Problem]:
+        yield from _rooms(self, "dst", "gmem")
+        yield from _rooms(self, "src", "smem")
+        if self.reach not in ("cta", "cluster", "gpu", "sys"):
+            yield Problem("reach", f"{self.reach!r} is none of cta, cluster, gpu, sys")
+
+    def ptx(self) -> Ptx:
+        kinds = f"global.shared::cta.tensormap::generic.release.{self.reach}.sync.aligned"
+        return Ptx(f"tensormap.cp_fenceproxy.{kinds} [$dst], [$src], {MAP_BYTES};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        part = np.arange(len(lanes.tid)) * 4  # which thread copies what is not said: here each copies a part
+        data = lanes.load("smem", lanes.get(self.src) + part, u32)
+        lanes.store("gmem", lanes.get(self.dst) + part, u32, data)
+        lanes.machine.fence(lanes, "warp")
+        lanes.machine.publish_map(lanes, lanes.get(self.dst))
+
+
+@op("tensormap.at", feature="tma", source="PTX ISA: tensormap")
+class TensormapAt(Op):
+    """Return the descriptor at `p`, an address in global memory, as TMA's instructions take it."""
+
+    p: Value
+    type: TensorMap
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from _rooms(self, "p", "gmem")
+        if not self.type.stored:
+            yield Problem("type", f"{self.type} is a parameter's")
+
+    def ptx(self) -> Ptx:
+        return Ptx("cvta.global.u64 $out, $p;", pure=True, memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.get(self.p))

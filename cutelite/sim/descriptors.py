@@ -1,0 +1,92 @@
+"""TMA descriptors that the device has put into global memory: who may use which, and what it was then.
+
+TMA reads descriptors by a proxy of its own, and keeps those that it has read. So a descriptor is *published* when it is
+complete, by the instruction that releases it to that proxy, and each thread that starts copies *acquires* it. It is an
+error here to acquire what nobody has published in this launch, to use what this thread has not acquired since it was
+published last, and to publish another in the place of one that a copy under way still uses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cutelite.ir.simulation import Lanes
+from cutelite.ir.types import TensorMap, u64
+from cutelite.ops.tensormap import MAP_BYTES
+from cutelite.sim.actors import WorkAgent
+from cutelite.sim.memory import Space
+from cutelite.sim.tensormap import SimTensorMap
+
+Array = Any
+
+CODE = "tensormap"
+
+
+class Descriptors:
+    """Those of a launch, by their addresses."""
+
+    def __init__(self) -> None:
+        self._published: dict[int, bytes] = {}
+        self._acquired: dict[tuple[int, int, int], bytes] = {}  # (block, thread, address) -> what it was
+        self._made: dict[tuple[int, bytes, TensorMap], StoredMap] = {}
+
+    def publish(self, gmem: Space, address: int) -> None:
+        """Note the descriptor that a warp has written to an address."""
+        region = gmem.region_at(address)
+        start = address - region.base
+        self._published[address] = region.bytes[start : start + MAP_BYTES].tobytes()
+
+    def acquire(self, lanes: Lanes, block: int, address: Array) -> None:
+        """Note what each thread acquires, which reads it."""
+        words = lanes.load("gmem", address, u64, MAP_BYTES // 8)
+        found = [self._published.get(int(at)) for at in address]
+        wrong = np.array([held != row.tobytes() for held, row in zip(found, words, strict=True)])
+        lanes.fault(wrong, "no TMA descriptor was published at the address that is acquired", CODE,
+                    "`tensormap_publish`, by a whole warp of this launch, before the threads meet")  # fmt: skip
+        for lane in lanes.each():
+            self._acquired[block, int(lanes.tid[lane]), int(address[lane])] = words[lane].tobytes()
+
+    def find(self, lanes: Lanes, block: int, lane: int, address: int, type: TensorMap) -> StoredMap:
+        """Return the descriptor at an address for a thread that uses it."""
+        words = self._acquired.get((block, int(lanes.tid[lane]), address))
+        here = np.arange(len(lanes.tid)) == lane
+        lanes.fault(here & (words is None), "a TMA descriptor in memory is used by a thread that has not acquired it",
+                    CODE, "`tensormap_acquire` in each thread that starts copies")  # fmt: skip
+        assert words is not None
+        lanes.fault(here & (words != self._published[address]), "a TMA descriptor in memory is used as it was before "
+                    "it was published anew", CODE, "`tensormap_acquire` again, after threads met")  # fmt: skip
+        key = (address, words, type)
+        if key not in self._made:
+            try:
+                self._made[key] = StoredMap(self, *key)
+            except ValueError as error:
+                lanes.fault(here, str(error), CODE)
+        return self._made[key]
+
+    def is_still(self, address: int, words: bytes) -> bool:
+        """Tell whether that is the descriptor there."""
+        return self._published[address] == words
+
+
+class StoredMap(SimTensorMap):
+    """A descriptor in memory, as one thread acquired it; implements `ir.simulation.TileMap`."""
+
+    def __init__(self, all: Descriptors, at: int, words: bytes, type: TensorMap) -> None:
+        self.__dict__.update(SimTensorMap.of_words(np.frombuffer(words, np.uint64), type).__dict__)
+        self._all, self._at, self._words = all, at, words
+
+    def read(self, agent: WorkAgent, coord: Any) -> Array:
+        self._still(agent)
+        return super().read(agent, coord)
+
+    def write(self, agent: WorkAgent, coord: Any, tile: Array, action: str | None = None) -> None:
+        self._still(agent)
+        super().write(agent, coord, tile, action)
+
+    def _still(self, agent: WorkAgent) -> None:
+        if not self._all.is_still(self._at, self._words):
+            what = "another TMA descriptor was published in the place of one that this copy uses"
+            agent.fail(CODE, what, place=agent.place("gmem", self._at),
+                       help="wait for the copies under it first, or give each its own place")  # fmt: skip

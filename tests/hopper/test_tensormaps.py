@@ -1,0 +1,216 @@
+"""TMA descriptors that kernels change: groups of which only the device knows where they lie and how large they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Pointer, Tensor, TmaTensor, f32, i32, u64
+from tests.places import Place
+
+M, K, G, B = cl.dims("M K:4 G B")
+BM, BK = 8, 32
+SWIZZLED: Any = ("swizzle_mode", 1)
+COLOURED: Any = ("colour", 1)
+Slots = Tensor[u64, (B, 16), cl.align(128)]
+Tiled = TmaTensor[f32, (M, K), (BM, BK)]
+
+
+def slots_of(n: int) -> np.ndarray[Any, Any]:
+    """Memory for so many descriptors, each at a multiple of 128 bytes."""
+    memory = np.zeros(16 * n + 16, np.uint64)
+    return memory[-memory.ctypes.data % 128 // 8 :][: 16 * n].reshape(n, 16)
+
+
+@cl.kernel(block=64)
+def groups(
+    like: Tiled,
+    sources: Tensor[Pointer[f32, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
+    targets: Tensor[Pointer[f32, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
+    sizes: Tensor[i32, (G, 2)],
+    slots: Slots,
+) -> None:
+    """Double each group's matrix; the first warp copies it in, and out again."""
+    tile, full = cl.tma_shared(like), cl.shared(cl.mbarrier, (1,))
+    if cl.thread_idx.x == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    come = cl.DeviceTensorMap.create(like, slots[2 * cl.block_idx.x, None])
+    go = cl.DeviceTensorMap.create(like, slots[2 * cl.block_idx.x + 1, None])
+    phase = i32(0)
+    for group in range(cl.block_idx.x, G, cl.grid_dim.x):
+        rows, columns = sizes[group, 0], sizes[group, 1]
+        for row in range(0, rows, BM):
+            for column in range(0, columns, BK):
+                if cl.thread_idx.x < 32:
+                    source = come.update(sources[group], (rows, columns))
+                    if cl.elect_one():
+                        full[0].arrive_expect_tx(like.tile_bytes)
+                        cl.tma_load(source, tile, at=(row, column), barrier=full[0])
+                full[0].wait(phase)
+                phase = phase ^ 1
+                for i in range(cl.thread_idx.x, BM * BK, 64):
+                    tile[i // BK, i % BK] = tile[i // BK, i % BK] * 2.0
+                cl.fence_proxy_async()
+                cl.syncthreads()
+                if cl.thread_idx.x < 32:
+                    target = go.update(targets[group], (rows, columns), (columns, 1))
+                    if cl.elect_one():
+                        cl.tma_store(tile, target, at=(row, column))
+                        cl.cp_async_bulk_commit_group()
+                        cl.cp_async_bulk_wait_group(0)
+                cl.syncthreads()
+
+
+def test_groups_of_sizes_that_the_device_reads(place: Place) -> None:
+    sizes = [(3, 8), (8, 32), (17, 36), (1, 4), (9, 64)]
+    like, slots = np.zeros((BM, BK), np.float32), slots_of(4)
+    sources = [np.arange(1, m * k + 1, dtype=np.float32).reshape(m, k) for m, k in sizes]
+    out = [np.full(size, -1, np.float32) for size in sizes]
+
+    def launch(like: Any, sizes: Any, slots: Any, *arrays: Any) -> None:
+        groups[2](like, cl.pointers(list(arrays[: len(out)])), cl.pointers(list(arrays[len(out) :])), sizes, slots)
+
+    place(launch, like, np.array(sizes, np.int32), slots, *sources, *out)
+    for found, source in zip(out, sources, strict=True):
+        np.testing.assert_array_equal(found, 2 * source)
+
+
+def test_no_schedule_of_it_races() -> None:
+    sizes = [(3, 8), (17, 36), (9, 64)]
+    there, out = ([np.ones(size, np.float32) for size in sizes] for _ in range(2))
+    args = cl.pointers(there), cl.pointers(out), np.array(sizes, np.int32), slots_of(2)
+    groups.check(1, None, np.zeros((BM, BK), np.float32), *args).raise_if_wrong()
+
+
+def moved(act: Callable[..., None]) -> Any:
+    """A kernel of one warp that loads a tile under a descriptor of its own, as `act` says."""
+
+    @cl.kernel(block=32)
+    def k(like: Tiled, slots: Slots, out: Tensor[f32, (BM, BK)]) -> None:
+        tile, full = cl.tma_shared(like), cl.shared(cl.mbarrier, (1,))
+        if cl.thread_idx.x == 0:
+            full[0].init(1)
+            cl.fence_mbarrier_init()
+        cl.syncthreads()
+        act(like, cl.tensormap_shared(), slots, tile, full[0])
+
+    return k
+
+
+def run(act: Callable[..., None]) -> None:
+    arrays = np.zeros((16, 32), np.float32), slots_of(2), np.zeros((BM, BK), np.float32)
+    moved(act).check(1, None, *arrays).raise_if_wrong()
+
+
+def load(tensor: Any, tile: Any, bar: Any) -> None:
+    if cl.elect_one():
+        bar.arrive_expect_tx(tensor.tile_bytes)
+        cl.tma_load(tensor, tile, at=(0, 0), barrier=bar)
+    bar.wait(0)
+
+
+def unchanged(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    if cl.elect_one():
+        cl.tensormap_copy(like, room)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+    load(cl.tensormap_acquire(slots[0, None], like), tile, bar)
+
+
+def without_syncwarp(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    if cl.elect_one():
+        cl.tensormap_copy(like, room)
+    cl.tensormap_publish(room, slots[0, None])
+    load(cl.tensormap_acquire(slots[0, None], like), tile, bar)
+
+
+def not_published(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    load(cl.tensormap_acquire(slots[1, None], like), tile, bar)
+
+
+def not_acquired(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    if cl.elect_one():
+        cl.tensormap_copy(like, room)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+    own = cl.tensormap_acquire(slots[0, None], like)
+    if cl.elect_one():
+        cl.tensormap_replace(room, like, "global_dim", 4, 0)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+    load(own, tile, bar)
+
+
+def overwritten(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    if cl.elect_one():
+        cl.tensormap_copy(like, room)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+    own = cl.tensormap_acquire(slots[0, None], like)
+    if cl.elect_one():
+        bar.arrive_expect_tx(like.tile_bytes)
+        cl.tma_load(own, tile, at=(0, 0), barrier=bar)
+        cl.tensormap_replace(room, like, "global_dim", 4, 0)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+    bar.wait(0)
+
+
+def no_extent(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    if cl.elect_one():
+        cl.tensormap_copy(like, room)
+        cl.tensormap_replace(room, like, "global_dim", i32(cl.block_idx.x), 0)
+
+
+def uneven(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    if cl.elect_one():
+        cl.tensormap_copy(like, room)
+        cl.tensormap_replace(room, like, "global_stride", cl.i64(cl.grid_dim.x) * 24, 0)
+
+
+def test_a_descriptor_that_is_published_and_acquired_is_used() -> None:
+    run(unchanged)
+
+
+@pytest.mark.parametrize(
+    ("act", "word"),
+    [
+        (without_syncwarp, "race"),
+        (not_published, "no TMA descriptor was published"),
+        (not_acquired, "as it was before"),
+        (overwritten, "in the place of one that this copy uses"),
+        (no_extent, "is below 1"),
+        (uneven, "no multiple of 16 bytes"),
+    ],
+)
+def test_mistakes_are_found(act: Callable[..., None], word: str) -> None:
+    with pytest.raises(Exception, match=word):
+        run(act)
+
+
+@pytest.mark.parametrize(
+    ("act", "word"),
+    [
+        (lambda like, room: cl.tensormap_replace(room, like, *SWIZZLED), "is in the descriptor's type"),
+        (lambda like, room: cl.tensormap_replace(room, like, *COLOURED), "is none of global_address"),
+        (lambda like, room: cl.tensormap_replace(room, like, "global_stride", 16, 1), "has no stride to replace"),
+        (lambda like, room: cl.tensormap_replace(room, like, "global_dim", 16, 2), "is none of the tensor's"),
+        (lambda like, room: cl.tensormap_copy(room, room), "a TMA tensor is needed"),
+        (lambda like, room: cl.tensormap_copy(like, cl.shared(u64, 16)), "multiple of 128"),
+        (lambda like, room: cl.DeviceTensorMap(like, room, room).update(room, (1, 1)), "must be in global memory"),
+        (lambda like, room: cl.DeviceTensorMap(like, room, room).update(room, (1,)), "has 2 modes"),
+        (lambda like, room: cl.DeviceTensorMap(like, room, room).update(room, (1, 4), (4, 2)), "has stride 1"),
+    ],
+)
+def test_what_is_refused(act: Callable[..., None], word: str) -> None:
+    def whole(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+        act(like, room)
+
+    with pytest.raises(CompileError, match=word):
+        run(whole)
