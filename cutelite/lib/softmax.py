@@ -90,12 +90,13 @@ class OnlineSoftmax:
     sums, which are needed anyway, show whether scores have grown beyond them; only then are powers computed again, with
     the greatest scores of now. The usual case has no maximum, shuffle or rescaling. docs/attention.md: why it is exact.
 
-    unit    by which scores become powers of 2
+    unit    by which scores become exponents of 2; it may be another one for each block
     dtype   of the powers
     guess   whether to use the greatest scores of earlier blocks
     raised  powers of 2 by which powers are larger than of differences: for dtypes of few exponents. Without `guess`
+    weight  by which powers are multiplied behind their sums, before they are rounded
     rows    of a thread: 2 of wgmma's accumulators, 1 where it has a row to itself
-    top     greatest scores so far, (rows,), the same in the four threads of a row
+    top     greatest scores so far, as exponents of 2: (rows,), the same in the four threads of a row
     total   sums of this thread's powers so far, (rows,)
     redone  blocks that were computed anew
     Who     all threads of a warpgroup, or of any whole warps
@@ -109,29 +110,34 @@ class OnlineSoftmax:
     redone: Any
     raised: float = 0.0
     rows: int = 2
+    weight: Any = 1.0
 
     @classmethod
     def first(
-        cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0, rows: int = 2
+        cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0, rows: int = 2, weight: Any = 1.0
     ) -> tuple[Any, OnlineSoftmax]:  # fmt: skip
         """Powers of the first block, as many as scores in `dtype`, and the softmax after it."""
-        top = row_reduce(s, "max", rows=rows)
-        p, total = powers(s, where(top == -INF, 0.0, top * unit) - raised, unit, dtype, rows)
-        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows)
+        top = row_reduce(s, "max", rows=rows) * unit
+        p, total = powers(s, where(top == -INF, 0.0, top) - raised, unit, dtype, rows, weight)
+        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows, weight)
 
-    def step(self, s: Any, again: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
+    def step(self, s: Any, again: Any = None, exponents: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
         """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (rows,), if.
 
         The last is a run-time bool, the same for a warp.
 
-        again  a function that returns the scores once more, where registers do not hold them beside the powers
+        again      a function that returns the scores once more, where registers do not hold them beside the powers
+        exponents  with `guess` and `again`: a function that returns ``scores * unit - base``, given base (rows,), where
+                   that takes less than the scores do. `s` are then what scores are made of
         """
         p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
         ratio, moved, redone = full((self.rows,), 1.0, f32), self.redone >= REDONE, self.redone
         if self.guess and self.redone < REDONE:
-            p, sums = powers(
-                s, self.top * self.unit, self.unit, self.dtype, self.rows
-            )  # NaN where nothing was seen before
+            # top is -inf where nothing was seen before: powers are infinite or NaN
+            if exponents is None:
+                p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.weight)
+            else:
+                p, sums = raised(exponents(self.top), self.dtype, self.rows, self.weight)
             total, moved = self.total + sums, not vote_all(every(sums <= GROWN))
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
@@ -140,12 +146,12 @@ class OnlineSoftmax:
 
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
         """Powers of differences to the greatest scores of now, these, sums, and by what earlier ones are multiplied."""
-        best = max(row_reduce(s, "max", rows=self.rows), self.top)
+        best = max(row_reduce(s, "max", rows=self.rows) * self.unit, self.top)
         lazy = LAZY if self.raised == 0.0 else RAISED_LAZY
-        best = where((best - self.top) * self.unit <= lazy, self.top, best)
-        base = where(best == -INF, 0.0, best * self.unit)
-        ratio = math.exp2(self.top * self.unit - base, fast=True)
-        p, sums = powers(s, base - self.raised, self.unit, self.dtype, self.rows)
+        best = where(best - self.top <= lazy, self.top, best)
+        base = where(best == -INF, 0.0, best)
+        ratio = math.exp2(self.top - base, fast=True)
+        p, sums = powers(s, base - self.raised, self.unit, self.dtype, self.rows, self.weight)
         return p, best, self.total * ratio + sums, ratio
 
     def finish(self, sink: Any = None) -> tuple[Any, Any]:
@@ -154,7 +160,7 @@ class OnlineSoftmax:
         sink   a score that is in the sums, with a value of zeros; None: there is none
         """
         total = quad_reduce(self.total, "sum") if self.rows == 2 else self.total
-        top = self.top * self.unit - self.raised
+        top = self.top - self.raised
         if sink is not None:
             base = max(where(top == -INF, sink / LN2, top), sink / LN2)
             ratio = where(total == 0.0, 0.0, math.exp2(top - base, fast=True))
@@ -165,7 +171,13 @@ class OnlineSoftmax:
         return inverse, where(self.top == INF, INF, sums)
 
 
-def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2) -> tuple[Any, Any]:
-    """``2 ** (s * unit - base)`` in `dtype`, and the sums of this thread's columns in f32; `base` is (rows,)."""
-    p = math.exp2(by_rows(s, rows) * unit - base.reshape((1, rows, 1)), fast=True)
-    return p.reshape((s.n,)).to(dtype), p.reduce("sum", (0, 2))
+def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, weight: Any = 1.0) -> tuple[Any, Any]:
+    """``2 ** (s * unit - base) * weight`` in `dtype`, and this thread's sums of the powers; `base` is (rows,)."""
+    return raised(by_rows(s, rows) * unit - base.reshape((1, rows, 1)), dtype, rows, weight)
+
+
+def raised(exponents: Any, dtype: Any, rows: int = 2, weight: Any = 1.0) -> tuple[Any, Any]:
+    """``2 ** exponents * weight`` in `dtype`, and the sums of this thread's columns of the powers in f32."""
+    p = math.exp2(by_rows(exponents, rows), fast=True)
+    q = p if isinstance(weight, float) and weight == 1.0 else p * weight
+    return q.reshape((q.n,)).to(dtype), p.reduce("sum", (0, 2))

@@ -86,6 +86,24 @@ def test_nan_of_a_key_is_in_outputs_and_logsumexp_of_those_who_see_it() -> None:
     assert (np.isnan(o.astype(np.float32)[0, :, 0, 5]) == (np.arange(300) >= 156)).all()
 
 
+@pytest.mark.parametrize("cap", [1.0, 6.0, 20.0])
+def test_caps_of_scores_small_and_large(cap: float) -> None:
+    """Some blocks have scores beyond what the polynomial takes, and queries at the start see nothing."""
+    q, k, v = (x.astype(np.float32) for x in inputs(150, 270, 1, 1, 64))
+    k[:, 130:150] *= 20.0
+    compare(*(x.astype(BF16) for x in (q, k, v)), softcap=cap, causal=True)
+    compare(*(x.astype(BF16) for x in (q, k[:, :100], v[:, :100])), softcap=cap, causal=True)
+    compare(*(x.astype(np.float16) for x in (q, k, v)), softcap=cap, window=(100, None))
+
+
+def test_a_nan_under_a_cap_is_in_outputs_and_logsumexp() -> None:
+    q, k, v = inputs(70, 200, 1, 1, 64)
+    k[0, 150] = np.nan
+    o, lse = attention(q, k, v, softcap=5.0, causal=True, return_lse=True)
+    assert (np.isnan(lse[0, 0]) == (np.arange(70) >= 20)).all()
+    assert (np.isnan(o.astype(np.float32)[0, :, 0, 3]) == (np.arange(70) >= 20)).all()
+
+
 def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + (q_idx - kv_idx) * -0.05 * (h + 1)
 
@@ -99,6 +117,24 @@ def test_mods_are_functions_of_python() -> None:
     compare(q, k, v, score_mod=slope)
     compare(q, k, v, mask_mod=near, causal="top-left")
     compare(q, k, v, score_mod=slope, mask_mod=near, softcap=3.0)
+
+
+def twice(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return 1.0 - (2.0 * (score + abs(q_idx - kv_idx) * 0.03) - 1) / -2.0
+
+
+def turned(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return -score * ((h + 1) * 0.5) + 3 - kv_idx * 0.01 + score / 4
+
+
+def thirds(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + kv_idx % 3 - q_idx % 2
+
+
+@pytest.mark.parametrize("mod", [twice, turned, thirds])
+def test_what_functions_add_to_scores(mod: Any) -> None:
+    q, k, v = inputs(70, 300, 2, 1, 64)
+    compare(q, k, v, score_mod=mod, causal=True)
 
 
 WALKS = [

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
-from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
+from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
+from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Scores, Sight
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, H, RaggedTile, Tile, Tiles
 from cutelite.lang.places import places
 from cutelite.lang.tables import bound
@@ -117,6 +118,13 @@ class Plan:
         return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
 
     @property
+    def capped(self) -> bool:
+        """Tell whether nothing but a cap is done to scores, whose powers then fit the dtype as they are."""
+        cap = self.problem.softcap
+        wide = self.problem.dtype == cl.bf16
+        return cap is not None and self.problem.score_mod is None and cap <= HIGHEST and wide
+
+    @property
     def tiles(self) -> Tiles:
         """The tiles of the problem."""
         return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)
@@ -195,10 +203,14 @@ class Plan:
         """Return a block of values as operand B, (columns, keys)."""
         return cl.select(here.storage.v, (1, 0, 2))[None, None, state.index]
 
-    def start(self, s: Any, tile: Any, here: Here) -> Any:
+    def start(self, s: Any, tile: Any, here: Here, group: Any) -> Any:
         """Return powers of a tile's first scores, and the softmax behind them."""
         unit = self.problem.unit(here.given.scale)
         return cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
+
+    def of_block(self, softmax: Any, j: Any, tile: Any, here: Here) -> Any:
+        """Return the softmax with what is block j's own."""
+        return softmax
 
     def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
         """Return the factors of the output's rows, from those of the softmax."""
@@ -212,8 +224,11 @@ class Plan:
         here.keys.consumer_release(turn.keys)
         if self.problem.ragged and tile.keys < tile.end * self.config.columns:
             self.clear_behind(tile.keys - (tile.end - 1) * self.config.columns, turn.keys, here, group)
-        s = self.modified(s, tile.end - 1, tile, here, group, True)
-        p, softmax = self.start(s, tile, here)
+        if self.capped:
+            softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.problem.dtype)
+            p, softmax, _, _ = self.powers(s, softmax, tile.end - 1, tile, here, group, True)
+        else:
+            p, softmax = self.start(self.modified(s, tile.end - 1, tile, here, group, True), tile, here, group)
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
     def clear_behind(self, count: Any, state: Any, here: Here, group: Any) -> None:
@@ -257,7 +272,7 @@ class Plan:
         def step(j: Any, so_far: Any, masked: bool) -> Any:
             p, out, softmax, turn = so_far
             s, out, turn = self.multiply(p, out, turn, here)
-            p, softmax, ratio, moved = softmax.step(self.modified(s, j, tile, here, group, masked))
+            p, softmax, ratio, moved = self.powers(s, softmax, j, tile, here, group, masked)
             out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
             here.values.consumer_release(turn.keys.advance(-2))
             if moved:
@@ -279,12 +294,27 @@ class Plan:
         """Return the scores of block j after mods and masks."""
         if not self.problem.modifies and not masked:
             return s
+        return self.block(s, j, tile, here, group, masked).all()
+
+    def powers(self, s: Any, softmax: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
+        """Return the powers of block j, and what else `OnlineSoftmax.step` does."""
+        if self.capped:
+            seen = self.block(s, j, tile, here, group, True).all_seen if masked else None
+            return *softmax.step(s, seen), None, False
+        softmax = self.of_block(softmax, j, tile, here)
+        if not self.problem.modifies or not self.config.guess:
+            return softmax.step(self.modified(s, j, tile, here, group, masked))
+        block = self.block(s, j, tile, here, group, masked)
+        return softmax.step(s, block.all, lambda base: block.exponents(base, softmax.unit))
+
+    def block(self, s: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Scores:
+        """Return block j of a tile's scores, of which `s` has the products."""
         spots = cl.wgmma.coordinates(8)
         rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
         given, (_, queries, _, keys) = here.given, self.tiles.lengths(tile)
         key, offset = self.tiles.key(j, tile, here.listed) + spots[0][1], self.tiles.offset(tile, given)
         sight = Sight(rows, key, queries if self.arrays else None, keys, offset, given.left, given.right)
-        return modified(self.problem, s, given.scale, sight, tile.batch, tile.head, masked)
+        return Scores(self.problem, s, given.scale, sight, tile.batch, tile.head, masked)
 
     def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:
         """Write output and logsumexp of a tile."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32
+from cutelite.lang.biased import Biased, biased
 from cutelite.lang.fastmath import approximate_quotients
 from cutelite.lang.places import places
 
@@ -81,32 +82,81 @@ class Sight(NamedTuple):
     right: Any
 
 
-def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, head: Any, masked: bool) -> Any:
-    """Return scores after `score_mod`; if `masked`, -inf where a query does not see the key.
+@dataclass(frozen=True)
+class Scores:
+    """A block of products of queries and keys, and what mods and masks make of it.
 
-    s      products of a block, as the accumulator has them
-    scale  factor of the products, where the problem modifies them
-    head   of queries: a number, or one for each of the two rows, (1, 2, 1)
+    products  as the accumulator has them
+    scale     factor of the products, where the problem modifies them
+    sight     where they are
+    batch     the sequence
+    head      of queries: a number, or one for each of the two rows, (1, 2, 1)
+    masked    some queries may not see some of the keys
     """
-    at, rows = sight.at, sight.at.n
-    offsets = tuple(i // 2 * 8 + i % 2 if rows == 2 else i for i in range(s.n // rows))
-    wide = rows, 1, s.n // (rows * rows)
-    column = cl.vector(*offsets, dtype=i32).reshape(wide)
-    s, key = s.reshape((rows, rows, wide[2])), places(sight.key, offsets, wide)
-    query, place = at, key
-    if sight.rows is not None:  # indices into arrays that functions captured, behind which there is nothing
-        query, place = max(0, min(at, sight.rows - 1)), max(0, min(key, sight.end - 1))
-    if problem.modifies:
-        s = s * scale
-    if problem.softcap is not None:
-        s = cl.math.tanh(s, fast=True)
-    if problem.score_mod is not None:
+
+    problem: Problem
+    products: Any
+    scale: Any
+    sight: Sight
+    batch: Any
+    head: Any
+    masked: bool
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Offsets of a thread's keys from the first one."""
+        rows, n = self.sight.at.n, self.products.n
+        return tuple(i // 2 * 8 + i % 2 if rows == 2 else i for i in range(n // rows))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Extents: neighbouring keys, rows, groups of keys."""
+        rows = self.sight.at.n
+        return rows, rows, self.products.n // (rows * rows)
+
+    def places(self) -> tuple[Any, Any]:
+        """Return the indices of queries and keys, as functions get them."""
+        sight, (rows, _, groups) = self.sight, self.shape
+        query, key = sight.at, places(sight.key, self.offsets, (rows, 1, groups))
+        if sight.rows is not None:  # indices into arrays that functions captured, behind which there is nothing
+            query, key = max(0, min(query, sight.rows - 1)), max(0, min(key, sight.end - 1))
+        return query, key
+
+    def changed(self) -> Any:
+        """Return scores after cap and `score_mod`, of this shape; products, where the problem has neither."""
+        problem, s = self.problem, self.products.reshape(self.shape)
         if problem.softcap is not None:
-            s = s * problem.softcap
-        exact = approximate_quotients(True)
-        s = problem.score_mod(s, batch, head, query, place)
-        approximate_quotients(exact)
-    if masked:
+            s = cl.math.tanh(s * self.scale, fast=True)
+        if problem.score_mod is not None:
+            exact = approximate_quotients(True)
+            given = biased(s, self.scale if problem.softcap is None else problem.softcap)
+            s = problem.score_mod(given, self.batch, self.head, *self.places())
+            approximate_quotients(exact)
+        return s
+
+    def all(self) -> Any:
+        """Return the scores as the accumulator has them, -inf where a query does not see the key."""
+        return self.all_seen(self.changed())
+
+    def exponents(self, base: Any, unit: Any) -> Any:
+        """Return ``scores * unit - base`` as the accumulator has them; `base` is (rows,).
+
+        unit  as `Problem.unit` gives it
+        """
+        found, base = self.changed(), base.reshape((1, base.n, 1))
+        found = found.exponents(base, unit) if isinstance(found, Biased) else found * unit - base
+        return self.all_seen(found)
+
+    def all_seen(self, s: Any) -> Any:
+        """Return a number for each score as the accumulator has them, -inf where a query does not see the key."""
+        return self.seen(s.reshape(self.shape)).reshape((self.products.n,))
+
+    def seen(self, s: Any) -> Any:
+        """Return `s` of this shape, -inf where a query does not see the key."""
+        problem, sight, (rows, _, groups) = self.problem, self.sight, self.shape
+        if not self.masked:
+            return s
+        at, column = sight.at, cl.vector(*self.offsets, dtype=i32).reshape((rows, 1, groups))
         end = cl.full((rows,), sight.end - sight.key, i32).reshape((1, rows, 1))
         if problem.right:
             end = min(end, at + (sight.offset + sight.right + 1 - sight.key))
@@ -114,6 +164,10 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
         if problem.left:
             sees = sees & (column >= at + (sight.offset - sight.left - sight.key))
         if problem.mask_mod is not None:
-            sees = sees & problem.mask_mod(batch, head, query, place)
-        s = cl.where(sees, s, -INF)
-    return s.reshape((s.n,))
+            sees = sees & problem.mask_mod(self.batch, self.head, *self.places())
+        return cl.where(sees, s, -INF)
+
+
+def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, head: Any, masked: bool) -> Any:
+    """Return scores after `score_mod`; if `masked`, -inf where a query does not see the key: `Scores` explains all."""
+    return Scores(problem, s, scale, sight, batch, head, masked).all()

@@ -1,0 +1,106 @@
+"""Scores to which a function has added something that is no part of them, kept apart until they are needed.
+
+In    scores as products times a factor
+Out   the same and what is added, which the exponent takes with one fused multiply-add and one addition for each score;
+      or an ordinary vector, where a function does anything else with them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cutelite.ir.function import Value
+from cutelite.ir.types import f32
+from cutelite.lang.places import Places
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector, vector
+
+
+class Biased(Vector):
+    """``products * factor + bias``, a vector of f32 that is computed where its elements are asked for.
+
+    products   (2, rows, n), or a shape of that rank
+    factor     a float or a run-time scalar
+    bias       a float, or a run-time number of f32 that can be broadcast to the products
+    """
+
+    __slots__ = ("_found", "bias", "factor", "products")
+    __hash__ = Vector.__hash__
+
+    def __init__(self, products: Any, factor: Any, bias: Any = 0.0) -> None:
+        self.products, self.factor, self.bias = products, factor, bias
+        self._found: Value | None = None
+
+    @property
+    def value(self) -> Value:  # type: ignore[override]
+        if self._found is None:
+            found = self.products * self.factor
+            self._found = (found if _is_zero(self.bias) else found + self.bias).value
+        return self._found
+
+    @property
+    def dtype(self) -> Any:
+        return f32
+
+    def plus(self, other: Any, negative: bool = False) -> Any:
+        """Return the sum with a number that is no score, or the difference; None for anything else."""
+        if isinstance(other, int | float):
+            added: Any = float(other)
+        elif isinstance(other, RuntimeNumber) and not isinstance(other, Biased) and _becomes_f32(other.dtype):
+            added = other.to(f32)
+        else:
+            return None
+        added = -added if negative else added
+        return Biased(self.products, self.factor, added if _is_zero(self.bias) else self.bias + added)
+
+    def times(self, other: Any) -> Any:
+        """Return the product with a float or a run-time scalar of f32; None for anything else."""
+        if not isinstance(other, int | float) and not (isinstance(other, Scalar) and other.dtype == f32):
+            return None
+        factor = float(other) if isinstance(other, int) else other
+        return Biased(self.products, self.factor * factor, self.bias if _is_zero(self.bias) else self.bias * factor)
+
+    def exponents(self, base: Any, unit: float) -> Any:
+        """Return ``self * unit - base`` of this shape; `base` is broadcast to it."""
+        scaled, bias = self.products * (self.factor * unit), self.bias
+        if not isinstance(bias, Places):
+            return scaled - base if _is_zero(bias) else scaled + (bias * unit - base)
+        bias = bias.times(unit)
+        return (scaled + (bias.base - base)) + vector(*bias.offsets, dtype=f32).reshape(bias.extents)
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, float) and x == 0.0
+
+
+def _becomes_f32(dtype: Any) -> bool:
+    return bool(dtype == f32 or (dtype.is_int and dtype.bits <= 32))
+
+
+def _kept(name: str, kept: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the operator of `Vector` of this name; what is added stays apart where `kept` can do that."""
+    general: Callable[[Any, Any], Any] = getattr(Vector, name)
+
+    def operator(self: Biased, other: Any) -> Any:
+        found = None if isinstance(other, bool) else kept(self, other)
+        return general(Vector(self.value), other) if found is None else found
+
+    return operator
+
+
+ADDITIVE: dict[str, Callable[[Any, Any], Any]] = {
+    "__add__": Biased.plus,
+    "__radd__": Biased.plus,
+    "__sub__": lambda a, b: a.plus(b, negative=True),
+    "__rsub__": lambda a, b: a.times(-1.0).plus(b),
+    "__mul__": Biased.times,
+    "__rmul__": Biased.times,
+    "__truediv__": lambda a, b: a.times(1.0 / b) if isinstance(b, int | float) and b else None,
+}
+for _name, _function in ADDITIVE.items():
+    setattr(Biased, _name, _kept(_name, _function))
+
+
+def biased(products: Any, factor: Any) -> Vector:
+    """Return ``products * factor`` as functions of scores get it."""
+    return Biased(products, factor)
