@@ -31,12 +31,18 @@ def compare(place: str, given: list[Any], tolerance: float = 0.05, **how: Any) -
     Tensor cores add up products of fp8 with a dozen bits below the greatest one, which the simulator does not.
     """
     o, lse = attention_fp8(*given, return_lse=True, **how)
-    whole = [x.astype(np.float64) * s[:, None, :, None] for x, s in zip(given[:3], given[3:], strict=True)]
+    whole = [x.astype(np.float64) * by_row(s, x.shape[1]) for x, s in zip(given[:3], given[3:], strict=True)]
     want, sums = reference(*whole, **how)
     assert np.linalg.norm(o.astype(np.float64) - want) <= tolerance * np.linalg.norm(want)
     q, k, _ = (np.abs(x).max() for x in whole)
     off = 1e-4 if place == "sim" else 2.0**-13 * q * k * whole[0].shape[-1] ** 0.5
     np.testing.assert_allclose(lse, sums, atol=off, rtol=1e-5)
+
+
+def by_row(scales: Any, rows: int) -> Any:
+    """The scale of each row, (B, S, H, 1), of scales of heads or blocks."""
+    whole = scales[..., None] if scales.ndim == 2 else scales
+    return whole.repeat(128 if scales.ndim == 3 else rows, -1)[..., :rows].swapaxes(1, 2)[..., None]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +57,20 @@ def compare(place: str, given: list[Any], tolerance: float = 0.05, **how: Any) -
 )
 def test_masks_lengths_and_head_dims(shape: tuple[int, ...], how: dict[str, Any], everywhere: str) -> None:
     compare(everywhere, inputs(*shape), **how)
+
+
+@pytest.mark.parametrize("which", ["all", "values", "queries and keys"])
+def test_scales_of_blocks(which: str, everywhere: str) -> None:
+    """Blocks differ by four orders of magnitude; one of values is 0."""
+    given, numbers = inputs(1, 300, 500, 2, 1, 64), np.random.default_rng(1)
+    shapes = (1, 2, 3), (1, 1, 4), (1, 1, 4)
+    scales = [(2.0 ** numbers.uniform(-10, 3, shape) / 16).astype(np.float32) for shape in shapes]
+    scales[0][..., 1] *= 2.0**8
+    scales[2][..., 1] = 0.0
+    chosen = {"all": (0, 1, 2), "values": (2,), "queries and keys": (0, 1)}[which]
+    for i in chosen:
+        given[3 + i] = scales[i]
+    compare(everywhere, given, causal=True)
 
 
 def test_each_value_has_its_place() -> None:
@@ -106,6 +126,8 @@ def test_what_does_not_fit_is_refused() -> None:
         attention_fp8(q.astype(np.float16), k, v, *scales)
     with pytest.raises(ValueError, match="q_scale"):
         attention_fp8(q, k, v, *scales[::-1])
+    with pytest.raises(ValueError, match=r"k_scale has shape .*of blocks of 128"):
+        attention_fp8(q, k, v, scales[0], np.ones((1, 1, 2), np.float32), scales[2])
     with pytest.raises(ValueError, match="multiples of 16"):
         attention_fp8(q[..., :24], k[..., :24], v[..., :24], *scales)
     with pytest.raises(ValueError, match="SK is 4, as in k"):

@@ -1,14 +1,15 @@
-"""The forward kernel on fp8: q, k and v in e4m3, with a scale for each head; the output in bf16.
+"""The forward kernel on fp8: q, k and v in e4m3, with a scale for each head or block of it; the output in bf16.
 
 wgmma takes fp8 operands from shared memory only with the dimension they are summed over contiguous, which for values is
 that of keys. So one more warpgroup transposes each block of values in shared memory, and puts keys there in the order
 in which powers lie in registers: sums do not depend on it, and powers need no exchange between threads.
 
-Powers are raised by 2^6, for e4m3 has few exponents: they are at most 2^8 of its 448.
+Powers are raised by 2^6, for e4m3 has few exponents: they are at most 2^8 of its 448. Where each block of values has a
+scale, powers are multiplied by it over the greatest one before they are rounded.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined, arg-type"
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,14 +19,20 @@ from cutelite.kernels.attention.forward import HK, Config, Here, Plan
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import SK, SQ, B, H, Tile
 
+QB, KB, VB = cl.dims("QB KB VB")
 BOX = 128  # columns: a swizzled row of 128 bytes
 RAISED = 6.0
 CHOSEN = Config(pairs=True, regs=(24, 216))
+SCALED = 128
+"""Queries, or keys, of a block that has a scale."""
 TURNING = 40  # registers of a thread that transposes
 
 
 class Scaled(NamedTuple):
-    """The scalars of the forward kernel (`tiles.Given`), and the scales of queries (B, H) and keys (B, HK)."""
+    """The scalars of the forward kernel (`tiles.Given`), and scales: of queries (B, H), of keys and values (B, HK).
+
+    Where blocks have scales, each has one more mode: of the blocks, or of extent 1 if one is for all.
+    """
 
     scale: Any
     offset: Any
@@ -34,6 +41,7 @@ class Scaled(NamedTuple):
     band: Any
     of_queries: Any
     of_keys: Any
+    of_values: Any
 
 
 class Result(NamedTuple):
@@ -47,8 +55,30 @@ class Result(NamedTuple):
 
 
 @dataclass(frozen=True)
+class BlockSoftmax(cl.OnlineSoftmax):
+    """An `OnlineSoftmax` of blocks with scales.
+
+    query     factor of the scores of this warpgroup's queries
+    greatest  of the scales of values
+    """
+
+    query: Any = 1.0
+    greatest: Any = 1.0
+
+
+def greatest(scales: Any) -> Any:
+    """Return the greatest of the scales of a head's blocks, (N,). Who: all threads of a warp."""
+    found, count = f32(0.0), i32(scales.shape[0])
+    for i in range((count + 31) // 32):
+        found = max(found, scales[min(i * 32 + cl.lane_idx(), count - 1)])
+    return cl.warp_reduce(found, "max")
+
+
+@dataclass(frozen=True)
 class Fp8Plan(Plan):
-    """As `Plan`, with values transposed in shared memory, and scales."""
+    """As `Plan`, with values transposed in shared memory, and scales; `by_block`: of blocks of `SCALED`."""
+
+    by_block: bool = False
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -71,13 +101,36 @@ class Fp8Plan(Plan):
     def values(self, here: Here, state: Any) -> Any:
         return here.storage.turned[None, None, state.index]
 
-    def start(self, s: Any, tile: Any, here: Here) -> Any:
-        given, batch = here.given, tile.batch
-        unit = given.scale * given.of_queries[batch, tile.head] * given.of_keys[batch, tile.head // i32(H // HK)]
-        return cl.OnlineSoftmax.first(s, unit, e4m3, False, RAISED)
+    def start(self, s: Any, tile: Any, here: Here, group: Any) -> Any:
+        given, batch, head, kv = here.given, tile.batch, tile.head, tile.head // i32(H // HK)
+        if not self.by_block:
+            unit = given.scale * given.of_queries[batch, head] * given.of_keys[batch, kv]
+            return cl.OnlineSoftmax.first(s, unit, e4m3, False, RAISED)
+        block = min((tile.row + group * ROWS) // SCALED, i32(given.of_queries.shape[2]) - 1)
+        query, most = given.scale * given.of_queries[batch, head, block], greatest(given.of_values[batch, kv, None])
+        unit, weight = self.scales(query, most, tile.end - 1, tile, here)
+        p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, False, RAISED, weight=weight)
+        state = softmax.top, softmax.total, softmax.redone
+        return p, BlockSoftmax(unit, e4m3, False, *state, RAISED, weight=weight, query=query, greatest=most)
+
+    def of_block(self, softmax: Any, j: Any, tile: Any, here: Here) -> Any:
+        if not self.by_block:
+            return softmax
+        unit, weight = self.scales(softmax.query, softmax.greatest, j, tile, here)
+        return replace(softmax, unit=unit, weight=weight)
+
+    def scales(self, query: Any, most: Any, j: Any, tile: Any, here: Here) -> tuple[Any, Any]:
+        """Return the factor of the scores of block j, and that of its powers."""
+        given, kv, block = here.given, tile.head // i32(H // HK), j * self.config.columns // SCALED
+        of_keys, of_values = (x[tile.batch, kv, None] for x in (given.of_keys, given.of_values))
+        key, value = (x[min(block, i32(x.shape[0]) - 1)] for x in (of_keys, of_values))
+        return query * key, cl.where(most == 0.0, 0.0, value / most)
 
     def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
-        return inverse * result.of_values[tile.batch, tile.head // i32(H // HK)]
+        kv = tile.head // i32(H // HK)
+        if self.by_block:
+            return inverse * greatest(result.of_values[tile.batch, kv, None])
+        return inverse * result.of_values[tile.batch, kv]
 
     def turn(self, here: Here, loaded: Any, tiles: Any) -> None:
         """Transpose each block of values of each tile. Who: a warpgroup."""
@@ -114,13 +167,16 @@ class Fp8Plan(Plan):
 
 
 @lru_cache(maxsize=64)
-def build(config: Config, problem: Problem) -> Any:
-    """Return the kernel."""
-    plan, G, BN, STAGES = Fp8Plan(config, problem), config.groups, config.columns, config.stages
+def build(config: Config, problem: Problem, by_block: bool = False) -> Any:
+    """Return the kernel. `by_block`: of scales of blocks."""
+    plan, G, BN, STAGES = Fp8Plan(config, problem, by_block=by_block), config.groups, config.columns, config.stages
     dims = problem.dim, problem.dim_v
     Q = TmaTensor[e4m3, (B, H, SQ, dims[0]), (1, 1, ROWS, BOX), (None, None, None, 1)]
     K, V = (TmaTensor[e4m3, (B, HK, SK, n), (1, 1, BN, BOX), (None, None, None, 1)] for n in dims)
     O = TmaTensor[bf16, (B, H, SQ, dims[1]), (1, 1, ROWS, 64), (None, None, None, 1)]  # noqa: E741
+
+    heads, kv_heads = ((B, H, QB), (B, HK, KB)) if by_block else ((B, H), (B, HK))
+    OF_VALUES = Tensor[f32, (B, HK, VB) if by_block else kv_heads]
 
     class Storage(cl.SharedStorage):
         q: Smem[e4m3, cl.make_smem_layout(e4m3, (ROWS, BOX, G * config.queries))]
@@ -131,12 +187,12 @@ def build(config: Config, problem: Problem) -> Any:
 
     @cl.kernel(block=(2 + G) * GROUP)
     def attention_fp8(
-        q: Q, k: K, v: V, o: O, lse: Tensor[f32, (B, H, SQ)], of_queries: Tensor[f32, (B, H)],
-        of_keys: Tensor[f32, (B, HK)], of_values: Tensor[f32, (B, HK)], counter: Tensor[i32, (1,)] | None, scale: f32,
+        q: Q, k: K, v: V, o: O, lse: Tensor[f32, (B, H, SQ)], of_queries: Tensor[f32, heads],
+        of_keys: Tensor[f32, kv_heads], of_values: OF_VALUES, counter: Tensor[i32, (1,)] | None, scale: f32,
         offset: i32, left: i32, right: i32, band: i32,
     ) -> None:  # fmt: skip
         """`tiles.Given` explains the scalars; `of_...` are scales."""
-        storage, given = Storage.allocate(), Scaled(scale, offset, left, right, band, of_queries, of_keys)
+        storage, given = Storage.allocate(), Scaled(scale, offset, left, right, band, of_queries, of_keys, of_values)
         tma = cl.PipelineTmaAsync
         queries = tma.create(G * config.queries, ROWS * BOX, GROUP, sync=False, reads="wgmma")
         keys = tma.create(STAGES, BN * BOX, G * GROUP, sync=False, reads="wgmma")

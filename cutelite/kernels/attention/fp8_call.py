@@ -11,7 +11,7 @@ from cutelite.kernels.arguments import Arguments, ArrayError
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, seen
 from cutelite.kernels.attention.forward import Config
-from cutelite.kernels.attention.fp8 import CHOSEN, build
+from cutelite.kernels.attention.fp8 import CHOSEN, SCALED, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 
@@ -23,8 +23,8 @@ def attention_fp8(
     """Attention of ``q * q_scale`` to ``k * k_scale`` and ``v * v_scale``; `attention` explains the other parameters.
 
     q, k, v  as of `attention`, in e4m3. D and DV are multiples of 16 up to 128, DV at most D; strides of 16 bytes
-    q_scale  (B, H) f32, positive: of each head of each sequence
-    k_scale  (B, HK) f32, positive, and v_scale (B, HK) f32
+    q_scale  (B, H) f32, positive: of each head of each sequence; or (B, H, blocks): of each block of 128 queries of it
+    k_scale  (B, HK) f32, positive, and v_scale (B, HK) f32, not negative; or (B, HK, blocks): of each block of 128 keys
     out      bf16
     Error    powers are rounded to e4m3 too, 3 bits of mantissa: about 3% of the output's standard deviation in all
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
@@ -54,8 +54,11 @@ def attend_fp8(
     given = Arguments()
     for name, x, modes in zip(("q", "k", "v"), (q, k, v), MODES[layout], strict=False):
         given.array(name, x, "e4m3", modes)
-    for name, x, heads in ("q_scale", q_scale, "H"), ("k_scale", k_scale, "HK"), ("v_scale", v_scale, "HK"):
-        given.array(name, x, "f32", f"B {heads}", dense=True)
+    scales, along = (q_scale, k_scale, v_scale), 1 if layout == "bshd" else 2
+    by_block = any(getattr(x, "ndim", 0) == 3 for x in scales)
+    for name, x, heads, of in zip(("q_scale", "k_scale", "v_scale"), scales, ("H", "HK", "HK"), (q, k, k), strict=True):
+        blocks = (-(-of.shape[along] // SCALED),) if getattr(x, "ndim", 0) == 3 else ()
+        given.array(name, x, "f32", ("B", heads, *blocks), dense=True, why=f", of blocks of {SCALED}" if blocks else "")
     out = empty(q, (*q.shape[:3], v.shape[3]), "bf16") if out is None else out
     given.array("out", out, "bf16", MODES[layout][3], written=True)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
@@ -80,5 +83,7 @@ def attend_fp8(
             ends = (FAR if x is None else x for x in (left, right))
             numbers = scale / LN2, offset, *ends, band_of(sk * (dim + dim_v), batch * heads)
             blocks, taken = min(tiles, clusters_at_once(1, q)), counter(q) if config.walk == "dynamic" else None
-            build(config, problem)[blocks](*by_head, lse, q_scale, k_scale, v_scale, taken, *numbers)
+            if by_block:
+                scales = tuple(x if x.ndim == 3 else x[..., None] for x in scales)
+            build(config, problem, by_block)[blocks](*by_head, lse, *scales, taken, *numbers)
     return (out, lse) if return_lse else out
