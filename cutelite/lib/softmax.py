@@ -94,7 +94,7 @@ class OnlineSoftmax:
     dtype   of the powers
     guess   whether to use the greatest scores of earlier blocks
     raised  powers of 2 by which powers are larger than of differences: for dtypes of few exponents. Without `guess`
-    weight  by which powers are multiplied behind their sums, before they are rounded
+    shift   powers of 2 by which powers of this block alone are larger, but for their sums
     rows    of a thread: 2 of wgmma's accumulators, 1 where it has a row to itself
     top     greatest scores so far, as exponents of 2: (rows,), the same in the four threads of a row
     total   sums of this thread's powers so far, (rows,)
@@ -110,16 +110,16 @@ class OnlineSoftmax:
     redone: Any
     raised: float = 0.0
     rows: int = 2
-    weight: Any = 1.0
+    shift: Any = 0.0
 
     @classmethod
     def first(
-        cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0, rows: int = 2, weight: Any = 1.0
+        cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0, rows: int = 2, shift: Any = 0.0
     ) -> tuple[Any, OnlineSoftmax]:  # fmt: skip
         """Powers of the first block, as many as scores in `dtype`, and the softmax after it."""
         top = row_reduce(s, "max", rows=rows) * unit
-        p, total = powers(s, where(top == -INF, 0.0, top) - raised, unit, dtype, rows, weight)
-        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows, weight)
+        p, total = powers(s, where(top == -INF, 0.0, top) - raised, unit, dtype, rows, shift)
+        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows, shift)
 
     def step(self, s: Any, again: Any = None, exponents: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
         """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (rows,), if.
@@ -127,17 +127,17 @@ class OnlineSoftmax:
         The last is a run-time bool, the same for a warp.
 
         again      a function that returns the scores once more, where registers do not hold them beside the powers
-        exponents  with `guess` and `again`: a function that returns ``scores * unit - base``, given base (rows,), where
-                   that takes less than the scores do. `s` are then what scores are made of
+        exponents  with `guess`, `again` and no `shift`: a function that returns ``scores * unit - base``, given base,
+                   (rows,), where that takes less than the scores do. `s` are then what scores are made of
         """
         p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
         ratio, moved, redone = full((self.rows,), 1.0, f32), self.redone >= REDONE, self.redone
         if self.guess and self.redone < REDONE:
             # top is -inf where nothing was seen before: powers are infinite or NaN
             if exponents is None:
-                p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.weight)
+                p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
             else:
-                p, sums = raised(exponents(self.top), self.dtype, self.rows, self.weight)
+                p, sums = raised(exponents(self.top), self.dtype, self.rows)
             total, moved = self.total + sums, not vote_all(every(sums <= GROWN))
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
@@ -151,7 +151,7 @@ class OnlineSoftmax:
         best = where(best - self.top <= lazy, self.top, best)
         base = where(best == -INF, 0.0, best)
         ratio = math.exp2(self.top - base, fast=True)
-        p, sums = powers(s, base - self.raised, self.unit, self.dtype, self.rows, self.weight)
+        p, sums = powers(s, base - self.raised, self.unit, self.dtype, self.rows, self.shift)
         return p, best, self.total * ratio + sums, ratio
 
     def finish(self, sink: Any = None) -> tuple[Any, Any]:
@@ -171,13 +171,15 @@ class OnlineSoftmax:
         return inverse, where(self.top == INF, INF, sums)
 
 
-def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, weight: Any = 1.0) -> tuple[Any, Any]:
-    """``2 ** (s * unit - base) * weight`` in `dtype`, and this thread's sums of the powers; `base` is (rows,)."""
-    return raised(by_rows(s, rows) * unit - base.reshape((1, rows, 1)), dtype, rows, weight)
+def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, shift: Any = 0.0) -> tuple[Any, Any]:
+    """``2 ** (s * unit - base + shift)`` in `dtype`; this thread's sums as without `shift`. `base` is (rows,)."""
+    if isinstance(shift, float) and shift == 0.0:
+        return raised(by_rows(s, rows) * unit - base.reshape((1, rows, 1)), dtype, rows)
+    p, sums = raised(by_rows(s, rows) * unit - (base - shift).reshape((1, rows, 1)), dtype, rows)
+    return p, sums * math.exp2(-shift, fast=True)
 
 
-def raised(exponents: Any, dtype: Any, rows: int = 2, weight: Any = 1.0) -> tuple[Any, Any]:
-    """``2 ** exponents * weight`` in `dtype`, and the sums of this thread's columns of the powers in f32."""
+def raised(exponents: Any, dtype: Any, rows: int = 2) -> tuple[Any, Any]:
+    """``2 ** exponents`` in `dtype`, and the sums of this thread's columns in f32."""
     p = math.exp2(by_rows(exponents, rows), fast=True)
-    q = p if isinstance(weight, float) and weight == 1.0 else p * weight
-    return q.reshape((q.n,)).to(dtype), p.reduce("sum", (0, 2))
+    return p.reshape((p.n,)).to(dtype), p.reduce("sum", (0, 2))

@@ -5,7 +5,7 @@ that of keys. So one more warpgroup transposes each block of values in shared me
 in which powers lie in registers: sums do not depend on it, and powers need no exchange between threads.
 
 Powers are raised by 2^6, for e4m3 has few exponents: they are at most 2^8 of its 448. Where each block of values has a
-scale, powers are multiplied by it over the greatest one before they are rounded.
+scale, powers are multiplied by it over the greatest one, which is an addition to the exponent.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined, arg-type"
 
@@ -25,6 +25,8 @@ RAISED = 6.0
 CHOSEN = Config(pairs=True, regs=(24, 216))
 SCALED = 128
 """Queries, or keys, of a block that has a scale."""
+LEAST = 2.0**-20
+"""Of the greatest scale of values: with so small a one, or less, all powers of a block are 0 in e4m3."""
 TURNING = 40  # registers of a thread that transposes
 
 
@@ -108,23 +110,24 @@ class Fp8Plan(Plan):
             return cl.OnlineSoftmax.first(s, unit, e4m3, False, RAISED)
         block = min((tile.row + group * ROWS) // SCALED, i32(given.of_queries.shape[2]) - 1)
         query, most = given.scale * given.of_queries[batch, head, block], greatest(given.of_values[batch, kv, None])
-        unit, weight = self.scales(query, most, tile.end - 1, tile, here)
-        p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, False, RAISED, weight=weight)
+        unit, shift = self.scales(query, most, tile.end - 1, tile, here)
+        p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, False, RAISED, shift=shift)
         state = softmax.top, softmax.total, softmax.redone
-        return p, BlockSoftmax(unit, e4m3, False, *state, RAISED, weight=weight, query=query, greatest=most)
+        return p, BlockSoftmax(unit, e4m3, False, *state, RAISED, shift=shift, query=query, greatest=most)
 
     def of_block(self, softmax: Any, j: Any, tile: Any, here: Here) -> Any:
         if not self.by_block:
             return softmax
-        unit, weight = self.scales(softmax.query, softmax.greatest, j, tile, here)
-        return replace(softmax, unit=unit, weight=weight)
+        unit, shift = self.scales(softmax.query, softmax.greatest, j, tile, here)
+        return replace(softmax, unit=unit, shift=shift)
 
     def scales(self, query: Any, most: Any, j: Any, tile: Any, here: Here) -> tuple[Any, Any]:
-        """Return the factor of the scores of block j, and that of its powers."""
+        """Return the factor of the scores of block j, and the powers of 2 by which its powers are multiplied."""
         given, kv, block = here.given, tile.head // i32(H // HK), j * self.config.columns // SCALED
         of_keys, of_values = (x[tile.batch, kv, None] for x in (given.of_keys, given.of_values))
         key, value = (x[min(block, i32(x.shape[0]) - 1)] for x in (of_keys, of_values))
-        return query * key, cl.where(most == 0.0, 0.0, value / most)
+        part = cl.where(most == 0.0, LEAST, max(value * cl.math.rcp(most, fast=True), LEAST))
+        return query * key, cl.math.log2(part, fast=True)
 
     def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
         kv = tile.head // i32(H // HK)
