@@ -11,7 +11,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from cutelite.kernels.gemm import fp8_block, gemm
+from cutelite.kernels.gemm import Finish, fp8_block, gemm
 
 
 def random(*shape: int) -> Any:
@@ -37,6 +37,8 @@ def test_what_jax_does_not_allow() -> None:
         jax.jit(lambda x: fp8_block.gemm(x, x, one, one[:1]))(narrow)
     with pytest.raises(ValueError, match="within JAX's transforms a GEMM has no"):
         jax.jit(lambda x: gemm(x, x, gate="silu"))(a)
+    with pytest.raises(ValueError, match="for arrays of JAX there is no finish="):
+        gemm(a, a, finish=Finish(lambda piece: piece.result(piece.sums)))
 
 
 def near(ours: Any, theirs: Any, most: float = 8e-3) -> bool:
