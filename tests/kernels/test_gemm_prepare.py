@@ -73,6 +73,8 @@ def test_what_is_made_of_nothing_counts_nowhere() -> None:
     a, b = array(np.full((40, 72), 2.0), "bfloat16"), array(np.ones((64, 72)), "bfloat16")
     d = gemm(a, b.T, prepare=Prepare(inverse), config=COOPERATIVE)
     assert (to_numpy(d) == 36).all()
+    d = gemm(array(np.zeros((3, 0)), "int8"), array(np.zeros((0, 8)), "bfloat16"), prepare=Prepare(inverse))
+    assert d.shape == (3, 8) and (to_numpy(d) == 0).all()
 
 
 def test_with_everything_that_becomes_of_the_sums() -> None:

@@ -155,7 +155,8 @@ def multiply(
     if left_out() or 0 in shape:
         return out
     if a.shape[-1] == 0:
-        a, b = of_no_columns(a, -1), of_no_columns(b, -2)
+        like = a if prepare is None else empty(b, tuple(a.shape))
+        a, b, prepare = of_no_columns(like, -1), of_no_columns(b, -2), None
     given = arguments(a, b, out, fused, precision, gate, prepare)
     if config is None or config == "tuned":
         config = pick(*given) if config is None and not tuning_wanted() else measured(*given)
