@@ -39,14 +39,15 @@ from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, check_tensormap
 if TYPE_CHECKING:
     from cutelite_rt.export.bundle import Bundle, Variant
     from cutelite_rt.export.cstub import c_stub
-    from cutelite_rt.export.exported import ExportedKernel, ExportedLaunch, load_kernel
+    from cutelite_rt.export.exported import ExportedKernel, load_kernel
     from cutelite_rt.gpu.occupancy import max_active_clusters, resident_clusters
+    from cutelite_rt.launcher.facts import ExportedLaunch
 
 _LATER = {
     "Bundle": "export.bundle",
     "Variant": "export.bundle",
     "ExportedKernel": "export.exported",
-    "ExportedLaunch": "export.exported",
+    "ExportedLaunch": "launcher.facts",
     "load_kernel": "export.exported",
     "c_stub": "export.cstub",
     "max_active_clusters": "gpu.occupancy",

@@ -26,21 +26,55 @@ VECTOR_BYTES = 16
 """Tensors whose address is a multiple of this are specialised for it: the widest vector access."""
 
 
-@takes(TensorSpec)
-class TensorParameter(Parameter):
-    """`Tensor[...]`."""
+class _ArrayParameter(Parameter):
+    """An array, whose type in the kernel follows from its dtype and from what it is `as_`."""
 
-    def __init__(self, name: str, spec: TensorSpec) -> None:
-        self.name, self.spec = name, spec
-        self._layout = spec.layout(name)
-        dtype, layout = contract.dtype(spec.dtype), contract.layout(spec, self._layout)
-        self._data = kinds.Array(name, repr(spec), dtype, layout, spec.align)
-        self._dims = sorted(dim.name for dim in dims_of(self._layout.shape) | dims_of(self._layout.stride))
-        self._types: dict[tuple[Scalar, int], Tensor] = {}
+    def __init__(self, name: str, spec: TensorSpec, data: kinds.Array, layout: Layout) -> None:
+        self.name, self.tensor, self._data, self._layout = name, spec, data, layout
+        self._dims = sorted(dim.name for dim in dims_of(layout.shape) | dims_of(layout.stride))
+        self._types: dict[tuple[Scalar, int], Any] = {}
 
     @property
     def data(self) -> kinds.Array:
         return self._data
+
+    def made(self, dtype: Scalar, align: int) -> Any:
+        """Return the type in the kernel; `align` is of its address."""
+        raise NotImplementedError
+
+    def type(self, call: Call, dtype: Scalar, align: int = 0) -> Any:
+        """Return the type in the kernel, and note that the call is specialised for it."""
+        t = self._types.get((dtype, align))
+        if t is None:
+            t = self._types.setdefault((dtype, align), self.made(dtype, align))
+        call.token.append(id(t))  # it lives as long as this parameter, and there is one for each dtype and alignment
+        call.needed.update(dict.fromkeys(self._dims))
+        return t
+
+    def ahead(self, call: Call, example: Any) -> ArgType:
+        if example is not MISSING and not _is_shape(example):
+            return self.bind(call, example)
+        if example is not MISSING:
+            match_shape(call, self.data, tuple(example))
+        return self.without(call, math.prod(example) if example is not MISSING else None)
+
+    def without(self, call: Call, elements: int | None) -> ArgType:
+        """Return the type of an array that is not there, of so many elements, if that is known."""
+        dtype: ArgType = self.type(call, known_dtype(call, self.name, self.tensor.dtype))
+        return dtype
+
+
+@takes(TensorSpec)
+class TensorParameter(_ArrayParameter):
+    """`Tensor[...]`."""
+
+    def __init__(self, name: str, spec: TensorSpec) -> None:
+        layout = spec.layout(name)
+        taken = contract.dtype(spec.dtype), contract.layout(spec, layout)
+        super().__init__(name, spec, kinds.Array(name, repr(spec), *taken, spec.align), layout)
+
+    def made(self, dtype: Scalar, align: int) -> Tensor:
+        return Tensor(dtype, "gmem", self._layout, align)
 
     def settled(self, t: ArgType) -> kinds.Array:
         assert isinstance(t, Tensor)
@@ -48,52 +82,42 @@ class TensorParameter(Parameter):
 
     def bind(self, call: Call, argument: Any) -> Tensor:
         view, found = self._data.found(call, argument)
-        dtype = SCALARS[found]
         call.holds(view.size)
         call.values.append(view)
+        dtype = SCALARS[found]
         align = VECTOR_BYTES if view.pointer % VECTOR_BYTES == 0 else dtype.bytes
-        return self._type(call, dtype, self.spec.align or align)
+        t: Tensor = self.type(call, dtype, self.tensor.align or align)
+        return t
 
-    def ahead(self, call: Call, example: Any) -> Tensor:
-        if example is not MISSING and not _is_shape(example):
-            return self.bind(call, example)
-        if example is not MISSING:
-            match_shape(call, self.data, tuple(example))
-            call.holds(math.prod(example))
+    def without(self, call: Call, elements: int | None) -> ArgType:
+        call.holds(elements)
         call.holds(self._layout.size)
-        dtype = known_dtype(call, self.name, self.spec.dtype)
-        return self._type(call, dtype, self.spec.align or max(VECTOR_BYTES, dtype.bytes))
+        dtype = known_dtype(call, self.name, self.tensor.dtype)
+        t: Tensor = self.type(call, dtype, self.tensor.align or max(VECTOR_BYTES, dtype.bytes))
+        return t
 
     def pointed_to(self) -> Tensor:
         """Return its type where an address in memory leads to it."""
-        dtype = self.spec.dtype
+        dtype = self.tensor.dtype
         assert isinstance(dtype, Scalar)
-        return Tensor(dtype, "gmem", self._layout, self.spec.align or dtype.bytes)
-
-    def _type(self, call: Call, dtype: Scalar, align: int) -> Tensor:
-        t = self._types.get((dtype, align))
-        if t is None:
-            t = self._types.setdefault((dtype, align), Tensor(dtype, "gmem", self._layout, align))
-        call.token.append(id(t))  # it lives as long as this parameter, and there is one for each dtype and alignment
-        call.needed.update(dict.fromkeys(self._dims))
-        return t
+        return self.made(dtype, self.tensor.align or dtype.bytes)
 
 
 @takes(TmaSpec)
-class TmaParameter(Parameter):
+class TmaParameter(_ArrayParameter):
     """`TmaTensor[...]`. What TMA demands of address and strides is checked when the descriptor is encoded."""
 
     def __init__(self, name: str, spec: TmaSpec) -> None:
-        self.name, self.spec = name, spec
-        self._layout = spec.tensor.layout(name)
-        dtype, layout = contract.dtype(spec.tensor.dtype), contract.layout(spec.tensor, self._layout)
-        self._data = kinds.Array(name, repr(spec), dtype, layout, box=Box(spec.tile, spec.swizzle))
-        self._dims = sorted(dim.name for dim in dims_of(self._layout.shape) | dims_of(self._layout.stride))
-        self._types: dict[Scalar, TensorMap] = {}
+        self.spec = spec
+        layout = spec.tensor.layout(name)
+        taken = contract.dtype(spec.tensor.dtype), contract.layout(spec.tensor, layout)
+        data = kinds.Array(name, repr(spec), *taken, box=Box(spec.tile, spec.swizzle))
+        super().__init__(name, spec.tensor, data, layout)
 
-    @property
-    def data(self) -> kinds.Array:
-        return self._data
+    def made(self, dtype: Scalar, align: int) -> TensorMap:
+        spec = self.spec
+        swizzle = default_swizzle(spec.tile[-1] * dtype.bytes) if spec.swizzle == "auto" else spec.swizzle
+        return TensorMap(dtype, self._layout, spec.tile, swizzle)
 
     def settled(self, t: ArgType) -> kinds.Array:
         assert isinstance(t, TensorMap)
@@ -101,25 +125,8 @@ class TmaParameter(Parameter):
 
     def bind(self, call: Call, argument: Any) -> TensorMap:
         view, found = self._data.found(call, argument)
-        t = self._type(call, SCALARS[found])
+        t: TensorMap = self.type(call, SCALARS[found])
         call.values.append(MapRequest(self.name, view, found, Tiling(t.box, swizzle=t.swizzle)))
-        return t
-
-    def ahead(self, call: Call, example: Any) -> TensorMap:
-        if example is not MISSING and not _is_shape(example):
-            return self.bind(call, example)
-        if example is not MISSING:
-            match_shape(call, self.data, tuple(example))
-        return self._type(call, known_dtype(call, self.name, self.spec.tensor.dtype))
-
-    def _type(self, call: Call, dtype: Scalar) -> TensorMap:
-        t = self._types.get(dtype)
-        if t is None:
-            spec = self.spec
-            swizzle = default_swizzle(spec.tile[-1] * dtype.bytes) if spec.swizzle == "auto" else spec.swizzle
-            t = self._types.setdefault(dtype, TensorMap(dtype, self._layout, spec.tile, swizzle))
-        call.token.append(id(t))
-        call.needed.update(dict.fromkeys(self._dims))
         return t
 
 
@@ -185,7 +192,9 @@ class PointersParameter(Parameter):
         return self._type(call, addresses)
 
     def ahead(self, call: Call, example: Any) -> Struct:
-        return self._type(call, self._of.ahead(call, example))
+        addresses = self._of.ahead(call, example)
+        assert isinstance(addresses, Tensor)
+        return self._type(call, addresses)
 
     def _check(self, call: Call, name: str, argument: Any) -> None:
         view = call.read(name, argument)

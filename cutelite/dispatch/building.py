@@ -26,7 +26,6 @@ from cutelite_rt.launcher.environment import environment as environment_of
 from cutelite_rt.launcher.state import UNBOUND, Callbacks, Launcher, Watch
 from cutelite_rt.launcher.subscript import Subscripts
 from cutelite_rt.launcher.variants import Outcome, slots_of
-from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.data import Unsupported, Variable
 from cutelite_rt.signature.kinds import Number
 from cutelite_rt.signature.table import Table
@@ -47,7 +46,7 @@ def launcher(
     """
     try:
         table = Table(signature.data(), dict(each for p in signature.parameters for each in p.classes()))
-        calls = Callbacks(launch, _number, _constant, _resolved(signature))
+        calls = Callbacks(launch, _constant, _resolved(signature))
         made = launcher_of(table, calls, driver, signature.defaults, f"launch({signature}), compiled", environment)
         return made, Subscripts(image.Machine.of(_image(environment)), environment_of(driver), by_key)
     except (Unsupported, ToolchainError, CudaError, OSError) as error:
@@ -67,7 +66,7 @@ def for_program(
     table: Table, launch: Callable[..., None], driver: Driver, defaults: dict[str, Any], environment: Config
 ) -> Launcher:
     """The launcher of a host function. Errors: as `launcher_of`."""
-    calls = Callbacks(launch, _number, _constant, lambda held: bytes(held[0]))
+    calls = Callbacks(launch, _constant, lambda held: bytes(held[0]))
     return launcher_of(table, calls, driver, defaults, "launch several kernels, compiled", environment)
 
 
@@ -90,13 +89,6 @@ def _is_private(directory: str) -> bool:
 
 
 # What launchers call.
-
-
-def _number(x: Any) -> int | float | bool:
-    found = plain_number(x)
-    if type(found) not in (int, float, bool):
-        raise TypeError(f"{x!r} is no number")
-    return found  # type: ignore[no-any-return]
 
 
 def _constant(x: Any) -> tuple[Hashable, bool]:

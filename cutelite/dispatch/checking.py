@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import cutelite_rt as rt
 from cutelite.dispatch.arguments import ArgumentError
@@ -42,29 +42,6 @@ class Asked(NamedTuple):
     notes: bool = True
 
 
-def trace_launches(call: Callable[[], object], only: Kernel | BoundKernel | None) -> list[Timeline]:
-    """Return the timeline of the launches that `call` makes, of the kernel `only` or of any; others are made as always.
-
-    Errors  as `Kernel.trace_launch`, and what `call` raises
-    """
-    kept = only.kernel if isinstance(only, BoundKernel) else only
-    found: list[Timeline] = []
-
-    def traced(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        with diverted(None):
-            if kept is not None and kernel is not kept:
-                kernel.launch(launch, *args, **kwargs)
-                return
-            host = [_on_host(x) for x in args], {name: _on_host(x) for name, x in kwargs.items()}
-            found.append(kernel.trace_launch(replace(launch, stream=None), *host[0], **host[1]))
-            if any(map(_on_gpu, [*args, *kwargs.values()])):
-                kernel.launch(launch, *args, **kwargs)
-
-    with diverted(traced):
-        call()
-    return found
-
-
 class Call(NamedTuple):
     """A launch that a program makes, to be looked at in other ways. Its arrays are in host memory."""
 
@@ -86,10 +63,50 @@ class Call(NamedTuple):
         found: Timeline = self.kernel.trace_launch(self.launch, *self.args, **self.kwargs)
         return found
 
-    def check(self) -> CheckReport:
+    def check(self, asked: Asked | None = None) -> CheckReport:
         """Check it: `Kernel.check_launch`."""
-        found: CheckReport = self.kernel.check_launch(self.launch, *self.args, **self.kwargs)
+        options = {} if asked is None else asked._asdict()
+        found: CheckReport = self.kernel.check_launch(self.launch, *self.args, **options, **self.kwargs)
         return found
+
+
+T = TypeVar("T")
+
+
+def _looked_at(call: Callable[[], object], only: Kernel | BoundKernel | None, look: Callable[[Call], T]) -> list[T]:
+    """Return what `look` finds of the launches that `call` makes, of the kernel `only` or of any.
+
+    Launches on a GPU, and those of other kernels, are made as always.
+    Errors  what `look` and `call` raise
+    """
+    kept = only.kernel if isinstance(only, BoundKernel) else only
+    found: list[T] = []
+
+    def instead(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with diverted(None):
+            if kept is None or kernel is kept:
+                host = tuple(_on_host(x) for x in args), {name: _on_host(x) for name, x in kwargs.items()}
+                found.append(look(Call(kernel, replace(launch, stream=None), *host)))
+                if not any(map(_on_gpu, [*args, *kwargs.values()])):
+                    return
+            kernel.launch(launch, *args, **kwargs)
+
+    with diverted(instead):
+        call()
+    return found
+
+
+def trace_launches(call: Callable[[], object], only: Kernel | BoundKernel | None) -> list[Timeline]:
+    """Return the timelines of the launches that `call` makes, of the kernel `only` or of any.
+
+    Errors  as `Kernel.trace_launch`, and what `call` raises
+    """
+    return _looked_at(call, only, Call.trace)
+
+
+def check_launches(call: Callable[[], object], only: Kernel | BoundKernel | None, asked: Asked) -> list[CheckReport]:
+    """The reports of the launches that `call` makes, of the kernel `only` or of any."""
+    return _looked_at(call, only, lambda each: each.check(asked))
 
 
 def first_launch(module: ModuleType, only: Kernel | BoundKernel | None) -> Call | None:
@@ -97,20 +114,14 @@ def first_launch(module: ModuleType, only: Kernel | BoundKernel | None) -> Call 
 
     Errors  `NoEntry` where there is nothing to call; what the program raises
     """
-    kept = only.kernel if isinstance(only, BoundKernel) else only
     found: list[Call] = []
 
-    def seen(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if kept is None or kernel is kept:
-            host = tuple(_on_host(x) for x in args), {name: _on_host(x) for name, x in kwargs.items()}
-            found.append(Call(kernel, replace(launch, stream=None), *host))
-            raise _Enough
-        with diverted(None):
-            kernel.launch(launch, *args, **kwargs)
+    def seen(each: Call) -> None:
+        found.append(each)
+        raise _Enough
 
-    call = _call_of(module)
-    with diverted(seen), suppress(_Enough):
-        call()
+    with suppress(_Enough):
+        _looked_at(_call_of(module), only, seen)
     return found[0] if found else None
 
 
@@ -129,8 +140,7 @@ def check_program(module: ModuleType, kernel: Kernel | BoundKernel | None, asked
     Launches of other kernels are made as always. Arrays on a GPU are checked as host copies, and the launch then made.
     Errors  LookupError where there is nothing to call; what the program raises
     """
-    entry = _call_of(module)
-    return check_launches(entry, kernel.kernel if isinstance(kernel, BoundKernel) else kernel, asked)
+    return check_launches(_call_of(module), kernel, asked)
 
 
 def _call_of(module: ModuleType) -> Callable[[], object]:
@@ -148,26 +158,6 @@ def _entry(module: ModuleType, name: str) -> Callable[[], object] | None:
         return None
     needed = [p for p in inspect.signature(found).parameters.values() if p.default is p.empty]
     return None if any(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in needed) else found
-
-
-def check_launches(call: Callable[[], object], only: Kernel | None, asked: Asked) -> list[CheckReport]:
-    """The reports of the launches that `call` makes, of the kernel `only` or of any."""
-    reports: list[CheckReport] = []
-
-    def checked(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        with diverted(None):
-            if only is not None and kernel is not only:
-                kernel.launch(launch, *args, **kwargs)
-                return
-            there = any(map(_on_gpu, [*args, *kwargs.values()]))
-            host = [_on_host(x) for x in args], {name: _on_host(x) for name, x in kwargs.items()}
-            reports.append(kernel.check_launch(replace(launch, stream=None), *host[0], **asked._asdict(), **host[1]))
-            if there:
-                kernel.launch(launch, *args, **kwargs)
-
-    with diverted(checked):
-        call()
-    return reports
 
 
 def check_alone(

@@ -118,6 +118,16 @@ def _without_our_frames(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
+def _told(function: F) -> F:
+    """Decorator for methods of a kernel: as `_without_our_frames`, and a `LaunchError` names the kernel."""
+
+    @functools.wraps(function)
+    def call(self: Kernel, /, *args: Any, **kwargs: Any) -> Any:
+        return self._named(functools.partial(function, self, *args, **kwargs))
+
+    return _without_our_frames(call)  # type: ignore[return-value]
+
+
 def recording(spec: Specialisation) -> Specialisation:
     """Return the specialisation with the events of `cl.profile` in it."""
     options = replace(spec.options, profile=True)
@@ -272,9 +282,7 @@ class Kernel:
         Errors  as `launch`, each in its half
         """
         checked: _Checked | None = self._named(self._checked, launch, args, kwargs)
-        if checked is None:
-            return None
-        return functools.partial(self._named, self._compiled, launch, checked.spec)
+        return None if checked is None else functools.partial(self._named, self._compiled, launch, checked.spec)
 
     def _named(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
@@ -331,6 +339,13 @@ class Kernel:
         check_grid(grid, spec.cluster, target)
         check_settings(launch, target)
         return _Checked(grid, spec, bound, ordinal, stream, generation, arguments)
+
+    def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked:
+        """As `_checked`. Errors: also `LaunchError` where there are no blocks, and so nothing to `what`."""
+        checked = self._checked(launch, args, kwargs)
+        if checked is None:
+            raise LaunchError(f"a grid of no blocks has nothing to {what}")
+        return checked
 
     def _filling(self, launch: Launch) -> Launch:
         """Return `launch`; a grid that is 'persistent' as a function of the arguments."""
@@ -410,17 +425,18 @@ class Kernel:
             )
         return compiled
 
+    @_told
     def planned(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Planned | None:
         """Return a launch on a GPU as it would be, checked and compiled; None for a grid of no blocks.
 
         Errors  as `launch`; `ArgumentError` for arrays in host memory
         """
-        checked: _Checked | None = self._named(self._checked, launch, args, kwargs)
+        checked = self._checked(launch, args, kwargs)
         if checked is None:
             return None
         if checked.ordinal is None:
             raise ArgumentError(f"{self.__name__}(): one argument is on a GPU, but those of this launch are not")
-        function, shape = self._named(self._shaped, launch, checked, checked.ordinal)
+        function, shape = self._shaped(launch, checked, checked.ordinal)
         function.prepared(shape)  # which allows its shared memory: whoever has the plan launches without asking again
         return Planned(function, shape, checked.bound.values, self._made.watched)
 
@@ -542,7 +558,7 @@ class Kernel:
         launch = Launch(grid, block, cluster, smem, pdl=pdl)
         return self.check_launch(launch, *args, seeds=seeds, blocks=blocks, notes=notes, untouched=untouched, **kwargs)
 
-    @_without_our_frames
+    @_told
     def check_launch(
         self,
         launch: Launch,
@@ -560,15 +576,7 @@ class Kernel:
             options["seeds"] = [launch.seed]
         elif seeds is not None:
             options["seeds"] = seeds
-        report: CheckReport = self._named(self._check, launch, args, kwargs, options, notes)
-        return report
-
-    def _check(
-        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any], notes: bool
-    ) -> CheckReport:
-        checked = self._checked(launch, args, kwargs)
-        if checked is None:
-            raise LaunchError("a grid of no blocks has nothing to check")
+        checked = self._blocks("check", launch, args, kwargs)
         if checked.ordinal is not None and checked.bound.arrays:
             name = checked.bound.arrays[0][0]
             raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
@@ -579,7 +587,7 @@ class Kernel:
         )
         return report
 
-    @_without_our_frames
+    @_told
     def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
         """Simulate the launch that ``kernel[launch](*args)`` would be, and tell what happens when: docs/trace.md.
 
@@ -587,13 +595,9 @@ class Kernel:
         memory, and are written as by the launch.
         Errors  as `launch`; `SimError`
         """
-        timeline: Timeline = self._named(self._trace, launch, args, kwargs)
-        return timeline
+        return self._trace(launch, self._blocks("trace", launch, args, kwargs))
 
-    def _trace(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timeline:
-        checked = self._checked(launch, args, kwargs)
-        if checked is None:
-            raise LaunchError("a grid of no blocks has nothing to trace")
+    def _trace(self, launch: Launch, checked: _Checked) -> Timeline:
         function, values, dims = self._simulation(recording(checked.spec), checked.bound)
         seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
         timeline: Timeline = _simulator().trace(
@@ -601,13 +605,9 @@ class Kernel:
         )
         return timeline
 
-    @_without_our_frames
+    @_told
     def tally_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Tally:
         """Simulate the launch that ``kernel[launch](*args)`` would be, and count its work: for `cl.roofline`."""
-        tally: Tally = self._named(self._tally, launch, args, kwargs)
-        return tally
-
-    def _tally(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tally:
         tally: Tally = _simulator().Tally()
         checked = self._checked(launch, args, kwargs)
         if checked is not None:
@@ -615,7 +615,7 @@ class Kernel:
             _simulator().run(function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, observer=tally)
         return tally
 
-    @_without_our_frames
+    @_told
     def compare_with_gpu(
         self,
         grid: Extent | Literal["persistent"],
@@ -635,17 +635,10 @@ class Kernel:
                           line that wrote it
         Errors            as `launch`; `ArgumentError` for arrays in host memory; `SimError`
         """
-        launch = Launch(grid, block, cluster, smem)
-        return self._named(self._compared_with_gpu, launch, args, kwargs, tolerance)  # type: ignore[no-any-return]
-
-    def _compared_with_gpu(
-        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], tolerance: float | None
-    ) -> GpuComparison:
         from cutelite.dispatch.against import GpuComparison, Writers, difference
 
-        checked = self._checked(launch, args, kwargs)
-        if checked is None:
-            raise LaunchError("a grid of no blocks has nothing to compare")
+        launch = Launch(grid, block, cluster, smem)
+        checked = self._blocks("compare", launch, args, kwargs)
         mirrors = _mirrors(launch, checked.bound)
         if checked.ordinal is None or mirrors is None:
             raise ArgumentError(f"{self.__name__}(): a comparison with the GPU takes arrays on a GPU")
@@ -688,19 +681,17 @@ class Kernel:
         """
         return self.profile_launch(Launch(grid, block, cluster, smem, stream), *args, **kwargs)
 
-    @_without_our_frames
+    @_told
     def profile_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Profile | Timeline:
         """`profile` of the launch that ``kernel[launch](*args)`` would be."""
-        return self._named(self._profile, launch, args, kwargs)  # type: ignore[no-any-return]
+        return self._profile(launch, args, kwargs)
 
     def _profile(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Profile | Timeline:
         from cutelite.dispatch.profiling import Rings
 
-        checked = self._checked(launch, args, kwargs)
-        if checked is None:
-            raise LaunchError("a grid of no blocks has nothing to profile")
+        checked = self._blocks("profile", launch, args, kwargs)
         if checked.ordinal is None:
-            return self._trace(launch, args, kwargs)
+            return self._trace(launch, checked)
         spec = recording(checked.spec)
         compiled = self._compiled(launch, spec)
         rings = Rings(self._function(spec, compiled, checked.ordinal), checked.grid, spec.block)
@@ -716,7 +707,7 @@ class Kernel:
 
     # Compiling.
 
-    @_without_our_frames
+    @_told
     def compile(
         self,
         /,
@@ -745,7 +736,7 @@ class Kernel:
         arch = Target.parse(arch or environment.arch or self.default_arch).arch
         options = replace(environment.options, **{**self.given, **said})
         self._forget_if_changed()
-        spec: Specialisation = self._named(self._specialised, bound, block, cluster, arch, options)
+        spec = self._specialised(bound, block, cluster, arch, options)
         compiled = self._made.get(spec, environment)
         if compiled.launches is None:
             compiled.launches = functools.partial(self._launching_only, spec, compiled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import FrameType
 from typing import Any, Literal
@@ -22,41 +22,18 @@ from cutelite_rt.shapes import whole as whole
 
 
 @dataclass(frozen=True)
-class Launch:
-    """Everything about a launch but the arguments.
+class Launch(facts.ExportedLaunch):
+    """Everything about a launch but the arguments: what `cutelite_rt.ExportedLaunch` has, and what a compiler is for.
 
-    grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. Or a
-                 function that tells that at each launch, of a dict with an argument for each parameter. Or
-                 'persistent': as many blocks, along x, as the GPU runs at once
-    block        threads in a block, likewise; part of what the kernel is specialised for. Default: what
-                 `@kernel(block=...)` says, and where that says something, nothing else may be said here
-    cluster      blocks in a cluster, likewise; part of what the kernel is specialised for
-    smem         bytes of dynamic shared memory on top of what the kernel declares (`cl.dynamic_shared`)
-    stream       a stream of torch, CuPy or cuda.core, or a handle; default: the current one of the arrays' library
-    cooperative  all blocks are resident at once, so that they may wait for each other
-    pdl          the kernel may start before the one ahead of it in the stream has ended, and waits for it with
-                 `cl.griddepcontrol_wait` (programmatic dependent launch)
-    priority     of its blocks before those of other streams' kernels, as of streams: the lower, the sooner
-    carveout     percent of L1 that is to be shared memory, 0 to 100: a wish, which the driver rounds
-    domain       'default' or 'remote': of memory synchronisation; a fence waits for writes of its own domain alone
-    launched     an event of torch, CuPy or cuda.core, or a handle, recorded once all blocks have begun
-    triggered    likewise, once all have called `cl.griddepcontrol_launch_dependents`, or have ended
-    seed         the simulator's schedule; default: CUTELITE_SIM_SEED
-    Source       CUDA driver API: cuLaunchKernelEx, CUlaunchAttributeID
+    grid    blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. Or a function
+            that tells that at each launch, of a dict with an argument for each parameter. Or 'persistent': as many
+            blocks, along x, as the GPU runs at once
+    block   threads in a block, likewise; part of what the kernel is specialised for. Default: what `@kernel(block=...)`
+            says, and where that says something, nothing else may be said here. `cluster` likewise
+    seed    the simulator's schedule; default: CUTELITE_SIM_SEED
     """
 
-    grid: Extent | Literal["persistent"] | Callable[[dict[str, Any]], Extent]
-    block: Extent | None = None
-    cluster: Extent | None = None
-    smem: int = 0
-    stream: Any = None
-    cooperative: bool = False
-    pdl: bool = False
-    priority: int | None = None
-    carveout: int | None = None
-    domain: Literal["default", "remote"] | None = None
-    launched: Any = None
-    triggered: Any = None
+    grid: Extent | Literal["persistent"] | Callable[[dict[str, Any]], Extent] = field()
     seed: int | None = None
 
     @cached_property

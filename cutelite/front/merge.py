@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from cutelite import ops
 from cutelite.diag import Span
 from cutelite.front import tree
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of, together
@@ -21,8 +22,6 @@ from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.promotion import adapt, as_value, dim_type, literal_type, why_wide
 from cutelite.layout import DimExpr
 from cutelite.ops.control import Br
-from cutelite.ops.tcgen05 import Start
-from cutelite.ops.wgmma import Fence
 
 
 def merge(builder: Builder, states: list[State], live: frozenset[str]) -> State:
@@ -171,7 +170,8 @@ def leaf_value(leaf: Any, t: Type) -> Value:
     if isinstance(t, InFlight) and isinstance(leaf, Runtime) and leaf.value.type == t.inner:
         builder = Builder.current()
         assert builder is not None
-        start = Fence((leaf.value,)) if isinstance(t.inner, Vec) else Start(leaf.value)
+        # Families are imported where they are used: few kernels have products in flight.
+        start = ops.wgmma.Fence((leaf.value,)) if isinstance(t.inner, Vec) else ops.tcgen05.Start(leaf.value)
         return builder.emit(start)  # type: ignore[no-any-return]
     return as_value(leaf, t)
 

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
@@ -25,37 +25,12 @@ from cutelite_rt.gpu.device import Device, device
 from cutelite_rt.gpu.launch import Function, LaunchConfig, load
 from cutelite_rt.gpu.launch import launch as start
 from cutelite_rt.gpu.params import Parameters
+from cutelite_rt.launcher.facts import ExportedLaunch
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
 from cutelite_rt.signature.bind import MapRequest, packable
 from cutelite_rt.signature.data import evaluate
 from cutelite_rt.signature.kinds import Looked, Signature
 from cutelite_rt.signature.settled import Binder, Fitted, device_of
-
-
-class ExportedLaunch(NamedTuple):
-    """Everything about a launch of an exported kernel but the arguments; `cutelite.Launch` will do too.
-
-    It needs no compiler, so grids are numbers: neither functions nor 'persistent', and there is no simulator's seed.
-
-    grid         blocks, as an int or up to three of them; None: by the rule that the kernel was exported with
-    block        threads in a block, cluster: blocks in a cluster; only what the kernel was compiled for
-    smem         bytes of dynamic shared memory on top of what the kernel declares
-    stream       a stream of torch, CuPy or cuda.core, or a handle; default: the current one of the arrays' library
-    cooperative, pdl, priority, carveout, domain, launched, triggered   as in `cutelite.Launch`
-    """
-
-    grid: Any = None
-    block: Any = None
-    cluster: Any = None
-    smem: int = 0
-    stream: Any = None
-    cooperative: bool = False
-    pdl: bool = False
-    priority: int | None = None
-    carveout: int | None = None
-    domain: Literal["default", "remote"] | None = None
-    launched: Any = None
-    triggered: Any = None
 
 
 class _Plan(NamedTuple):

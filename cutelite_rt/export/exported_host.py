@@ -24,7 +24,7 @@ from cutelite_rt.launcher.image import Machine, digest
 from cutelite_rt.launcher.subscript import Subscripts
 from cutelite_rt.launcher.variants import Outcome, slots_of
 from cutelite_rt.shapes import extents
-from cutelite_rt.signature.bind import MISSING, plain_number
+from cutelite_rt.signature.bind import MISSING
 from cutelite_rt.signature.kinds import LEFT_OUT, Fixed, left_out
 from cutelite_rt.signature.table import Table
 
@@ -70,7 +70,7 @@ class HostLauncher:
         self._by_dims = bundle.variants[0].signature.grid is not None
         table, machine = Table(bundle.host.signature), Machine.of(image)
         self._slots = [slots_of(table, variant.signature) for variant in bundle.variants]
-        calls = launcher.Callbacks(self._launch_anew, _number, _constant, self._resolved)
+        calls = launcher.Callbacks(self._launch_anew, _constant, self._resolved)
         doc = f"launch({bundle.variants[0].signature.text}), compiled"
         self.launcher = launcher.Launcher(machine, table, calls, driver, _defaults(bundle), doc)
         self._subscripts = Subscripts(machine, environment(driver), self._by_key)
@@ -102,13 +102,6 @@ class HostLauncher:
         # Of arrays without elements the rules look at less than the key tells.
         if went is not None and key is not None and went.full:
             self.launcher.add(key, Outcome(went.function, went.config, *self._slots[went.variant]), generation)
-
-
-def _number(x: Any) -> int | float | bool:
-    found = plain_number(x)
-    if type(found) not in (int, float, bool):
-        raise TypeError(f"{x!r} is no number")
-    return found  # type: ignore[no-any-return]
 
 
 def _constant(x: Any) -> tuple[Hashable, bool]:

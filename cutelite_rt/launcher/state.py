@@ -26,6 +26,7 @@ from cutelite_rt.launcher.environment import environment
 from cutelite_rt.launcher.facts import FACTS, GENERAL
 from cutelite_rt.launcher.image import Machine
 from cutelite_rt.launcher.variants import Outcome, Plan, Variant, VariantTable
+from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.table import WORD, Table
 
 _STATE = "env general variants watch constants launch_anew number constant arrays resolved names defaults objects is"
@@ -41,13 +42,11 @@ class Callbacks(NamedTuple):
     """The functions that launchers call in Python.
 
     launch_anew  (key or None, held, *args, **kwargs): a launch that is like none before, or is wrong
-    number       (x) -> the int, float or bool that an argument stands for. Errors: any
     constant     (x) -> (what it is compared by, whether that is so as long as it is the same object)
     resolved     (held, *args, **kwargs) -> facts, without `UNRESOLVED`
     """
 
     launch_anew: Callable[..., None]
-    number: Callable[[Any], int | float | bool]
     constant: Callable[[Any], tuple[Hashable, bool]]
     resolved: Callable[..., bytes]
 
@@ -86,7 +85,7 @@ class Launcher:
         self._watched: object = None
         self._python = {
             "launch_anew": calls.launch_anew,
-            "number": calls.number,
+            "number": _number,
             "constant": self._constant,
             "arrays": _read_others,
             "resolved": calls.resolved,
@@ -183,6 +182,14 @@ class Launcher:
 def _pointers(words: Iterable[int]) -> ctypes.Array[ctypes.c_uint64]:
     found = list(words)
     return (ctypes.c_uint64 * max(len(found), 1))(*found)
+
+
+def _number(x: Any) -> int | float | bool:
+    """The int, float or bool that an argument stands for. Errors: TypeError for what stands for none."""
+    found = plain_number(x)
+    if type(found) not in (int, float, bool):
+        raise TypeError(f"{x!r} is no number")
+    return found  # type: ignore[no-any-return]
 
 
 def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:

@@ -10,6 +10,8 @@ a `Name`, a `Code`, a `Count`.
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from cutelite_rt.dtype import compact_strides
+
 Name: TypeAlias = Annotated[str, "name"]
 """A name of Python; items of tuples and lists are called 'x.0', fields of structs 'x.field'."""
 
@@ -183,11 +185,7 @@ def evaluate(expr: Expr | Tree, dims: dict[str, int]) -> int:
 
 def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
     """Strides without gaps, in 'row' or 'col' major order."""
-    strides, step = [], 1
-    for extent in shape[::-1] if order == "row" else shape:
-        strides.append(step)
-        step *= extent
-    return tuple(strides[::-1] if order == "row" else strides)
+    return compact_strides(shape) if order == "row" else compact_strides(shape[::-1])[::-1]
 
 
 # JSON.

@@ -10,26 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cutelite_rt.signature.data import Count, Expr, Name, Strided, Unsupported, dims_of, kind
-from cutelite_rt.signature.data import Dim as Dim
-from cutelite_rt.signature.kinds.array import Array as Array
-from cutelite_rt.signature.kinds.base import C as C
-from cutelite_rt.signature.kinds.base import Leaf as Leaf
-from cutelite_rt.signature.kinds.base import Looked as Looked
-from cutelite_rt.signature.kinds.base import Parameter as Parameter
-from cutelite_rt.signature.kinds.base import Rows as Rows
-from cutelite_rt.signature.kinds.base import left_out as left_out
-from cutelite_rt.signature.kinds.constant import LEFT_OUT as LEFT_OUT
-from cutelite_rt.signature.kinds.constant import Absent as Absent
-from cutelite_rt.signature.kinds.constant import Constant as Constant
-from cutelite_rt.signature.kinds.constant import Fixed as Fixed
-from cutelite_rt.signature.kinds.constant import Optional as Optional
-from cutelite_rt.signature.kinds.number import KIND as KIND
-from cutelite_rt.signature.kinds.number import Number as Number
-from cutelite_rt.signature.kinds.number import Pointer as Pointer
-from cutelite_rt.signature.kinds.several import Sequence as Sequence
-from cutelite_rt.signature.kinds.several import Struct as Struct
-from cutelite_rt.signature.kinds.several import items as items
+from cutelite_rt.signature.data import Count, Dim, Expr, Name, Strided, Unsupported, dims_of, kind
+from cutelite_rt.signature.kinds.array import Array
+from cutelite_rt.signature.kinds.base import C, Leaf, Looked, Parameter, Rows, left_out
+from cutelite_rt.signature.kinds.constant import LEFT_OUT, Absent, Constant, Fixed, Optional
+from cutelite_rt.signature.kinds.number import KIND, Number, Pointer
+from cutelite_rt.signature.kinds.several import Sequence, Struct, items
+
+__all__ = [
+    "KIND", "LEFT_OUT", "Absent", "Array", "C", "Constant", "Dim", "Fixed", "Leaf", "Looked", "Number", "Optional",
+    "Parameter", "Pointer", "Rows", "Sequence", "Signature", "Struct", "declared", "items", "left_out", "mentioned",
+]  # fmt: skip
 
 
 @kind
