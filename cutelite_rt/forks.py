@@ -1,4 +1,4 @@
-"""Locks that a forked child may use: whatever another thread of its parent held, the child finds free.
+"""Locks that a forked child may use: the child finds them free, even where another thread of its parent held them.
 
 A fork copies the memory of all threads and only the one that forked: a lock that another thread held is held in the
 child for ever. Python's own locks in `threading` and `logging` are made anew in a child, and so are those made here.

@@ -10,10 +10,10 @@ Extent = int | tuple[int, ...]
 Dim3 = tuple[int, int, int]
 
 WIDEST_I32 = (1 << 31) - (1 << 16)
-"""Dims beyond are compiled 64 bits wide: blocks reach past an extent before they are cut off."""
+"""Greater dims are compiled 64 bits wide. It is below 2**31, for blocks reach past an extent at its end."""
 MOST_IN_32_BITS = 1 << 30
-"""Where an array has more elements, or a grid more threads along an axis, block indices have 64 bits: an index below
-the one plus a step of the other is an i32."""
+"""With more elements in an array, or more threads along an axis of a grid, block indices have 64 bits. Up to here, the
+sum of an index and a step is an i32."""
 MOST_THREADS = 1024
 """In a block."""
 

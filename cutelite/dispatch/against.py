@@ -1,6 +1,6 @@
 """A launch on the GPU against the same launch in the simulator: what differs, and the line that wrote it.
 
-In    the copies of the arrays that either has left
+In    copies of the arrays, as the GPU and the simulator left them
 Out   a `GpuComparison`, true where they agree
 """
 
@@ -24,7 +24,7 @@ from cutelite.sim.memory import Region
 Array = Any
 
 TOLERANCES = {"f64": 1e-9, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2, "e4m3": 0.25, "e5m2": 0.5}
-"""By dtype: the difference that passes as rounding, of an element as large as the largest. Integers must be equal."""
+"""By dtype: the difference that passes as rounding, relative to the largest element. Integers must be equal."""
 
 
 @dataclass(frozen=True)

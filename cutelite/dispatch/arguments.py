@@ -1,9 +1,9 @@
-"""A call of a live kernel being bound: what the kernel is specialised for, besides what arguments tell.
+"""A call of a live kernel being bound, and what the kernel is specialised for.
 
 In    arguments, as the parameters (`parameter.py`) take them one by one
 Out   `Bound`: an `ArgType` for each parameter, a width for each named dim, and the run-time values in order
 
-What arguments must be, and the words for those that do not fit, are in `cutelite_rt.signature.kinds`.
+`cutelite_rt.signature.kinds` checks arguments, and has the words for those that do not fit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Bound(NamedTuple):
 
 
 class Call(bind.Call):
-    """A call of a live kernel, with what decides about specialisation."""
+    """A call of a live kernel, and the facts that choose its specialisation."""
 
     def __init__(self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None) -> None:
         super().__init__(kernel, arguments, stream)
@@ -53,7 +53,7 @@ class Call(bind.Call):
         self.wide = False  # an array has too many elements for 32-bit indices
 
     def done(self, types: dict[str, ArgType]) -> Bound:
-        """All parameters are bound."""
+        """Finish the call: all parameters are bound."""
         self.settle(self.needed)
         dims = {name: i64 if self.dims[name][0] > I32_DIM_LIMIT else i32 for name in self.needed}
         self.values += (self.dims[name][0] for name in self.needed)
@@ -68,8 +68,11 @@ class Call(bind.Call):
 
 
 def as_declared(dim: Dim | None, value: int) -> int:
-    """The value of a dim that has been bound: itself, but for strides of modes of one element alone, which may be
-    anything, the least that the dim may be where it may not be that."""
+    """The value of a dim that has been bound, made one that the dim may have.
+
+    A dim that only strides of one-element modes tell may come with any value, for those strides mean nothing. Where its
+    declaration forbids that value, it becomes the least one that is allowed.
+    """
     if dim is None or not problem_of(data.Dim(dim.name, dim.divisible_by, dim.min, dim.max), value):
         return value
     return -(-max(dim.min, 1) // dim.divisible_by) * dim.divisible_by

@@ -1,6 +1,6 @@
 """Parameters that are arrays: the types that they have in the kernel.
 
-In    arrays that fit `Tensor[...]` and `TmaTensor[...]` (`cutelite_rt.signature.bind` says which do)
+In    arrays that fit `Tensor[...]` and `TmaTensor[...]` (`cutelite_rt.signature.kinds` checks them)
 Out   `Tensor` and `TensorMap` types
 """
 
@@ -27,7 +27,7 @@ VECTOR_BYTES = 16
 
 
 class _ArrayParameter(Parameter):
-    """An array, whose type in the kernel follows from its dtype and from what it is `as_`."""
+    """An array: `made` gives its type in the kernel."""
 
     def __init__(self, name: str, spec: TensorSpec, data: kinds.Array, layout: Layout) -> None:
         self.name, self.tensor, self._data, self._layout = name, spec, data, layout
@@ -163,8 +163,8 @@ def _memory(name: str, spec: TensorSpec | PointerSpec) -> TensorParameter | Poin
 class PointersParameter(Parameter):
     """`Tensor[Pointer[f32], (N,)]` and `Pointer[Pointer[f32]]`: addresses in memory, each of a tensor of one type.
 
-    Launchers take the array of addresses like any other. Arrays that are known to lie behind them (`pointers`) are
-    checked where Python binds, the simulator's with each access.
+    Launchers take the array of addresses like any other array. Where the arrays behind the addresses are known (made by
+    `pointers`), Python checks them as it binds; the simulator checks every access.
     """
 
     def __init__(self, name: str, spec: PointersSpec) -> None:
@@ -226,7 +226,7 @@ def match_shape(call: Call, wanted: kinds.Array, shape: tuple[int, ...]) -> None
 
 
 def known_dtype(call: Call, name: str, dtype: Scalar | DTypeVar) -> Scalar:
-    """A dtype that no argument decides. Errors: `ArgumentError` for a variable that is not given."""
+    """The dtype where there is no argument. Errors: `ArgumentError` for a dtype variable that nothing told."""
     if isinstance(dtype, Scalar):
         return dtype
     if dtype.name in call.dtypes:

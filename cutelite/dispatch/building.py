@@ -1,4 +1,4 @@
-"""Build the launcher of a kernel, and write down the outcomes of launches for it.
+"""Build the launcher of a kernel, and record the outcomes of launches for it.
 
 In    a signature, and launches that went well
 Out   `Launcher` and `Subscripts` of `cutelite_rt.launcher`, and the outcomes that they keep
@@ -42,7 +42,7 @@ def launcher(
 
     launch  (key or None, held, *args, **kwargs): launch from the start
     by_key  what a subscript of the kernel gives
-    Result  None where there can be none, and the reason on stderr if that is asked for: launches stay Python's
+    Result  None where there can be no launcher: launches stay Python's; the reason is printed where `verbose` asks
     """
     try:
         table = Table(signature.data(), dict(each for p in signature.parameters for each in p.classes()))
@@ -88,7 +88,7 @@ def _is_private(directory: str) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
-# What launchers call.
+# Called by launchers.
 
 
 def _constant(x: Any) -> tuple[Hashable, bool]:
@@ -103,7 +103,7 @@ def _resolved(signature: Signature) -> Callable[..., bytes]:
     return resolved
 
 
-# What launchers are told.
+# Told to launchers.
 
 
 def watch(sources: Watched) -> Watch:
@@ -117,7 +117,7 @@ def outcome(signature: Signature, table: Table, went: LaunchRecord) -> Outcome:
 
 
 def tells_dtypes(table: Table, arguments: Mapping[str, Any]) -> bool:
-    """Tell whether types of arguments tell all dtypes: those of numbers of a dtype variable that are no arrays."""
+    """Tell whether the types of arguments decide all dtypes, those of numbers of a dtype variable included."""
     plain = int, float, bool, type(None), getattr(sys.modules.get("numpy"), "generic", bool)
     of_variables = (leaf for leaf in table.leaves if isinstance(leaf, Number) and isinstance(leaf.dtype, Variable))
     return all(isinstance(_found(arguments, leaf.name), plain) for leaf in of_variables)

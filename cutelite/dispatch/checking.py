@@ -1,4 +1,4 @@
-"""Checks from outside of a program: every launch that it makes, or one on arguments made up for it.
+"""Checks of a program from outside: of every launch that it makes, or of one launch on made-up arguments.
 
 In    a program's `check` or `main` function; or a kernel, and shapes and numbers by the names of its parameters
 Out   a `CheckReport` for each launch
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cutelite.sim import CheckReport, Timeline
 
 ENTRIES = ("check", "main")
-"""What is called in a program, the first that it defines itself and that needs no arguments."""
+"""Functions to call in a program: the first one that it defines itself, and that needs no arguments."""
 
 
 class NoEntry(LookupError):
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A launch that a program makes, to be looked at in other ways. Its arrays are in host memory."""
+    """A launch that a program makes, to compile, trace or check instead. Its arrays are in host memory."""
 
     kernel: Kernel
     launch: Launch
@@ -74,9 +74,9 @@ T = TypeVar("T")
 
 
 def _looked_at(call: Callable[[], object], only: Kernel | BoundKernel | None, look: Callable[[Call], T]) -> list[T]:
-    """Return what `look` finds of the launches that `call` makes, of the kernel `only` or of any.
+    """Return what `look` gives for each launch of the kernel `only`, or of any kernel, that `call` makes.
 
-    Launches on a GPU, and those of other kernels, are made as always.
+    Launches of other kernels are made as always, and those on a GPU after `look`.
     Errors  what `look` and `call` raise
     """
     kept = only.kernel if isinstance(only, BoundKernel) else only
@@ -126,7 +126,7 @@ def first_launch(module: ModuleType, only: Kernel | BoundKernel | None) -> Call 
 
 
 class _Enough(BaseException):
-    """Ends a program that has been seen enough of; no handler of the program's stops it."""
+    """Ends the program: enough has been seen. As a BaseException it passes the program's own handlers."""
 
 
 def trace_program(module: ModuleType, kernel: Kernel | BoundKernel | None) -> list[Timeline]:
@@ -182,13 +182,13 @@ def trace_alone(
     smem: int,
     given: dict[str, Any],
 ) -> Timeline:
-    """Return what happens when in the launch that `check_alone` checks."""
+    """Return the timeline of the launch that `check_alone` checks."""
     made, arguments = _made_up(kernel, given)
     return made.trace_launch(Launch(grid, block, cluster, smem), *arguments)
 
 
 def _made_up(kernel: Kernel | BoundKernel, given: dict[str, Any]) -> tuple[Kernel, list[Any]]:
-    """The arguments of a launch on its own: random arrays of the shapes that are `given`, and numbers."""
+    """Arguments for one launch: random arrays of the shapes that are `given`, and numbers."""
     if isinstance(kernel, BoundKernel):
         raise LaunchError("a method is checked through its program's check() or main(), which has its object")
     bound = kernel.signature.ahead((), given, False)

@@ -41,13 +41,13 @@ class Compiled:
 
     @cached_property
     def _kernel(self) -> Any:
-        """The kernel that launches this and nothing else."""
+        """A kernel that launches only this specialisation."""
         if self.launches is None:
             raise LaunchError(f"{self.name} was compiled without its kernel: launch what `kernel.compile(...)` returns")
         return self.launches()
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        """Return what launches: ``compiled[grid](*args)``, with what `kernel[...]` takes (`Kernel.__getitem__`)."""
+        """Return the launch function: ``compiled[grid](*args)``; a subscript is as for `Kernel.__getitem__`."""
         return self._kernel[key]  # type: ignore[no-any-return]
 
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
@@ -117,7 +117,7 @@ class Compiled:
 
     @cached_property
     def sass(self) -> Sass | None:
-        """The machine code, a text that can be asked: ``sass.loops[0].mix``. None without a disassembler."""
+        """The machine code, as text and as loops and mixes: ``sass.loops[0].mix``. None without a disassembler."""
         return toolchain.disassemble(self.cubin, self.build.ptx if self._has_lines else "")
 
     def explore(self, timeline: Timeline | None = None, report: CheckReport | None = None) -> Exploration:

@@ -1,7 +1,8 @@
-"""Compiles as they happen: who wants to hear of them, and whether they may.
+"""Compiles as they happen: listeners that are told of them, and the switch that forbids them.
 
-In    a kernel's name, its specialisation, and what compiles it
-Out   what it gave, once `on_compile`'s listeners have heard of it; `CUTELITE_COMPILE=error` refuses, `warn` warns
+In    a kernel's name, its specialisation, and a function that compiles it
+Out   the result of that function, after `on_compile`'s listeners were called; `CUTELITE_COMPILE=error` forbids the
+      call, `warn` warns
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def on_compile(listener: Listener) -> Listener:
         def log(event: cl.CompileEvent) -> None:
             print(f"{event.name} for {event.arch}: {event.seconds:.2f} s")
 
-    Kernels that come from memory or disk are none. What a listener raises is raised by the launch that compiled.
+    Kernels from memory or disk are no compiles. An exception of a listener is raised by the launch that compiled.
     Gives back the listener; `cutelite.off_compile` takes it away. Errors: TypeError for what cannot be called.
     """
     global _listeners
@@ -59,7 +60,7 @@ def on_compile(listener: Listener) -> Listener:
 
 
 def off_compile(listener: Callable[[CompileEvent], object]) -> None:
-    """Call it no more. Errors: ValueError where it was not called."""
+    """Stop calling `listener`. Errors: ValueError where it was no listener."""
     global _listeners
     kept = list(_listeners)
     kept.remove(listener)
@@ -70,7 +71,7 @@ _listeners: tuple[Callable[[CompileEvent], object], ...] = ()  # replaced and ne
 
 
 def compiled(name: str, spec: str, arch: str, environment: Config, make: Callable[[], Build]) -> Build:
-    """`make()`, told to listeners. Errors: `CompileForbidden`, before anything is made; whatever `make` raises."""
+    """Call `make`, and tell listeners. Errors: `CompileForbidden` instead of the call; whatever `make` raises."""
     if environment.compile == "error":
         raise CompileForbidden(
             f"{name} {spec} would have to be compiled, which CUTELITE_COMPILE=error forbids: compile it beforehand, "

@@ -16,9 +16,9 @@ from cutelite_rt.signature.bind import home_of
 def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
     """The GPU that a launch goes to; None for the simulator. Errors: `ArgumentError` for arrays in different places.
 
-    Arrays of NumPy always mean the simulator. With CUTELITE_SIM those on a GPU do, and it takes copies. Host arrays of
-    other libraries mean it where there is no GPU, or where CUTELITE_SIM says so: with a GPU they were more likely
-    meant for it. Without arrays the current GPU is taken.
+    NumPy arrays always go to the simulator. With CUTELITE_SIM arrays on a GPU go there too, as copies. Host arrays of
+    other libraries go there where there is no GPU, or with CUTELITE_SIM; else they are refused, for they were probably
+    meant to be on the GPU. A launch without arrays goes to the current GPU.
     """
     home = home_of(kernel, bound.arrays)
     if home is not None and home[0] == "cuda":
@@ -41,12 +41,12 @@ def has_gpu() -> bool:
 
 @functools.cache
 def arch_of(ordinal: int) -> str:
-    """The architecture that gets the most out of a GPU. Errors: `UnknownTarget` for one newer than this compiler."""
+    """The architecture with most of a GPU's features. Errors: `UnknownTarget` for one newer than this compiler."""
     return Target.for_capability(rt.device(ordinal).compute_capability).arch
 
 
 def host_array(view: rt.ArrayView) -> Any:
-    """NumPy's array over the memory of one in host memory, whoever made it."""
+    """A NumPy array over the memory of any library's array in host memory."""
     import numpy
 
     if isinstance(view.owner, numpy.ndarray):
@@ -63,7 +63,7 @@ def host_array(view: rt.ArrayView) -> Any:
 
 
 def _allocation(view: rt.ArrayView) -> tuple[int, int] | None:
-    """The bytes, from and to, of which the array is a part: TMA writes the last 16 of a row whole. None: not known."""
+    """First and end address of the allocation that holds the array; TMA writes the last 16 bytes of a row whole."""
     if view.library != "torch" or not hasattr(view.owner, "untyped_storage"):
         return None
     storage = view.owner.untyped_storage()

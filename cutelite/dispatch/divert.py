@@ -1,7 +1,7 @@
-"""Launches that do something else instead: `Kernel.launch` asks here first.
+"""Diverted launches: a function is called in the place of each launch. `Kernel.launch` asks here first.
 
 In    a function, for as long as a `with` lasts and in this thread alone
-Out   every launch goes to it, kernel, `Launch` and arguments, and nothing is launched unless it does so
+Out   each launch calls it with kernel, `Launch` and arguments; nothing is launched unless it does that
 
 So any code that launches kernels can be run to learn which kernels it needs, without knowing the code.
 """
@@ -17,14 +17,14 @@ from cutelite_rt import forks
 from cutelite_rt.launcher.facts import DIVERTED
 
 Diversion = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], None]
-"""It gets the kernel, the `Launch`, and the arguments."""
+"""A function of the kernel, the `Launch`, and the arguments."""
 
 diversion: ContextVar[Diversion | None] = ContextVar("diversion", default=None)
 
 
 @contextmanager
 def diverted(to: Diversion | None) -> Iterator[None]:
-    """Have launches of this thread go to `to` within the `with`; to the GPU or the simulator again where it is None."""
+    """Divert launches of this thread to `to` within the `with`; None: they go to the GPU or the simulator again."""
     token = diversion.set(to)
     with _lock:
         DIVERTED.value += 1  # compiled launchers do not ask: meanwhile they are not used, in no thread
@@ -37,11 +37,11 @@ def diverted(to: Diversion | None) -> Iterator[None]:
 
 
 def nothing(*launch: Any) -> None:
-    """A diversion that leaves launches out: the function is run for what it allocates and returns."""
+    """Divert launches to nothing: for functions that are run for what they allocate and return."""
 
 
 def left_out() -> bool:
-    """Tell whether launches are left out, and so nothing is to be asked of arrays but their shapes and dtypes."""
+    """Tell whether launches are diverted to `nothing`: arrays then have shapes and dtypes, and no content."""
     return diversion.get() is nothing
 
 

@@ -1,4 +1,4 @@
-"""The launcher of an exported kernel: machine code for CPUs, made where the compiler is, to run where it is not.
+"""The launcher of an exported kernel: machine code for CPUs, made here to run where no compiler is.
 
 In    a kernel's signature, and what it is exported for
 Out   `bundle.HostCode`

@@ -87,6 +87,6 @@ def exported(
 
 
 def _row(name: str, view: rt.ArrayView, aligned: int) -> kinds.Array:
-    """Return the row of an argument: as its example, and aligned as kernels may take it to be."""
+    """Return the row of an argument: shaped as its example, and aligned as the kernels expect."""
     align = next((n for n in (aligned, 16) if n >= 16 and view.pointer % n == 0), DTYPES[view.dtype].bytes)
     return kinds.Array(name, f"{view.dtype} {view.shape}", view.dtype, data.Strided(view.shape, view.strides), align)

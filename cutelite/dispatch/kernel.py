@@ -1,4 +1,4 @@
-"""`@kernel` and what it makes: binds arguments, has the specialisation found or compiled, launches it."""
+"""`@kernel` and the class that it makes: a launch binds arguments, finds or compiles a specialisation, runs it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from cutelite.sim.tally import Tally
 
 DEFAULT_ARCH = "sm_90a"
-"""What is compiled for where no architecture is given and there is no GPU."""
+"""The architecture to compile for where none is given and there is no GPU."""
 SIMULATED_CLUSTERS = 4  # of a persistent grid: enough for blocks to wait for each other
 
 
@@ -89,7 +89,7 @@ class _Checked(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A launch as it would be: `values` of its parameters in order, and what its kernel was made from."""
+    """A launch that is ready, and not made: `values` of its parameters in order, and the sources of its kernel."""
 
     function: rt.Function
     config: rt.LaunchConfig
@@ -101,7 +101,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _without_our_frames(function: F) -> F:
-    """Decorator: what the user did wrong is raised from here, without the frames of the compiler that led to it."""
+    """Decorator: raise the user's mistakes from here, without the frames of the compiler."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -244,7 +244,7 @@ class Kernel:
         return self.arch or DEFAULT_ARCH
 
     def _options_among(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Take the options out of `given`, checked; a parameter that is called like one stays."""
+        """Take the options out of `given`, and check them; what is also the name of a parameter stays."""
         parameters = self.signature.names
         text = given.pop("options", "") if "options" not in parameters else ""
         said = {name: given.pop(name) for name in NAMES & given.keys() if name not in parameters}
@@ -276,7 +276,7 @@ class Kernel:
         self._launching.entry((launch.facts, launch), *args, **kwargs)
 
     def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> functools.partial[Compiled] | None:
-        """Return what a launch would do before it launches: checks now, and the compile when the result is called.
+        """Do what a launch does first: check now, and compile when the result is called.
 
         The result may be called in any thread; its last argument is the specialisation. None for a grid of no blocks.
         Errors  as `launch`, each in its half
@@ -315,12 +315,12 @@ class Kernel:
             return
         function, config = self._run(launch, checked, checked.ordinal)
         environment = self._settings.environment
-        if not environment.sync and not environment.nvtx:  # to wait and say what a fault was in, and ranges: Python's
+        if not environment.sync and not environment.nvtx:  # waiting for faults, and NVTX ranges, are Python's
             went = LaunchRecord(checked.bound, function, config, checked.arguments)
             self._launching.went_well(key, checked.generation, went, self._made.watched, environment)
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
-        """All that can be known of a launch without compiling; None where there are no blocks to launch."""
+        """Check a launch as far as that needs no compile; None where there are no blocks to launch."""
         arguments, launch = self.signature.match(args, kwargs), self._filling(launch)
         if callable(launch.grid):
             launch = launch.resolved(arguments)
@@ -348,7 +348,7 @@ class Kernel:
         return checked
 
     def _filling(self, launch: Launch) -> Launch:
-        """Return `launch`; a grid that is 'persistent' as a function of the arguments."""
+        """Return `launch`, with a function of the arguments in the place of a grid that is 'persistent'."""
         if type(launch.grid) is not str:
             return launch
         if launch.grid != PERSISTENT:
@@ -427,7 +427,7 @@ class Kernel:
 
     @_told
     def planned(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Planned | None:
-        """Return a launch on a GPU as it would be, checked and compiled; None for a grid of no blocks.
+        """Check and compile a launch on a GPU without making it; None for a grid of no blocks.
 
         Errors  as `launch`; `ArgumentError` for arrays in host memory
         """
@@ -515,7 +515,7 @@ class Kernel:
     def _simulation(
         self, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
     ) -> tuple[Function, list[Any], dict[str, int]]:
-        """Return what the simulator takes: the IR, the arguments as NumPy's or mirrors, the extents of the dims."""
+        """Return the simulator's input: the IR, the arguments as NumPy arrays or mirrors, the extents of the dims."""
         host = host_array if mirrors is None else mirrors.array
         values = [simulable(self.__name__, value, host) for value in bound.values]
         count = len(values) - len(bound.dims)

@@ -39,7 +39,7 @@ class Mirrors:
         return np.ndarray(view.shape, f"u{size}", memory, view.pointer - first, strides)
 
     def write_back(self) -> None:
-        """Copy what the simulator has left there to the GPU."""
+        """Copy the mirrors, as the simulator left them, to the GPU."""
         self._copy("cuMemcpyHtoDAsync")
 
     def _copy(self, call: str) -> None:

@@ -3,10 +3,10 @@
 In    a parameter's annotation
 Out   `Parameter`: what it takes, as data of the runtime, and the type that it has in the kernel
 
-What arguments must be, the words for those that do not fit, rows for the launcher, files and C are the runtime's
-(`cutelite_rt.signature.kinds`); a class here says which of its kinds an annotation is made of, and which types come of
-it. A new kind of argument is a `Spec` and such a class, where the runtime has the kind; else also a kind there.
-tests/dispatch/test_new_kind.py has one from its annotation to its C.
+The runtime's kinds (`cutelite_rt.signature.kinds`) check arguments, have the words for those that do not fit, and write
+rows for the launcher, files and C. A class here gives the kinds that an annotation is made of, and the types in the
+kernel. A new kind of argument is a `Spec` and a class here; and a kind of the runtime, where none there will do.
+tests/dispatch/test_new_kind.py adds one, from annotation to C.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Parameter:
         raise NotImplementedError
 
     def bind(self, call: Call, argument: Any) -> ArgType:
-        """Fit an argument: its type; the values of its leaves are left with `call`. Errors: `ArgumentError`."""
+        """Check an argument, leave the values of its leaves with `call`, return its type. Errors: `ArgumentError`."""
         raise NotImplementedError
 
     def ahead(self, call: Call, example: Any) -> ArgType:
-        """The type without an argument, or from an example of one; `MISSING` where there is none."""
+        """Return the type from an example of an argument; `MISSING` where there is none."""
         return self.bind(call, example)
 
     def settled(self, t: ArgType) -> kinds.Parameter:
@@ -54,7 +54,7 @@ Class = TypeVar("Class", bound=Callable[[str, Any], Parameter])
 
 
 def takes(*specs: type) -> Callable[[Class], Class]:
-    """Decorator: this class is for parameters annotated so; it is made of a parameter's name and spec."""
+    """Decorator: use this class for parameters with such a spec. It is called with their name and spec."""
 
     def register(cls: Class) -> Class:
         _KINDS.update(dict.fromkeys(specs, cls))

@@ -1,7 +1,7 @@
 """Arrays of the addresses of arrays: arguments for `Tensor[Pointer[f32], (N,)]`.
 
 In    arrays of one place
-Out   their addresses in an array there, that keeps them alive
+Out   an array of their addresses, in the same place, which keeps them alive
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cutelite_rt.signature.bind import home_of
 
 
 class HostPointers(np.ndarray[Any, Any]):
-    """Addresses of NumPy arrays, which the simulator finds them by."""
+    """Addresses of NumPy arrays, by which the simulator finds the arrays."""
 
     pointees: tuple[Any, ...] = ()
 

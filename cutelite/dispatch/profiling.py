@@ -1,4 +1,4 @@
-"""Profiles: a launch whose warps write events to rings in global memory, which are read back and decoded.
+"""Profiles: warps of a launch write events to rings in global memory, which are then read and decoded.
 
 `lower/profile.py` has the form of the rings. The times of all multiprocessors are brought to one axis by the clock of
 nanoseconds that they share; within a warp they are exact cycles.

@@ -1,12 +1,12 @@
 """`@program`: a host function that launches several kernels, issued by one call of machine code.
 
-In    a Python function whose launches depend on its arguments' shapes and constants, and not on what arrays hold
+In    a Python function whose launches depend on its arguments' shapes and constants, and not on the content of arrays
 Out   `Program`: on NumPy arrays the function itself, simulated; on a GPU its launches, planned once for arguments alike
 
 The function is executed once for arguments of other shapes, dtypes or constants, with its launches diverted
 (`divert.py`). What comes of them is a plan: kernels that are loaded, their parameters, which of those lie in which
 argument, and one block of memory for all workspaces. The launcher (`cutelite_rt/launcher`) checks the arguments of
-later calls by tables, as those of a kernel, and issues the plan's launches.
+later calls by tables, as it does a kernel's, and issues the plan's launches.
 """
 
 from __future__ import annotations
@@ -177,9 +177,9 @@ class Program:
         return bound.arguments
 
     def _anew(self, group: _Group | None, key: bytes | None, held: Any, /, *args: Any, **kwargs: Any) -> None:
-        """Launch what no plan is known for: plan it, have the launcher of another group do it, or execute the function.
+        """Handle a call without a known plan: make a plan, ask the launcher of another group, or execute the function.
 
-        group, key  whose launcher was called, and what it looked for; None where it is none, or did not come so far
+        group, key  the group whose launcher was called, and the key that it looked for; None where there was none
         """
         arguments = self._arguments(args, kwargs)
         views = {name: rt.read(x) for name, x in arguments.items() if is_array(x)}
@@ -205,7 +205,8 @@ class Program:
                 self._groups = {}
             found = self._groups.get(shape)
         if _planning.group is not None or (found is not None and found is group):
-            return self._executed(arguments, ordinal)  # a plan that is in use, another context, or an argument's whim
+            # A plan in use, another context, or an argument that reads differently each time.
+            return self._executed(arguments, ordinal)
         if found is None:
             made = self._group(arguments, views)
             with self._lock:
@@ -215,7 +216,7 @@ class Program:
         return None
 
     def _once_more(self, group: _Group, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Call a launcher that has a plan now; whatever it cannot do is executed."""
+        """Call a launcher that has a plan now; what it still cannot launch is executed."""
         _planning.group = group
         try:
             group.entry(*args, **kwargs)
@@ -349,7 +350,7 @@ class Program:
         places: Mapping[str, tuple[int, int, int]],
         block: rt.DeviceArray | None,
     ) -> Moved | None:
-        """Return what of a parameter follows an argument; None where nothing does."""
+        """Return how a parameter follows an argument; None where it does not."""
         view = _view(value)
         if view is None:
             if isinstance(value, Address):
@@ -418,7 +419,7 @@ class _Group:
 
 class _Planning(threading.local):
     group: _Group | None = None
-    """Whose launcher is called with a plan that was just made: it is not planned twice."""
+    """The group whose launcher is called with a plan that was just made, so that it is not planned twice."""
 
 
 _planning = _Planning()

@@ -1,8 +1,8 @@
-"""Tables of which modules of Python and of libraries only compute, and which ask the system.
+"""Tables of modules of Python and of libraries: those that only compute, and those that ask the system.
 
-In: the name of a module, and of what is taken from it. Out: whether results may differ from one process to the next, by
-the environment, files, clocks, random numbers, or what else is imported. Code of a kernel that asks so has no digest
-(`dispatch/fingerprint.py`). What is not listed here is taken for one that asks.
+In: the names of a module and of an attribute. Out: whether results may differ from one process to the next, by the
+environment, files, clocks, random numbers, or other imports. A kernel whose code asks the system has no digest
+(`dispatch/fingerprint.py`). A standard module that is not listed counts as one that asks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ONLY: dict[str, frozenset[str]] = {
          "maxunicode", "implementation", "intern", "getsizeof")
     ),
 }  # fmt: skip
-"""Of modules that ask, what does not."""
+"""Attributes that do not ask the system, of modules that do."""
 
 ASK: dict[str, frozenset[str]] = {
     "builtins": frozenset(("open", "input", "breakpoint")),
@@ -40,14 +40,14 @@ ASK: dict[str, frozenset[str]] = {
     "jax": frozenset(("devices", "local_devices", "device_count", "default_backend", "config", "process_index")),
     "cupy": frozenset(("cuda", "random", "load", "loadtxt")),
 }  # fmt: skip
-"""Of modules that compute, what asks."""
+"""Attributes that ask the system, of modules that only compute."""
 
 
 def asks(module: str, attribute: str) -> bool:
-    """Say whether what is taken of a module asks the system; with an empty attribute, whether any of it does.
+    """Tell whether an attribute of a module asks the system; with an empty attribute, whether any of them does.
 
     module     its name, such as 'numpy.random.mtrand'
-    attribute  what is taken of it, perhaps of a part of it: 'environ', 'Path.cwd'
+    attribute  its attribute, perhaps with attributes of that: 'environ', 'Path.cwd'
     """
     root, _, inner = module.partition(".")
     first = attribute.partition(".")[0]

@@ -51,7 +51,7 @@ class ScalarParameter(Parameter):
 
 @takes(ConstexprSpec)
 class ConstantParameter(Parameter):
-    """`Constexpr[...]`: any Python value, which the kernel is specialised for."""
+    """`Constexpr[...]`: any Python value. Each value is another specialisation of the kernel."""
 
     def __init__(self, name: str, spec: ConstexprSpec) -> None:
         self.name = name
@@ -96,7 +96,7 @@ class ConstantParameter(Parameter):
 
 @takes(type(None))
 class UnknownParameter(Parameter):
-    """A parameter without annotation: says which one to write."""
+    """A parameter without annotation. Its error says which annotation to write."""
 
     def __init__(self, name: str, spec: None) -> None:
         self.name = name

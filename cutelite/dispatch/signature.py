@@ -1,4 +1,4 @@
-"""A kernel's parameters: the arguments of a call, by Python's rules, to one for each; and those to types and values."""
+"""A kernel's signature: matches a call's arguments to parameters, and binds each to a type and values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Signature:
     # Calls.
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Bound:
-        """Return what a call's arguments told; `stream` is the launch's, if that is said. Errors: `ArgumentError`."""
+        """Bind a call's arguments; `stream` is the launch's, where it is given. Errors: `ArgumentError`."""
         return self.bound(self.match(args, kwargs), stream)
 
     def bound(self, given: dict[str, Any], stream: int | None = None) -> Bound:
@@ -99,7 +99,7 @@ class Signature:
         return kinds.Signature(self.kernel, parameters, *self._counts(skip), kinds.declared(parameters), blocks)
 
     def settled(self, of: Bound, skip: int = 0, grid: Sequence[Any] | None = None) -> kinds.Signature:
-        """The signature of the kernel that is compiled for this outcome of binding; the rest as for `data`.
+        """The settled signature, of the kernel compiled for `of`, an outcome of binding; the rest as for `data`.
 
         Errors  `ArgumentError` for dims that are declared in two ways, and for a grid of other dims
         """
@@ -160,7 +160,7 @@ class Signature:
     # Ahead of a call.
 
     def ahead(self, examples: Sequence[Any], given: dict[str, Any], wide: bool) -> Bound:
-        """Return what to compile for without arguments.
+        """Bind without arguments: from examples, or from annotations alone.
 
         examples  by position, and in `given` by name: an array, its shape, a number, the value of a constant. In
                   `given` also dtypes of dtype variables and extents of dims by their names

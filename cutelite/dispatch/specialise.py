@@ -62,7 +62,7 @@ class Specialisation:
         self._hash = hash(self.facts())
 
     def facts(self) -> tuple[Any, ...]:
-        """All of it."""
+        """All its fields, as one value to compare and hash."""
         return self.types, self.dims, self.block, self.cluster, self.arch, self.options, self.wide
 
     @property

@@ -1,4 +1,4 @@
-"""DLPack in both directions, over ctypes: reading a producer's capsule, and making one for memory of ours.
+"""DLPack in both directions, over ctypes: read a producer's capsule, and make one for our own memory.
 
 Source: dlpack.h, version 1.1, and the Python array API standard's page on `__dlpack__`.
 """
@@ -132,7 +132,7 @@ _deleter_address = ctypes.cast(_deleter, ctypes.c_void_p)
 
 
 def _outlive_python() -> None:
-    """Consumers may free tensors after Python has gone: let what they still hold have no deleter, and stay."""
+    """At exit, take the deleters from tensors that consumers still hold: they may free them after Python has gone."""
     for export in _exports.values():
         export.managed.deleter = None
     for needed in (_exports, _destructor, _PLAIN, _VERSIONED):

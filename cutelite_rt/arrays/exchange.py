@@ -1,4 +1,4 @@
-"""The DLPack C exchange API: how a library lets C code read its arrays, and tells the stream it works on.
+"""The DLPack C exchange API: functions by which C code reads a library's arrays, and asks for its stream.
 
 In    types of arrays
 Out   the functions of their library, and `TypeTable`, which compiled launchers look types up in
@@ -53,7 +53,7 @@ class Exchange(NamedTuple):
 
 
 def of_type(kind: type) -> Exchange | None:
-    """Return what the library of an array type offers; None where it offers nothing that is understood here."""
+    """Return the exchange functions of an array type's library; None where it has none of a version known here."""
     capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
     api = ctypes.pythonapi
     is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", api))
@@ -69,7 +69,7 @@ def of_type(kind: type) -> Exchange | None:
 
 
 def stream_of(kind: type) -> Callable[[int], int] | None:
-    """Return a function that tells the stream on which the library of `kind` works, of a CUDA device by its ordinal."""
+    """Return a function from a CUDA device's ordinal to the stream on which the library of `kind` works there."""
     found = of_type(kind)
     if found is None or not found.current_stream:
         return None
@@ -107,7 +107,7 @@ def filled(address: int, view: ArrayView) -> object:
 
 
 def refused(address: int) -> object:
-    """Write a `DLTensor` to `address` that no kernel takes, of a dtype that is none; likewise."""
+    """Write a `DLTensor` of an impossible dtype to `address`: launchers refuse it. The result is as for `filled`."""
     none = (ctypes.c_int64 * 1)()
     tensor = Tensor.from_address(address)
     tensor.data, tensor.byte_offset = 0, 0
@@ -134,7 +134,7 @@ class TypeTable:
         self._known: dict[type, tuple[int, int, int]] = {}  # and keeps the types, so that their addresses stay theirs
         self._size = 64
         self._words = (ctypes.c_uint64 * (ENTRY_WORDS * self._size))()
-        self._outgrown: list[object] = []  # a launch may be looking at one still
+        self._outgrown: list[object] = []  # a launch may still read one
 
     @property
     def address(self) -> int:
@@ -167,7 +167,7 @@ class TypeTable:
 
 
 def hash_of(address: int) -> int:
-    """Return where a search for an object begins: what allocators align to says nothing."""
+    """Return where a search for an object begins; the low bits of addresses, which are alike, are dropped."""
     return address >> 4
 
 
@@ -179,7 +179,7 @@ class Way(NamedTuple):
 
 
 def way_of(kind: type) -> Way:
-    """The best there is for arrays of that type."""
+    """The fastest way for arrays of that type."""
     found = _ways.get(kind)
     if found is None:
         found = _ways[kind] = _way_of(kind)

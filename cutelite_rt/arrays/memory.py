@@ -21,7 +21,7 @@ from cutelite_rt.gpu.device import Device, count, device
 if TYPE_CHECKING:
     import numpy
 
-_NO_ADDRESS = 1 << 63  # programs have addresses below: the upper half is the system's, and what is negative as 64 bits
+_NO_ADDRESS = 1 << 63  # programs have addresses below this; from here on they are the system's, or negative numbers
 _DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 
@@ -82,10 +82,10 @@ def read(array: object, stream: int | None = None) -> ArrayView:
 
 
 def register_array(kind: type, adapt: Callable[[Any], object]) -> None:
-    """Let kernels take objects of a class that is no array by itself, and of its subclasses.
+    """Let kernels take objects of a class that is no array, and of its subclasses.
 
-    adapt   gives of such an object an array of torch, CuPy, JAX or NumPy, or any object with ``__dlpack__`` or
-            ``__cuda_array_interface__``, of the same memory. It runs at every launch, in Python
+    adapt   returns an array of torch, CuPy, JAX or NumPy over the object's memory, or any object with ``__dlpack__`` or
+            ``__cuda_array_interface__``. It runs at every launch, in Python
     Errors  `TypeError` for a class that `read` knows by name: torch's, CuPy's, NumPy's and cutelite's own
     """
     if not isinstance(kind, type) or not callable(adapt):
@@ -281,7 +281,7 @@ def _of_interface(array: Any, name: str, interface: dict[str, Any], stream: int 
 
 
 def _gpus() -> int:
-    """Return how many GPUs an ordinal may be of: those of the driver in use, any number where there is none."""
+    """Return how many GPUs there can be: those of the driver in use; without one, any number."""
     try:
         return _counted(cuda.get())
     except cuda.NoDriver:
@@ -294,7 +294,7 @@ def _counted(driver: cuda.Driver) -> int:
 
 
 def _possible(view: ArrayView, name: str) -> ArrayView:
-    """The view that a producer known by interface alone has told, if there can be such an array."""
+    """Check a view that a producer known by interface alone gave: whether there can be such an array."""
     if len(view.strides) != len(view.shape) or any(type(n) is not int for n in view.strides):
         raise UnreadableArray(f"this {name} has shape {view.shape}, and strides {view.strides}")
     if any(extent < 0 for extent in view.shape):

@@ -38,8 +38,10 @@ def handle(stream: object) -> int:
 
 
 def stays(stream: object) -> bool:
-    """Tell whether a stream's handle stays what it is: of none, of a handle, of torch's streams. Others may be closed,
-    or are not known so well."""
+    """Tell whether a stream's handle never changes: so it is without a stream, for a handle, and for torch's streams.
+
+    Other libraries' streams may be closed.
+    """
     kind = type(stream)
     return stream is None or kind is int or kind.__module__ == "torch.cuda.streams"
 
@@ -58,7 +60,7 @@ def _handle_of(stream: Any) -> int | None:
 
 
 def current(arrays: Iterable[ArrayView]) -> int:
-    """The stream on which the arrays' own library works now, for the first of them that has one; else the default.
+    """The current stream of the first array whose library has one; else the default.
 
     torch and CuPy have a current stream per thread and device, and order their own work by it; so do libraries with the
     DLPack C exchange API.
@@ -72,7 +74,7 @@ def current(arrays: Iterable[ArrayView]) -> int:
 
 
 def of(objects: Iterable[Any]) -> int:
-    """As `current`, of objects some of which may be such arrays, and that are not read for it."""
+    """As `current`, of any objects; arrays among them are not read."""
     for each in objects:
         tells = _teller(type(each))
         ordinal = -1 if tells is None else _ordinal(each)
@@ -82,7 +84,7 @@ def of(objects: Iterable[Any]) -> int:
 
 
 def _teller(kind: type) -> Callable[[int], int] | None:
-    """Return what tells the current stream of the library that makes arrays of a type."""
+    """Return a function that gives the current stream of the library of an array type."""
     library = reader_library(kind)
     if library is not None:
         return _CURRENT.get(library)
@@ -106,8 +108,10 @@ def _ordinal(array: Any) -> int:
 
 @contextlib.contextmanager
 def made_current(stream: int, ordinal: int, libraries: Iterable[str]) -> Iterator[None]:
-    """Have the handle `stream`, of device `ordinal`, be the current one of these libraries, in this thread, within the
-    `with`; those that have no current stream are passed over."""
+    """Within the `with`, make `stream` of device `ordinal` the current one of these libraries, in this thread.
+
+    Libraries that have no current stream are passed over.
+    """
     with contextlib.ExitStack() as stack:
         for library in libraries:
             if library == "torch":

@@ -1,13 +1,13 @@
-"""The places where torch keeps what a launch needs of a tensor, so that launchers can look there.
+"""The places in memory where torch keeps a tensor's address, shape and so on, so that launchers can read them there.
 
-It takes 5 ns, where torch's C function for that takes 60.
+That takes 5 ns, where torch's C function takes 60.
 
 In    the torch that is imported
-Out   a `Layout`, found by looking for known values in tensors made for that, and never assumed; None where anything is
-      found twice, or not at all, or differs in another tensor: then tensors are read through torch's own functions
+Out   a `Layout`, found by searching tensors made for that for known values, and never assumed; None where a value is
+      found twice, or not at all, or elsewhere in another tensor: then tensors are read through torch's own functions
 
-What is looked at is `c10::TensorImpl`, which is private to torch. So a launcher trusts it only once it told the same
-as torch of a tensor on the GPU (`agrees`), and for plain tensors alone: of the very class `torch.Tensor` or
+The structure is `c10::TensorImpl`, which is private to torch. So a launcher trusts a layout only after it gave the same
+facts as torch for a tensor on the GPU (`agrees`), and for plain tensors alone: of the very class `torch.Tensor` or
 `Parameter`, with the dispatch keys that a new dense CUDA tensor has (no views with a sign to flip or to conjugate, no
 wrappers, nothing fake, batched, functional or sparse), of at most five dimensions, and with memory of torch's own
 allocator (no lazy copies).
@@ -57,11 +57,11 @@ class Layout(NamedTuple):
 
 
 class _Unclear(Exception):
-    """A value is not where it must be once."""
+    """A value was not found exactly once."""
 
 
 def find() -> Layout | None:
-    """The layout of the torch that is imported; None where it is not clear, or this torch says too little."""
+    """The layout of the torch that is imported; None where it cannot be found for certain."""
     try:
         return _find(sys.modules["torch"])
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError, _Unclear):
@@ -79,7 +79,7 @@ def _find(torch: Any) -> Layout:
     storage = base.untyped_storage()
     data = _words(storage._cdata, _STORAGE_WORDS)
     held = [i for i, word in enumerate(data) if word == storage.data_ptr()]
-    # What a launcher computes has to be what torch computes.
+    # Addresses that a launcher computes have to be those that torch computes.
     starts = [storage.data_ptr() + t.storage_offset() * t.element_size() == t.data_ptr() for t in samples]
     if len(held) != 2 or not all(starts):
         raise _Unclear
@@ -103,7 +103,7 @@ def _find(torch: Any) -> Layout:
 
 
 def agrees(layout: Layout, tensor: Any) -> bool:
-    """Tell whether a launcher would see in a plain CUDA tensor what torch says of it; False for any other tensor."""
+    """Tell whether a launcher would read a plain CUDA tensor's facts as torch gives them; False for other tensors."""
     try:
         view = read(tensor)
     except UnreadableArray:
@@ -198,8 +198,10 @@ DTYPES_AT = TABLE.size - 4 * MOST_NUMBERS
 
 
 def table(layout: Layout) -> ctypes.Array[ctypes.c_char]:
-    """A layout as launchers read it: its fields as words, and at `DTYPES_AT` for the number of each dtype what DLPack
-    has for it: code, bits and one lane as 32 bits, 0 for others."""
+    """A layout as launchers read it: its fields as words; at `DTYPES_AT`, for torch's number of each dtype, DLPack's.
+
+    A dtype of DLPack is 32 bits: code, bits and one lane; 0 for numbers that are no dtype of ours.
+    """
     dtypes = [0] * MOST_NUMBERS
     for code, number in NUMBERS.items():
         kind = DTYPES[code].dlpack

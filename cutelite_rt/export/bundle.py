@@ -1,8 +1,8 @@
-"""A kernel exported for good: its code for several architectures, and what its arguments must be, as one file.
+"""An exported kernel: its code for several architectures and its signatures, as one file.
 
 In: the signatures that it was compiled for, each with an `Artifact` for each architecture. Out: bytes that
-`cutelite_rt` alone can launch from. Like an artefact they are data, and checksummed as a whole; machine code for the
-CPU may be among them, which nothing here runs.
+`cutelite_rt` alone can launch from. Like an artefact's they are data, and checksummed as a whole. There may be machine
+code for the CPU in them; nothing here runs it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHECKSUM = 16  # bytes: of the header and all behind the checksum
 class Variant(NamedTuple):
     """A kernel for one signature.
 
-    signature  what its arguments must be: a settled one
+    signature  a settled one, by which arguments are bound
     artifacts  its code: cubins, each for an architecture, and PTX for the driver to compile where none of them fits
     """
 
@@ -35,7 +35,7 @@ class Variant(NamedTuple):
     def artifact(self, device: Device) -> Artifact:
         """The code to run on `device`: the cubin made for most of what it has, else PTX.
 
-        Errors  `CudaError` that says what there is
+        Errors  `CudaError` that lists the architectures there are
         """
         capability = device.compute_capability
         fitting = [a for a in self.artifacts if a.cubin and runs_on(a.arch, capability)]
@@ -64,7 +64,7 @@ class HostCode(NamedTuple):
 class Bundle(NamedTuple):
     """An exported kernel: `name`, and a `Variant` for each signature, in the order in which they are tried.
 
-    host  machine code for CPUs, if there is some: it is run only where that is asked for (`exported.load_kernel`)
+    host  machine code for CPUs, or None; it runs only where `exported.load_kernel` is asked for it
     """
 
     name: str
@@ -173,7 +173,7 @@ class Bundle(NamedTuple):
 
 
 def rank_of(arch: str) -> tuple[int, bool, bool]:
-    """Return what has more of a GPU's features comes later: sm_80, sm_90, sm_100f, sm_100a."""
+    """Return a key that sorts architectures by features, fewest first: sm_80, sm_90, sm_100f, sm_100a."""
     return int(arch.removeprefix("sm_").rstrip("af")), arch.endswith("f"), arch.endswith("a")
 
 

@@ -37,13 +37,13 @@ from cutelite_rt.signature.kinds import Array, Signature
 from cutelite_rt.signature.table import Table
 
 WORKSPACE = -1
-"""In the place of an argument's number: the program's own memory."""
+"""A `Place.array` that is no argument: the program's own memory."""
 
 
 class Place(NamedTuple):
     """A parameter that is an address: `delta` bytes behind the argument number `array`, or behind the `WORKSPACE`.
 
-    map  an array of that shape, strides and box, of which a tensor map goes in the place of the address
+    map  the parameter is a tensor map of an array of that shape, strides and box; None: it is the address
     """
 
     parameter: int

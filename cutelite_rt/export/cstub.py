@@ -63,7 +63,7 @@ class CStub(NamedTuple):
 def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
     """C for `bundle`, its functions called `name`_..., by default as the kernel is.
 
-    Of several signatures each has functions of its own: `name`_0_..., `name`_1_..., in their order.
+    With several signatures each has its own functions: `name`_0_..., `name`_1_..., in their order.
     Errors  ValueError for a name that C has not, for parameters that would have one name in C, and for expressions that
             are nested too deeply; `ArtifactError` (a ValueError) for a bundle that is malformed
     """
@@ -115,7 +115,7 @@ def _text(folder: str, file: str) -> str:
 
 
 def shared() -> str:
-    """C that all kernels share: words around the launcher's own rules."""
+    """C that all kernels share: the launcher's rules, with words."""
     source = _text("export/c", "stub.c")
     for name in ("tables.h", "rules.c"):
         source = source.replace(f"@@{name}@@\n", _text("launcher", name))
@@ -312,7 +312,7 @@ def map_form(array: Array) -> str:
 
 
 def array_of(kind: str, name: str, rows: Iterable[str]) -> str:
-    """An array of C with that content; of one empty row where there is none, which C asks for."""
+    """An array of C with these rows; C takes no empty arrays, so without rows it has an empty one."""
     text = "".join(f"    {row},\n" for row in rows) or "    0\n" * ("char" in kind) or "    {0}\n"
     return f"static const {kind} {name}[] = {{\n{text}}};\n"
 

@@ -34,7 +34,7 @@ from cutelite_rt.signature.settled import Binder, Fitted, device_of
 
 
 class _Plan(NamedTuple):
-    """A launch but for its stream, its arrays' addresses and its numbers: what one like it has found out.
+    """A checked launch to repeat with another stream, other addresses of arrays and other numbers.
 
     values  of the kernel's parameters: (argument that is it, tensor map to encode), or (None, what it is)
     """
@@ -58,7 +58,7 @@ def _values(signature: Signature, fitted: Fitted, given: int) -> list[tuple[int 
     """`_Plan.values` of a launch of which `given` arguments were given, by position."""
     values: list[tuple[int | None, Any]] = []
     for i, parameter in enumerate(signature.parameters):
-        for _ in parameter.leaves():  # one at most: what has several is not planned
+        for _ in parameter.leaves():  # one at most: parameters of several leaves are not planned
             value = fitted.values[len(values)]
             if isinstance(value, MapRequest):
                 value = value._replace(view=value.view._replace(owner=None))  # a plan keeps no array alive
@@ -69,7 +69,7 @@ def _values(signature: Signature, fitted: Fitted, given: int) -> list[tuple[int 
 
 
 def _exact(x: Any) -> bool:
-    """Tell whether an extent is left out, or is what an equal one is."""
+    """Tell whether an extent is left out, or is the same as every equal one."""
     return x is None or is_exact(x)
 
 
@@ -119,7 +119,7 @@ class ExportedKernel:
         return self._subscript(key)
 
     def _read(self, key: Any) -> tuple[Any, bool]:
-        """Return what a subscript says, and whether an equal one says the same."""
+        """Return the launch that a subscript means, and whether an equal subscript means the same."""
         launch = _from_subscript(self.__name__, key)
         exact = _exact(launch.grid) and _exact(launch.block) and type(launch.smem) is int
         return launch, exact and launch is not key and streams.stays(launch.stream)
@@ -128,7 +128,7 @@ class ExportedKernel:
         return partial(self._launch_by_python, _from_subscript(self.__name__, key))
 
     def held(self, launch: Any) -> Callable[..., None]:
-        """Return what launches so, again and again."""
+        """Return a function that launches so each time."""
         return partial(self._launch_by_python, launch) if self._host is None else self._host.held(launch)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -177,13 +177,13 @@ class ExportedKernel:
             parameters = self._parameters(plan.function)
             parameters.write(plan.filled(found))
             return key, (plan.function, config, parameters, context)
-        except Exception:  # whatever it is, checking everything meets it too, and says it in full
+        except Exception:  # the full check meets the same problem, and words it
             return key, None
 
     def _facts(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], context_id: int
     ) -> tuple[Hashable, list[Any]]:
-        """All that checking a launch looks at but addresses and numbers, and these. Errors: TypeError for odd ones."""
+        """The key of a launch, and its arrays and numbers. Errors: TypeError for launches that are not planned."""
         shapes = launch.grid, launch.block, launch.cluster
         if kwargs or type(launch.smem) is not int or not all(map(_exact, shapes)):
             raise TypeError
@@ -226,7 +226,7 @@ class ExportedKernel:
         parameters = self._parameters(function)
         parameters.write([packable(self.__name__, value) for value in fitted.values])
         start(function, config, parameters, sync=self.sync)
-        if key is not None and fitted.arrays:  # without arrays, where it goes is another question each time
+        if key is not None and fitted.arrays:  # without arrays, the device may be another one each time
             plan = _Plan(self.__name__, function, config, _values(signature, fitted, len(args)))
             with self._lock:
                 while len(self._plans) >= _MOST_PLANS:

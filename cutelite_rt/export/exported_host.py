@@ -1,7 +1,7 @@
-"""Exported kernels launched by the machine code in their file, as live kernels are by theirs.
+"""Launch exported kernels by the machine code in their file, as live kernels are launched.
 
 In    `bundle.HostCode`, and a function that launches from the start
-Out   `HostLauncher`: its subscripts, and what launches by the grid that was exported
+Out   `HostLauncher`: ``kernel[...]``, and launches on the grid that was exported
 
 Launches that are like an earlier one never come to Python (`cutelite_rt.launcher`). The outcome of one is told by
 `settled`, and kept under its key: launches of equal keys fit the same signature, and differ in addresses, extents and
@@ -52,7 +52,7 @@ class HostLauncher:
     """The launcher of one exported kernel.
 
     image   `image_for` it
-    read    what a subscript of the kernel says, and whether an equal one says the same. Errors: `LaunchError`
+    read    gives the launch that a subscript means, and whether an equal one means the same. Errors: `LaunchError`
     launch  (launch, args, kwargs): launch from the start; None where there are no blocks
     Errors  `CudaError` for a driver that is too old; OSError where memory cannot be made executable
     """
@@ -77,7 +77,7 @@ class HostLauncher:
         self.subscript = self._subscripts.function
 
     def held(self, launch: Any) -> Held:
-        """Return what launches so."""
+        """Return a function that launches so."""
         its = facts.facts_while(streams.stays(launch.stream), lambda: self._settled(launch))
         return self.launcher.bound(its, launch)
 
@@ -99,7 +99,7 @@ class HostLauncher:
     def _launch_anew(self, key: bytes | None, held: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> None:
         generation = self.launcher.generation
         went = self._launch(held[1], args, kwargs)
-        # Of arrays without elements the rules look at less than the key tells.
+        # Fewer rules hold for arrays without elements than the key tells of.
         if went is not None and key is not None and went.full:
             self.launcher.add(key, Outcome(went.function, went.config, *self._slots[went.variant]), generation)
 
@@ -110,7 +110,7 @@ def _constant(x: Any) -> tuple[Hashable, bool]:
 
 
 def _defaults(bundle: Bundle) -> dict[str, Any]:
-    """Return what stands for arguments that are left out, where they may be, in any of the signatures."""
+    """Return values for arguments that are left out, where any of the signatures allows that."""
     found: dict[str, Any] = {}
     for parameter in (parameter for variant in bundle.variants for parameter in variant.signature.parameters):
         if isinstance(parameter, Fixed):

@@ -1,4 +1,4 @@
-"""The form of what a file says: exported kernels and artefacts come from others, and are data to be checked.
+"""Checks of what files say: exported kernels and artefacts come from others, and are not trusted.
 
 In: signatures and artefacts as they were read. Out: nothing, or `ArtifactError` naming the field. Everything that reads
 a signature may rely on what is checked here: every field is of its declared type, and within bounds.
@@ -85,7 +85,7 @@ def check_variant(signature: Any, artifacts: Sequence[Artifact]) -> None:
 
 
 def _check(path: str, value: Any, wanted: Any, depth: int) -> None:
-    """Check that a value is what an annotation says, with all within. Errors: `ArtifactError`."""
+    """Check a value, and all values in it, by an annotation. Errors: `ArtifactError`."""
     if depth > MOST_DEPTH:
         raise ArtifactError(f"the exported kernel is malformed: {path} is nested too deeply")
     if wanted is Parameter or (isinstance(wanted, type) and issubclass(wanted, tuple) and wanted is not tuple):
@@ -128,7 +128,7 @@ def _member(path: str, value: Any, members: tuple[Any, ...]) -> Any:
 
 
 def _is_plain(value: Any, wanted: Any) -> bool:
-    """Tell whether a value without fields is what an annotation says."""
+    """Tell whether an annotation allows a value without fields."""
     if wanted is Any:
         return True  # which `misfits` looks into
     if typing.get_origin(wanted) is typing.Literal:

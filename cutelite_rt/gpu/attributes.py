@@ -1,4 +1,4 @@
-"""Attributes of a launch, all that it says beyond its shape: numbers and bytes, as the driver takes them.
+"""Attributes of a launch, beyond its shape, as the numbers and bytes that the driver takes.
 
 Source  CUDA driver API: CUlaunchAttributeID, CUlaunchAttributeValue
 """
@@ -16,7 +16,7 @@ DOMAINS = ("default", "remote")
 
 
 class Attribute(NamedTuple):
-    """A launch attribute: its id, and the bytes of its value, those that are not given being 0."""
+    """A launch attribute: its id, and the first bytes of its value; the others are 0."""
 
     id: int
     value: bytes

@@ -49,7 +49,7 @@ DRIVER = {
     "cuCtxGetId": (12, 0),
     "cuTensorMapEncodeTiled": (12, 0),
 }
-"""Functions of the driver likewise, with the CUDA version of that form."""
+"""Functions of the driver that launchers call, each with the CUDA version that brought this form of it."""
 
 _OBJECTS: dict[str, object] = {
     "none": None,
@@ -72,7 +72,7 @@ _USUAL = (
     *("diverted", "changes", "recent", "torch", "int_", "one_digit", "digit_flags", "float_"),
     *("cuCtxGetId", "PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "none", "counts_none", "tuple"),
 )
-"""What each launch reads, in two lines of the CPU's caches."""
+"""Fields that every launch reads: first, so that they share two lines of the CPU's caches."""
 
 ENVIRONMENT = {name: i * WORD for i, name in enumerate(dict.fromkeys((*_USUAL, *PYTHON, *DRIVER, *_OBJECTS, *_OTHERS)))}
 """Offsets in `environment`, in bytes."""
@@ -98,19 +98,19 @@ class Environment:
         self.address = ctypes.addressof(self._words)
 
     def learn(self, array: object) -> None:
-        """Called by launchers for an array of a type that they have not met."""
+        """Learn how to read an array's type; launchers call it for a type that they have not met."""
         kind = type(array)
         way = exchange.way_of(kind)
         with self._lock:
             if way.how == exchange.EXCHANGE_UNLESS_NEGATED and torch_layout.is_plain(kind) and self._knows_torch(array):
                 way = way._replace(how=exchange.DIRECT)
             self._types.add(kind, way)
-            # The table first: with the mask of one less large, some types are not found, and no more.
+            # The table first: until the larger mask is there, some types are not found, which is no harm.
             self._words[ENVIRONMENT["types"] // WORD] = self._types.address
             self._words[ENVIRONMENT["types_mask"] // WORD] = self._types.mask
 
     def _knows_torch(self, tensor: object) -> bool:
-        """Tell whether launchers would find in this tensor what torch says of it; from now on they may look there."""
+        """Tell whether launchers read this tensor as torch does; if so, they read tensors directly from now on."""
         layout = torch_layout.find()
         if layout is None or not torch_layout.agrees(layout, tensor):
             return False

@@ -19,12 +19,13 @@ from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.shapes import Extent, extents, is_wide, whole
 
 NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS, GENERAL = 1, 2, 4, 8, 16, 32
-"""Bits of facts: nothing is to be launched; the stream is given; Python has to resolve the grid or the stream at each
-launch; Python has to launch; the grid follows from the dims, by the signature's rule; others come with each call."""
+"""Bits of facts. NO_BLOCKS: nothing is to be launched. STREAM: the stream is given. UNRESOLVED: Python resolves grid or
+stream at each launch. ODD: Python launches. BY_DIMS: the grid follows from the dims, by the signature's rule. GENERAL:
+each call brings facts of its own."""
 
 FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream. A builtin has three addresses behind
 MAX_GRID = 2**31 - 1, 65535, 65535
-"""What every GPU takes; a larger one is Python's to refuse."""
+"""The grid that every GPU takes; Python decides about larger ones."""
 
 _classes: dict[Hashable, int] = {}
 _class_numbers = itertools.count()  # no two threads get the same one
@@ -74,7 +75,7 @@ def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None,
 
 
 def facts_while(stays: bool, settled: Callable[[], bytes]) -> bytes:
-    """Facts to keep: settled ones, or where grid or stream do not stay what they are, that each launch asks anew."""
+    """Facts to keep: settled ones; where grid or stream may change, facts by which each launch asks again."""
     try:
         return settled() if stays else facts_of((1, 1, 1), None, None, UNRESOLVED)
     except (LaunchError, TypeError, ValueError):  # Python says it, at the launch
@@ -91,4 +92,4 @@ def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> byt
 
 
 DIVERTED = ctypes.c_uint64(0)
-"""Launches go to Python, all of them, while this is not 0."""
+"""All launches go to Python while this is not 0."""

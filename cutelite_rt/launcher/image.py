@@ -1,7 +1,7 @@
-"""The launcher's code: its IR, what identifies it, and where machine code of it is in this process.
+"""The launcher's code: its IR, its digest, and the addresses of its machine code in this process.
 
-An image of machine code that comes from elsewhere (`export.bundle`) reads the tables and structures that this runtime
-writes. Both sides are of one `launcher.c`, whose IR is committed beside it; its digest goes with the image.
+Machine code from a file (`export.bundle`) reads the tables and structures that this runtime writes, so both have to
+come from the same `launcher.c`. Its IR is committed beside it, and the digest of that goes with the machine code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cutelite_rt.launcher import native
 
 REVISION = 3
-"""The version of tables and structures: raise it where they mean something else to the same code."""
+"""The version of tables and structures: raise it where the same code would read them differently."""
 
 
 def launcher_ir() -> str:

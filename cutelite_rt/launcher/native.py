@@ -1,13 +1,12 @@
-"""Machine code of this process's own CPU as a Python function: what the compiled launcher becomes, without a compiler.
+"""Machine code as a builtin function of Python, without a compiler: the compiled launcher's last step.
 
 In    bytes of position-independent code without relocations, as `cutelite.toolchain.host` makes them
 Out   builtins that call them (`METH_FASTCALL | METH_KEYWORDS`)
 
-Code holds no addresses, so it is kept on disk and shared by all kernels; what a builtin is for comes with its `self`.
+Code holds no addresses, so it can be kept on disk and shared by all kernels; a builtin's `self` has its data.
 
-What such code takes for granted of CPython is little: exported functions, and that an object's type stands one word
-behind its address, as the stable ABI has it. `unsupported` looks whether that holds here. Where ints of one digit keep
-it is found out, not assumed: `one_digit`.
+Such code relies on little of CPython: exported functions, and an object's type one word behind its address, as in the
+stable ABI. `unsupported` checks that. The form of small ints is looked up, not assumed (`one_digit`).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ TYPE_OFFSET = 8
 """Bytes from an object's address to the pointer to its type (PEP 384: `PyObject` is its count, then its type)."""
 
 DIGITS_OFFSET, DIGIT_OFFSET = 16, 24
-"""Bytes from an int's address to what tells its sign and how many digits it has, and to the lowest 32 bits of it."""
+"""Bytes from an int's address to the word with its sign and number of digits, and to its lowest 32 bits."""
 
 COUNT_OFFSET, ITEMS_OFFSET = 16, tuple.__basicsize__
 """Bytes from a tuple's address to the number of its items, and to the first: 24, and since 3.14 32."""
@@ -120,7 +119,7 @@ def function_address(name: str) -> int:
 
 
 _lock = forks.lock()
-_loaded: dict[bytes, tuple[int, mmap.mmap]] = {}  # for good: who still has a function of it cannot be known
+_loaded: dict[bytes, tuple[int, mmap.mmap]] = {}  # never freed: somebody may still have a function of it
 
 
 def executable(code: bytes) -> int:
@@ -133,7 +132,7 @@ def executable(code: bytes) -> int:
 
 
 def forever(code: bytes) -> int:
-    """The address of `code` in memory of its own, that is there until the process ends. Errors: OSError."""
+    """The address of `code` in its own memory, which is never freed. Errors: OSError."""
     address, memory = _mapped(code)
     ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))(memory)
     return address
@@ -166,9 +165,9 @@ def method(name: str, address: int, doc: str) -> ctypes.Structure:
 
 
 def builtin(method: ctypes.Structure, self: tuple[object, ...]) -> Callable[..., Any]:
-    """A builtin of that definition, which gets `self`; that has to keep the definition alive.
+    """A builtin of that definition, which gets `self`.
 
-    A function drops its `self` last, so that a definition in there outlives it.
+    Put the definition into `self`: a function drops its `self` last, so the definition lives as long as the function.
     """
     made: Callable[..., Any] = _new(ctypes.addressof(method), self, None)
     return made

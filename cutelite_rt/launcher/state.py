@@ -1,11 +1,10 @@
 """The launcher of a kernel: the state that the machine code finds, and the builtins that launch.
 
 In    the table of a kernel's signature (`signature.table`), and launches that went well
-Out   `Launcher.function` and `Launcher.bound`, builtins that launch whatever is like one of those, and hand the rest to
-      Python
+Out   `Launcher.function` and `Launcher.bound`, builtins that repeat such launches, and hand all others to Python
 
-Everything is written under the interpreter's lock, which the code holds whenever it reads; what is replaced is replaced
-whole, by a new pointer.
+Python writes under the interpreter's lock, and the code reads under it. Structures are replaced whole, by a new
+pointer.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ STATE = {name: i * WORD for i, name in enumerate(_STATE.split())}
 
 MOST_VARIANTS = 1024
 CONSTANTS = 256
-"""Places for constants that are known by identity: a quarter of them are used."""
+"""Places for constants that are known by identity. A quarter of them are used, so that searches are short."""
 
 
 class Callbacks(NamedTuple):
     """The functions that launchers call in Python.
 
-    launch_anew  (key or None, held, *args, **kwargs): a launch that is like none before, or is wrong
-    constant     (x) -> (what it is compared by, whether that is so as long as it is the same object)
+    launch_anew  (key or None, held, *args, **kwargs): launch like none before, or refuse
+    constant     (x) -> (a value to compare x by, whether it never changes while x lives)
     resolved     (held, *args, **kwargs) -> facts, without `UNRESOLVED`
     """
 
@@ -55,7 +54,7 @@ Watch = tuple[Sequence[tuple[dict[Any, Any], Any, Any]], Sequence[tuple[Any, Any
 """(namespace, name, what it has to hold) and (cell, what it has to hold); `UNBOUND` for a cell without content."""
 
 UNBOUND = object()
-_numbers = itertools.count(1)  # of constants; none is ever used again, whatever is forgotten
+_numbers = itertools.count(1)  # of constants; none is used twice, not even after `forget`
 
 
 class Launcher:
@@ -71,7 +70,7 @@ class Launcher:
         self._calls, self._lock = calls, forks.lock()
         self._environment = environment(driver)
         self._variants = VariantTable(table.places, ())
-        self._left: list[VariantTable] = []  # tables of before, that some launches read still
+        self._left: list[VariantTable] = []  # older tables that some launches still read
         self._constants: dict[Hashable, tuple[int, Any]] = {}
         self._state = (ctypes.c_uint64 * len(STATE))()
         names = table.names
@@ -118,11 +117,11 @@ class Launcher:
 
     @property
     def generation(self) -> object:
-        """Another one after each `forget`."""
+        """An object that is another one after each `forget`."""
         return self._constants
 
     def add(self, key: bytes, outcome: Outcome | Plan, generation: object) -> None:
-        """Launch by this outcome whatever has that key, unless all has been forgotten since `generation`."""
+        """Repeat this outcome for launches of that key, unless `forget` was called since `generation`."""
         variant = Variant(self.table.places, key, outcome)
         with self._lock:
             if generation is not self._constants:
@@ -132,7 +131,7 @@ class Launcher:
             self._replace([each for each in self._variants.variants if each.key != key] + [variant])
 
     def forget(self) -> None:
-        """Nothing has been launched."""
+        """Drop all outcomes."""
         with self._lock:
             self._forget()
 
@@ -149,7 +148,7 @@ class Launcher:
         self._variants = table
 
     def watch(self, watch: Watch) -> None:
-        """Have launches go to Python as soon as one of these holds something else."""
+        """Send launches to Python as soon as one of these holds another object."""
         names, cells = watch
         counted = watching.watch(list({id(namespace): namespace for namespace, _, _ in names}.values()))
         words = [len(cells), len(names), 0, 0 if counted else 1 << 63]
@@ -160,10 +159,10 @@ class Launcher:
         self._watched = block, watch
 
     def _constant(self, x: Any) -> int:
-        """The number of a constant: alike for those that are compared as equal."""
+        """The number of a constant: the same for equal ones."""
         key, lasting = self._calls.constant(x)
         with self._lock:
-            # Kept, for keys may tell ids of what it holds.
+            # Kept alive, for a key may have the ids of what it holds.
             number, _ = self._constants.setdefault(key, (next(_numbers), x))
             if lasting and 4 * len(self._identified) < CONSTANTS:
                 self._identified.append(x)
@@ -193,11 +192,11 @@ def _number(x: Any) -> int | float | bool:
 
 
 def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
-    """Read those arrays that no C function reads: in `DLTensor`s that lie at `address` one behind the other.
+    """Read the arrays that no C function reads into `DLTensor`s, which lie at `address` one behind the other.
 
-    given    the stream that the launch goes to, -1 where it is not said
-    arrays   all of the launch in order; None for what is not given
-    Result   the stream; what has to live until the launch
+    given    the stream of the launch; -1 where none is named
+    arrays   all arrays of the launch in order; None for one that is not given
+    Result   the stream, and objects to keep alive until the launch
     """
     stream = streams.of(arrays) if given < 0 else given
     keep: list[object] = []
@@ -206,10 +205,10 @@ def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
             place = address + i * exchange.TENSOR_BYTES
             try:
                 view = read(array, stream)
-            except UnreadableArray:  # which is told with the argument's name where Python launches
+            except UnreadableArray:  # Python launches then, and names the argument
                 keep.append(exchange.refused(place))
                 continue
-            if view.readonly:  # whether that one is written, is looked at where Python launches
+            if view.readonly:  # Python launches then, and checks whether the kernel writes it
                 keep.append(exchange.refused(place))
                 continue
             keep.append((view, exchange.filled(place, view)))

@@ -1,11 +1,11 @@
-"""``kernel[grid, block]`` had before, found again by machine code: reading a few ints costs less than hashing tuples.
+"""Find ``kernel[grid, block]`` of before by machine code: comparing a few ints costs less than hashing tuples.
 
-In    the launcher's machine code (`launcher.c`), and for each subscript what it gave
-Out   `Subscripts.function`, a builtin that takes a subscript; one that it does not know it hands to Python
+In    the launcher's machine code (`launcher.c`), and the result of each subscript
+Out   `Subscripts.function`, a builtin that takes a subscript; an unknown one goes to Python
 
-Found is what stands under the same ints, written the same way (`16` is no `(16,)`), and the same stream object; at
-once, if it is under the very objects that were in the subscript found last. Ints are told from what is equal to them
-(`True`, `16.0`); whatever is no tuple of these is Python's.
+A subscript is found by its ints, written the same way (`16` is not `(16,)`), and by the same stream object. The objects
+of the subscript found last are compared first, by identity. `True` and `16.0` are no ints here; subscripts of anything
+but tuples of ints and streams go to Python.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ STATE = {"env": 0, "entries": WORD, "anew": 2 * WORD, "recent": 3 * WORD}
 """Offsets in the state, in bytes."""
 
 KEY_WORDS, ENTRY_BYTES = 5, 8 * WORD
-"""An entry of the table has the words of a subscript, and behind them what it gave, and the subscript itself; ahead
-of the entries, in as many bytes, is the mask of their number."""
+"""An entry has the words of a subscript, then its result, then the subscript itself. Ahead of the entries, in the space
+of one, is the mask of their number."""
 
 MOST = 1024
 """At most this many are kept; then all are dropped."""
@@ -37,7 +37,7 @@ Held = Callable[..., None]
 class Subscripts:
     """The subscripts of one kernel.
 
-    anew    makes what a subscript gives that is not known. Errors: any
+    anew    gives the result of an unknown subscript. Errors: any
     """
 
     def __init__(self, machine: Machine, environment: Environment, anew: Callable[[Any], Held]) -> None:
@@ -54,7 +54,7 @@ class Subscripts:
         return len(self._kept)
 
     def add(self, key: Any, held: Held) -> None:
-        """Find this under an exact subscript, if it is one that can be found."""
+        """Keep the result of a subscript, where machine code can find it."""
         words = words_of(key)
         if words is None:
             return
@@ -65,7 +65,7 @@ class Subscripts:
             table = _table([(row, *each) for row, each in kept.items()], size)
             self._state[STATE["recent"] // WORD] = ctypes.addressof(_NONE)
             self._state[STATE["entries"] // WORD] = ctypes.addressof(table)
-            self._table, self._kept = table, kept  # and lets go of those before, which nobody finds any more
+            self._table, self._kept = table, kept  # which frees the older ones: nobody finds them any more
 
 
 def words_of(key: Any) -> tuple[int, ...] | None:

@@ -1,4 +1,4 @@
-"""Outcomes of launches: a loaded function and how it is launched, under the words that tell it.
+"""Outcomes of launches: a loaded function and its configuration, each under a key.
 
 In    an outcome, and the key that the compiled launcher had for it
 Out   `Variant` and `VariantTable`: the memory of `variant` and `table` in launcher.c
@@ -38,7 +38,7 @@ def hash_of(words: Iterable[int]) -> int:
 
 
 class MapForm(NamedTuple):
-    """The form of a tensor map, which it is encoded from besides the tensor: dtype, box outermost first, swizzle."""
+    """The form of a tensor map besides its tensor: dtype, box (outermost extent first), swizzle."""
 
     dtype: str
     box: tuple[int, ...]
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
     function, config   as they were launched
     slots              for each slot the number of its parameter among the kernel's; None for one without
-    maps               for each slot of a map what it is encoded from, None as above
+    maps               for each slot of a map its form; None as above
     """
 
     function: Function
@@ -117,7 +117,7 @@ class Variant:
         self.address = ctypes.addressof(self._memory)
 
 
-_PROGRAM = 2  # in the place of whether the grid has to be a whole number of clusters
+_PROGRAM = 2  # a value of `clustered` in launcher.c
 _MOVED, _PLANNED, _PROGRAM_HEAD = struct.Struct("<6Q"), struct.Struct("<6I 6Q"), struct.Struct("<7Q")
 _TENSOR = struct.Struct("<Q 2i 2I 2Q Q")
 
@@ -141,10 +141,10 @@ class Moved(NamedTuple):
 
 
 class Plan:
-    """Launches that one call makes, one behind the other, and what of them each call changes: `program` in launcher.c.
+    """Launches that one call makes, in order, and the parameters that each call moves: `program` in launcher.c.
 
     launches  functions, how they are launched (the stream is the call's), and their parameters
-    memory    that the kernels work in besides their arguments, and the one stream that it is for; None without
+    memory    of workspaces, and the one stream that may use it; None without
     """
 
     def __init__(
@@ -214,8 +214,8 @@ def _cache(form: MapForm) -> tuple[object, int]:
 
 
 _MASK, _USERS, _RECENT, _ENTRIES = range(4)
-"""Words of a table of variants: the mask of their number; how many launches read it; the variant that was found last;
-the first entry, a pointer."""
+"""Words of a table of variants: the mask of their number; how many launches are reading it; the variant found last; the
+first entry, a pointer."""
 
 
 class VariantTable:
@@ -223,7 +223,7 @@ class VariantTable:
 
     def __init__(self, places: Places, variants: Sequence[Variant]) -> None:
         self.variants = tuple(variants)
-        self._nothing = ctypes.create_string_buffer(b"\xff" * places.size)  # is like no launch
+        self._nothing = ctypes.create_string_buffer(b"\xff" * places.size)  # a key that no launch has
         recent = self.variants[-1].address if variants else ctypes.addressof(self._nothing)
         size = 4
         while size < 2 * len(variants):
@@ -238,5 +238,5 @@ class VariantTable:
 
     @property
     def in_use(self) -> bool:
-        """Tell whether launches read it that let the interpreter's lock go."""
+        """Tell whether launches that released the interpreter's lock still read it."""
         return self._block[_USERS] != 0

@@ -1,4 +1,4 @@
-"""A number for changes of dicts: another one after any dict changed that is watched.
+"""A counter of changes of dicts: it changes whenever a watched dict does.
 
 In    dicts: what kernels look their globals up in
 Out   `CHANGES`, where launchers read the number

@@ -1,5 +1,6 @@
 """Signatures of kernels: data, the binder with its words, and the tables that the launcher reads.
 
-data     parameters, dims and grid: frozen, compared by value, JSON for files
-table    a signature as the memory that the compiled launcher goes through at each launch
+data     dims, expressions, layouts; JSON for files       kinds    the kinds of parameters, one class each; `Signature`
+bind     a call being bound                               settled  binding by a settled signature
+table    a signature as the memory that the compiled launcher reads at each launch
 """

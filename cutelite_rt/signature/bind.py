@@ -23,14 +23,14 @@ MISSING: Any = object()
 """An argument that is not given."""
 
 KNOWN_LIBRARIES = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))
-"""Their arrays are read without naming a stream: they order their work by their own current one."""
+"""Libraries whose arrays are read without naming a stream: they order work by their own current one."""
 
 
 class Names(NamedTuple):
     """The parameters of a kernel by Python's rules.
 
-    names, positional, position_only  all of them, and those that may and must be given by position
-    defaults                          what stands for those that are left out
+    names, positional, position_only  all parameters, and those that may and must be given by position
+    defaults                          values for parameters that are left out
     text                              the parameters in words
     """
 
@@ -68,7 +68,7 @@ class Names(NamedTuple):
 
 
 class Call:
-    """A call, with what its arguments told so far: named dims and dtype variables, each with who told it."""
+    """A call, and the facts that its arguments told: dims and dtype variables, each with the parameter that told it."""
 
     def __init__(self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None) -> None:
         self.kernel = kernel
@@ -77,13 +77,13 @@ class Call:
         self.values: list[Any] = []  # numbers, `ArrayView`s, and what has `packed` and `simulated`
         self.arrays: list[tuple[str, ArrayView]] = []
         self._stated: dict[str, Dim] = {}
-        self._unsure: dict[str, tuple[int, str]] = {}  # strides of modes of one element, which may be anything
+        self._unsure: dict[str, tuple[int, str]] = {}  # from strides of one-element modes, which mean nothing
         self._later: list[tuple[Expression, int, str, str]] = []  # to check once every dim is bound
         self._arguments = arguments
         self._stream = stream
 
     def error(self, name: str, text: str) -> ArgumentError:
-        """Return what is wrong with an argument."""
+        """Return the error that says what is wrong with an argument."""
         return ArgumentError(f"{self.kernel}(): argument `{name}` {text}")
 
     def settle(self, needed: Iterable[str]) -> None:
@@ -140,7 +140,7 @@ class Call:
         """Check the extent or stride (`what`) of `mode` of the array `name`, and learn a dim from it.
 
         found  what the array has, for all its modes
-        sure   whether it means anything, which the stride of a single element does not
+        sure   False for the stride of a one-element mode, which means nothing
         """
         if isinstance(wanted, Dim):
             self._dim(name, wanted, found, mode, what, sure)

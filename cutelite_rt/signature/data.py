@@ -1,10 +1,9 @@
 """The words of signatures: dims, expressions over them, dtypes, layouts. Frozen, compared by value, JSON for files.
 
-In    annotations, which `cutelite.dispatch.contract` writes down, or JSON that `plain` made
+In    annotations, converted by `cutelite.dispatch.contract`; or JSON that `plain` made
 Out   values that the kinds of parameters (`kinds`) are made of
 
-A field of a kind is checked where it comes from a file (`export.format`) by its annotation here: what a file may say of
-a `Name`, a `Code`, a `Count`.
+Annotations of fields say what a file may have there (`export.format`): a `Name`, a `Code`, a `Count`.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ Positive: TypeAlias = Annotated[int, range(1, 1 << 63)]
 
 
 class Unsupported(Exception):
-    """A signature that no launcher is made for: every launch of it is an error, or Python's."""
+    """A signature without a launcher: each launch is an error, or Python's."""
 
 
 KINDS: dict[str, Any] = {}
@@ -71,7 +70,7 @@ class Expression(NamedTuple):
 
 
 MOST_DEPTH = 100
-"""Operations within operations that an expression of a file may have."""
+"""How deep a file may nest operations, and structs."""
 
 Expr: TypeAlias = int | Dim | Expression
 """An extent or stride: a number, a dim, or an expression over dims."""

@@ -13,7 +13,7 @@ from cutelite_rt.signature.data import Box, DType, Name, Nested, Positive, Strid
 from cutelite_rt.signature.kinds.base import C, Looked, Rows
 
 LOOKED_AT = frozenset(("torch", "cupy", "cutelite"))
-"""Libraries whose arrays tell all by being looked at."""
+"""Libraries whose arrays can be read without side effects."""
 
 
 @kind
@@ -21,8 +21,8 @@ class Array(NamedTuple):
     """An array.
 
     says   its annotation in words
-    align  bytes that its address is a multiple of; None: of an element, and 16 is another specialisation
-    box    it goes as a tensor map for this, not as an address
+    align  bytes that its address is a multiple of; None: those of an element, and multiples of 16 are specialised for
+    box    of the tensor map by which it is passed; None: it is passed as an address
     """
 
     name: Name
@@ -63,7 +63,7 @@ class Array(NamedTuple):
             call.values.append(MapRequest(self.name, view, dtype, tiling))
 
     def look(self, argument: Any, looked: Looked) -> None:
-        if argument is None:  # for another signature, in which it may be
+        if argument is None:  # which another signature of the kernel may allow
             looked.found.append(None)
             return
         if reader_library(type(argument)) not in LOOKED_AT:

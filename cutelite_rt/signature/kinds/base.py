@@ -1,4 +1,4 @@
-"""The roles of a parameter's kind: how an argument becomes leaves, for Python's binder, for the launcher, and for C."""
+"""The protocol of a kind of parameter: leaves, binding, rows for the launcher, C."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cutelite_rt.signature.data import DType
 class Parameter(Protocol):
     """A kind: a NamedTuple under `data.kind`, with its facts as fields.
 
-    Everything that reads signatures goes through these methods, so that a kind is declared in one class. What machine
-    code and C know are its leaves: arrays, numbers and addresses. A kind may also have
+    Everything that reads signatures goes through these methods, so that one class declares a kind. Machine code and C
+    know only leaves: arrays, numbers and addresses. A kind may also have
 
     left_out                what stands for an argument that is not given
     look(argument, looked)  look at an argument, for launches that are planned (`Looked`). Errors: TypeError where that
@@ -49,10 +49,10 @@ def left_out(parameter: Parameter) -> Any:
 
 
 class Looked:
-    """Arguments of a call as looking at them tells: launches of one key differ in what was found, and no more.
+    """Arguments of a call, looked at and not checked. Launches of equal keys differ only in what was found.
 
-    alignment  bytes that are looked at of an array's place
-    key        all that makes another outcome
+    alignment  addresses count in the key by their rest modulo this
+    key        all facts that the outcome depends on
     found      for each parameter its array or number; None for one without
     """
 
@@ -90,7 +90,7 @@ class C(NamedTuple):
 
     declared  a parameter of a C function, called {name}
     taken     a statement that checks it, and leaves its value at {to}: the leaf number {leaf}, the array number {array}
-    kind      of what TVM-FFI calls it, `dtype` in words
+    kind      its number in c/tvm_ffi.c; `dtype` in words
     ffi       its value from the TVMFFIAny {any}
     """
 
@@ -104,7 +104,7 @@ class C(NamedTuple):
 class Rows(Protocol):
     """Rows for the launcher, which finds the leaves of a call by them; slots hold objects.
 
-    given  number of the flag that says whether there is an object, in the place of which others come
+    given  number of the flag that says whether the object is there
     """
 
     def optional(self, slot: int, given: int) -> int:
@@ -112,7 +112,7 @@ class Rows(Protocol):
         ...
 
     def instance(self, name: str, slot: int, given: int) -> None:
-        """The object is of the class of the struct called so."""
+        """The object has to be of the class of the struct of that name."""
         ...
 
     def field(self, field: str, slot: int, given: int) -> int:
@@ -120,7 +120,7 @@ class Rows(Protocol):
         ...
 
     def count(self, items: int, slot: int, given: int) -> None:
-        """The object is a tuple or list of so many items."""
+        """The object has to be a tuple or list of so many items."""
         ...
 
     def item(self, number: int, slot: int, given: int) -> int:
@@ -128,7 +128,7 @@ class Rows(Protocol):
         ...
 
     def constant(self, slot: int, given: int) -> None:
-        """The object is part of what an outcome is found by."""
+        """Outcomes depend on the object."""
         ...
 
     def leaf(self, leaf: Leaf, slot: int, given: int) -> None:

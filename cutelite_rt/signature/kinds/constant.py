@@ -1,4 +1,4 @@
-"""Parameters that are no values of the kernel: compile-time constants, and what may be None."""
+"""Parameters without a value in the kernel: compile-time constants and absent ones; and those that may be None."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cutelite_rt.signature.data import Name, Unsupported, kind
 from cutelite_rt.signature.kinds.base import Leaf, Looked, Parameter, Rows
 
 LEFT_OUT: Any = object()
-"""A constant that is left out: it is what the kernel was compiled for."""
+"""A constant that is left out, and so has the value that the kernel was compiled for."""
 
 
 @kind
@@ -35,7 +35,7 @@ class Constant(NamedTuple):
 
 @kind
 class Fixed(NamedTuple):
-    """A constant that is compiled in; `opaque` has words for what is no plain data."""
+    """A constant that is compiled in; `opaque` describes one that is no plain data."""
 
     name: Name
     value: bool | int | float | str | None

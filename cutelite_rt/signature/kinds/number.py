@@ -16,7 +16,7 @@ KIND = {code: i for i, code in enumerate(DTYPES)}
 """Dtypes as numbers, for the launcher and C."""
 
 _TAKES: dict[str, Any] = {"bool": bool, "int": numbers.Integral, "uint": numbers.Integral, "float": numbers.Real}
-_OWN = {bool: "bool", int: "i32", float: "f32"}  # dtypes of Python's numbers, where only they tell
+_OWN = {bool: "bool", int: "i32", float: "f32"}  # dtypes of Python's numbers, where nothing else decides
 BEYOND = {
     "f16": 65520.0,
     "bf16": float.fromhex("0x1.ffp127"),
@@ -37,7 +37,7 @@ _C_TYPES = {
 
 @kind
 class Number(NamedTuple):
-    """A number; `default` is what it is where it is left out, None where it must be given."""
+    """A number; `default` is its value where it is left out, None where it must be given."""
 
     name: Name
     dtype: DType
@@ -58,7 +58,7 @@ class Number(NamedTuple):
         rows.leaf(self, slot, given)
 
     def decided(self, call: Call, argument: Any) -> str:
-        """The dtype; of a variable what a tensor said, else the number's own. Errors: `ArgumentError`."""
+        """The dtype; for a variable the one that a tensor told, else the number's own. Errors: `ArgumentError`."""
         if isinstance(self.dtype, str):
             return self.dtype
         if self.dtype.name in call.dtypes:
@@ -98,7 +98,7 @@ class Number(NamedTuple):
         return found
 
     def look(self, argument: Any, looked: Looked) -> None:
-        # Numbers are packed without a look at them, and of e4m3 packing would round what is refused here.
+        # A planned number is packed unchecked, and for e4m3 packing rounds numbers that `fit` refuses.
         if type(argument) not in (int, float, bool) or self.dtype == "e4m3":
             raise TypeError
         looked.found.append(argument)
