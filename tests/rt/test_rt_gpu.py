@@ -17,12 +17,12 @@ import pytest
 import cutelite_rt as rt
 from cutelite_rt.arrays import stream
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.export.exported import ExportedLaunch
 from cutelite_rt.gpu import tensormap
 from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.driver import CudaError
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import KINDS, ParameterLayout
+from cutelite_rt.launcher.facts import ExportedLaunch
 
 if TYPE_CHECKING:
     from tests.rt.conftest import Samples
