@@ -76,7 +76,10 @@ def atomic_xor(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", 
 
 
 def atomic_exch(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Put `x`, and return the old value. Numbers of 32 and 64 bits."""
+    """Put `x`, and return the old value. Numbers of 32 and 64 bits; vectors of 2 i64 or u64 at once (sm_90).
+
+    For 128 bits the place is a tile: ``cl.atomic_exch(t.tile(2, i), None, v)``.
+    """
     return _atom("exch", t, index, x, semantic, scope)
 
 
@@ -93,9 +96,13 @@ def atomic_dec(t: Place, index: Any, limit: Any, *, semantic: Semantic = "relaxe
 def atomic_cas(
     t: Place, index: Any, compare: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu"
 ) -> Any:
-    """Put `x` if the old value has the bits of `compare`, and return the old value. Numbers of 16, 32 and 64 bits."""
+    """Put `x` if the old value has the bits of `compare`, and return the old value.
+
+    Numbers of 16, 32 and 64 bits; vectors of 2 i64 or u64 at once (sm_90), in a tile: ``t.tile(2, i)``.
+    """
     place, value = _operands(t, index, x)
-    return emit(ops.AtomCas(place, as_value(compare, value.type), value, semantic, scope))
+    wide = isinstance(compare, Runtime) and compare.value.type == value.type
+    return emit(ops.AtomCas(place, compare.value if wide else as_value(compare, value.type), value, semantic, scope))
 
 
 def red(
@@ -112,22 +119,23 @@ def red(
     emit(ops.Red(place, operation, value, semantic, scope))
 
 
-def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, scope: Scope = "gpu") -> Any:
+def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1, scope: Scope = "gpu") -> Any:
     """Return the number there; all that its writer did before releasing it is then visible. PTX: ld.acquire.
 
     dtype   of the number, for a pointer, which does not say it
+    n       2: a vector of 2 i64 or u64, 128 bits read at once, at a multiple of 16 bytes; `store_release` writes one
     """
-    return _load(t, index, dtype, "acquire", scope)
+    return _load(t, index, dtype, n, "acquire", scope)
 
 
-def load_relaxed(t: Place, index: Any = None, *, dtype: DType | None = None, scope: Scope = "gpu") -> Any:
-    """Return the number there, read again and whole, without ordering anything. PTX: ld.relaxed."""
-    return _load(t, index, dtype, "relaxed", scope)
+def load_relaxed(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1, scope: Scope = "gpu") -> Any:
+    """Return the number there, read again and whole, without ordering anything; `n` as above. PTX: ld.relaxed."""
+    return _load(t, index, dtype, n, "relaxed", scope)
 
 
-def load_volatile(t: Place, index: Any = None, *, dtype: DType | None = None) -> Any:
-    """Return the number there, read again each time. PTX: ld.volatile."""
-    return _load(t, index, dtype, "volatile", "sys")
+def load_volatile(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1) -> Any:
+    """Return the number there, read again each time; `n` as above. PTX: ld.volatile."""
+    return _load(t, index, dtype, n, "volatile", "sys")
 
 
 def store_release(t: Place, index: Any, x: Any, *, scope: Scope = "gpu") -> None:
@@ -155,12 +163,15 @@ def _atom(operation: str, t: Place, index: Any, x: Any, semantic: str, scope: st
     return emit(ops.Atom(place, operation, value, semantic, scope))
 
 
-def _load(t: Place, index: Any, dtype: DType | None, semantic: str, scope: str) -> Any:
+def _load(t: Place, index: Any, dtype: DType | None, n: int, semantic: str, scope: str) -> Any:
     if isinstance(t, Tensor):
         dtype = t.dtype
     elif dtype is None:
         raise mistake("atomic", "a pointer has no element type", help="give `dtype=`, or pass a tensor")
-    return emit(ops.LoadStrong(_place(t, index), dtype, semantic, scope))
+    if n == 1:
+        return emit(ops.LoadStrong(_place(t, index), dtype, semantic, scope))
+    place = address(Handle(_place(t, index)), dtype.bytes * n)
+    return emit(ops.LoadStrong(place, Vec(dtype, n), semantic, scope))
 
 
 def _store(t: Place, index: Any, x: Any, semantic: str, scope: str) -> None:

@@ -40,6 +40,11 @@ VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8)}
 """Vectors that `atom.add` takes: each element is updated by itself. Pairs of 16 bits everywhere, the rest in gmem."""
 
 
+def is_wide(t: Type) -> bool:
+    """Tell whether `t` is 128 bits that are read or written at once: two integers of 64 bits, the low one first."""
+    return isinstance(t, Vec) and t.n == 2 and t.elem.name in ("i64", "u64")
+
+
 def order_problems(op: Op, allowed: tuple[str, ...]) -> Iterator[Problem]:
     """Find problems of the fields `semantic` and `scope_of_order` of an op."""
     if op["semantic"] not in allowed:
@@ -93,9 +98,10 @@ class ReadModifyWrite(Op):
         t, names = self.a.type, OPERATIONS[self.operation]
         if not isinstance(t, Scalar | Vec) or elem_of(t).name not in names:
             yield Problem("a", f"{self.name} {self.operation} takes {', '.join(names)}, not {t}")
-        elif isinstance(t, Vec):
+        elif isinstance(t, Vec) and not (self.operation == "exch" and is_wide(t)):
             if self.operation != "add" or t.n not in VECTORS.get(t.elem.name, ()):
                 takes = ", ".join(f"{n} {name}" for name, counts in VECTORS.items() for n in counts)
+                takes = takes if self.name == "red" else f"{takes}, and exchange 2 i64 or u64"
                 yield Problem("a", f"of vectors, {self.name} can add {takes}; not {self.operation} {t}")
             elif not self._pair and space_of(self.p) not in ("gmem", "generic"):
                 yield Problem("a", f"{self.name} of {t} works in global memory only", "update the elements one by one")
@@ -110,6 +116,10 @@ class ReadModifyWrite(Op):
         if self._pair:
             packed = ("a", "out") if out else ("a",)
             return Ptx(f"{head}.add.noftz.{elem}x2 {out}[$p], $a;", packed=packed)
+        if self.operation == "exch" and is_wide(self.a.type):
+            return Ptx(
+                f"{{ .reg .b128 new, old; mov.b128 new, $a; {head}.exch.b128 old, [$p], new; mov.b128 $out, old; }}"
+            )
         count = f".v{self.a.type.n}" if isinstance(self.a.type, Vec) else ""
         return Ptx(f"{head}.{self.operation}{ftz}{count}.{self._ptx_type(elem)} {out}[$p], $a;")
 
@@ -149,7 +159,8 @@ class Atom(ReadModifyWrite):
 
     operation  add, min, max, and, or, xor, exch (takes `a` as it is), inc (0 if the number is `a` or more, else one
                more), dec (`a` if the number is 0 or above `a`, else one less)
-    a          a scalar; for add also 2, 4 or 8 f16 or bf16, or 2 or 4 f32, each of which is atomic by itself
+    a          a scalar; for add also 2, 4 or 8 f16 or bf16, or 2 or 4 f32, each of which is atomic by itself; for exch
+               also 2 i64 or u64, which are exchanged at once
 
     Float min and max compare as integers do: -0 is below +0, a positive NaN is above and a negative one below all
     numbers. Where all writes are such atomics, their order does not change the result.
@@ -182,7 +193,10 @@ class Red(ReadModifyWrite):
 
 @op("atom.cas", source="PTX ISA: atom")
 class AtomCas(Op):
-    """Put `a` at `p` if `compare` is there, bit by bit the same; the result is what was there before."""
+    """Put `a` at `p` if `compare` is there, bit by bit the same; the result is what was there before.
+
+    Numbers of 16, 32 and 64 bits; 2 i64 or u64, as 128 bits.
+    """
 
     p: Value
     compare: Value
@@ -196,6 +210,8 @@ class AtomCas(Op):
 
     @property
     def feature(self) -> str | None:  # type: ignore[override]
+        if is_wide(self.a.type):
+            return "atom.vector"
         return "cluster" if self.scope_of_order == "cluster" or space_of(self.p) == "cluster" else None
 
     def result_types(self) -> tuple[Type, ...]:
@@ -203,16 +219,21 @@ class AtomCas(Op):
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type
-        if not isinstance(t, Scalar) or t.bits not in (16, 32, 64) or not t.arithmetic:
-            yield Problem("a", f"atom.cas takes a number of 16, 32 or 64 bits, not {t}")
+        number = isinstance(t, Scalar) and t.bits in (16, 32, 64) and t.arithmetic
+        if not number and not is_wide(t):
+            yield Problem("a", f"atom.cas takes a number of 16, 32 or 64 bits, or 2 i64 or u64, not {t}")
         elif self.compare.type != t:
             yield Problem("compare", f"atom.cas takes two of one type, not {self.compare.type} and {t}")
         else:
-            yield from address_problems(self, "p", SPACES, t.bytes)
+            yield from address_problems(self, "p", SPACES, 16 if is_wide(t) else elem_of(t).bytes)
             yield from order_problems(self, SEMANTICS)
 
     def ptx(self) -> Ptx:
         head = f"atom.{self.semantic}.{self.scope_of_order}{PTX_SPACE[space_of(self.p)]}"
+        if is_wide(self.a.type):
+            given = "mov.b128 seen, $compare; mov.b128 new, $a;"
+            swap = f"{head}.cas.b128 old, [$p], seen, new; mov.b128 $out, old;"
+            return Ptx(f"{{ .reg .b128 seen, new, old; {given} {swap} }}")
         return Ptx(f"{head}.cas.b{elem_of(self.a.type).bits} $out, [$p], $compare, $a;")
 
     def simulate(self, lanes: Lanes) -> None:
@@ -231,8 +252,10 @@ class Strong(Op):
         return "cluster" if self.scope_of_order == "cluster" or space_of(self["p"]) == "cluster" else None
 
     def type_problems(self, t: Type) -> Iterator[Problem]:
-        if not isinstance(t, Scalar) or t.kind in ("bool", "barrier"):
-            yield Problem("", f"{self.name} takes one number, not {t}")
+        if is_wide(t):
+            yield from address_problems(self, "p", SPACES, 16)
+        elif not isinstance(t, Scalar) or t.kind in ("bool", "barrier"):
+            yield Problem("", f"{self.name} takes one number, or 2 i64 or u64, not {t}")
         else:
             yield from address_problems(self, "p", SPACES, t.bytes)
 
@@ -243,7 +266,9 @@ class Strong(Op):
 
 @op("ld.strong", source="PTX ISA: ld.relaxed, ld.acquire, ld.volatile")
 class LoadStrong(Strong):
-    """The number of `type` at `p`. 'acquire' makes visible what its writer did before a release; 'relaxed' does not.
+    """The number of `type` at `p`, or 2 i64 or u64 at once.
+
+    'acquire' makes visible what its writer did before a release; 'relaxed' does not.
 
     'volatile' is relaxed, seen by the whole system, and never left out.
     """
@@ -265,15 +290,21 @@ class LoadStrong(Strong):
         yield from order_problems(self, ("relaxed", "acquire", "volatile"))
 
     def ptx(self) -> Ptx:
+        if is_wide(self.type):
+            return Ptx(f"{{ .reg .b128 found; {self.head('ld')}.b128 found, [$p]; mov.b128 $out, found; }}")
         return Ptx(f"{self.head('ld')}.b{elem_of(self.type).bits} $out, [$p];")
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.define(lanes.load(space_of(self.p), lanes.get(self.p), elem_of(self.type))[:, 0])
+        n = 2 if is_wide(self.type) else 1
+        found = lanes.load(space_of(self.p), lanes.get(self.p), elem_of(self.type), n)
+        lanes.define(found if n > 1 else found[:, 0])
 
 
 @op("st.strong", source="PTX ISA: st.relaxed, st.release, st.volatile")
 class StoreStrong(Strong):
-    """Write the number `a` to `p`. 'release': a thread that acquires it sees all that this thread did before.
+    """Write the number `a`, or 2 i64 or u64 at once, to `p`.
+
+    'release': a thread that acquires it sees all that this thread did before.
 
     'volatile' is relaxed, seen by the whole system, and never left out.
     """
@@ -292,10 +323,14 @@ class StoreStrong(Strong):
         yield from order_problems(self, ("relaxed", "release", "volatile"))
 
     def ptx(self) -> Ptx:
+        if is_wide(self.a.type):
+            return Ptx(f"{{ .reg .b128 new; mov.b128 new, $a; {self.head('st')}.b128 [$p], new; }}")
         return Ptx(f"{self.head('st')}.b{elem_of(self.a.type).bits} [$p], $a;")
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.store(space_of(self.p), lanes.get(self.p), elem_of(self.a.type), lanes.get(self.a)[:, None])
+        a = lanes.get(self.a)
+        data = a if is_wide(self.a.type) else a[:, None]
+        lanes.store(space_of(self.p), lanes.get(self.p), elem_of(self.a.type), data)
 
 
 @op("prefetch", source="PTX ISA: prefetch, prefetchu")

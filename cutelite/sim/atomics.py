@@ -52,6 +52,8 @@ def atomic(
 ) -> Array:
     """The old values. Addresses (k,), operand (k,) or (k, n) for `n` neighbours at each; `compare` for 'cas'."""
     dtype = memory_dtype(elem)
+    if action in ("exch", "cas") and operand.ndim == 2:
+        return _whole(space, address, elem, operand, compare, who)
     shape = operand.shape
     operand = np.ascontiguousarray(operand, dtype).reshape(-1)
     if len(shape) == 2:
@@ -84,6 +86,27 @@ def atomic(
         if len(some):
             space.tell(address[some], dtype.itemsize, Selected(who, some, 1), kind, old[some])
     return old.reshape(shape)
+
+
+def _whole(space: Space, address: Array, elem: Scalar, operand: Array, compare: Array | None, who: Accuser) -> Array:
+    """Exchange, or compare and swap, neighbours as one: 16 bytes at each address."""
+    mine, row = np.unique(address, return_index=True, return_inverse=True)[1:]
+    n, first = operand.shape[1], Selected(who, mine, 1)
+    before = space.load(address[mine], elem, n, first, tell=False)
+    after, old, written = before.copy(), np.empty_like(before, shape=operand.shape), np.ones(len(address), bool)
+    for i, at in enumerate(row.reshape(-1).tolist()):
+        old[i] = after[at]
+        written[i] = compare is None or np.array_equal(compare[i], old[i])
+        if written[i]:
+            after[at] = operand[i]
+    whole = f"V{n * before.itemsize}"
+    space.update(address[mine], before.view(whole).reshape(-1), after.view(whole).reshape(-1), first)
+    for kind, where in (("atomic", written), ("read", ~written)):
+        some = np.flatnonzero(where)
+        if len(some):
+            seen = np.ascontiguousarray(old[some]).view(whole).reshape(-1)
+            space.tell(address[some], seen.itemsize, Selected(who, some, 1), kind, seen)
+    return old
 
 
 def _run_by_run(

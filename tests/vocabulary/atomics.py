@@ -10,6 +10,7 @@ GMEM, SMEM, REMOTE, GENERIC = POINTERS = tuple(Ptr(space, 16) for space in ("gme
 ORDERS = [(semantic, scope) for semantic in atomics.SEMANTICS for scope in atomics.SCOPES]
 LOADED = [order for order in ORDERS if order[0] in ("relaxed", "acquire")]
 STORED = [order for order in ORDERS if order[0] in ("relaxed", "release")]
+WIDE = (Vec(i64, 2), Vec(u64, 2))
 TOGETHER = "tests/ops/test_ops_together.py"
 
 UPDATES = [of(p, o, SCALARS[t]) for o, names in atomics.OPERATIONS.items() for t in names for p in POINTERS]
@@ -24,7 +25,13 @@ ROWS = [
     Row(
         atomics.Atom,
         "cl.atomic_{operation}",
-        [*UPDATES, *PAIRS, *(of(GMEM, "add", u32, *order) for order in ORDERS)],
+        [
+            *UPDATES,
+            *PAIRS,
+            *(of(GMEM, "add", u32, *order) for order in ORDERS),
+            *(of(p, "exch", t) for p in POINTERS for t in WIDE),
+            *(of(GMEM, "exch", WIDE[1], *order) for order in ORDERS),
+        ],
         tested=TOGETHER,
         shown="ptr<gmem,16> operation='add' i32; ptr<smem,16> operation='add' f32; "
         "ptr<gmem,16> operation='add' i32 semantic='acq_rel'; ptr<gmem,16> operation='max' i32 scope_of_order='sys'; "
@@ -35,6 +42,11 @@ ROWS = [
         refuses=[
             (of(GMEM, "mul", i32), "atom does add, min.*, not 'mul'"),
             (of(GMEM, "add", i8), "atom add takes i32, .* not i8"),
+            (of(Ptr("gmem", 8), "exch", WIDE[0]), "a multiple of 16 bytes"),
+            (
+                of(GMEM, "exch", Vec(f64, 2)),
+                "of vectors, atom can add .* and exchange 2 i64 or u64; not exch vec<f64,2>",
+            ),
             (of(GMEM, "inc", i32), "atom inc takes u32, not i32"),
             (of(Ptr("gmem", 4), "add", f64), "a multiple of 8 bytes"),
             (of(Ptr("rmem", 4), "add", f32), "`p` of atom is in registers"),
@@ -66,13 +78,19 @@ ROWS = [
     Row(
         atomics.AtomCas,
         "cl.atomic_cas",
-        [*(of(SMEM, f32, f32, *order) for order in ORDERS), *(of(GMEM, t, t) for t in (u16, f16, i32, f32, u64, f64))],
+        [
+            *(of(SMEM, f32, f32, *order) for order in ORDERS),
+            *(of(GMEM, t, t) for t in (u16, f16, i32, f32, u64, f64)),
+            *(of(p, t, t) for p in POINTERS for t in WIDE),
+            *(of(GMEM, WIDE[0], WIDE[0], *order) for order in ORDERS),
+        ],
         tested=TOGETHER,
         shown="ptr<gmem,16> i16 i16; ptr<generic,16> i16 i16; ptr<cluster,16> i32 i32; ptr<cluster,16> i64 i64; "
         "ptr<gmem,16> i16 i16 scope_of_order='sys'; ptr<gmem,16> i16 i16 semantic='acquire' scope_of_order='cta'; "
         "ptr<gmem,16> i16 i16 semantic='release' scope_of_order='cta'; ptr<gmem,16> i16 i16 semantic='acq_rel'",
         refuses=[
-            (of(GMEM, i8, i8), "a number of 16, 32 or 64 bits, not i8"),
+            (of(GMEM, i8, i8), "a number of 16, 32 or 64 bits, or 2 i64 or u64, not i8"),
+            (of(Ptr("gmem", 8), WIDE[0], WIDE[0]), "a multiple of 16 bytes"),
             (of(GMEM, i32, u32), "atom.cas takes two of one type"),
         ],
     ),
@@ -83,6 +101,9 @@ ROWS = [
             *(of(p, t) for t in (i8, e4m3, bf16, f32, i64) for p in POINTERS),
             *(of(GMEM, t, "volatile") for t in (i8, e4m3, bf16, f32, i64)),
             *(of(GMEM, u64, *order) for order in LOADED),
+            *(of(p, t) for p in POINTERS for t in WIDE),
+            *(of(GMEM, WIDE[1], *order) for order in LOADED),
+            of(GMEM, WIDE[0], "volatile"),
         ],
         tested=TOGETHER,
         shown="ptr<gmem,16> type=i8; ptr<gmem,16> type=i8 scope_of_order='cta'; "
@@ -91,7 +112,8 @@ ROWS = [
         "ptr<gmem,16> type=i32 semantic='relaxed' scope_of_order='cluster'; "
         "ptr<gmem,16> type=i64 scope_of_order='cluster'",
         refuses=[
-            (of(GMEM, Vec(f32, 2)), "ld.strong takes one number"),
+            (of(GMEM, Vec(f32, 2)), "ld.strong takes one number, or 2 i64 or u64"),
+            (of(Ptr("gmem", 8), WIDE[0]), "a multiple of 16 bytes"),
             (of(GMEM, f32, "release"), "the semantic of ld.strong is relaxed or acquire"),
         ],
     ),
@@ -102,6 +124,9 @@ ROWS = [
             *(of(p, t) for t in (i8, e4m3, bf16, f32, i64) for p in POINTERS),
             *(of(GMEM, t, "volatile") for t in (i8, e4m3, bf16, f32, i64)),
             *(of(GMEM, f32, *order) for order in STORED),
+            *(of(p, t) for p in POINTERS for t in WIDE),
+            *(of(GMEM, WIDE[1], *order) for order in STORED),
+            of(GMEM, WIDE[0], "volatile"),
         ],
         tested=TOGETHER,
         shown="ptr<gmem,16> i8; ptr<cluster,16> i8; ptr<smem,16> i16; ptr<gmem,16> i32; ptr<generic,16> i32; "

@@ -1,0 +1,92 @@
+"""128 bits that are read and written at once: two integers that threads see together or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Tensor, f32, i32, u64
+from tests.places import PLACES, Place, place_of
+
+(N,) = (cl.dims("N"),)
+Pairs = Tensor[u64, (N, 2), cl.align(16)]
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest) -> Place:
+    return place_of(request.param)
+
+
+def pairs(*rows: tuple[int, int]) -> np.ndarray[Any, Any]:
+    memory = np.zeros(2 * len(rows) + 2, np.uint64)
+    found = memory[memory.ctypes.data % 16 // 8 :][: 2 * len(rows)].reshape(-1, 2)
+    found[:] = rows
+    return found
+
+
+@cl.kernel(block=32)
+def count(x: Pairs) -> None:
+    """Each thread adds 1 to one half and 3 to the other, by comparing and swapping both."""
+    seen = cl.load_relaxed(x.tile((1, 2), (0, 0)), None, n=2)
+    while True:
+        found = cl.atomic_cas(x.tile((1, 2), (0, 0)), None, seen, cl.vector(seen[0] + 1, seen[1] + 3))
+        if (found[0] == seen[0]) & (found[1] == seen[1]):
+            break
+        seen = found
+
+
+def test_both_halves_are_swapped_together(place: Place) -> None:
+    x = pairs((5, 2**63))
+    place(count[4], x)
+    assert x.tolist() == [[5 + 128, 2**63 + 3 * 128]]
+
+
+@cl.kernel(block=64)
+def exchange(x: Pairs, out: Tensor[u64, (64, 2), cl.align(16)]) -> None:
+    """All threads put a pair into one place; each pair comes out once, or is there at the end."""
+    i = cl.thread_idx.x
+    old = cl.atomic_exch(x.tile((1, 2), (0, 0)), None, cl.vector(u64(i) + 1, (u64(i) + 1) << 40))
+    cl.store_relaxed(out.tile((1, 2), (i, 0)), None, old)
+
+
+def test_pairs_stay_together_through_exchanges(place: Place) -> None:
+    x, out = pairs((0, 0)), pairs(*[(7, 7)] * 64)
+    place(exchange[1], x, out)
+    found = sorted([*out.tolist(), *x.tolist()])
+    assert found == [[i, i << 40] for i in range(65)]
+
+
+@cl.kernel(block=32)
+def passed(x: Pairs, data: Tensor[i32, (N,)], out: Tensor[i32, (N,)]) -> None:
+    """One block releases a value with a flag beside it; the other waits for the flag, and reads what came before."""
+    i = cl.thread_idx.x
+    if cl.block_idx.x == 0:
+        data[0] = 41
+        cl.syncthreads()
+        if i == 0:
+            cl.store_release(x.tile((1, 2), (0, 0)), None, cl.vector(u64(1), u64(99)))
+    elif i == 0:
+        found = cl.load_acquire(x.tile((1, 2), (0, 0)), None, n=2)
+        while found[0] == 0:
+            found = cl.load_acquire(x.tile((1, 2), (0, 0)), None, n=2)
+        out[0] = found[1].to(i32) + data[0]
+
+
+def test_a_flag_and_its_value_are_one(place: Place) -> None:
+    x, data, out = pairs((0, 0)), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    place(passed[2], x, data, out)
+    assert out[0] == 140
+    x[:] = 0
+    passed.check(2, None, x, data, out, seeds=8).raise_if_wrong()
+
+
+def test_floats_are_not_swapped_in_pairs() -> None:
+    @cl.kernel(block=32)
+    def k(x: Tensor[f32, (N, 4), cl.align(16)]) -> None:
+        cl.atomic_exch(x.tile((1, 4), (0, 0)), None, cl.full(4, 1.0, f32))
+
+    with pytest.raises(CompileError, match="exchange 2 i64 or u64"):
+        k.compile()
