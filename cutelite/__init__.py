@@ -32,7 +32,7 @@ _WHERE = {
     " flat_divide with_layout domain_offset"
     " make_fragment_like local_tile local_partition recast_tensor",
     "cutelite.dispatch.pointers": "pointers",
-    "cutelite.lang.annotations": "Constexpr Pointer Tensor TmaTensor align col_major",
+    "cutelite.lang.annotations": "Constexpr Im2col Pointer Tensor TmaTensor align col_major",
     "cutelite.lang.tensor": "constant shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor"
     " row_major",
     "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
@@ -72,7 +72,7 @@ _WHERE = {
     "cutelite.lang.plain_copy": "explain_copy",
     "cutelite.lang.mma_ops": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp Tcgen05MmaOp",
     "cutelite.lang.mma": "TiledMma Accumulator make_tiled_mma gemm",
-    "cutelite.lang.matrix": "compress_sparse mma_sync ldmatrix stmatrix movmatrix",
+    "cutelite.lang.matrix": "mma_scaled compress_sparse mma_sync ldmatrix stmatrix movmatrix",
     "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",
     "cutelite.lib.copy": "copy cooperative_clear",
     "cutelite.lang.values": "where Scalar Vector vector full full_like ones ones_like zeros zeros_like",
@@ -105,7 +105,8 @@ _WHERE = {
     "cutelite.lang.mbarrier": "Barrier fence_mbarrier_init mbarrier_pending_count",
     "cutelite.lang.pipeline": "PipelineState",
     "cutelite.lang.registers": "setmaxnreg_inc setmaxnreg_dec elect_sync elect_one",
-    "cutelite.lang.tma": "tma_shared tma_load tma_store tma_reduce tma_prefetch prefetch_tensormap fence_proxy_async",
+    "cutelite.lang.tma": "tma_shared tma_load tma_store tma_gather4 tma_scatter4 tma_im2col tma_im2col_store "
+    "tma_reduce tma_prefetch prefetch_tensormap fence_proxy_async",
     "cutelite.lang.tensormap": "tensormap_shared tensormap_copy tensormap_replace tensormap_publish tensormap_acquire",
     "cutelite.ir.types": "boolean i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 tf32 e4m3 e5m2 mbarrier",
 }

@@ -66,6 +66,7 @@ from cutelite.lang.algebra import take as take
 from cutelite.lang.algebra import tiled_divide as tiled_divide
 from cutelite.lang.algebra import with_layout as with_layout
 from cutelite.lang.algebra import zipped_divide as zipped_divide
+from cutelite.lang.annotations import Im2col as Im2col
 from cutelite.lang.annotations import align as align
 from cutelite.lang.annotations import col_major as col_major
 from cutelite.lang.atomics import atomic_add as atomic_add
@@ -194,6 +195,7 @@ from cutelite.lang.loops import range as range
 from cutelite.lang.loops import static_range as static_range
 from cutelite.lang.matrix import compress_sparse as compress_sparse
 from cutelite.lang.matrix import ldmatrix as ldmatrix
+from cutelite.lang.matrix import mma_scaled as mma_scaled
 from cutelite.lang.matrix import mma_sync as mma_sync
 from cutelite.lang.matrix import movmatrix as movmatrix
 from cutelite.lang.matrix import stmatrix as stmatrix
@@ -237,9 +239,13 @@ from cutelite.lang.tensormap import tensormap_replace as tensormap_replace
 from cutelite.lang.tensormap import tensormap_shared as tensormap_shared
 from cutelite.lang.tma import fence_proxy_async as fence_proxy_async
 from cutelite.lang.tma import prefetch_tensormap as prefetch_tensormap
+from cutelite.lang.tma import tma_gather4 as tma_gather4
+from cutelite.lang.tma import tma_im2col as tma_im2col
+from cutelite.lang.tma import tma_im2col_store as tma_im2col_store
 from cutelite.lang.tma import tma_load as tma_load
 from cutelite.lang.tma import tma_prefetch as tma_prefetch
 from cutelite.lang.tma import tma_reduce as tma_reduce
+from cutelite.lang.tma import tma_scatter4 as tma_scatter4
 from cutelite.lang.tma import tma_store as tma_store
 from cutelite.lang.values import Scalar as Scalar
 from cutelite.lang.values import Vector as Vector
@@ -605,6 +611,7 @@ __all__ = [
     "Finish",
     "Fused",
     "GroupedTileScheduler",
+    "Im2col",
     "InternalError",
     "Kernel",
     "Launch",
@@ -875,6 +882,7 @@ __all__ = [
     "max_common_vector",
     "mbarrier",
     "mbarrier_pending_count",
+    "mma_scaled",
     "mma_sync",
     "movmatrix",
     "mul24",
@@ -974,9 +982,13 @@ __all__ = [
     "thread_idx",
     "tile_to_shape",
     "tiled_divide",
+    "tma_gather4",
+    "tma_im2col",
+    "tma_im2col_store",
     "tma_load",
     "tma_prefetch",
     "tma_reduce",
+    "tma_scatter4",
     "tma_shared",
     "tma_store",
     "to_device",

@@ -18,6 +18,7 @@ from cutelite.lang.annotations import DTypeVar, PointerSpec, PointersSpec, Tenso
 from cutelite.lang.pointers import PointerArray
 from cutelite.layout import Layout, dims_of
 from cutelite_rt import ArrayView
+from cutelite_rt.errors import ArgumentError
 from cutelite_rt.gpu.tensormap import Tiling
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.data import Box, Strided, compact
@@ -117,16 +118,18 @@ class TmaParameter(_ArrayParameter):
     def made(self, dtype: Scalar, align: int) -> TensorMap:
         spec = self.spec
         swizzle = default_swizzle(spec.tile[-1] * dtype.bytes) if spec.swizzle == "auto" else spec.swizzle
-        return TensorMap(dtype, self._layout, spec.tile, swizzle)
+        return TensorMap(dtype, self._layout, spec.tile, swizzle, corners=spec.corners)
 
     def settled(self, t: ArgType) -> kinds.Array:
         assert isinstance(t, TensorMap)
+        if t.corners:
+            raise ArgumentError(f"argument `{self.name}` is for im2col, and such kernels are not exported")
         return self._data._replace(dtype=t.elem.name, box=Box(t.box, t.swizzle))
 
     def bind(self, call: Call, argument: Any) -> TensorMap:
         view, found = self._data.found(call, argument)
         t: TensorMap = self.type(call, SCALARS[found])
-        call.values.append(MapRequest(self.name, view, found, Tiling(t.box, swizzle=t.swizzle)))
+        call.values.append(MapRequest(self.name, view, found, Tiling(t.box, swizzle=t.swizzle, corners=t.corners)))
         return t
 
 

@@ -153,7 +153,7 @@ class Launching:
             self._watched = watched
             self.launcher.watch(building.watch(watched))
         table = self.launcher.table
-        if key is not None and building.tells_dtypes(table, went.arguments):
+        if key is not None and building.can_be_kept(table, went):
             self.launcher.add(key, building.outcome(self._signature(), table, went), generation)
 
     def build(self, driver: Driver, environment: Config) -> None:

@@ -363,6 +363,8 @@ class Program:
             if start <= view.pointer < end:
                 form = None
                 if isinstance(value, MapRequest):
+                    if value.tiling.corners:
+                        raise ArgumentError(f"{self.__name__}(): `{value.name}` is for im2col, which programs have not")
                     form = MapForm(value.dtype, value.tiling.box, value.tiling.swizzle)
                 aligned = of.aligned() if view.pointer % of.aligned() == 0 else 1
                 return Moved(i, view.pointer - start, launch, parameter, aligned, form, view.shape, view.strides)

@@ -439,10 +439,15 @@ class _Parser:
         box = self.held()
         self.expect(",")
         swizzle = self.name("a swizzle")
-        stored = bool(self.accept(","))
-        if stored and (word := self.name("`stored`")) != "stored":
-            self.fail(f"{word!r} is not `stored`", self.at)
-        return TensorMap(elem, shape, box, swizzle, stored)
+        stored, corners = False, ()
+        while self.accept(","):
+            if self.peek("("):
+                corners = self.held()
+            elif (word := self.name("`stored`")) == "stored":
+                stored = True
+            else:
+                self.fail(f"{word!r} is not `stored`", self.at)
+        return TensorMap(elem, shape, box, swizzle, stored, corners)
 
     def inflight(self) -> InFlight:
         inner = self.type()

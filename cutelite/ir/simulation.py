@@ -334,6 +334,10 @@ class Machine(Protocol):
         """setmaxnreg: to `count` registers a thread; waits where the CTA's pool has too few left."""
 
 
+RANK_SHIFT = 24
+"""Shared and tensor memory of the block of rank r in its cluster begin at ``r << 24``."""
+
+
 class TileMap(Protocol):
     """A TMA descriptor as `Lanes.get` gives it. `coord` is the first element of a tile, outermost mode first.
 
@@ -359,3 +363,12 @@ class TileMap(Protocol):
         """The tile at this shared address, its swizzle undone; an error where the address is aligned too little."""
 
     def put_smem(self, agent: Agent, address: int, tile: Array) -> None: ...
+
+    def read_pixels(self, agent: Agent, coord: Sequence[int], offsets: Sequence[int]) -> Array:
+        """A row of pixels, by an im2col map: of each `offsets` further, 0 outside of the images."""
+
+    def write_pixels(self, agent: Agent, coord: Sequence[int], tile: Array) -> None:
+        """The converse, without offsets; nothing outside of the images."""
+
+    def repeated(self, times: int) -> TileMap:
+        """The same descriptor, whose tiles in shared memory are so many boxes, one behind the other."""

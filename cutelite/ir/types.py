@@ -168,6 +168,9 @@ class TensorMap(Type):
     box      elements one TMA operation moves, one extent per mode, in the layout's order
     swizzle  'none', '32B', '64B' or '128B': the pattern tiles have in shared memory
     stored   it lies in global memory instead, where the device has put it; extents and strides are what is there
+    corners  of an im2col map, whose tensor is (images, ..., channels) and whose box (pixels, channels): for each mode
+             between the first and the last where pixels begin, from its start, then for each where they end, from its
+             end
     """
 
     elem: Scalar
@@ -175,6 +178,7 @@ class TensorMap(Type):
     box: tuple[int, ...]
     swizzle: str
     stored: bool = False
+    corners: tuple[int, ...] = ()
 
     @property
     def tile_bytes(self) -> int:
@@ -185,8 +189,8 @@ class TensorMap(Type):
         return count
 
     def __str__(self) -> str:
-        stored = ",stored" if self.stored else ""
-        return f"tensormap<{self.elem},{self.layout},({','.join(map(str, self.box))}),{self.swizzle}{stored}>"
+        more = (",stored" if self.stored else "") + (f",({','.join(map(str, self.corners))})" if self.corners else "")
+        return f"tensormap<{self.elem},{self.layout},({','.join(map(str, self.box))}),{self.swizzle}{more}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cutelite import layout as layouts
@@ -126,13 +127,14 @@ class TensorSpec(Spec):
 class TmaSpec(Spec):
     """`TmaTensor[...]`: a tensor in global memory, and the tile that TMA moves."""
 
-    __slots__ = ("swizzle", "tensor", "tile")
+    __slots__ = ("corners", "swizzle", "tensor", "tile")
 
-    def __init__(self, tensor: TensorSpec, tile: tuple[int, ...], swizzle: str) -> None:
-        self.tensor, self.tile, self.swizzle = tensor, tile, swizzle
+    def __init__(self, tensor: TensorSpec, tile: tuple[int, ...], swizzle: str, corners: tuple[int, ...] = ()) -> None:
+        self.tensor, self.tile, self.swizzle, self.corners = tensor, tile, swizzle, corners
 
     def __repr__(self) -> str:
-        return f"Tma{self.tensor!r}"[:-1] + f", {self.tile}, {self.swizzle!r}]"
+        tile = f"{self.tile}, corners {self.corners}" if self.corners else f"{self.tile}"
+        return f"Tma{self.tensor!r}"[:-1] + f", {tile}, {self.swizzle!r}]"
 
 
 class ConstexprSpec(Spec):
@@ -251,6 +253,23 @@ class Pointer:
         return pointer_annotation(item)
 
 
+@dataclass(frozen=True)
+class Im2col:
+    """Rows of pixels in the place of a tile: ``TmaTensor[dtype, (images, height, width, channels), cl.Im2col(...)]``.
+
+    pixels    that are moved at once, 1 to 1024, in row-major order from image to image
+    channels  of each
+    lower     where pixels begin, for each mode between images and channels: -1 for the padding of a filter of 3
+    upper     where they end, counted from the end of the mode: -1 for such a filter, whose offsets are 0 to 2
+    Source    CUDA driver API: cuTensorMapEncodeIm2col
+    """
+
+    pixels: int
+    channels: int
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+
 class TmaTensor:
     """In annotations: `TmaTensor[dtype, shape, tile]`. Those in a kernel are instances of it."""
 
@@ -325,6 +344,10 @@ def tma_annotation(item: Any) -> TmaSpec:
         raise _wrong("TmaTensor", "takes a dtype, a shape and a tile", "write TmaTensor[bf16, (M, K), (128, 64)]")
     dtype, shape, tile, *rest = item
     dtype = _dtype("TmaTensor", dtype)
+    corners: tuple[int, ...] = ()
+    if isinstance(tile, Im2col):
+        corners = (*tile.lower, *tile.upper)
+        tile = tile.pixels, tile.channels
     swizzle = next((x for x in rest if isinstance(x, str) and x in SWIZZLES), None)
     tensor = _tensor((dtype, shape, *(x for x in rest if x is not swizzle)))
     if tensor.order != "row" or (tensor.stride is not None and tensor.stride[-1] != 1):
@@ -336,11 +359,16 @@ def tma_annotation(item: Any) -> TmaSpec:
     if not isinstance(tile, tuple) or not all(isinstance(extent, int) for extent in tile):
         raise _wrong("TmaTensor", f"takes compile-time tile extents, not {_said(tile)}", "as in (128, 64)")
     _check_extents("tile extent", tile, 1)
-    if len(tile) != rank(tensor.layout("t")):
+    modes = rank(tensor.layout("t"))
+    if corners:
+        if modes not in (3, 4, 5) or len(corners) != 2 * (modes - 2):
+            text = f"has {modes} extents, of which {len(corners) // 2} have corners"
+            raise _wrong("TmaTensor", text, "images have 3 to 5 modes, all between the first and the last with corners")
+    elif len(tile) != modes:
         raise _wrong(
             "TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each"
         )
-    return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile))
+    return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile), corners)
 
 
 def _check_extents(what: str, extents: Any, least: int | None) -> None:

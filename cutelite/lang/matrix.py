@@ -18,6 +18,7 @@ from cutelite.lang.values import Vector
 from cutelite.ops import ldmatrix as matrix_ops
 from cutelite.ops import mma as mma_ops
 from cutelite.ops import mma_packed, mma_sparse
+from cutelite.ops import mma_scaled as mma_scaled_ops
 from cutelite.ops.mma_sparse import compress_sparse as compress_sparse
 
 
@@ -69,6 +70,49 @@ def mma_sync(
     if k is None:
         k = a.n * mma_ops.THREADS // form.m if form else 0
     return emit(mma_ops.Mma(a.value, b.value, c.value, k, saturate))  # type: ignore[no-any-return]
+
+
+def mma_scaled(
+    a: Vector,
+    b: Vector,
+    c: Vector,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    *,
+    kind: Literal["f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4"] = "mxf8f6f4",
+    formats: tuple[Any, Any] | None = None,
+    block: int = 32,
+    bytes: tuple[int, int] = (0, 0),
+    threads: tuple[int, int] = (0, 0),
+) -> Vector:
+    """``(a * scales) @ (b * scales).T + c`` of a warp, a scale for each block of numbers along K (sm_120, sm_121).
+
+    a, b      this thread's words of u32 of A (16, k) and B (8, k), in the order of `ops.mma.operand_a` for 8 words
+              along K: four numbers, a byte each, of 6 bits the lower, of 4 bits the middle ones; for mxf4 and mxf4nvf4
+              eight of e2m1, the first one lowest. `c` f32 as `mma_sync` has it
+    scale_a   u32: bytes of ue8m0, or with blocks of 16 ue4m3. Of the four threads 4 i to 4 i + 3, two have the scales
+              of rows i and i + 8 of A: the first two, or by ``threads=(1, ...)`` the others; one that of column i of B
+    kind      'f8f6f4': no scales
+    formats   `cl.e4m3`, `cl.e5m2`, `cl.e2m3`, `cl.e3m2` or `cl.e2m1` of A and B; default: e4m3, or for mxf4 e2m1
+    block     numbers of a block: 32, or for mxf4nvf4 16
+    bytes     the place in its word of the first scale of A, and of B
+    Who       all threads of a warp
+    Source    PTX ISA: mma, block scaling
+    """
+    for name, x in (("a", a), ("b", b), ("c", c)):
+        if not isinstance(x, Vector):
+            raise mistake("mma", f"mma_scaled takes vectors in registers, and `{name}` is {describe(x)}")
+    packed = kind in ("mxf4", "mxf4nvf4")
+    k = 64 if packed else 32
+    first, second = ("e2m1" if packed else "e4m3",) * 2 if formats is None else (x.name for x in formats)
+    words = [None if x is None else as_value(x, u32) for x in (scale_a, scale_b)]
+    several = 0 if kind == "f8f6f4" else k // block
+    scale = "" if not several else "ue4m3" if block == 16 else "ue8m0"
+    places = bytes[0], threads[0], bytes[1], threads[1]
+    scaled = mma_scaled_ops.MmaBlockScale(
+        a.value, b.value, c.value, k, False, *words, kind, first, second, several, scale, *places
+    )
+    return emit(scaled)  # type: ignore[no-any-return]
 
 
 def ldmatrix(row: Any, count: Literal[1, 2, 4] = 4, *, transpose: bool = False, dtype: DType | None = None) -> Vector:

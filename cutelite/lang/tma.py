@@ -19,10 +19,11 @@ from typing import Any, Literal
 
 from cutelite.ir.function import Value
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.ir.types import TensorMap
+from cutelite.ir.types import TensorMap, u16
 from cutelite.lang.cp_async import Cache, coordinate, mask_value, policy_value
 from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.mbarrier import Barrier, barrier_value
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, TmaTensor, row_major
 from cutelite.lang.values import Scalar
 from cutelite.layout import Layout, is_static, size, static_value
@@ -114,6 +115,90 @@ def tma_reduce(
         emit(ops.TensorReduce(dst.value, coord, kind, tile.value, policy))
 
 
+def tma_gather4(
+    src: TmaTensor,
+    dst: Tensor,
+    *,
+    rows: tuple[Any, ...],
+    column: int | Scalar = 0,
+    barrier: Barrier,
+    multicast: int | Scalar | None = None,
+    cache: Cache = None,
+    pair: bool = False,
+) -> None:
+    """Start copying four rows of a matrix, by their numbers, to the tile (4, columns) in shared memory (Blackwell).
+
+    src      a TMA tensor (rows, columns) with tiles (1, columns); rows outside of it arrive as 0
+    dst      shared memory (4, columns) of its dtype and swizzle
+    column   the first one, a multiple of 16 bytes
+    barrier  receives the bytes of four rows. The rest is as of `tma_load`
+    Source   PTX ISA: cp.async.bulk.tensor, tile::gather4
+    """
+    where = _rows_at(src, column, rows)
+    bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
+    emit(ops.TensorGather4(src.value, where, dst.value, bar, mask, policy, pair))
+
+
+def tma_scatter4(
+    src: Tensor, dst: TmaTensor, *, rows: tuple[Any, ...], column: int | Scalar = 0, cache: Cache = None
+) -> None:
+    """Start copying the tile (4, columns) in shared memory to four rows of a matrix, by their numbers (Blackwell).
+
+    Rows outside of the matrix are not written; the rest is as of `tma_gather4` and `tma_store`. On sm_100, 103 and 110.
+    Source   PTX ISA: cp.async.bulk.tensor, tile::scatter4
+    """
+    emit(ops.TensorScatter4(dst.value, _rows_at(dst, column, rows), src.value, policy_value(cache)))
+
+
+def _rows_at(t: TmaTensor, column: Any, rows: tuple[Any, ...]) -> tuple[Value, ...]:
+    """Return the coordinates of four rows. Errors: `coordinate` for another number, or a column within 16 bytes."""
+    if not isinstance(rows, tuple) or len(rows) != 4:
+        raise mistake("coordinate", f"four rows are moved at once, a tuple of four numbers, not {describe(rows)}")
+    unit = ops.ROW_UNIT // descriptor(t).elem.bytes
+    if isinstance(column, int) and column % unit:
+        raise mistake("coordinate", f"the first column is {column}: rows of {t.dtype} begin at multiples of {unit}")
+    return tuple(map(coordinate, (column, *rows)))
+
+
+def tma_im2col(
+    src: TmaTensor,
+    dst: Tensor,
+    *,
+    at: tuple[Any, ...],
+    offsets: tuple[Any, ...],
+    barrier: Barrier,
+    multicast: int | Scalar | None = None,
+    cache: Cache = None,
+    pair: bool = False,
+) -> None:
+    """Start copying a row of pixels of images to the tile (pixels, channels) in shared memory: A of a convolution.
+
+    src      a TMA tensor (images, height, width, channels), of 3 to 5 modes, whose tile is `cl.Im2col`
+    dst      shared memory of its tile (`tma_shared`)
+    at       (image, y, x, channel) of the first pixel, y and x from the lower corners on; pixels follow row by row
+    offsets  (down, right): where in a filter the pixels are looked at, 0 and more. What lies outside arrives as 0
+    barrier  receives the bytes of the tile. The rest is as of `tma_load`
+    Source   PTX ISA: cp.async.bulk.tensor, im2col
+    """
+    steps = tuple(as_value(offset, u16) for offset in offsets)
+    bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
+    emit(ops.TensorIm2col(_images(src), tuple(map(coordinate, at)), steps, dst.value, bar, mask, policy, pair))
+
+
+def tma_im2col_store(src: Tensor, dst: TmaTensor, *, at: tuple[Any, ...], cache: Cache = None) -> None:
+    """Start copying the tile (pixels, channels) in shared memory to a row of pixels: as `tma_im2col`, and `tma_store`.
+
+    Source   PTX ISA: cp.async.bulk.tensor, im2col_no_offs
+    """
+    emit(ops.TensorIm2colStore(_images(dst), tuple(map(coordinate, at)), src.value, policy_value(cache)))
+
+
+def _images(t: Any) -> Value:
+    if not descriptor(t).corners:
+        raise mistake("tma", "this TMA tensor has boxes for tiles", help="annotate it with cl.Im2col(...) as its tile")
+    return t.value  # type: ignore[no-any-return]
+
+
 def tma_prefetch(src: TmaTensor, *, at: Coord, cache: Cache = None) -> None:
     """Bring a tile of `src` into L2. One thread. PTX: cp.async.bulk.prefetch.tensor."""
     descriptor(src)
@@ -155,6 +240,10 @@ def check_start(start: tuple[Any, ...], tensor: TmaTensor, stored: bool = False)
 
     The innermost one is a multiple of 16 bytes; where the box is stored, none is negative.
     """
+    if descriptor(tensor).corners:
+        raise mistake(
+            "tma", "this TMA tensor is for rows of pixels", help="`tma_im2col` and `tma_im2col_store` move them"
+        )
     modes, unit = len(descriptor(tensor).box), ops.ROW_UNIT // tensor.dtype.bytes
     if len(start) != modes:
         raise mistake("coordinate", f"{len(start)} coordinates into a TMA tensor of {modes} modes")

@@ -274,7 +274,10 @@ class RowPiece(Piece):
     def result(self, x: Any) -> None:
         self._through(x)
         column = self.column // 2 if self.paired else self.column
-        self.ring.send(self.number, self.d, (*self.batch, self.row, column))
+        if self.plain is None or self.row + GROUP <= self.shape[0]:
+            self.ring.send(self.number, self.d, (*self.batch, self.row, column))
+        else:
+            self._by_rows(self.plain, column, None)
 
     def _by_rows(self, target: Any, start: Any, rows: Any) -> None:
         each, held = STORE // self.ring.dtype.bytes, self.ring.buffer(self.number)

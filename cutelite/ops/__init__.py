@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         memory,
         mma,
         mma_packed,
+        mma_scaled,
         mma_sparse,
         multimem,
         narrow,
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "f32x2",
-    "index", "ldmatrix", "math", "mbarrier", "memory", "mma", "mma_packed", "mma_sparse", "multimem", "narrow",
-    "registers", "sync", "tcgen05", "tcgen05_mma", "tensor", "tensormap", "tma", "trig", "warp", "wgmma",
+    "index", "ldmatrix", "math", "mbarrier", "memory", "mma", "mma_packed", "mma_scaled", "mma_sparse", "multimem",
+    "narrow", "registers", "sync", "tcgen05", "tcgen05_mma", "tensor", "tensormap", "tma", "trig", "warp", "wgmma",
 ]  # fmt: skip
 
 

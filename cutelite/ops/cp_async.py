@@ -17,7 +17,7 @@ from typing import NamedTuple
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent, Array, Lanes
+from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Type, i32, u8, u16, u32, u64
 from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems, space_of
 
@@ -413,10 +413,14 @@ class MaskedCopy(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The barriers that count a copy's bytes: `barrier`, moved by each of `moves` (distances of CTAs' memory)."""
+    """The barriers that count a copy's bytes: `barrier`, moved by each of `moves` (distances of CTAs' memory).
+
+    fills  the moves of what is filled
+    """
 
     barrier: int
     moves: tuple[int, ...]
+    fills: tuple[int, ...]
 
     @property
     def first(self) -> int:
@@ -428,19 +432,27 @@ class Arrivals(NamedTuple):
             agent.complete_tx(self.barrier + move, bytes)
 
 
-def arrival_places(lanes: Lanes, lane: int, barrier: Value | None, multicast: Value | None) -> Arrivals | None:
-    """The barriers of one lane's copy: its own, or those of the blocks that its `multicast` mask names."""
+def arrival_places(
+    lanes: Lanes, lane: int, barrier: Value | None, multicast: Value | None, pair: bool = False
+) -> Arrivals | None:
+    """The barriers of one lane's copy: its own, or those of the blocks that its `multicast` mask names.
+
+    pair  of each such block's pair, that which is even or odd as the block of `barrier`
+    """
     if barrier is None:
         return None
     bar, machine = np.int64(lanes.get(barrier)[lane]), lanes.machine
     if multicast is None:
-        return Arrivals(int(bar), (0,))
+        return Arrivals(int(bar), (0,), (0,))
     mask = int(lanes.get(multicast)[lane])
     ranks = [rank for rank in range(16) if mask >> rank & 1]
     bad = np.arange(len(lanes.mask)) == lane
     if not ranks or ranks[-1] >= machine.cluster_size:
         lanes.fault(bad, f"the multicast mask {mask:#x} names no block, or one that the cluster lacks", "multicast")
-    return Arrivals(int(bar), tuple(int(machine.map_to_rank(bar, rank) - bar) for rank in ranks))
+    own = int(machine.map_to_rank(bar, machine.rank))
+    fills = tuple(int(machine.map_to_rank(bar, rank)) - own for rank in ranks)
+    told = [rank & ~1 | int(bar) >> RANK_SHIFT & 1 for rank in ranks] if pair else ranks
+    return Arrivals(int(bar), tuple(int(machine.map_to_rank(bar, rank) - bar) for rank in told), fills)
 
 
 def bulk_bytes(lanes: Lanes, bytes: Value) -> Array:

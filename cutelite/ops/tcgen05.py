@@ -17,7 +17,7 @@ from cutelite.ir import simulation
 from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent, Array, Lanes
+from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, f32, u8, u16, u32, u64
 from cutelite.layout import is_static, rank, size
 from cutelite.ops import wgmma
@@ -290,10 +290,6 @@ class Shift(OfTensorMemory):
             store_cells(agent, where[1:], bits)
 
         lanes.machine.engine.start(lanes, "tcgen05", read, write, lane=lane, in_order=True)
-
-
-RANK_SHIFT = 24
-"""Shared and tensor memory of the block of rank r begin at ``r << 24`` (`ir.simulation`)."""
 
 
 def same_cells(layout: Any, wanted: Any) -> bool:

@@ -15,12 +15,11 @@ from typing import Any
 from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import op
-from cutelite.ir.simulation import Agent, Array, Lanes
+from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Tensor, boolean, e4m3, f32, u8, u32, u64
 from cutelite.ops import narrow, wgmma
 from cutelite.ops.address import address_problems
 from cutelite.ops.tcgen05 import (
-    RANK_SHIFT,
     OfTensorMemory,
     group_problems,
     load_cells,

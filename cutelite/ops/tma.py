@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from cutelite.ir.contract import Effect, Problem, Ptx
+from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Agent, Array, Lanes, TileMap
@@ -80,13 +80,26 @@ class TileForm(Op):
         names = ", ".join(f"$coord.{i}" for i in reversed(range(len(self.coord))))
         return f"[$map, {{{names}}}]"
 
+    @property
+    def tile_box(self) -> tuple[int, ...]:
+        """The extents of the tile in shared memory."""
+        return self.tensor_map.box
+
     def map_problems(self) -> Iterator[Problem]:
         if not isinstance(self.map.type, TensorMap):
             yield Problem("map", f"{self.name} takes a TMA descriptor, not {self.map.type}")
             return
-        modes = len(self.map.type.box)
+        yield from self.coord_problems(self.map.type)
+
+    def coord_problems(self, map: TensorMap) -> Iterator[Problem]:
+        if map.corners:
+            yield Problem("map", f"{self.name} moves boxes, and the map is for pixels (im2col)")
+        modes = len(map.box)
         if len(self.coord) != modes:
             yield Problem("coord", f"{len(self.coord)} coordinates into a tensor of {modes} modes")
+        yield from self.index_problems()
+
+    def index_problems(self) -> Iterator[Problem]:
         for index in self.coord:
             if index.type != i32:
                 yield Problem("coord", f"a TMA coordinate is an i32, not {index.type}")
@@ -106,8 +119,8 @@ class TileForm(Op):
             yield Problem(field, f"the tile holds {t.elem}, the tensor {box.elem}")
         elif t.swizzle != SWIZZLES[box.swizzle]:
             yield Problem(field, f"the tile is swizzled by {t.swizzle}, but the tensor map by {box.swizzle}")
-        elif not is_row_major(t.layout, box.box, pitch):
-            text = f"the tile has the layout {t.layout}, but TMA moves a row-major box of {box.box}"
+        elif not is_row_major(t.layout, self.tile_box, pitch):
+            text = f"the tile has the layout {t.layout}, but TMA moves a row-major box of {self.tile_box}"
             yield Problem(field, text, f"give the tile the shape of the box, its rows {pitch} elements apart")
 
     def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
@@ -116,6 +129,15 @@ class TileForm(Op):
         for lane in lanes.each():
             map = lanes.machine.stored_map(lanes, lane, int(held[lane]), self.tensor_map) if stored else held
             yield lane, Box(map, tuple(int(index[lane]) for index in coord))
+
+    def load(self, lanes: Lanes, dst: Value, barrier: Value, multicast: Value | None, pair: bool) -> None:
+        """Start loading each active lane's tile."""
+        places = lanes.get(dst)
+        for lane, box in self.boxes(lanes):
+            arrivals = arrival_places(lanes, lane, barrier, multicast, pair)
+            assert arrivals is not None
+            write = partial(box.fill, int(places[lane]), arrivals)
+            lanes.machine.engine.start(lanes, "none", box.read, write, lane=lane, barrier=arrivals.first)
 
     def store(self, lanes: Lanes, src: Value, action: str | None) -> None:
         """Start storing, or combining by `action`, each active lane's tile."""
@@ -141,9 +163,223 @@ class Box(NamedTuple):
         return self.map.get_smem(agent, address)
 
     def fill(self, address: int, arrivals: Arrivals, agent: Agent, tile: Array) -> None:
-        for move in arrivals.moves:
+        for move in arrivals.fills:
             self.map.put_smem(agent, address + move, tile)
         arrivals.complete(agent, self.map.box_bytes)
+
+
+class RowsForm(TileForm):
+    """An operation on four rows of the matrix of `map`, whose box is one row of it: rows and columns by number.
+
+    coord  i32: the first column, and four rows. Rows outside of the matrix are read as 0, and not written
+    """
+
+    @property
+    def place(self) -> str:
+        return f"[$map, {{{', '.join(f'$coord.{i}' for i in range(5))}}}]"
+
+    @property
+    def tile_box(self) -> tuple[int, ...]:
+        return ROWS_AT_ONCE, self.tensor_map.box[-1]
+
+    def coord_problems(self, map: TensorMap) -> Iterator[Problem]:
+        if len(map.box) != 2 or map.box[0] != 1:
+            yield Problem("map", f"{self.name} takes a matrix by boxes of one row, not by {map.box}")
+        if len(self.coord) != 1 + ROWS_AT_ONCE:
+            yield Problem("coord", f"{len(self.coord)} coordinates: a column and four rows are needed")
+        yield from self.index_problems()
+
+    def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
+        for lane, box in super().boxes(lanes):
+            yield lane, Rows(box.map.repeated(ROWS_AT_ONCE), box.coord)
+
+
+class Rows(Box):
+    """Four rows on their way."""
+
+    def read(self, agent: Agent) -> Array:
+        column, *rows = self.coord
+        return np.concatenate([self.map.read(agent, (row, column)) for row in rows])
+
+    def write(self, action: str | None, agent: Agent, tile: Array) -> None:
+        column, *rows = self.coord
+        for row, part in zip(rows, np.split(tile, len(rows)), strict=True):
+            if row >= 0:
+                self.map.write(agent, (row, column), part, action)
+
+
+class PixelsForm(TileForm):
+    """An operation on a row of pixels of images, by an im2col map, whose box is (pixels, channels).
+
+    coord    i32: the image, the place of the first pixel, outermost mode first, and the first channel. Pixels follow in
+             row-major order within the corners of the map, from image to image
+    offsets  u16, one for each mode of a place: added to those of all pixels, which may come to lie outside
+    """
+
+    @property
+    def modes(self) -> int:
+        return int(rank(self.tensor_map.layout))
+
+    def coord_problems(self, map: TensorMap) -> Iterator[Problem]:
+        if not map.corners:
+            yield Problem(
+                "map", f"{self.name} takes an im2col map, not {map}", "TmaTensor[dtype, shape, cl.Im2col(...)]"
+            )
+        elif len(self.coord) != self.modes:
+            yield Problem("coord", f"{len(self.coord)} coordinates into a tensor of {self.modes} modes")
+        yield from self.index_problems()
+
+
+class Pixels(NamedTuple):
+    """A row of pixels on its way."""
+
+    map: TileMap
+    coord: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+    def read(self, agent: Agent) -> Array:
+        return self.map.read_pixels(agent, self.coord, self.offsets)
+
+    def write(self, agent: Agent, tile: Array) -> None:
+        self.map.write_pixels(agent, self.coord, tile)
+
+
+@op("cp.async.bulk.tensor.im2col", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor, im2col")
+class TensorIm2col(PixelsForm):
+    """Start loading a row of pixels into the tile (pixels, channels) at shared `dst`. One thread does it.
+
+    barrier, multicast, policy, pair  as of `cp.async.bulk.tensor.g2s`. Pixels outside of the images are 0
+    """
+
+    offsets: tuple[Value, ...]
+    dst: Value
+    barrier: Value
+    multicast: Value | None
+    policy: Value | None
+    pair: bool = False
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "tcgen05" if self.pair else "tma"
+
+    def verify(self) -> Iterator[Problem]:
+        problems = list(self.tile_problems("dst"))
+        yield from problems
+        if not problems and [v.type for v in self.offsets] != [u16] * (self.modes - 2):
+            yield Problem("offsets", f"{self.modes - 2} offsets of u16 are needed, one for each mode of a place")
+        yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
+        yield from scalar_problems(self, "multicast", u16)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(self.barrier, None, None)
+        kinds = (".multicast::cluster" if self.multicast else "") + (".cta_group::2" if self.pair else "")
+        kinds += ".L2::cache_hint" if self.policy else ""
+        offsets = ", ".join(f"$offsets.{i}" for i in reversed(range(len(self.offsets))))
+        operands += f", {{{offsets}}}" + (", $multicast" if self.multicast else "")
+        operands += ", $policy" if self.policy else ""
+        start = f"cp.async.bulk.tensor.{self.modes}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+        return Ptx(f"{start}{kinds} [$dst], {self.place}{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        places, offsets = lanes.get(self.dst), [lanes.get(offset) for offset in self.offsets]
+        for lane, box in self.boxes(lanes):
+            arrivals = arrival_places(lanes, lane, self.barrier, self.multicast, self.pair)
+            assert arrivals is not None
+            pixels = Pixels(box.map, box.coord, tuple(int(offset[lane]) for offset in offsets))
+            write = partial(box.fill, int(places[lane]), arrivals)
+            lanes.machine.engine.start(lanes, "none", pixels.read, write, lane=lane, barrier=arrivals.first)
+
+
+@op(
+    "cp.async.bulk.tensor.im2col.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor, im2col"
+)
+class TensorIm2colStore(PixelsForm):
+    """Start storing the tile (pixels, channels) at shared `src` to a row of pixels, in the open bulk group.
+
+    What lies outside of the images is not written.
+    """
+
+    src: Value
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.tile_problems("src")
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        start = f"cp.async.bulk.tensor.{self.modes}d.global.shared::cta.im2col_no_offs.bulk_group"
+        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        tiles = lanes.get(self.src)
+        for lane, box in self.boxes(lanes):
+            pixels = Pixels(box.map, box.coord, (0,) * (self.modes - 2))
+            read = partial(box.take, int(tiles[lane]))
+            lanes.machine.engine.start(lanes, "bulk", read, pixels.write, lane=lane)
+
+
+ROWS_AT_ONCE = 4
+
+
+@op("cp.async.bulk.tensor.gather4", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor, tile::gather4")
+class TensorGather4(RowsForm):
+    """Start loading four rows, by their numbers, into the tile (4, columns) at shared `dst`. One thread does it.
+
+    barrier, multicast, policy, pair  as of `cp.async.bulk.tensor.g2s`: four rows of bytes are counted
+    """
+
+    dst: Value
+    barrier: Value
+    multicast: Value | None
+    policy: Value | None
+    pair: bool = False
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "tcgen05" if self.pair or self.multicast else "tma.gather4"
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.tile_problems("dst")
+        yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
+        yield from scalar_problems(self, "multicast", u16)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(self.barrier, self.multicast, self.policy)
+        kinds = f".cta_group::2{kinds}" if self.pair else kinds
+        space = "cluster" if self.pair or self.multicast else "cta"
+        start = f"cp.async.bulk.tensor.2d.shared::{space}.global.tile::gather4.mbarrier::complete_tx::bytes"
+        return Ptx(f"{start}{kinds} [$dst], {self.place}{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        self.load(lanes, self.dst, self.barrier, self.multicast, self.pair)
+
+
+@op(
+    "cp.async.bulk.tensor.scatter4",
+    effects=ASYNC_COPY,
+    feature="tma.scatter4",
+    source="PTX ISA: cp.async.bulk.tensor, tile::scatter4",
+)
+class TensorScatter4(RowsForm):
+    """Start storing the tile (4, columns) at shared `src` to four rows, by their numbers, in the open bulk group."""
+
+    src: Value
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.tile_problems("src")
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        start = "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group"
+        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        self.store(lanes, self.src, None)
 
 
 @op("cp.async.bulk.tensor.g2s", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor")
@@ -154,7 +390,8 @@ class TensorG2S(TileForm):
     multicast  a u16: fill `dst`, and count on `barrier`, at the same offsets in each block of the cluster whose
                rank is a set bit; absent: in this block
     policy     an L2 policy
-    pair       `barrier` may be that of the other block of a pair (``cta_group::2``)
+    pair       `barrier` may be that of the other block of a pair (``cta_group::2``); with `multicast`, what each block
+               gets is counted in the block of its pair that is even or odd as that of `barrier`
     """
 
     dst: Value
@@ -172,8 +409,6 @@ class TensorG2S(TileForm):
         yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
         yield from scalar_problems(self, "multicast", u16)
         yield from scalar_problems(self, "policy", u64)
-        if self.pair and self.multicast:
-            yield Problem("multicast", "a copy that counts on the barrier of a pair fills one block")
 
     def ptx(self) -> Ptx:
         kinds, operands = modifiers(self.barrier, self.multicast, self.policy)
@@ -182,12 +417,7 @@ class TensorG2S(TileForm):
         return Ptx(f"{start}{kinds} [$dst], {self.place}{operands};")
 
     def simulate(self, lanes: Lanes) -> None:
-        dst = lanes.get(self.dst)
-        for lane, box in self.boxes(lanes):
-            arrivals = arrival_places(lanes, lane, self.barrier, self.multicast)
-            assert arrivals is not None
-            write = partial(box.fill, int(dst[lane]), arrivals)
-            lanes.machine.engine.start(lanes, "none", box.read, write, lane=lane, barrier=arrivals.first)
+        self.load(lanes, self.dst, self.barrier, self.multicast, self.pair)
 
 
 @op("cp.async.bulk.tensor.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor")

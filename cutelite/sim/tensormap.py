@@ -84,6 +84,13 @@ class SimTensorMap:
         made._complete()
         return made
 
+    def repeated(self, times: int) -> SimTensorMap:
+        copy = object.__new__(SimTensorMap)
+        span = prod(self.type.box[:-1]) * row_pitch(self.row_bytes, self.type.swizzle)
+        offsets = np.arange(times)[:, None] * span + self._chunk_offsets
+        copy.__dict__.update(self.__dict__, box_bytes=times * self.box_bytes, _chunk_offsets=offsets.reshape(-1))
+        return copy
+
     def read(self, agent: WorkAgent, coord: Sequence[int]) -> Array:
         inside, addresses = self._elements(agent, coord)
         tile = np.zeros(self.type.box, memory_dtype(self.type.elem))
@@ -105,6 +112,39 @@ class SimTensorMap:
             agent.store("gmem", addresses, self.type.elem, data[..., None])
         else:
             agent.atomic("gmem", addresses.reshape(-1), action, self.type.elem, data.reshape(-1))
+
+    def read_pixels(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> Array:
+        inside, addresses = self._pixels(agent, coord, offsets)
+        tile = np.zeros(self.type.box, memory_dtype(self.type.elem))
+        if np.count_nonzero(inside):
+            tile[inside] = agent.load("gmem", addresses[inside], self.type.elem)[..., 0]
+        return tile.reshape(-1).view(np.uint8)
+
+    def write_pixels(self, agent: WorkAgent, coord: Sequence[int], tile: Array) -> None:
+        inside, addresses = self._pixels(agent, coord, (0,) * (len(coord) - 2))
+        data = tile.view(memory_dtype(self.type.elem)).reshape(self.type.box)
+        if np.count_nonzero(inside):
+            agent.store("gmem", addresses[inside], self.type.elem, data[inside][..., None])
+
+    def _pixels(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> tuple[Array, Array]:
+        """Which elements of a tile (pixels, channels) lie inside the images, and the addresses of all."""
+        between, corners = self.extents[1:-1], self.type.corners
+        lows = np.array(corners[: len(between)])
+        counts = np.array(between) + corners[len(between) :] - lows
+        first = np.array(coord[1:-1]) - lows
+        if np.count_nonzero((first < 0) | (first >= counts)):
+            what = f"a row of pixels that begins at {tuple(coord[1:-1])}, outside of the corners of its map"
+            agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
+        pixels, channels = self.type.box
+        number = int(np.ravel_multi_index(tuple(first), tuple(counts))) + np.arange(pixels)
+        image = coord[0] + number // int(np.prod(counts))
+        places = np.stack(np.unravel_index(number % int(np.prod(counts)), tuple(counts)), axis=-1) + lows + offsets
+        channel = coord[-1] + np.arange(channels)
+        whole = np.concatenate([image[:, None], places], axis=1)  # (pixels, modes but the last)
+        within = np.all((whole >= 0) & (whole < self.extents[:-1]), axis=1)
+        inside = within[:, None] & ((channel >= 0) & (channel < self.extents[-1]))[None, :]
+        addresses = self.address + (whole @ np.array(self.strides[:-1]))[:, None] + channel * self.strides[-1]
+        return inside, addresses
 
     def get_smem(self, agent: WorkAgent, address: int) -> Array:
         return agent.load("cluster", self._chunks(agent, address), u8, CHUNK).reshape(-1)
@@ -146,7 +186,10 @@ class SimTensorMap:
     def _check(self) -> None:
         """Refuse what the driver would refuse (CUDA driver API: cuTensorMapEncodeTiled)."""
         t, elem = self.type, self.type.elem
-        if len(t.box) != len(self.extents) or not 1 <= len(t.box) <= 5:
+        if t.corners:
+            if not 3 <= len(self.extents) <= 5 or len(t.corners) != 2 * (len(self.extents) - 2):
+                raise ValueError(f"an im2col map of {len(self.extents)} modes with the corners {t.corners}")
+        elif len(t.box) != len(self.extents) or not 1 <= len(t.box) <= 5:
             raise ValueError(
                 f"a TMA descriptor of {len(self.extents)} modes with a box of {t.box}; it has 1 to 5 modes"
             )
@@ -155,8 +198,8 @@ class SimTensorMap:
         for mode, stride in enumerate(self.strides[:-1]):
             if stride % 16 or not 0 < stride < 1 << 40:
                 raise ValueError(f"the stride of mode {mode} is {stride} bytes; TMA takes multiples of 16 below 2**40")
-        if any(not 1 <= n <= 256 for n in t.box):
-            raise ValueError(f"a TMA box of {t.box}: each extent must be 1 to 256")
+        if any(not 1 <= n <= (1024 if t.corners and i == 0 else 256) for i, n in enumerate(t.box)):
+            raise ValueError(f"a TMA box of {t.box}: each extent must be 1 to 256, or up to 1024 pixels")
         if self.row_bytes % 16:
             raise ValueError(f"a TMA box has rows of {self.row_bytes} bytes; they must be multiples of 16")
         span = {"none": 1 << 40, "32B": 32, "64B": 64, "128B": 128}[t.swizzle]

@@ -52,6 +52,8 @@ class Tiling(NamedTuple):
 
     box              elements of each dimension in one tile
     element_strides  step in each dimension, 1 where None; a box of n then brings ceil(n / step) elements
+    corners          of an im2col map, whose box is (pixels, channels): where pixels begin, for each dimension between
+                     the first and the last, and where they end, from the end of it; empty for boxes
     swizzle, interleave, l2_promotion, oob_fill   names of the tables above. L2 fetches lines of 128 bytes whole by
                      default: what comes from DRAM comes faster (docs/lab/gemm.md)
     """
@@ -62,6 +64,7 @@ class Tiling(NamedTuple):
     interleave: str = "none"
     l2_promotion: str = "128B"
     oob_fill: str = "zero"
+    corners: tuple[int, ...] = ()
 
 
 class TensorMapError(ValueError):
@@ -92,18 +95,21 @@ def _broken(
 ) -> Iterator[tuple[str, str]]:
     yield from _names(dtype, tiling)
     rank = len(shape)
-    lowest = 3 if tiling.interleave != "none" else 1
+    lowest = 3 if tiling.interleave != "none" or tiling.corners else 1
     if not lowest <= rank <= 5:
         mode = f" with interleave {tiling.interleave}" if lowest == 3 else ""
         yield "rank", f"the tensor has {rank} dimensions; TMA takes {lowest} to 5{mode}"
     steps = tiling.element_strides or (1,) * rank
-    for what, entries in (("strides", strides), ("box", tiling.box), ("element_strides", steps)):
+    boxes = () if tiling.corners else (("box", tiling.box),)
+    for what, entries in (("strides", strides), *boxes, ("element_strides", steps)):
         if len(entries) != rank:
             yield "rank", f"{what} {entries} has {len(entries)} entries for a tensor of {rank} dimensions"
     alignment = 32 if tiling.interleave == "32B" else 16
     if address % alignment:
         yield "base-alignment", f"the tensor starts at {address:#x}; TMA needs a multiple of {alignment} bytes"
     yield from _extents(dtype, shape, strides, alignment)
+    if tiling.corners:
+        yield from _pixels(rank, tiling)
     yield from _box(dtype, tiling, steps)
 
 
@@ -141,8 +147,22 @@ def _extents(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], align
             yield "stride-range", f"dimension {i} has a stride of {bytes_} bytes; TMA takes 0 to 2^40 - 1"
 
 
+CORNERS = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}
+"""Corners of im2col maps lie from the negative of this to below it, by the rank (cuTensorMapEncodeIm2col)."""
+
+
+def _pixels(rank: int, tiling: Tiling) -> Iterator[tuple[str, str]]:
+    bound = CORNERS[rank]
+    if len(tiling.corners) != 2 * (rank - 2) or any(not -bound <= corner < bound for corner in tiling.corners):
+        yield "corners", f"corners {tiling.corners}; a tensor of {rank} dimensions has {2 * rank - 4}, below {bound}"
+    pixels, channels = tiling.box
+    if not 1 <= pixels <= 1024 or not 1 <= channels <= 256:
+        yield "box", f"{pixels} pixels of {channels} channels; TMA takes 1 to 1024 of 1 to 256"
+
+
 def _box(dtype: str, tiling: Tiling, steps: tuple[int, ...]) -> Iterator[tuple[str, str]]:
-    for i, (extent, step) in enumerate(zip(tiling.box, steps, strict=True)):
+    boxes = () if tiling.corners else zip(tiling.box, steps, strict=True)
+    for i, (extent, step) in enumerate(boxes):
         if not 1 <= extent <= 256:
             yield "box", f"dimension {i} of the box has {extent} elements; TMA takes 1 to 256"
         if not 1 <= step <= 8:
@@ -187,6 +207,22 @@ class TensorMaps:
         )
         return prototype(self.driver.address_of("cuTensorMapEncodeTiled", (12, 0)))
 
+    @cached_property
+    def _im2col(self) -> Callable[..., int]:
+        prototype = ctypes.CFUNCTYPE(
+            ctypes.c_int,
+            ctypes.c_void_p,  # the map, written
+            ctypes.c_int,
+            ctypes.c_uint32,
+            ctypes.c_void_p,
+            *[ctypes.POINTER(ctypes.c_uint64)] * 2,
+            *[ctypes.POINTER(ctypes.c_int)] * 2,
+            *[ctypes.c_uint32] * 2,
+            ctypes.POINTER(ctypes.c_uint32),
+            *[ctypes.c_int] * 4,
+        )
+        return prototype(self.driver.address_of("cuTensorMapEncodeIm2col", (12, 0)))
+
     @contextmanager
     def _context(self) -> Iterator[None]:
         """Some context current, as the driver wants for encoding; which one makes no difference to the map."""
@@ -206,15 +242,19 @@ class TensorMaps:
         storage = (ctypes.c_char * 256)()
         target = ctypes.addressof(storage)
         target += -target % 128
+        half = len(tiling.corners) // 2
+        corners = ctypes.c_int * half
+        lower, upper = (corners(*reversed(part)) for part in (tiling.corners[:half], tiling.corners[half:]))
+        box = (lower, upper, *reversed(tiling.box)) if tiling.corners else (ints(*reversed(tiling.box)),)
         with self._context():
-            status = self._function(
+            status = (self._im2col if tiling.corners else self._function)(
                 target,
                 DATA_TYPES[DTYPES[dtype].tensormap],
                 rank,
                 address,
                 longs(*reversed(shape)),
                 longs(*_byte_strides(dtype, shape, strides)),
-                ints(*reversed(tiling.box)),
+                *box,
                 ints(*reversed(tiling.element_strides or (1,) * rank)),
                 INTERLEAVES[tiling.interleave],
                 SWIZZLES[tiling.swizzle],

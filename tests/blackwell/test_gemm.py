@@ -14,7 +14,7 @@ import pytest
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
 from cutelite.kernels.blackwell import call
-from cutelite.kernels.blackwell.call import arranged, gemm, gemm_scaled
+from cutelite.kernels.blackwell.call import arranged, gemm, gemm_grouped, gemm_scaled
 from cutelite.kernels.blackwell.configs import Config
 from cutelite.kernels.blackwell.gemm import build
 from cutelite.kernels.gemm import call as hopper
@@ -88,10 +88,22 @@ def test_types(left: Any, right: Any, result: Any) -> None:
     np.testing.assert_array_equal(numbers(out), numbers(want))
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 256), (200, 70, 160), (130, 300, 640), (1, 8, 32)])
+SCALED_PAIR = Config((256, 128), stages=3)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "config"),
+    [
+        (128, 128, 256, None),
+        (200, 70, 160, None),
+        (130, 300, 640, None),
+        (1, 8, 32, None),
+        (300, 200, 416, SCALED_PAIR),
+    ],
+)
 @pytest.mark.parametrize("kind", ["mxfp8", "mxfp4", "nvfp4"])
 @pytest.mark.usefixtures("on_cards", "few_blocks")
-def test_blocks_are_scaled(kind: Any, m: int, n: int, k: int) -> None:
+def test_blocks_are_scaled(kind: Any, m: int, n: int, k: int, config: Config | None) -> None:
     draw, block = np.random.default_rng(4), 16 if kind == "nvfp4" else 32
     operands, factors, given = [], [], []
     for rows in (m, n):
@@ -112,7 +124,7 @@ def test_blocks_are_scaled(kind: Any, m: int, n: int, k: int) -> None:
         factors.append(arranged(scale))
         operands.append(values * np.repeat(factor, block, 1)[:, :k])
     out, bias = poisoned(m, n), whole(draw, n, dtype=np.float32)
-    gemm_scaled(given[0], given[1], factors[0], factors[1], out, kind=kind, alpha=0.5, bias=bias)
+    gemm_scaled(given[0], given[1], factors[0], factors[1], out, kind=kind, alpha=0.5, bias=bias, config=config)
     np.testing.assert_array_equal(out, (0.5 * operands[0] @ operands[1].T + bias).astype(np.float32))
 
 
@@ -132,6 +144,36 @@ def test_batches_and_what_is_added(shapes: Any) -> None:
         activation="relu",
     )  # fmt: skip
     np.testing.assert_array_equal(out, np.maximum(2 * by_row * by_column * sums + 3 * c + numbers(bias), 0))
+
+
+GROUPED = [None, TALL, Config(stages=4), ONE]
+
+
+@pytest.mark.parametrize("config", GROUPED, ids=str)
+@pytest.mark.parametrize("counts", [(130, 0, 7, 260), (0, 128, 256, 1)])
+@pytest.mark.usefixtures("on_cards", "few_blocks")
+def test_rows_in_groups_have_a_matrix_each(config: Config | None, counts: tuple[int, ...]) -> None:
+    """One group has no rows; rows behind the last end, which are NaN, spoil nothing, and their results are left."""
+    draw, ends = np.random.default_rng(9), np.cumsum(counts).astype(np.int32)
+    last = int(ends[-1])
+    a, b = whole(draw, last + 20, 136), whole(draw, 4, 264, 136)
+    a[last:] = np.nan
+    out = gemm_grouped(a, b, ends, np.full((last + 20, 264), 77, BF16), config=config)
+    starts = (0, *ends[:-1])
+    want = [numbers(a)[i:j] @ numbers(b)[e].T for e, (i, j) in enumerate(zip(starts, ends, strict=True))]
+    np.testing.assert_array_equal(out[:last], np.concatenate(want).astype(BF16))
+    assert (numbers(out[last:]) == 77).all()
+
+
+@pytest.mark.usefixtures("on_cards")
+def test_functions_finish_groups_too() -> None:
+    draw, ends = np.random.default_rng(10), np.array([40, 140], np.int32)
+    a, b = whole(draw, 150, 64, dtype=E4M3), whole(draw, 2, 128, 64, dtype=E4M3)
+    out = gemm_grouped(a, b, ends, finish=cl.Finish(swiglu, paired=True))
+    sums = np.concatenate([numbers(a)[:40] @ numbers(b)[0].T, numbers(a)[40:140] @ numbers(b)[1].T])
+    want = (np.maximum(sums[:, ::2], 0) * sums[:, 1::2]).astype(BF16)
+    assert out.dtype == BF16
+    np.testing.assert_array_equal(out[:140], want)
 
 
 def test_nothing_to_compute() -> None:
@@ -193,7 +235,7 @@ def test_functions_that_finish_are_those_of_hopper(name: str, monkeypatch: pytes
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("config", [Config((256, 128), stages=3), CLUSTERS[2], DYNAMIC[0], "nvfp4"], ids=str)
+@pytest.mark.parametrize("config", [Config((256, 128), stages=3), CLUSTERS[2], DYNAMIC[0], "nvfp4", "grouped"], ids=str)
 @pytest.mark.usefixtures("few_blocks")
 def test_the_checker_finds_nothing(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTELITE_CHECK", "2")
@@ -201,7 +243,10 @@ def test_the_checker_finds_nothing(config: Any, monkeypatch: pytest.MonkeyPatch)
     if config == "nvfp4":
         x, y = (draw.integers(0, 256, (rows, 320), np.uint8) for rows in (140, 264))
         scales = (arranged(np.full((rows, 40), 56, np.uint8)) for rows in (140, 264))
-        gemm_scaled(x, y, *scales, kind="nvfp4", config=Config((128, 128), False, stages=2))
+        gemm_scaled(x, y, *scales, kind="nvfp4", config=Config((256, 128), stages=2))
+        return
+    if config == "grouped":
+        gemm_grouped(whole(draw, 300, 264), whole(draw, 3, 136, 264), np.array([140, 140, 290], np.int32), config=TALL)
         return
     gemm(whole(draw, 264, 264), whole(draw, 264, 264), config=config)
 
@@ -220,6 +265,8 @@ def kernels() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
         **{f"{config}": partial(gemm, a, b.T.copy().T, config=config, bias=b[0]) for config in call.CONFIGS},
         "dynamic": partial(gemm, a, b.T.copy().T, config=Config(dynamic=True)),
         "e4m3": lambda: gemm(a.astype(E4M3), b.T.astype(E4M3).T, config=Config()),
+        "grouped": partial(gemm_grouped, a, np.zeros((2, 256, 128), BF16), np.zeros(2, np.int32)),
+        "nvfp4 pair": lambda: gemm_scaled(x, y, *scales, kind="nvfp4", config=Config((256, 128), stages=6)),
         "nvfp4": lambda: gemm_scaled(x, y, *scales, kind="nvfp4"),
         "mxfp8": lambda: gemm_scaled(x.view(E4M3), y.view(E4M3), *(s[:, :2].copy() for s in scales)),
     }
@@ -233,7 +280,7 @@ def kernels() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
 def test_nothing_is_spilled(arch: str) -> None:
     for name, kernel, args in kernels():
-        if arch == "sm_103a" and name not in ("nvfp4", str(Config())):
+        if arch == "sm_103a" and name not in ("nvfp4", "nvfp4 pair", "grouped", str(Config())):
             continue
         made = kernel.compile(*args, arch=arch)
         assert (made.spills, made.warnings) == (0, []), name
@@ -258,6 +305,11 @@ def test_what_cannot_be_is_refused() -> None:
         gemm_scaled(x, x, arranged(x[:, :4]), x, kind="mxfp4")
     with pytest.raises(ValueError, match="block scales take tiles of"):
         gemm_scaled(x, x, arranged(x[:, :4]), arranged(x[:, :4]), kind="mxfp4", config=Config())
+    ends, several = np.zeros(1, np.int32), np.zeros((1, 128, 128), BF16)
+    with pytest.raises(ValueError, match="groups of rows take no clusters but pairs"):
+        gemm_grouped(a, several, ends, config=CLUSTERS[0])
+    with pytest.raises(cl.ArgumentError, match="b has 124 rows for each group"):
+        gemm_grouped(a, several[:, :124], ends)
     with pytest.raises(ValueError, match="with finish= there are no c, bias"):
         gemm(a, b, bias=b[0], finish=cl.Finish(swiglu))
     with pytest.raises(ValueError, match="pieces have 16, 32, 64 or 128 columns, not 48"):

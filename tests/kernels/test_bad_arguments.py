@@ -91,6 +91,7 @@ def rights() -> dict[str, Call]:
             "bias": some(24), "beta": 1.0, "scale_a": some(8, 1, dtype=f32), "scale_b": some(1, 24, dtype=f32)}),
         "blackwell.gemm_scaled": (blackwell.gemm_scaled, {"a": some(8, 32, dtype=E4M3), "b": some(16, 32, dtype=E4M3),
             "scale_a": ones_of(1, 1, 32, 16), "scale_b": ones_of(1, 1, 32, 16), "bias": some(16), "out": some(8, 16)}),
+        "blackwell.gemm_grouped": (blackwell.gemm_grouped, {"a": wide, "b": some(2, 8, 16), "ends": ends}),
         "blackwell.arranged": (blackwell.arranged, {"scales": places(8, 4, dtype=np.uint8)}),
         "attention": (attention, {"q": heads, "k": some(1, 24, 1, 64), "v": some(1, 24, 1, 64),
             "sinks": some(2, dtype=f32)}),

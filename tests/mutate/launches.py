@@ -117,8 +117,11 @@ def gemm_prepared() -> None:
     call.gemm(a, b.T, prepare=cl.Prepare(function, (factor,)), config=config)
 
 
-def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), **config: Any) -> Run:
-    """The library's GEMM for Blackwell in a configuration, on one block, pair or cluster; `kind`: nvfp4, or plain."""
+def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), groups: tuple[int, ...] = (), **config: Any) -> Run:
+    """The library's GEMM for Blackwell in a configuration, on one block, pair or cluster.
+
+    kind    nvfp4, or plain; `groups` the ends of the rows of each
+    """
 
     def run() -> None:
         from cutelite.kernels.blackwell import call as made
@@ -131,6 +134,9 @@ def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), **config: Any) ->
             x, y = (np.full((rows, 264), 0x22, np.uint8) for rows in (m, n))
             scales = (made.arranged(np.full((rows, 33), 56, np.uint8)) for rows in (m, n))
             made.gemm_scaled(x, y, *scales, kind="nvfp4", config=chosen)
+        elif groups:
+            a, b = (random(*shape, dtype="bfloat16") for shape in ((m, 200), (len(groups), n, 200)))
+            made.gemm_grouped(a, b, np.array(groups, np.int32), config=chosen)
         else:
             made.gemm(random(m, 200, dtype="bfloat16"), random(n, 200, dtype="bfloat16").T, config=chosen)
 
@@ -333,6 +339,8 @@ LARGE: dict[str, Run] = {
     "blackwell_library_pair": blackwell(tile=(256, 128), stages=3, tiles=(1, 5)),
     "blackwell_library_cluster": blackwell(tile=(128, 64), pair=False, cluster=(2, 1), stages=3, tiles=(2, 5)),
     "blackwell_library_scaled": blackwell("nvfp4", tile=(128, 128), pair=False, stages=2, tiles=(1, 5)),
+    "blackwell_library_scaled_pair": blackwell("nvfp4", tile=(256, 128), stages=2, tiles=(1, 5)),
+    "blackwell_library_grouped": blackwell(tile=(128, 64), pair=False, stages=3, tiles=(2, 2), groups=(100, 100, 210)),
     "blackwell_attention": blackwell_attention(140, 650),  # six blocks, of which some have outgrown those before
     "gemm": gemm(128, 256, 264, tile=(128, 128), cluster=(1, 1), stages=3, piece=32, buffers=2),
     "gemm_pingpong": gemm(64, 192, 200, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from cutelite.ir.types import Tensor, f32, i32, i64, u16, u32, u64
+from cutelite.ir.types import Tensor, TensorMap, bf16, f32, i32, i64, u16, u32, u64
 from cutelite.layout import Layout
 from cutelite.ops import cp_async, tma
 from tests.vocabulary import row
@@ -15,8 +15,19 @@ from tests.vocabulary.row import of
 Row = partial(row.Row, alone=True, tested="tests/hopper/test_tma.py")
 RANKS = range(1, 6)
 U32_TILE = Tensor(u32, "smem", Layout((64, 64), (64, 1)), 1024, TILE.swizzle)
+ROWS_MAP, ROWS_TILE = replace(MAP, box=(1, 64)), replace(TILE, layout=Layout((4, 64), (64, 1)))
 REACHES = ("cta", "cluster", "gpu", "sys")
 PAIR = (i32, i32)
+
+PIXELS = replace(TILE, layout=Layout((32, 64), (64, 1)))
+
+
+def images(modes: int) -> TensorMap:
+    """The map of rows of 32 pixels, 64 channels of each, under a filter of 3."""
+    strides = *(64 * 20**i for i in reversed(range(modes - 1))), 1
+    layout = Layout((4, *(20,) * (modes - 2), 64), strides)
+    return TensorMap(bf16, layout, (32, 64), "128B", corners=(-1,) * 2 * (modes - 2))
+
 
 ROWS = [
     Row(
@@ -31,11 +42,13 @@ ROWS = [
             of(tensor_map(2), (i32, i32), tile(2), bar, None, policy, True)
             for bar in (BAR, REMOTE)
             for policy in (None, u64)
-        ],
+        ]
+        + [of(tensor_map(2), (i32, i32), tile(2), bar, u16, u64, True) for bar in (BAR, REMOTE)],
         refuses=[
             (of(MAP, (i32,), TILE, BAR), "1 coordinates into a tensor of 2 modes"),
             (of(MAP, (i64, i64), TILE, BAR), "a TMA coordinate is an i32, not i64"),
             (of(TILE, PAIR, TILE, BAR), "takes a TMA descriptor, not tensor"),
+            (of(images(4), PAIR, PIXELS, BAR), "moves boxes, and the map is for pixels"),
             (of(MAP, PAIR, replace(TILE, swizzle=None), BAR), "swizzled by None, but the tensor map by 128B"),
             (of(MAP, PAIR, replace(TILE, elem=f32), BAR), "the tile holds f32, the tensor bf16"),
             *(
@@ -49,6 +62,55 @@ ROWS = [
         tma.TensorS2G,
         "cl.tma_store",
         [of(tensor_map(rank), (i32,) * rank, tile(rank), policy) for rank in RANKS for policy in (None, u64)],
+    ),
+    Row(
+        tma.TensorGather4,
+        "cl.tma_gather4",
+        [
+            of(ROWS_MAP, (i32,) * 5, ROWS_TILE, bar, mask, policy, pair)
+            for bar, mask, pair in ((BAR, None, False), (BAR, u16, False), (REMOTE, None, True), (REMOTE, u16, True))
+            for policy in (None, u64)
+        ],
+        tested="tests/blackwell/test_tma.py",
+        refuses=[
+            (of(MAP, (i32,) * 5, ROWS_TILE, BAR), r"takes a matrix by boxes of one row, not by \(64, 64\)"),
+            (of(ROWS_MAP, (i32,) * 4, ROWS_TILE, BAR), "a column and four rows are needed"),
+            (of(ROWS_MAP, (i32,) * 5, TILE, BAR), r"TMA moves a row-major box of \(4, 64\)"),
+            (of(ROWS_MAP, (i32,) * 5, ROWS_TILE, REMOTE), "must be in this block's shared memory"),
+        ],
+    ),
+    Row(
+        tma.TensorScatter4,
+        "cl.tma_scatter4",
+        [of(ROWS_MAP, (i32,) * 5, ROWS_TILE, policy) for policy in (None, u64)],
+        tested="tests/blackwell/test_tma.py",
+    ),
+    Row(
+        tma.TensorIm2col,
+        "cl.tma_im2col",
+        [
+            of(images(modes), (i32,) * modes, (u16,) * (modes - 2), PIXELS, bar, mask, policy, pair)
+            for modes, bar, mask, pair in (
+                (3, BAR, None, False),
+                (4, BAR, u16, False),
+                (5, BAR, None, False),
+                (4, REMOTE, u16, True),
+            )
+            for policy in (None, u64)
+        ],
+        tested="tests/hopper/test_im2col.py",
+        refuses=[
+            (of(MAP, PAIR, (), TILE, BAR), "takes an im2col map, not tensormap"),
+            (of(images(4), (i32,) * 3, (u16,) * 2, PIXELS, BAR), "3 coordinates into a tensor of 4 modes"),
+            (of(images(4), (i32,) * 4, (i32,) * 2, PIXELS, BAR), "2 offsets of u16 are needed"),
+            (of(images(4), (i32,) * 4, (u16,) * 2, TILE, BAR), r"TMA moves a row-major box of \(32, 64\)"),
+        ],
+    ),
+    Row(
+        tma.TensorIm2colStore,
+        "cl.tma_im2col_store",
+        [of(images(modes), (i32,) * modes, PIXELS, policy) for modes in (3, 4, 5) for policy in (None, u64)],
+        tested="tests/hopper/test_im2col.py",
     ),
     Row(
         tma.TensorReduce,

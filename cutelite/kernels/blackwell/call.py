@@ -14,8 +14,8 @@ from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.blackwell.configs import Config, Problem, Scaled
-from cutelite.kernels.blackwell.gemm import ATOM, THREADS, Work, build
+from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
+from cutelite.kernels.blackwell.gemm import THREADS, build
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
@@ -33,13 +33,14 @@ ONE_BLOCK = Config((128, 256), False, stages=4)
 CONFIGS = (
     Config(),
     Config((256, 128), stages=8),
+    Config((256, 128), stages=6),
     ONE_BLOCK,
     Config((128, 256), False, (2, 1), 4),
     Config((128, 128), False, stages=5),
     Config((128, 128), False, (1, 2), 5),
     Config((128, 64), False, stages=8),
 )
-"""Those that `gemm` chooses among; block scales take tiles of 128 columns, without pairs."""
+"""Those that `gemm` chooses among; block scales take tiles of 128 columns."""
 PIECE = 128  # bytes of a row of results that are stored at once
 MOST = 231_000  # bytes of shared memory of a block, for all but barriers
 
@@ -148,6 +149,39 @@ def arranged(scales: Any) -> Any:
     return made.reshape((high, deep, 32, 16))
 
 
+def gemm_grouped(
+    a: Any, b: Any, ends: Any, out: Any = None, *, finish: Finish | None = None, config: Config | None = None
+) -> Any:
+    """``out[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every group e, by tcgen05; returns `out`.
+
+    a       (M, K): rows of the first group, of the second one, and so on; contiguous along K
+    b       (E, N, K), the same dtype; N a multiple of 8
+    ends    (E,), i32, on the device: ascending, at most M. Rows after the last end are neither read for any result nor
+            written
+    out     (M, N), of the dtype of `a` if it is not given, bf16 for fp8; rows of results fill 16 bytes
+    finish  a function of the sums, as Hopper's takes it; its rows end where the group does
+    Errors  `cl.ArgumentError` for arrays that do not fit
+    """
+    given, paired = Arguments(), finish is not None and finish.paired
+    given.array("a", a, ("bf16", "f16", "e4m3", "e5m2"), "M K", rows=True)
+    given.array("b", b, "a", "E N K", rows=True)
+    given.array("ends", ends, "i32", "E", dense=True)
+    columns = b.shape[1] // 2 if paired else b.shape[1]
+    out = empty(a, (a.shape[0], columns), DEFAULTS.get(code_of(a))) if out is None else out
+    given.array("out", out, FLOATS, (a.shape[0], columns), written=True, rows=True)
+    if b.shape[1] % 8 or columns * getattr(cl, code_of(out)).bytes % 16:
+        raise ArrayError(f"b has {b.shape[1]} rows for each group: a multiple of 8, and rows of results fill 16 bytes")
+    check_card(out)
+    if left_out() or 0 in (*a.shape[:1], *b.shape[:2]):
+        return out
+    if a.shape[1] == 0:
+        a, b = of_no_columns(a, -1), of_no_columns(b, -1)
+    kinds = tuple(getattr(cl, code_of(x)) for x in (a, b))
+    fused = cl.Fused(None, None, cl.Scales(), 1.0, 0.0, None)
+    run((for_tma(a, -1), for_tma(b, -1)), out, kinds, {"grouped": True}, fused, finish, config, ends)
+    return out
+
+
 def check_card(out: Any) -> None:
     """Refuse a GPU without tensor memory. Errors: `ArrayError`."""
     where, ordinal = rt.read(out).device
@@ -211,9 +245,9 @@ def widened(x: Any) -> Any:
 
 def run(
     given: tuple[Any, ...], out: Any, kinds: tuple[Any, ...], more: dict[str, Any], fused: cl.Fused,
-    finish: Finish | None, config: Config | None,
+    finish: Finish | None, config: Config | None, ends: Any = None,
 ) -> None:  # fmt: skip
-    """Launch the kernel. `given`: A and B, contiguous as `more` says, and their scales."""
+    """Launch the kernel. `given`: A and B, contiguous as `more` says, and their scales; `ends` of groups."""
     others = fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.activation
     if finish is not None and any(x is not None for x in others):
         raise ValueError("with finish= there are no c, bias, scales or activation")
@@ -240,11 +274,15 @@ def run(
     check_config(config, problem)
     config = config if finish is None else replace(config, buffers=1)  # a function may store several times
     (bm, bn), (cm, cn) = config.tile, config.cluster
-    clusters = -(-rows // (bm * cm)) * -(-across // (bn * cn)) * (made.shape[0] if problem.batched else 1)
+    along = -(-rows // (bm * cm)) + (0 if ends is None else ends.shape[0])  # each group's last tile may be a part
+    clusters = along * -(-across // (bn * cn)) * (made.shape[0] if problem.batched else 1)
     grid = (clusters if config.dynamic else min(clusters, clusters_at_once(config.blocks, out))) * config.blocks
     scales = given[2:] or (None, None)
     launch = cl.Launch(grid, THREADS, pdl=True)
-    build(config, problem)[launch](given[0], given[1], made, *scales, float(fused.alpha), tensors or None)
+    rows_of = None if ends is None else made
+    build(config, problem)[launch](
+        given[0], given[1], made, *scales, float(fused.alpha), tensors or None, ends, rows_of
+    )  # fmt: skip
     if made is not out:
         out[...] = made
 
@@ -262,15 +300,17 @@ def chosen(problem: Problem, rows: int, columns: int) -> Config:
 def fault(config: Config, problem: Problem) -> str:
     """Say what no kernel can be made for; '' where one can."""
     (bm, bn), (cm, cn) = config.tile, config.cluster
-    if problem.scaled is not None and (config.pair or bn % 128 or 2 * bn > 256 or config.cluster != (1, 1)):
-        return "block scales take tiles of (128, 128), without pairs and clusters"
+    if problem.scaled is not None and (bn != 128 or config.cluster != (1, 1)):
+        return "block scales take tiles of 128 columns, without clusters"
+    if problem.grouped and (config.dynamic or config.cluster != (1, 1)):
+        return "groups of rows take no clusters but pairs, and no launch control"
     if (bm, bn) not in {(128 * (1 + config.pair), n) for n in (32, 64, 128, 256)}:
         return "tiles have 128 rows, of pairs 256, and 32, 64, 128 or 256 columns"
     if config.pair and config.cluster != (1, 1):
         return "pairs share their tiles with no other blocks"
     if "MN" in problem.majors and (problem.a.bits != 16 or bm // cn % 64 or bn // cm // (1 + config.pair) % 64):
         return "operands contiguous along M or N have 16 bits, and 64 rows or columns in each block's part"
-    if Work(config, problem).held > MOST:
+    if Plan(config, problem).held > MOST:
         return f"{config.stages} stages of {config.tile} do not fit into shared memory"
     return ""
 

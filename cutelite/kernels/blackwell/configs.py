@@ -1,6 +1,7 @@
-"""GEMMs for Blackwell: what a kernel is made for, and how its work is cut up."""
+"""GEMMs for Blackwell: what a kernel is made for, how its work is cut up, and the numbers that follow from both."""
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, NamedTuple
 
 import cutelite as cl
@@ -51,6 +52,7 @@ class Problem:
     batched       all arrays have a mode in front; `shared`: the operand that has none, 'A' or 'B'
     tensors       what `finish` is given: dtype, rank, and what rows are a multiple of elements apart; rank 0: a number
     scaled        how blocks of the operands are scaled, or None
+    grouped       rows of A and of results are in groups, one behind the other, and each has its B
     """
 
     a: Any
@@ -63,7 +65,75 @@ class Problem:
     shared: str = ""
     tensors: tuple[tuple[str, int, int], ...] = ()
     scaled: Scaled | None = None
+    grouped: bool = False
 
     def has_batches(self, operand: str) -> bool:
         """Tell whether an operand has a mode of batches."""
-        return self.batched and operand != self.shared
+        return operand == "B" if self.grouped else self.batched and operand != self.shared
+
+
+GROUP = 128  # threads of the warpgroup that finishes, and rows that it stores at once
+ATOM = 128, 4, 512  # rows and blocks whose scales lie together, and their bytes
+DEEP = 128  # bytes along K of a stage: a swizzled row of shared memory
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers that follow from a configuration for a problem."""
+
+    config: Config
+    problem: Problem
+
+    @property
+    def loaded(self) -> tuple[int, int]:
+        """Rows of A and of B that this block holds."""
+        rows, columns = self.config.tile
+        return (rows // 2, columns // 2) if self.config.pair else (rows, columns)
+
+    @property
+    def scale_rows(self) -> tuple[int, int]:
+        """Rows of A and of B whose scales this block has: of a pair, all of B."""
+        return self.loaded[0], self.config.tile[1]
+
+    @property
+    def depth(self) -> int:
+        """Elements along K of a stage; numbers of 4 bits are two to an element."""
+        return int(DEEP // self.problem.a.bytes)
+
+    @property
+    def piece(self) -> int:
+        """Columns of results that are stored at once."""
+        return min(self.problem.finish.columns, self.config.tile[1])
+
+    @property
+    def buffers(self) -> int:
+        """Pieces that are held: a tile's fill the ring so many times over."""
+        return gcd(self.config.buffers, self.config.tile[1] // self.piece)
+
+    @property
+    def blocks(self) -> int:
+        """Scales of a row in a stage."""
+        scaled = self.problem.scaled
+        return 0 if scaled is None else self.depth * scaled.numbers // scaled.block
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that fill a stage of one block."""
+        return sum(self.loaded) * DEEP + sum(self.scale_rows) * self.blocks
+
+    @property
+    def held(self) -> int:
+        """Bytes of shared memory of a block, barriers apart."""
+        stored: int = self.piece // (1 + self.problem.finish.paired) * self.problem.d.bytes
+        return self.config.stages * self.bytes + self.buffers * GROUP * stored
+
+    @property
+    def columns(self) -> int:
+        """Columns of tensor memory: two accumulators, and the scales of a stage."""
+        scales = sum(self.scale_rows) // 32 * self.blocks // 4
+        return max(32, 1 << (2 * self.config.tile[1] + scales - 1).bit_length())
+
+    @property
+    def walkers(self) -> int:
+        """Threads of a cluster that go through the tiles: of a pair, one multiplies."""
+        return self.config.blocks * (1 + GROUP) + (1 if self.config.pair else self.config.blocks)

@@ -12,19 +12,16 @@ other one, row by row, has a function make results of the sums, and stores them 
 
 from dataclasses import dataclass, replace
 from functools import cache
-from math import gcd
 from typing import Any
 
 import cutelite as cl
-from cutelite import Smem, TmaTensor, f32, i32, u8
-from cutelite.kernels.blackwell.configs import Config, Problem
+from cutelite import Smem, Tensor, TmaTensor, f32, i32, u8
+from cutelite.kernels.blackwell.configs import ATOM, GROUP, Config, Plan, Problem
 from cutelite.kernels.gemm.dense import beside, matrix
 
-M, N, K, L, C, RM, RN, RK = cl.dims("M N K L C RM RN RK")
-GROUP, PRODUCER, MULTIPLIER = 128, 4, 5  # threads of the warpgroup that finishes; the numbers of the other two warps
+M, N, K, L, C, RM, RN, RK, E = cl.dims("M N K L C RM RN RK E")
+PRODUCER, MULTIPLIER = 4, 5  # the numbers of the two warps beside the warpgroup that finishes
 THREADS = GROUP + 64
-ATOM = 128, 4, 512  # rows and blocks whose scales lie together, and their bytes
-DEEP = 128  # bytes along K of a stage: a swizzled row of shared memory
 
 
 @cache
@@ -40,10 +37,10 @@ def build(config: Config, problem: Problem) -> Any:
     D = matrix(problem.d, M, C, (GROUP, stored), "K", lead_d)
     SA, SB = (
         TmaTensor[u8, (rows, RK, 32, 16), (max(1, each // ATOM[0]), 1, 32, 16), "none"]
-        for rows, each in ((RM, ROWS), (RN, COLUMNS))
+        for rows, each in zip((RM, RN), work.scale_rows, strict=True)
     )
     given = (f32 if kind[1] == 0 else beside(i, *kind) for i, kind in enumerate(problem.tensors))
-    MORE = tuple[tuple(given)]  # type: ignore[misc]
+    MORE, PLAIN = tuple[tuple(given)], Tensor[problem.d, (M, C), (None, 1), cl.align(16)]  # type: ignore[misc]
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, cl.make_smem_layout(problem.a, (ROWS, depth, config.stages), problem.majors[0])]
@@ -52,10 +49,11 @@ def build(config: Config, problem: Problem) -> Any:
 
     @cl.kernel(block=THREADS, cluster=config.blocks if config.blocks > 1 else None, arch="sm_100a")
     def gemm(
-        a: A, b: B, d: D, sa: SA | None, sb: SB | None, alpha: f32, more: MORE | None
+        a: A, b: B, d: D, sa: SA | None, sb: SB | None, alpha: f32, more: MORE | None,
+        ends: Tensor[i32, (E,)] | None, plain: PLAIN | None,
     ) -> None:  # fmt: skip
         storage = Storage.allocate()
-        of_a, of_b = (None, None) if sa is None else (work.scale_ring(ROWS), work.scale_ring(COLUMNS))
+        of_a, of_b = (None, None) if sa is None else map(work.scale_ring, work.scale_rows)
         peers, mask = work.peers()
         loads = cl.PipelineTmaUmma.create(
             config.stages, work.bytes, config.pair + 1, mask, sync=False, peers=len(peers)
@@ -74,74 +72,28 @@ def build(config: Config, problem: Problem) -> Any:
             acc = tmem.tensor(GROUP, config.tile[1], problem.acc, stages=2)
             cl.griddepcontrol_launch_dependents()
             cl.griddepcontrol_wait()
+            if ends is not None:
+                tiles = cl.GroupedTileScheduler.create(
+                    ends, config.tile[0], counts[1], config.swizzle, config.blocks > 1
+                )
             if warp == PRODUCER:
                 if cl.thread_idx.x % 32 == 0:
-                    work.produce((a, b, sa, sb), (storage.a, storage.b, of_a, of_b), loads, tiles.fetching())
+                    tiles = tiles if problem.grouped else tiles.fetching()
+                    work.produce((a, b, sa, sb), (storage.a, storage.b, of_a, of_b), loads, tiles)
             elif warp == MULTIPLIER:
                 if cl.thread_idx.x % 32 == 0 and (not config.pair or cl.block_rank_in_cluster() == 0):
                     work.multiply(tmem, acc, (storage.a, storage.b, of_a, of_b), loads, sums, tiles)
             else:
                 ring = cl.RowRing.create(storage.d, cl.thread_idx.x, cl.NamedBarrier(1, GROUP))
-                work.finish(acc, ring, d, replace(problem.finish, tensors=more or (), shape=(M, N)), alpha, sums, tiles)
+                finish = replace(problem.finish, tensors=more or (), plain=plain)
+                work.finish(acc, ring, d, finish, alpha, sums, tiles)
 
     return gemm
 
 
 @dataclass(frozen=True)
-class Work:
-    """The numbers that follow from a configuration for a problem, and what the threads of a block do by it."""
-
-    config: Config
-    problem: Problem
-
-    @property
-    def loaded(self) -> tuple[int, int]:
-        """Rows of A and of B that this block holds."""
-        rows, columns = self.config.tile
-        return (rows // 2, columns // 2) if self.config.pair else (rows, columns)
-
-    @property
-    def depth(self) -> int:
-        """Elements along K of a stage; numbers of 4 bits are two to an element."""
-        return int(DEEP // self.problem.a.bytes)
-
-    @property
-    def piece(self) -> int:
-        """Columns of results that are stored at once."""
-        return min(self.problem.finish.columns, self.config.tile[1])
-
-    @property
-    def buffers(self) -> int:
-        """Pieces that are held: a tile's fill the ring so many times over."""
-        return gcd(self.config.buffers, self.config.tile[1] // self.piece)
-
-    @property
-    def blocks(self) -> int:
-        """Scales of a row in a stage."""
-        scaled = self.problem.scaled
-        return 0 if scaled is None else self.depth * scaled.numbers // scaled.block
-
-    @property
-    def bytes(self) -> int:
-        """Bytes that fill a stage of one block."""
-        return sum(self.loaded) * (DEEP + self.blocks)
-
-    @property
-    def held(self) -> int:
-        """Bytes of shared memory of a block, barriers apart."""
-        stored: int = self.piece // (1 + self.problem.finish.paired) * self.problem.d.bytes
-        return self.config.stages * self.bytes + self.buffers * GROUP * stored
-
-    @property
-    def columns(self) -> int:
-        """Columns of tensor memory: two accumulators, and the scales of a stage."""
-        scales = sum(self.loaded) // 32 * self.blocks // 4
-        return max(32, 1 << (2 * self.config.tile[1] + scales - 1).bit_length())
-
-    @property
-    def walkers(self) -> int:
-        """Threads of a cluster that go through the tiles: of a pair, one multiplies."""
-        return self.config.blocks * (1 + GROUP) + (1 if self.config.pair else self.config.blocks)
+class Work(Plan):
+    """The work of the threads of a block, by a plan."""
 
     def scale_ring(self, rows: int) -> Any:
         """Shared memory for the scales of so many rows: (groups of rows, 1, 32, 16, groups of blocks, stages)."""
@@ -164,14 +116,17 @@ class Work:
             mask = mask | i32(1) << rank
         return ranks, mask.to(cl.u16)
 
-    def place(self, tiles: Any) -> tuple[Any, Any, Any]:
-        """Row and column of this block's tile, and its batch; of a pair, the first row and column that it loads."""
-        m, n, batch = tiles.coordinate()
+    def place(self, tiles: Any) -> tuple[Any, Any, Any, Any]:
+        """Row and column of this block's tile, its batch or group, and the end of the rows that belong to it."""
         (bm, bn), (cm, cn) = self.config.tile, self.config.cluster
+        if self.problem.grouped:
+            group, row, end, n = tiles.coordinate()
+            return row, n * bn, group, end
+        m, n, batch = tiles.coordinate()
         if self.config.cluster != (1, 1):
             rank = cl.block_rank_in_cluster()
             m, n = m * cm + rank % cm, n * cn + rank // cm
-        return m * bm, n * bn, batch
+        return m * bm, n * bn, batch, M
 
     def half(self, extent: int) -> Any:
         """The place at which this block's half of a pair's rows or columns begins; 0 without pairs."""
@@ -184,7 +139,7 @@ class Work:
         one = cl.OperandTile.create(a, rows, self.config.cluster, 0, problem.majors[0])
         two = cl.OperandTile.create(b, columns, self.config.cluster, 1, problem.majors[1])
         while tiles.is_valid():
-            row, column, batch = self.place(tiles)
+            row, column, batch, _ = self.place(tiles)
             at_a, at_b = ((batch,) if problem.has_batches(operand) else () for operand in "AB")
             for i in range(cl.ceil_div(K, self.depth)):
                 loads.producer_acquire(state)
@@ -194,9 +149,9 @@ class Work:
                 if of_a is not None:
                     for j in cl.static_range(self.blocks // ATOM[1]):
                         at = i * (self.blocks // ATOM[1]) + j, 0, 0
-                        for tensor, ring, start in ((sa, of_a, row), (sb, of_b, column)):
+                        for tensor, ring, start in ((sa, of_a, row + self.half(bm)), (sb, of_b, column)):
                             target = ring[None, None, None, None, j, s]
-                            cl.tma_load(tensor, target, at=(start // ATOM[0], *at), barrier=full)
+                            cl.tma_load(tensor, target, at=(start // ATOM[0], *at), barrier=full, pair=pair)
                 state = state.advance()
             tiles = tiles.advance()
         if self.config.cluster != (1, 1):
@@ -205,7 +160,7 @@ class Work:
     def multiply(self, tmem: Any, acc: Any, held: Any, loads: Any, sums: Any, tiles: Any) -> None:
         """One thread: start the products of what comes, into one accumulator after the other."""
         (left, right, of_a, of_b), state, out = held, loads.consumer_state(), sums.producer_state()
-        (rows, columns), scaled, group = self.loaded, self.problem.scaled, self.config.pair + 1
+        (rows, columns), scaled, group = self.scale_rows, self.problem.scaled, self.config.pair + 1
         if scaled is not None:
             first = 2 * self.config.tile[1]
             by_a = tmem.view(cl.tcgen05.scales(rows, self.blocks), u8, first)
@@ -221,8 +176,9 @@ class Work:
                 else:
                     for ring, scales, extent in ((of_a, by_a, rows), (of_b, by_b, columns)):
                         there = ring[None, None, None, None, None, s]
-                        cl.tcgen05.copy_scales(scales, there.view(cl.tcgen05.scales_in_smem(extent, self.blocks)))
-                    more: Any = {"accumulate": i > 0, "kind": scaled.kind, "block": scaled.block}
+                        held_so = there.view(cl.tcgen05.scales_in_smem(extent, self.blocks))
+                        cl.tcgen05.copy_scales(scales, held_so, group)
+                    more: Any = {"accumulate": i > 0, "kind": scaled.kind, "block": scaled.block, "cta_group": group}
                     cl.tcgen05.mma_scaled(into, x, y, by_a, by_b, **more)
                 loads.consumer_release(state)
                 state = state.advance()
@@ -234,7 +190,7 @@ class Work:
         state, wide = sums.consumer_state(), self.piece
         pieces = self.config.tile[1] // wide
         while tiles.is_valid():
-            row, column, batch = self.place(tiles)
+            row, column, batch, end = self.place(tiles)
             at = (batch,) if self.problem.batched else ()
             sums.consumer_wait(state)
             tile = acc[None, None, state.index]
@@ -243,8 +199,8 @@ class Work:
                 if i == pieces - 1:
                     sums.consumer_release(state)
                 x = x if self.problem.acc.is_int else x.to(f32) * alpha
-                place = row + self.half(self.config.tile[0]), column + i * wide, at, given.shape
-                piece = cl.RowPiece(x, *place, ring, d, given.paired, number=i)
+                place = row + self.half(self.config.tile[0]), column + i * wide, at, (end, N)
+                piece = cl.RowPiece(x, *place, ring, d, given.paired, given.plain, number=i)
                 given.function(piece, *given.tensors)
             state, tiles = state.advance(), tiles.advance()
         ring.tail()
