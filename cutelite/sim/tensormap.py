@@ -127,7 +127,7 @@ class SimTensorMap:
             agent.store("gmem", addresses[inside], self.type.elem, data[inside][..., None])
 
     def _pixels(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> tuple[Array, Array]:
-        """Which elements of a tile (pixels, channels) lie inside the images, and the addresses of all."""
+        """A mask of the elements of a tile (pixels, channels) that lie inside the images, and the addresses of all."""
         between, corners = self.extents[1:-1], self.type.corners
         lows = np.array(corners[: len(between)])
         counts = np.array(between) + corners[len(between) :] - lows

@@ -106,6 +106,11 @@ class Plan:
         return min(self.problem.finish.columns, self.config.tile[1])
 
     @property
+    def stored(self) -> int:
+        """Columns of results that a piece makes."""
+        return self.piece // 2 if self.problem.finish.paired else self.piece
+
+    @property
     def buffers(self) -> int:
         """Pieces that are held: a tile's fill the ring so many times over."""
         return gcd(self.config.buffers, self.config.tile[1] // self.piece)
@@ -124,8 +129,7 @@ class Plan:
     @property
     def held(self) -> int:
         """Bytes of shared memory of a block, barriers apart."""
-        stored: int = self.piece // (1 + self.problem.finish.paired) * self.problem.d.bytes
-        return self.config.stages * self.bytes + self.buffers * GROUP * stored
+        return int(self.config.stages * self.bytes + self.buffers * GROUP * self.stored * self.problem.d.bytes)
 
     @property
     def columns(self) -> int:

@@ -28,19 +28,8 @@ THREADS = GROUP + 64
 def build(config: Config, problem: Problem) -> Any:
     """The kernel. It takes a, b, d, the scales of a and of b, alpha, and what `finish` is given."""
     work = Work(config, problem)
-    lead_a, lead_b, lead_d = ((L,) if problem.has_batches(operand) else () for operand in "ABD")
-    (ROWS, COLUMNS), depth = work.loaded, work.depth
-    stored = work.piece // 2 if problem.finish.paired else work.piece
-    high, wide = (each // share for each, share in zip(work.loaded, reversed(config.cluster), strict=True))
-    A = matrix(problem.a, M, K, (high, depth), problem.majors[0], lead_a)
-    B = matrix(problem.b, N, K, (wide, depth), problem.majors[1], lead_b)
-    D = matrix(problem.d, M, C, (GROUP, stored), "K", lead_d)
-    SA, SB = (
-        TmaTensor[u8, (rows, RK, 32, 16), (max(1, each // ATOM[0]), 1, 32, 16), "none"]
-        for rows, each in zip((RM, RN), work.scale_rows, strict=True)
-    )
-    given = (f32 if kind[1] == 0 else beside(i, *kind) for i, kind in enumerate(problem.tensors))
-    MORE, PLAIN = tuple[tuple(given)], Tensor[problem.d, (M, C), (None, 1), cl.align(16)]  # type: ignore[misc]
+    A, B, D, SA, SB, MORE, PLAIN = work.parameters()
+    (ROWS, COLUMNS), depth, stored = work.loaded, work.depth, work.stored
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, cl.make_smem_layout(problem.a, (ROWS, depth, config.stages), problem.majors[0])]
@@ -94,6 +83,21 @@ def build(config: Config, problem: Problem) -> Any:
 @dataclass(frozen=True)
 class Work(Plan):
     """The work of the threads of a block, by a plan."""
+
+    def parameters(self) -> tuple[Any, ...]:
+        """The types of the kernel's parameters: A, B and results, scales, what is given besides, results in memory."""
+        problem, config = self.problem, self.config
+        lead_a, lead_b, lead_d = ((L,) if problem.has_batches(operand) else () for operand in "ABD")
+        high, wide = (each // share for each, share in zip(self.loaded, reversed(config.cluster), strict=True))
+        a = matrix(problem.a, M, K, (high, self.depth), problem.majors[0], lead_a)
+        b = matrix(problem.b, N, K, (wide, self.depth), problem.majors[1], lead_b)
+        d = matrix(problem.d, M, C, (GROUP, self.stored), "K", lead_d)
+        scales = (
+            TmaTensor[u8, (rows, RK, 32, 16), (max(1, each // ATOM[0]), 1, 32, 16), "none"]
+            for rows, each in zip((RM, RN), self.scale_rows, strict=True)
+        )
+        given = (f32 if kind[1] == 0 else beside(i, *kind) for i, kind in enumerate(problem.tensors))
+        return a, b, d, *scales, tuple[tuple(given)], Tensor[problem.d, (M, C), (None, 1), cl.align(16)]  # type: ignore[misc]
 
     def scale_ring(self, rows: int) -> Any:
         """Shared memory for the scales of so many rows: (groups of rows, 1, 32, 16, groups of blocks, stages)."""
