@@ -9,10 +9,9 @@ contract.py     layouts and dims as data, for the runtime            specialise.
 compiled.py     what comes of a compile                              compiling.py    who hears of it, and may forbid it
 fingerprint.py  what a kernel's code depends on                      purity.py       modules that only compute
 launcher.py     launches by machine code, once there are many        building.py     the making of that launcher
-export.py       a kernel and its signatures as a file                export_host.py  its launcher, to go with it
+export.py       a kernel, its signatures and launcher as a file      export_program.py  programs as C
 checking.py     checks and timelines of launches                     dynamo.py       torch.compile, which sees no launch
-programs.py     host functions whose launches go out together        export_program.py  those as C
-divert.py       launches that do something else
+programs.py     host functions whose launches go out together        divert.py       launches that do something else
 
 `cutelite_rt.signature.kinds` checks arguments, and has the words for what does not fit: docs/how-a-launch-happens.md.
 """

@@ -53,10 +53,9 @@ def host_array(view: rt.ArrayView) -> Any:
         return view.owner
     # Other libraries' arrays through their memory: an integer of the element's size stands for each element.
     size = DTYPES[view.dtype].bytes
-    reach = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True) if extent)
     if view.size == 0:
         return numpy.empty(view.shape, f"u{size}")
-    first, end = _allocation(view) or (view.pointer, view.pointer + (reach + 1) * size)
+    first, end = _allocation(view) or view.span
     memory = numpy.asarray(_Memory(first, end - first, view.readonly, view.owner))
     strides = tuple(stride * size for stride in view.strides)
     return numpy.ndarray(view.shape, f"u{size}", memory, view.pointer - first, strides)

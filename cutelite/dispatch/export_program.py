@@ -32,7 +32,7 @@ def exported(
     views = {parameter: rt.read(x) for parameter, x in arguments.items() if is_array(x)}
     if not programs.are_apart(views):
         raise ArgumentError(f"{program.__name__}(): the examples have to have elements, and not to overlap")
-    spans = [programs.span(view) for view in views.values()]
+    spans = [view.span for view in views.values()]
     calling, recorded = program.traced(arguments, where)
     aligned = max((each.aligned() for each in recorded), default=1)
     rows = [_row(parameter, view, aligned) for parameter, view in views.items()]

@@ -25,7 +25,7 @@ class Mirrors:
         self.device = rt.device(given[0].device[1]) if given else rt.device()
         self.stream = streams.current(given) if stream is None else stream
         self.spans: list[tuple[int, Array]] = []  # address, bytes
-        for first, end in _merged(sorted(map(_span, given))):
+        for first, end in _merged(sorted(view.span for view in given)):
             self.spans.append((first, np.empty(end - first, np.uint8)))
         self._copy("cuMemcpyDtoHAsync")
 
@@ -50,12 +50,6 @@ class Mirrors:
                 ends = (here, address) if call == "cuMemcpyDtoHAsync" else (address, here)
                 driver.call(call, *ends, len(data), self.stream)
             driver.call("cuStreamSynchronize", self.stream)
-
-
-def _span(view: rt.ArrayView) -> tuple[int, int]:
-    size = DTYPES[view.dtype].bytes
-    reach = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True))
-    return view.pointer, view.pointer + (reach + 1) * size
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -32,7 +32,6 @@ from cutelite.ir.types import SCALARS, Scalar
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array
-from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.launcher import facts, native
 from cutelite_rt.launcher.variants import MapForm, Moved, Plan
@@ -282,7 +281,7 @@ class Program:
         calling, recorded = self.traced(arguments, rt.device(ordinal))
         block = self._placed(calling, [p and p.values for p in (each.planned() for each in recorded)], ordinal)
         launches, moves, watched = [], [], {id(source): source for source in group.watched}
-        places = {name: (i, *span(views[name])) for i, name in enumerate(group.arrays)}
+        places = {name: (i, *views[name].span) for i, name in enumerate(group.arrays)}
         for each in recorded:
             planned = each.planned()
             if planned is None:
@@ -453,19 +452,11 @@ def _view(value: Any) -> rt.ArrayView | None:
     return value if isinstance(value, rt.ArrayView) else None
 
 
-def span(view: rt.ArrayView) -> tuple[int, int]:
-    """Return the first address of an array's elements, and the address behind the last."""
-    low = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True) if step < 0)
-    high = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True) if step > 0)
-    size = DTYPES[view.dtype].bytes
-    return view.pointer + low * size, view.pointer + (high + 1) * size
-
-
 def are_apart(views: Mapping[str, rt.ArrayView]) -> bool:
     """Tell whether an address says which array it lies in: all have elements, and none overlap."""
     if not all(math.prod(view.shape) and min((*view.strides, 0)) >= 0 for view in views.values()):
         return False
-    spans = sorted(span(view) for view in views.values())
+    spans = sorted(view.span for view in views.values())
     return all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 

@@ -56,6 +56,16 @@ class ArrayView(NamedTuple):
         """Bytes of the elements, gaps between them not counted."""
         return self.size * DTYPES[self.dtype].bytes
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first address of its elements, and the address behind the last; equal without elements."""
+        if not self.size:
+            return self.pointer, self.pointer
+        reaches = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
+        low, high = sum(min(reach, 0) for reach in reaches), sum(max(reach, 0) for reach in reaches)
+        size = DTYPES[self.dtype].bytes
+        return self.pointer + low * size, self.pointer + (high + 1) * size
+
 
 class UnreadableArray(TypeError):
     """This object is no array that a kernel can take, for the reason the message gives."""

@@ -3,10 +3,10 @@
  * In    the arguments of a call, by CPython's vectorcall, and the tables of cutelite_rt/signature/table.py
  * Out   cuLaunchKernelEx has been called; or the call was handed to Python, which launches or says what is wrong
  *
- * It takes no decision that Python has not taken before. It checks what can be checked by itself (dtypes, ranks,
- * extents, strides, dims, alignment, device, ranges of numbers), gathers all that a decision depended on as the words of
- * a key, and looks up the outcome under it. Whatever is wrong or new goes to Python.
- * What arrays and numbers have to be is in rules.c, of which exported C is made too.
+ * It repeats decisions of Python, and takes none itself. It checks arguments (dtypes, ranks, extents, strides, dims,
+ * alignment, device, ranges of numbers), gathers all facts that a decision depended on as the words of a key, and looks up
+ * the outcome under it. Whatever is wrong or new goes to Python. The rules for arrays and numbers are in rules.c, which
+ * exported C has too.
  *
  * Functions return OK, SLOW where Python has to launch and will find out why, MISSED where it also keeps the outcome
  * under the key, RAISED where an exception that is no error (KeyboardInterrupt) goes on.
@@ -43,7 +43,7 @@ typedef object *const *objects;
 typedef struct environment environment;
 typedef struct state state;
 
-typedef struct { /* what a launch learns of arrays besides */
+typedef struct { /* what a launch learns of its arrays, besides the facts in the key */
     int (*teller)(int, int, void **); /* of the stream, on that device */
     int device;
     unsigned pending, read;
@@ -54,7 +54,7 @@ typedef struct { /* what a launch learns of arrays besides */
 #define HOST environment *env; state *of; objects slots; learnt known;
 #include "tables.h"
 
-/* What there is one of for a driver. */
+/* One for each driver. */
 
 typedef struct { object *type; i64 how; int (*read)(object *, void *); int (*stream)(i32, i32, void **); } type_entry;
 enum { EXCHANGE = 1, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED, DIRECT };
@@ -108,7 +108,7 @@ struct environment {
     object *learn;
 };
 
-/* What there is one of for a kernel, for an outcome, for kernel[grid, block]. */
+/* For each kernel a state, for each outcome a variant, for each kernel[grid, block] facts. */
 
 typedef struct { u64 cells, names, seen, unlike; object *rows[]; } watched;
 
@@ -207,7 +207,7 @@ RARE int exactly(call *l, object *x, u32 kind, u64 *out) {
     return fit_float(l, real.b, kind, out);
 }
 
-/* Likewise from any object: what is no int, float or bool itself may stand for one. */
+/* The same from any object: Python tells the number that it stands for. */
 RARE int number(call *l, object *x, u32 kind, u64 *out) {
     environment *env = l->env;
     if (x->type == env->int_ || x->type == env->float_ || x->type == env->bool_) return exactly(l, x, kind, out);
@@ -293,7 +293,7 @@ RARE int constants(call *l) {
 
 /* Arrays. */
 
-/* What lies in a plain tensor of torch: cutelite_rt/arrays/torch_layout.py. */
+/* Read a plain tensor of torch where torch keeps its facts: cutelite_rt/arrays/torch_layout.py. */
 SMALL int look(environment *env, object *x, seen *s) {
     const torch_layout *at = env->torch;
 #define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
@@ -322,7 +322,7 @@ RARE const type_entry *find_type(environment *env, object *t) {
     }
 }
 
-/* A sign to flip have only views of imaginary parts, whose elements never lie side by side. */
+/* Only views of imaginary parts have a sign to flip, and their elements never lie side by side. */
 RARE int never_negated(environment *env, object *x, const tensor *t) {
     for (u32 i = t->rank; i--;)
         if (t->extents[i] > 1 && t->strides[i] == 1) return OK;
@@ -665,7 +665,7 @@ RARE object *anew(state *of, const u64 *key, object *held, objects args, i64 giv
     return r;
 }
 
-/* What the variant tells how to make: numbers of a dtype variable, and tensor maps. */
+/* Make the parameters that need the variant: numbers of a dtype variable, and tensor maps. */
 RARE int make(call *l, const variant *v) {
     const u32 *kinds = (u32 *)((char *)v + l->is->kinds);
     for (const number_row *row = l->is->number, *end = row + l->is->numbers; row < end; row++) {
@@ -686,7 +686,7 @@ RARE int make(call *l, const variant *v) {
     return OK;
 }
 
-/* All that comes after the arguments have their slots. */
+/* The rest of a launch, once the arguments have their slots. */
 SMALL int body(call *l, const facts *f, table **used) {
     const signature *is = l->is;
     environment *env = l->env;
@@ -723,7 +723,7 @@ SMALL int body(call *l, const facts *f, table **used) {
     return submit(l, f, v);
 }
 
-/* What Python calls. `self` is (facts, launch, ...); for a general one what is held comes ahead of the arguments. */
+/* The builtin that Python calls. `self` is (facts, launch, ...); a general one gets that ahead of the arguments. */
 object *launch(object *self, objects args, i64 given, object *kwnames) {
     const facts *f = content(item(self, 0));
     state *of = f->of;
