@@ -101,6 +101,7 @@ _WHERE = {
     "cutelite.bench.measure": "do_bench",
     "cutelite.bench.roofline": "roofline",
     "cutelite.lang.multimem": "multimem_ld_reduce multimem_red multimem_st",
+    "cutelite.lang.dims": "dim",
     "cutelite.lang.loops": "range static_range",
     "cutelite.lang.mbarrier": "Barrier fence_mbarrier_init mbarrier_pending_count",
     "cutelite.lang.pipeline": "PipelineState",

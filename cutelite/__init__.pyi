@@ -169,6 +169,7 @@ from cutelite.lang.debug import clock64 as clock64
 from cutelite.lang.debug import globaltimer as globaltimer
 from cutelite.lang.debug import printf as printf
 from cutelite.lang.debug import trap as trap
+from cutelite.lang.dims import dim as dim
 from cutelite.lang.f32x2 import add_packed_f32x2 as add_packed_f32x2
 from cutelite.lang.f32x2 import fma_packed_f32x2 as fma_packed_f32x2
 from cutelite.lang.f32x2 import mul_packed_f32x2 as mul_packed_f32x2
@@ -763,6 +764,7 @@ __all__ = [
     "createpolicy_range",
     "ctz",
     "depth",
+    "dim",
     "dims",
     "do_bench",
     "domain_offset",

@@ -28,6 +28,7 @@ class Builder:
         self.block = block or function.entry
         self.span: Any = None
         self.target = target  # target.Target whose features ops are checked against; None: no check
+        self.made_dims: dict[str, Value] = {}  # by `cl.dim`, with what they were made of
         self.rounded = False
         self.approximate = False  # quotients of f32 are
 

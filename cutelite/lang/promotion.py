@@ -60,7 +60,8 @@ def is_numpy_number(x: Any) -> bool:
 
 def dim_type(expr: DimExpr) -> DType:
     """Return i32 if the expression cannot exceed it, given the types of its dims; else i64."""
-    low, high = fold(expr, _DimBounds(builder_here("a dim").function.dims))
+    builder = builder_here("a dim")
+    low, high = fold(expr, _DimBounds(builder.function.dims | builder.made_dims))
     return i32 if i32.range[0] <= low and high <= i32.range[1] else i64
 
 

@@ -233,7 +233,7 @@ class Scalar(RuntimeNumber):
             "runtime-index",
             "a compile-time integer is needed here",
             f"this is a run-time {self.type}",
-            "make it a Constexpr, a literal, or a `cl.static_range` variable",
+            "make it a Constexpr, a literal, or a `cl.static_range` variable; for a layout, `cl.dim(x)`",
         )
 
 

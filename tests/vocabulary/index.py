@@ -15,5 +15,5 @@ ROWS = [
         tested="tests/ops/test_ops_debug.py",
     ),
     Row(index.Dim, "an expression over dims", case="tensor", tested="tests/front/test_arguments.py"),
-    Row(index.DimBind, "a layout with a run-time extent", case="tensor", tested="tests/run/test_wide.py"),
+    Row(index.DimBind, "cl.dim", case="tensor", tested="tests/run/test_made_dims.py"),
 ]

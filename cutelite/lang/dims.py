@@ -1,0 +1,40 @@
+"""Dims made in a kernel: run-time integers as extents and strides of layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import i32, i64
+from cutelite.lang.emit import Runtime, builder_here, describe, mistake
+from cutelite.layout import Dim, DimExpr
+from cutelite.layout.errors import LayoutError
+from cutelite.ops.index import DimBind
+
+
+def dim(x: Any, divisible_by: int = 1, *, min: int = 1, max: int | None = None) -> Any:
+    """Make a run-time integer a dim, which layouts, shapes and tilers take as an extent or a stride.
+
+        m, n = cl.dim(rows[group]), cl.dim(columns, 8)
+        t = cl.make_tensor(p.ptr, cl.make_layout((m, n), (n, 1)), f32)
+
+    A dim that is made in a loop is another one in each iteration; layouts with it are of no use behind the loop.
+
+    x             an i32 or i64, the same in all threads that use the layout together; an int or a dim is given back
+    divisible_by  a factor that its value is known to have, as for `cl.dims`
+    min, max      bounds of its value that may be relied on. The simulator checks all three; on a GPU they are promises
+    Errors        `dim` where it is no integer of these types
+    """
+    if isinstance(x, int | DimExpr) and not isinstance(x, bool):
+        return x
+    if not isinstance(x, Runtime) or x.value.type not in (i32, i64):
+        raise mistake(
+            "dim", f"a dim is made of an i32 or an i64, not of {describe(x)}", help="convert it: `x.to(cl.i32)`"
+        )
+    builder = builder_here("a dim")
+    try:
+        made = Dim(f"_dim{len(builder.made_dims)}", divisible_by, min=min, max=max)
+    except LayoutError as error:
+        raise mistake("dim", str(error)) from None
+    builder.made_dims[made.name] = x.value
+    builder.emit(DimBind(x.value, made))
+    return made
