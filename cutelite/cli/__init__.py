@@ -43,6 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a file that cannot be written
+        if error.filename is None:
+            raise
+        print(f"cutelite: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
     except CompileError as error:
         print(error.render(color=config.read().use_color(sys.stderr.isatty())), file=sys.stderr)
         return 1

@@ -10,7 +10,7 @@ from typing import Any
 
 from cutelite import config
 from cutelite.cli.errors import UsageError
-from cutelite.cli.kernels import find_kernel, kernel_in, load, parted, setting
+from cutelite.cli.kernels import find_kernel, kernel_in, load, parted, running, setting
 from cutelite.dispatch import checking
 from cutelite.sim import CheckReport, Timeline, TooLarge
 
@@ -48,11 +48,14 @@ def _reports(given: argparse.Namespace) -> list[CheckReport]:
     module = load(Path(path))
     kernel_asked = kernel_in(module, name, path) if name else None
     try:
-        reports = checking.check_program(module, kernel_asked, asked)
+        with running(f"{path} stopped", module.__file__):
+            reports = checking.check_program(module, kernel_asked, asked)
     except checking.NoEntry as error:
         raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
     if given.trace and all(reports):
-        _save_traces(given.trace, checking.trace_program(module, kernel_asked))
+        with running(f"{path} stopped", module.__file__):
+            traces = checking.trace_program(module, kernel_asked)
+        _save_traces(given.trace, traces)
     return reports
 
 
@@ -69,4 +72,7 @@ def _argument(text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
     if value and all(part.isdigit() for part in value.split("x")) and "x" in value:
         return name, tuple(map(int, value.split("x")))
-    return setting(text)
+    try:
+        return setting(text, "--arg")
+    except UsageError as error:
+        raise UsageError(f"{error}; an array is given by its shape, as 256x128 or (256,)") from None

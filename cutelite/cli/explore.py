@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cutelite.cli.errors import UsageError
-from cutelite.cli.kernels import find_kernel, kernel_in, load, parted, setting
+from cutelite.cli.kernels import find_kernel, kernel_in, load, parted, running, setting
 from cutelite.cli.parser import options_of
 from cutelite.dispatch import BoundKernel, Kernel, checking
 from cutelite.explore import Exploration
@@ -49,7 +49,8 @@ def _launched(
     module: Any, kernel: Kernel | BoundKernel | None, options: dict[str, Any], trace: bool, check: bool
 ) -> Exploration:
     """Return the page of the first launch that the file makes of the kernel, or of any."""
-    call = checking.first_launch(module, kernel)
+    with running(f"{module.__file__} stopped", module.__file__):
+        call = checking.first_launch(module, kernel)
     if call is None:
         raise UsageError(f"{module.__name__} makes no launch{f' of {kernel.__name__}' if kernel else ''}")
     timeline = call.trace() if trace else None

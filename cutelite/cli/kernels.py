@@ -6,12 +6,13 @@ import ast
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from cutelite.cli.errors import UsageError
-from cutelite.diag import CompileError, InternalError
 from cutelite.dispatch import BoundKernel, Kernel
 from cutelite.ir.types import SCALARS
 
@@ -63,26 +64,33 @@ def load(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
-    try:
+    with running(f"{path} cannot be imported", spec.origin):
         spec.loader.exec_module(module)
-    except (CompileError, InternalError):
-        raise
-    except Exception as error:  # whatever the user's file may raise
-        frames = traceback.extract_tb(error.__traceback__)
-        inside = [frame for frame in frames if frame.filename == spec.origin]
-        said = "".join([*traceback.format_list(inside[-1:]), *traceback.format_exception_only(error)]).rstrip()
-        raise UsageError(f"{path} cannot be imported:\n{said}") from error
     return module
 
 
-def setting(text: str) -> tuple[str, Any]:
+@contextmanager
+def running(what: str, file: str | None) -> Iterator[None]:
+    """Run the user's `file`. Errors: ours as they are; a `UsageError`, with the file's lines, for whatever else."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in ("cutelite", "cutelite_rt"):
+            raise
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [frame for frame in frames if frame.filename == file]
+        said = "".join([*traceback.format_list(inside[-1:]), *traceback.format_exception_only(error)]).rstrip()
+        raise UsageError(f"{what}:\n{said}") from error
+
+
+def setting(text: str, flag: str = "--set") -> tuple[str, Any]:
     """Return NAME=VALUE as name and value, a dtype or a Python literal. Errors: `UsageError`."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise UsageError(f"--set takes NAME=VALUE, not {text!r}")
+        raise UsageError(f"{flag} takes NAME=VALUE, not {text!r}")
     if value in SCALARS:
         return name, SCALARS[value]
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
-        raise UsageError(f"--set {name}: {value!r} is neither a Python literal nor a dtype") from None
+        raise UsageError(f"{flag} {name}: {value!r} is neither a Python literal nor a dtype") from None

@@ -93,9 +93,9 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="without KERNEL: every kernel that FILE launches")
-    parser.add_argument("--seeds", type=int, default=4, help="number of schedules; default: 4")
+    parser.add_argument("--seeds", type=_count, default=4, help="number of schedules; default: 4")
     parser.add_argument("--seed", type=int, help="this schedule alone")
-    parser.add_argument("--blocks", type=int, help="check this many blocks of a grid, not all")
+    parser.add_argument("--blocks", type=_count, help="check this many blocks of a grid, not all")
     parser.add_argument("--no-notes", action="store_true", help="leave out notes on the cost of accesses")
     parser.add_argument(
         "--grid", type=_extents, help="launch KERNEL itself, on --arg, instead of calling FILE's main()"
@@ -135,6 +135,12 @@ def _option(row: Option, text: str) -> Any:
 def options_of(given: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the compile that the command line says; None for the others."""
     return {row.name: getattr(given, row.name) for row in OPTIONS}
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
 
 
 def _extents(text: str) -> tuple[int, ...]:

@@ -36,6 +36,13 @@ def doubled(x: Tensor[i32, (N,)], y: Tensor[i32, (N,)]) -> None:
     x[i] = x[i] + 1
 
 
+@pytest.mark.parametrize("options", [{"seeds": 0}, {"seeds": []}, {"blocks": 0}])
+def test_a_check_of_nothing_is_refused(options: dict[str, Any]) -> None:
+    x = np.zeros(64, np.int32)
+    with pytest.raises(ValueError, match="check nothing"):
+        shifted.check(1, None, x, x.copy(), **options)
+
+
 def test_a_report_is_true_where_nothing_is_wrong() -> None:
     x, y = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
     report = doubled.check(4, None, x, y, seeds=3)

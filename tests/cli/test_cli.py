@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -245,6 +246,36 @@ def test_a_bug_of_the_compiler_is_said_to_be_one(files: Path, run: Run, monkeypa
     assert "This is a bug in cutelite" in err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("export", "one.py", "-o", "away/add.cutelite"),
+        ("explore", "one.py", "-o", "away/add.html"),
+        ("compile", "one.py", "--out", "one.py"),
+        ("check", "one.py", "--grid", "1", "--arg", "a=(4,)", "--arg", "b=(4,)", "--trace", "away/add.json"),
+    ],
+)
+def test_files_that_cannot_be_written(files: Path, run: Run, arguments: tuple[str, ...]) -> None:
+    status, _, err = run(*arguments)
+    assert status == 1
+    assert re.search(r"^cutelite: .*(away/add|one\.py).*: (No such file or directory|File exists|Not a dir)", err, re.M)
+
+
+def test_an_error_of_the_program_that_is_checked_shows_its_line(files: Path, run: Run) -> None:
+    (files / "program.py").write_text("from one import add\ndef main():\n    assert 1 == 2, 'no'\n")
+    for command in ("check", "explore"):
+        status, _, err = run(command, "program.py")
+        assert status == 1 and err.endswith("AssertionError: no\n")
+        assert f'File "{files / "program.py"}", line 3, in main\n    assert 1 == 2' in err and "Traceback" not in err
+
+
+def test_what_an_argument_of_a_check_may_be(files: Path, run: Run) -> None:
+    status, _, err = run("check", "one.py", "--grid", "1", "--arg", "a=f32[4]", "--arg", "b=(4,)")
+    assert status == 1 and err.startswith(
+        "cutelite: --arg a: 'f32[4]' is neither a Python literal nor a dtype; an array"
+    )
+
+
 def test_a_bug_of_the_command_line_is_not_hidden(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object) -> None:
         raise TypeError("not foreseen")
@@ -262,6 +293,8 @@ def test_a_bug_of_the_command_line_is_not_hidden(files: Path, run: Run, monkeypa
         (["compile"], "the following arguments are required: FILE[:KERNEL]"),
         (["compile", "one.py", "--emit", "asm"], "'asm' is none of bytecode, cfg, cir, ll, ptx, cubin, sass, all"),
         (["compile", "one.py", "--block", "x"], "argument --block: invalid"),
+        (["check", "one.py", "--seeds", "0"], "argument --seeds: '0' is not a whole number from 1"),
+        (["check", "one.py", "--blocks", "-1"], "argument --blocks: '-1' is not a whole number from 1"),
         (["cache"], "the following arguments are required: action"),
         (["cache", "burn"], "invalid choice: 'burn'"),
     ],

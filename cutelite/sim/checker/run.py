@@ -64,6 +64,8 @@ def check(
     """
     started = time.perf_counter()
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not numbers or (blocks is not None and blocks < 1):
+        raise ValueError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
     if pdl is None:
@@ -71,7 +73,7 @@ def check(
     ahead = Ahead(None if untouched is None else frozenset(untouched)) if pdl else None
     checking = _Checking(function, grid, args, facts, ahead)
     notes: tuple[Finding, ...] = ()
-    if compiled is not None and numbers:
+    if compiled is not None:
         notes = checking.costs(compiled, numbers[0])
     with Progress(f"checking {function.name}", total=len(numbers)) as progress:
         for seed in numbers:
