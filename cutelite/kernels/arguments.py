@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
+from math import inf
+from numbers import Integral, Real
 from typing import Any
 
 import cutelite as cl
 from cutelite.kernels.arrays import code_of, strides_of
+from cutelite_rt.signature.bind import plain_number
 
 HALVES = ("bf16", "f16")
 FLOATS = ("bf16", "f16", "f32")
@@ -14,8 +18,45 @@ PLACES = ("i32", "i64")
 MOST = 10_000  # arrays whose facts are kept
 
 
-class ArrayError(cl.ArgumentError, ValueError):
-    """An array does not fit its argument. Also a `ValueError`, which NumPy and torch raise for that."""
+class Misfit(cl.ArgumentError, ValueError):
+    """What is given does not fit its argument. Also a `ValueError`, which NumPy and torch raise for that."""
+
+
+class ArrayError(Misfit):
+    """An array does not fit its argument."""
+
+
+def as_number(
+    name: str, x: Any, *, whole: bool = False, above: float = -inf, least: float = -inf, most: float = inf
+) -> Any:
+    """Return a number of Python, NumPy or torch as Python's: an int if it is to be `whole`, else a float.
+
+    above, least, most  what it has to be: greater, not less, not greater
+    Errors  `Misfit`, which has the name
+    """
+    found = plain_number(x)
+    kind = Integral if whole else Real
+    fits = isinstance(found, kind) and not isinstance(found, bool) and found > above and least <= found <= most
+    if not fits:
+        wanted = "a whole number" if whole else "a number"
+        ends = [f"above {above:g}"] * (above > -inf) + [f"from {least:g}"] * (least > -inf)
+        said = " ".join([wanted, *ends, *[f"to {most:g}"] * (most < inf)])
+        raise Misfit(f"{name} is {x!r}, but must be {said}")
+    return int(found) if whole else float(found)
+
+
+def one_of(name: str, x: Any, names: Iterable[str]) -> Any:
+    """Return `x`, which has to be one of some names. Errors: `Misfit`."""
+    if not isinstance(x, str) or x not in names:
+        raise Misfit(f"{name} is {x!r}, but must be one of {', '.join(map(repr, names))}")
+    return x
+
+
+def instance(name: str, x: Any, kind: type) -> Any:
+    """Return `x`, which has to be of a class, or None. Errors: `Misfit`."""
+    if x is not None and not isinstance(x, kind):
+        raise Misfit(f"{name} is {x!r}, but must be a {kind.__name__} of {kind.__module__}, or None")
+    return x
 
 
 class Arguments:

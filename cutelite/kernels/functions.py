@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from types import CellType, FunctionType
 from typing import Any, TypeVar
 
 from cutelite.dispatch import fingerprint
+from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of
 from cutelite.lang.tables import Captured, copied, replaced
 
@@ -15,18 +17,23 @@ MOST = 1024
 """Functions remembered. Behind that the first one goes, and with it whatever was kept for it."""
 
 
-def settled(function: F) -> F:
+def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
     """A function that stands for all of equal code, globals, defaults and captured values.
+
+    name   of the argument that it is, to be checked: it may be None, and is called with `takes`
+    Errors `Misfit` for what is no such function
 
     So what is kept for a function (kernels, configurations) is found again for one that is written in place and so made
     anew at each call. What it captured it has in cells of its own: variables of the caller may change. A function is
     given back as it is where what it captured can be changed in place, or where it is no Python function.
     """
     if not isinstance(function, FunctionType) or not fingerprint.lasts(function):
+        check_function(name, function, takes)
         return function
     key = fingerprint.constant_key(function)
     found = _settled.get(key)
     if found is None:
+        check_function(name, function, takes)
         while len(_settled) >= MOST:
             del _settled[next(iter(_settled))]
         cells = [CellType(cell.cell_contents) for cell in function.__closure__ or ()]
@@ -35,6 +42,21 @@ def settled(function: F) -> F:
 
 
 _settled: dict[object, FunctionType] = {}
+
+
+def check_function(name: str, function: Any, takes: tuple[str, ...]) -> None:
+    """Check a function that is given as the argument `name`, and called with `takes`. Errors: `Misfit`."""
+    if function is None or not name:
+        return
+    wanted = f"must be a function of ({', '.join(takes)})"
+    if not callable(function):
+        raise Misfit(f"{name} is {function!r}, but {wanted}")
+    try:
+        inspect.signature(function).bind(*takes)
+    except TypeError as error:
+        raise Misfit(f"{name} {wanted}, and this one cannot be called so: {error}") from None
+    except ValueError:
+        return  # a function of C that does not say what it takes
 
 
 def lifted(function: Any, arrays: list[Any]) -> Any:

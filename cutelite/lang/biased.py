@@ -42,6 +42,10 @@ class Biased(Vector):
     def dtype(self) -> Any:
         return f32
 
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return self.products.shape  # type: ignore[no-any-return]
+
     def plus(self, other: Any, negative: bool = False) -> Any:
         """Return the sum with a number that is no score, or the difference; None for anything else."""
         if isinstance(other, int | float):

@@ -14,6 +14,7 @@ from cutelite.lang.copy import make_copy_atom, make_tiled_copy_C
 from cutelite.lang.copy_ops import CopyUniversalOp, StMatrix8x8x16bOp
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from cutelite.lang.emit import mistake
+from cutelite.lang.given import given_by
 from cutelite.lang.index import block_rank_in_cluster, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
@@ -422,7 +423,7 @@ class Epilogue:
         if bias is not None:
             by = (down, (1, 0)) if self.fused.by_row else (right, (0, 1))
             x = x + self.spread(bias, *by).to(f32)
-        return x if self.fused.activation is None else self.fused.activation(x)
+        return x if self.fused.activation is None else given_by("activation", self.fused.activation(x), x)
 
     def spread(self, held: Any, start: Any, stride: tuple[int, int]) -> Any:
         """A vector of rows or columns as every thread of the piece needs it."""

@@ -235,6 +235,84 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def wrong_kinds(parameter: inspect.Parameter, given: Any) -> list[Any]:
+    """What no number, name, function or configuration of a parameter is; [] for arrays and flags."""
+    said = str(parameter.annotation)
+    if isinstance(given, np.ndarray) or not re.search(
+        r"\b(int|float|str|Config|Plan|Narrow|Choice|Mod|Function)\b", said
+    ):
+        return []
+    if "bool" in said:  # any object is true or false
+        return ["a name"]
+    only_int = "int" in said and "float" not in said and "Config" not in said
+    return ["a name", [1], object(), *[1.5] * only_int, *[3] * ("int" not in said and "float" not in said)]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_numbers_names_functions_and_configurations_that_do_not_fit_are_named(name: str) -> None:
+    function, given = RIGHT[name]
+    wrong = []
+    for parameter in inspect.signature(function).parameters.values():
+        for other in wrong_kinds(parameter, given.get(parameter.name)):
+            call = {word: x.copy() if isinstance(x, np.ndarray) else x for word, x in given.items()}
+            try:
+                function(**call | {parameter.name: other})
+            except (ValueError, TypeError) as error:
+                if not re.search(rf"\b{parameter.name}\b", str(error)):
+                    wrong.append(f"{parameter.name} as {other!r}: {type(error).__name__}: {str(error)[:150]}")
+            except Exception as error:
+                wrong.append(f"{parameter.name} as {other!r}: {type(error).__name__}: {str(error)[:150]}")
+            else:
+                wrong.append(f"{parameter.name} as {other!r} was taken")
+    assert not wrong, "\n".join(wrong)
+
+
+def heads(**given: Any) -> Any:
+    q = np.ones((1, 8, 1, 64), BF16)
+    return attention(q, q, q, **given)
+
+
+FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
+    "score_mod of fewer": (
+        lambda: heads(score_mod=lambda s: s),
+        r"score_mod must be a function of \(score, b, h, q_idx, kv_idx\), and this one .*: too many positional",
+    ),
+    "score_mod of nothing": (lambda: heads(score_mod=lambda *_: None), "`score_mod` gives None, but must give numbers"),
+    "score_mod of places": (
+        lambda: heads(score_mod=lambda s, b, h, i, j: i),
+        "`score_mod` gives .*but must give numbers of",
+    ),
+    "mask_mod of numbers": (
+        lambda: heads(mask_mod=lambda b, h, i, j: i + j),
+        "`mask_mod` gives .*, but must give bools",
+    ),
+    "activation of two": (
+        lambda: gemm(ones(8, 8), ones(8, 8), activation=lambda x: (x, x)),
+        "`activation` gives a tuple",
+    ),
+    "gate without parameters": (
+        lambda: gemm(ones(8, 8), ones(8, 16), gate=lambda: 3),
+        r"gate must be a function of \(x\), and",
+    ),
+    "beta for nothing": (lambda: gemm(ones(8, 8), ones(8, 8), beta=1.0), "c is None, but beta is 1.0"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_that_do_not_fit_are_named(name: str) -> None:
+    call, said = FUNCTIONS[name]
+    with pytest.raises((cl.ArgumentError, cl.CompileError), match=said):
+        call()
+
+
+def test_functions_may_give_the_same_for_many() -> None:
+    q = some(1, 8, 1, 64)
+    np.testing.assert_array_equal(attention(q, q, q, score_mod=lambda *_: 1.0), attention(q, q, q, scale=1e-30))
+    by_row = attention(q, q, q, score_mod=lambda s, b, h, i, j: i.to(cl.f32))
+    np.testing.assert_array_equal(by_row, attention(q, q, q, scale=1e-30))
+    np.testing.assert_array_equal(gemm(ones(8, 8), ones(8, 8), activation=lambda x: 2.0), 2 * ones(8, 8))
+
+
 NONE: dict[
     str, tuple[Callable[[], Any], tuple[int, ...], int]
 ] = {  # calls of no tokens, rows, columns, depth or groups, and the numbers that their results have

@@ -21,6 +21,7 @@ from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
 from cutelite.kernels.attention.backward_plan import HK, SK, SQ, STARTS, Config, H, Plan, Starts, finish, prepare
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
+from cutelite.lang.given import given_by
 
 LOG2E = 1 / LN2
 NEVER = 1 << 30
@@ -212,7 +213,7 @@ class Worker:
             if modified:
                 sees = sees & (column < sequence.queries - first)
             if problem.mask_mod is not None:
-                sees = sees & problem.mask_mod(batch, head, column + first, key)
+                sees = sees & given_by("mask_mod", problem.mask_mod(batch, head, column + first, key), sees)
             p = cl.where(sees, p, 0.0)
             slope = slope if isinstance(slope, float) else cl.where(sees, slope, 0.0)
         return p, slope

@@ -7,12 +7,12 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments
+from cutelite.kernels.arguments import HALVES, Arguments, instance
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
-from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, seen
-from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
+from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
+from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
 from cutelite.kernels.attention.varlen import check_starts
 from cutelite.kernels.functions import settled
 
@@ -49,7 +49,7 @@ def attention_backward(
     check({"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, *results)]
-    mods = capped_mod(softcap, score_mod), settled(mask_mod)
+    mods = capped_mod(softcap, score_mod), settled(mask_mod, "mask_mod", MASK_MOD)
     differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config)
     return results
 
@@ -74,7 +74,7 @@ def attention_varlen_backward(
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, *results)]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
-    mods = capped_mod(softcap, score_mod), settled(mask_mod)
+    mods = capped_mod(softcap, score_mod), settled(mask_mod, "mask_mod", MASK_MOD)
     differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, starts)
     return results
 
@@ -103,10 +103,11 @@ def differentiate(
     """
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
     check_heads(heads, kv_heads, dim, dim_v)
-    scale = dim**-0.5 if scale is None else scale
+    scale = dim**-0.5 if scale is None else positive("scale", scale)
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None
-    config = config or chosen(dim)
+    deterministic = bool(deterministic)
+    config = instance("config", config, Config) or chosen(dim)
     problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
     if left_out():
         return

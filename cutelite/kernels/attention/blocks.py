@@ -13,7 +13,9 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, i32
+from cutelite.kernels.attention.scores import MASK_MOD
 from cutelite.kernels.functions import captured_types, lifted, settled
+from cutelite.lang.given import given_by
 from cutelite.lang.places import places
 from cutelite.lang.tables import Holder, bound
 
@@ -74,7 +76,7 @@ def create_block_mask(
 
         kinds = torch.empty(shape, dtype=torch.int32, device=device)
     arrays: list[Any] = []
-    mod = settled(lifted(mask_mod, arrays))
+    mod = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
     grid = cl.Launch((shape[3], shape[2], shape[0] * shape[1]), THREADS)
     of_kinds(mod, block)[grid](kinds, tuple(arrays), Q_LEN, KV_LEN)
     return of_blocks(kinds, block, mask_mod, (Q_LEN, KV_LEN))
@@ -160,7 +162,8 @@ def of_kinds(mask_mod: Any, block: tuple[int, int]) -> Any:
             if i * THREADS + cl.thread_idx.x < rows and row < queries:
                 for j in range(width // COLUMNS):
                     key = places(i32(cl.block_idx.x) * width + j * COLUMNS, tuple(range(COLUMNS)), (COLUMNS,))
-                    seen = mod(batch, head, places(row, (0,), (1,)), min(key, keys - 1)) & (key < keys)
+                    seen = mod(batch, head, places(row, (0,), (1,)), min(key, keys - 1))
+                    seen = given_by("mask_mod", seen, key < keys) & (key < keys)
                     some, all_of = some | seen, all_of & seen
         some_here, all_here = some.reduce("any"), all_of.reduce("all")
         found, whole = cl.syncthreads_or(some_here), cl.syncthreads_and(all_here)

@@ -8,12 +8,12 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import Config, build, chosen
 from cutelite.kernels.attention.model import COSTS, Work, picked
-from cutelite.kernels.attention.scores import BOX, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 
 Mod = Callable[..., Any]
@@ -96,26 +96,24 @@ def attend(
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
     check_heads(heads, kv_heads, dim, dim_v)
-    scale = dim**-0.5 if scale is None else scale
-    if not scale > 0:
-        raise ValueError(f"scale is positive, not {scale}")
+    scale = dim**-0.5 if scale is None else positive("scale", scale)
     lse = empty(q, (batch, heads, sq), "f32")
     left, right, offset = seen(causal, window, sk - sq)
     if block_mask is not None and (causal or window != (None, None) or mask_mod is not None):
         raise ValueError("a block mask says all of what is seen: leave out causal, window and mask_mod")
     arrays: list[Any] = []
-    mod, softcap = settled(lifted(score_mod, arrays)), positive("softcap", softcap)
+    mod, softcap = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD), positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
         if sk == 0:
             out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         else:
             mask = None if block_mask is None else block_mask_of(block_mask, (batch, heads, sq, sk))
-            mask_mod = settled(lifted(mask_mod if mask is None else mask.mask_mod, arrays))
+            mask_mod = settled(lifted(mask_mod if mask is None else mask.mask_mod, arrays), "mask_mod", MASK_MOD)
             ends, blocks = (left is not None, right is not None), None if mask is None else mask.block
             dtype = getattr(cl, code_of(q))
             problem = Problem(dtype, dim, dim_v, *ends, mod, mask_mod, blocks=blocks, softcap=softcap)
             wide = -(-dim // BOX) * BOX
-            if config is None and blocks is None and wide in COSTS:
+            if instance("config", config, Config) is None and blocks is None and wide in COSTS:
                 config = picked(wide, Work(sq, sk, heads * batch, offset, left, right), clusters_at_once(1, q))
             config = config or chosen(wide, blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
@@ -171,24 +169,20 @@ def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int
         raise ValueError(f"causal is True, False, 'top-left' or 'bottom-right', not {causal!r}")
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise ValueError(f"window is (left, right), not {window!r}")
-    left, right = window
-    if any(x is not None and not 0 <= x < FAR for x in window):
-        raise ValueError(f"window is {window}: each is None, or 0 to {FAR - 1} keys")
+    left, right = (None if x is None else as_number("window", x, whole=True, least=0, most=FAR - 1) for x in window)
     if causal:
         right = 0
     return left, right, 0 if causal == "top-left" else more
 
 
-def positive(name: str, number: float | None) -> Any:
-    """Return a number as a float, or None. Errors: ValueError for one that is not above 0."""
-    if number is not None and not number > 0:
-        raise ValueError(f"{name} is positive, not {number}")
-    return None if number is None else float(number)
+def positive(name: str, x: float | None) -> Any:
+    """Return a number as a float, or None. Errors: `Misfit` for one that is not above 0."""
+    return None if x is None else as_number(name, x, above=0)
 
 
 def capped_mod(softcap: float | None, score_mod: Mod | None) -> Mod | None:
     """Return `score_mod`, applied to capped scores where there is a `softcap`. Errors: ValueError for a cap below 0."""
-    inner = settled(score_mod)
+    inner = settled(score_mod, "score_mod", SCORE_MOD)
     if softcap is None:
         return inner
     cap = positive("softcap", softcap)

@@ -7,11 +7,11 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Config, build, chosen
-from cutelite.kernels.attention.scores import BOX, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 
 
@@ -65,12 +65,11 @@ def attend_decode(
         given.array("sinks", sinks, "f32", "H")
     (batch, sq, heads, dim), (_, page, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
-    scale = dim**-0.5 if scale is None else scale
-    if not scale > 0:
-        raise ValueError(f"scale is positive, not {scale}")
+    scale = dim**-0.5 if scale is None else positive("scale", scale)
     out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
     given.array("out", out, "q", "B SQ H DV", written=True)
     lse = empty(q, (batch, heads, sq), "f32")
+    splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
     keys = page if table is None else page * table.shape[1]
     left, right, _ = seen(causal, window, 0)
     softcap = positive("softcap", softcap)
@@ -80,9 +79,10 @@ def attend_decode(
         out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         return (out, lse) if return_lse else out
     dtype, arrays = getattr(cl, code_of(q)), list[Any]()
-    mods = settled(lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays))
-    problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, softcap=softcap)
-    config = config or chosen(-(-dim // BOX) * BOX)
+    mod = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD)
+    mask = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
+    problem = Problem(dtype, dim, dim_v, left is not None, right is not None, mod, mask, softcap=softcap)
+    config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX)
     together = heads // kv_heads
     tiles = -(-sq * together // ROWS) * kv_heads
     count = -(-keys // config.columns)

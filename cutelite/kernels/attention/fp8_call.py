@@ -7,9 +7,9 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError
+from cutelite.kernels.arguments import Arguments, ArrayError, instance
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
-from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, seen
+from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, positive, seen
 from cutelite.kernels.attention.forward import Config
 from cutelite.kernels.attention.fp8 import CHOSEN, SCALED, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
@@ -69,16 +69,17 @@ def attend_fp8(
         raise ArrayError(
             f"head dims are multiples of 16 up to 128, that of v at most that of q and k; not {dim_v} and {dim}"
         )
-    scale = dim**-0.5 if scale is None else scale
-    if not scale > 0:
-        raise ValueError(f"scale is positive, not {scale}")
+    scale = dim**-0.5 if scale is None else positive("scale", scale)
     lse = empty(q, (batch, heads, sq), "f32")
     left, right, offset = seen(causal, window, sk - sq)
     if 0 not in lse.shape and not left_out():
         if sk == 0:
             out[...], lse[...] = 0, -float("inf")
         else:
-            problem, config = Problem(cl.e4m3, dim, dim_v, left is not None, right is not None), config or CHOSEN
+            problem, config = (
+                Problem(cl.e4m3, dim, dim_v, left is not None, right is not None),
+                instance("config", config, Config) or CHOSEN,
+            )
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             ends = (FAR if x is None else x for x in (left, right))
             numbers = scale / LN2, offset, *ends, band_of(sk * (dim + dim_v), batch * heads)

@@ -7,9 +7,9 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.attention.call import FAR, seen
+from cutelite.kernels.attention.call import FAR, positive, seen
 from cutelite.kernels.attention.decoding import WARPS, Config
 from cutelite.kernels.attention.decoding_call import balanced, check_cache
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
@@ -55,13 +55,13 @@ def attend_latent(
     given.array("latents", latents, "q", "B SK D" if table is None else "PAGES PAGE D")
     check_cache(given, lengths, table, latents.shape[1], "latents")
     (batch, sq, heads, dim), (pages, page, _) = q.shape, latents.shape
+    dim_v = as_number("dim_v", dim_v, whole=True)
+    splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
     if dim % 8 or not dim_v <= dim <= 576:
         raise ArrayError(f"q and latents have vectors of {dim}: a multiple of 8 from dim_v, {dim_v}, to 576")
     if dim_v % 128 or not 128 <= dim_v <= 512:
         raise ValueError(f"dim_v is a multiple of 128 up to 512, not {dim_v}")
-    scale = dim**-0.5 if scale is None else scale
-    if not scale > 0:
-        raise ValueError(f"scale is positive, not {scale}")
+    scale = dim**-0.5 if scale is None else positive("scale", scale)
     out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
     given.array("out", out, "q", ("B", "SQ", "H", dim_v), written=True)
     lse = empty(q, (batch, heads, sq), "f32")
@@ -72,7 +72,10 @@ def attend_latent(
     if keys == 0:
         out[...], lse[...] = 0, -float("inf")
         return (out, lse) if return_lse else out
-    problem, config = Problem(getattr(cl, code_of(q)), dim, dim_v, right=right is not None), config or CHOSEN
+    problem, config = (
+        Problem(getattr(cl, code_of(q)), dim, dim_v, right=right is not None),
+        instance("config", config, Config) or CHOSEN,
+    )
     tiles, count = -(-sq * heads // ROWS), -(-keys // config.columns)
     if splits is None:
         splits = balanced(tiles * batch, count, clusters_at_once(1, q))

@@ -14,6 +14,7 @@ import cutelite as cl
 from cutelite import i32
 from cutelite.lang.biased import Biased, biased
 from cutelite.lang.fastmath import approximate_quotients
+from cutelite.lang.given import given_by
 from cutelite.lang.places import places
 
 GROUP = 128  # threads of a warpgroup
@@ -21,6 +22,9 @@ ROWS = 64  # of a warpgroup
 BOX = 64  # columns: a swizzled row of 128 bytes
 INF = float("inf")
 LN2 = 0.6931471805599453
+SCORE_MOD = "score", "b", "h", "q_idx", "kv_idx"
+MASK_MOD = "b", "h", "q_idx", "kv_idx"
+"""What the functions of a problem are called with."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ class Scores:
         if problem.score_mod is not None:
             exact = approximate_quotients(True)
             given = biased(s, self.scale if problem.softcap is None else problem.softcap)
-            s = problem.score_mod(given, self.batch, self.head, *self.places())
+            s = given_by("score_mod", problem.score_mod(given, self.batch, self.head, *self.places()), s)
             approximate_quotients(exact)
         return s
 
@@ -164,7 +168,7 @@ class Scores:
         if problem.left:
             sees = sees & (column >= at + (sight.offset - sight.left - sight.key))
         if problem.mask_mod is not None:
-            sees = sees & problem.mask_mod(self.batch, self.head, *self.places())
+            sees = sees & given_by("mask_mod", problem.mask_mod(self.batch, self.head, *self.places()), sees)
         return cl.where(sees, s, -INF)
 
 

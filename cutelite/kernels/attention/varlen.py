@@ -7,11 +7,11 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, instance
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
 from cutelite.kernels.attention.forward import Config, chosen
-from cutelite.kernels.attention.scores import BOX, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 
 
@@ -65,19 +65,17 @@ def attend_varlen(
         given.array("sinks", sinks, "f32", "H")
     (total, heads, dim), (total_k, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
-    scale = dim**-0.5 if scale is None else scale
-    if not scale > 0:
-        raise ValueError(f"scale is positive, not {scale}")
+    scale = dim**-0.5 if scale is None else positive("scale", scale)
     out = empty(q, (total, heads, dim_v)) if out is None else out
     given.array("out", out, "q", "TQ H DV", written=True)
     lse = empty(q, (heads, total), "f32")
     left, right, _ = seen(causal, window, 0)
     arrays: list[Any] = []
-    mod, softcap = settled(lifted(score_mod, arrays)), positive("softcap", softcap)
+    mod, softcap = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD), positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
-        mods, dtype = (mod, settled(lifted(mask_mod, arrays))), getattr(cl, code_of(q))
+        mods, dtype = (mod, settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)), getattr(cl, code_of(q))
         problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, ragged=True, softcap=softcap)
-        config = config or chosen(-(-dim // BOX) * BOX)
+        config = instance("config", config, Config) or chosen(-(-dim // BOX) * BOX)
         tiles = (total // (ROWS * config.groups) + cu_seqlens_q.shape[0] - 1) * heads
         ends = (FAR if x is None else x for x in (left, right))
         numbers = problem.factor(scale), int(causal != "top-left"), *ends, 1

@@ -6,10 +6,10 @@ from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, instance
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, band_of, check_heads, positive, seen
-from cutelite.kernels.attention.scores import Problem
+from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD, Problem
 from cutelite.kernels.blackwell.attention import ROWS, THREADS, TILES, Config, build
 from cutelite.kernels.blackwell.call import check_card
 from cutelite.kernels.functions import lifted, settled
@@ -46,13 +46,12 @@ def attention(
     check_heads(heads, kv_heads, dim, dim_v)
     if dim > MOST:
         raise ArrayError(f"q has heads of {dim}, and these kernels take up to {MOST}")
-    scale = dim**-0.5 if scale is None else scale
-    if not scale > 0:
-        raise ValueError(f"scale is positive, not {scale}")
+    scale = dim**-0.5 if scale is None else positive("scale", scale)
     left, right, offset = seen(causal, window, sk - sq)
     lse = empty(q, (batch, heads, sq), "f32")
     arrays: list[Any] = []
-    mod, mask = (settled(lifted(function, arrays)) for function in (score_mod, mask_mod))
+    mod = settled(lifted(score_mod, arrays), "score_mod", SCORE_MOD)
+    mask = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
     softcap = positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
         if sk == 0:
@@ -63,5 +62,7 @@ def attention(
             far = (FAR if x is None else x for x in (left, right))
             numbers = problem.factor(scale), offset, *far, band_of(sk * (dim + dim_v) * 2, batch * heads)
             blocks = -(-sq // (TILES * ROWS)) * heads * batch
-            build(config or Config(), problem)[blocks, THREADS](*by_head, lse, sinks, *numbers, tuple(arrays))
+            build(instance("config", config, Config) or Config(), problem)[blocks, THREADS](
+                *by_head, lse, sinks, *numbers, tuple(arrays)
+            )
     return (out, lse) if return_lse else out

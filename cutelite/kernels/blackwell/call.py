@@ -25,7 +25,8 @@ from cutelite.kernels.gemm.arrays import (
     of_no_columns,
     result_shape,
 )
-from cutelite.kernels.gemm.call import activation_of, folded, for_tma, kinds_of
+from cutelite.kernels.gemm.call import folded, for_tma, fused_of, kinds_of
+from cutelite.lang.given import given_by
 
 Kind = Literal["mxfp8", "mxfp4", "nvfp4"]
 SCALED = {"mxfp8": Scaled("mxf8f6f4", 32), "mxfp4": Scaled("mxf4", 32, 2), "nvfp4": Scaled("mxf4nvf4", 16, 2)}
@@ -66,7 +67,7 @@ def gemm(
     shape = result_shape(a, b, finish is not None and finish.paired)
     out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
     check_result(a, out, shape, False, finish is not None)
-    fused = cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, activation_of(activation))
+    fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
     check_added(b, out, fused)
     check_card(out)
     if left_out() or 0 in shape:
@@ -115,7 +116,7 @@ def gemm_scaled(
     paired = finish is not None and finish.paired
     out = empty(a, (m, n // 2 if paired else n), "bf16") if out is None else out
     given.array("out", out, FLOATS, (m, out.shape[1] if finish else n), written=True, rows=True)
-    fused = cl.Fused(None, bias, cl.Scales(), alpha, 0.0, activation_of(activation))
+    fused = fused_of(bias=bias, alpha=alpha, activation=activation)
     if bias is not None:
         given.array("bias", bias, FLOATS, (n,))
     check_card(out)
@@ -212,7 +213,7 @@ def results(names: tuple[str, ...], activation: Any) -> Callable[..., None]:
             x = x + piece.by_element(cl.domain_offset((rows_before, 0), c)) * given[added + 1]
         if bias is not None:
             x = x + piece.by_column(given[bias])
-        piece.result(x if activation is None else activation(x))
+        piece.result(x if activation is None else given_by("activation", activation(x), x))
 
     return result
 

@@ -13,6 +13,7 @@ import cutelite_rt as rt
 from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import ArrayError, as_number
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import (
@@ -128,7 +129,7 @@ GATES = {"silu": silu}
 def activation_of(given: Function | str | None) -> Function | None:
     """Return the function that is compiled in. Errors: ValueError for an unknown name."""
     if not isinstance(given, str):
-        return settled(given)
+        return settled(given, "activation", ("x",))
     if given not in NAMED:
         raise ValueError(f"activation is a function, or one of {', '.join(NAMED)}; not {given!r}")
     return NAMED[given]
@@ -171,13 +172,16 @@ def fused_of(
     activation: Function | str | None = None,
 ) -> cl.Fused:  # fmt: skip
     """Return the epilogue that these arguments of `gemm` describe."""
+    alpha, beta = as_number("alpha", alpha), as_number("beta", beta)
+    if beta != 0.0 and c is None:
+        raise ArrayError(f"c is None, but beta is {beta}: pass c, which is multiplied by it; it may be `out`")
     return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, activation_of(activation))
 
 
 def gate_of(given: Function | str | None) -> Function | None:
     """Return the function of a gate that is compiled in. Errors: ValueError for an unknown name."""
     if not isinstance(given, str):
-        return settled(given)
+        return settled(given, "gate", ("x",))
     if given not in GATES:
         raise ValueError(f"gate is a function, or one of {', '.join(GATES)}; not {given!r}")
     return GATES[given]

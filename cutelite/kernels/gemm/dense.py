@@ -22,6 +22,7 @@ from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
 from cutelite.kernels.gemm.model import clusters, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.sums import add_up
+from cutelite.lang.given import given_by
 
 M, N, K, L, C, E = cl.dims("M N K L C E")
 GROUP = 128  # threads of a warpgroup
@@ -457,7 +458,8 @@ class GatedRows:
     half: int
 
     def __getitem__(self, part: slice) -> Any:
-        return self.gate(self.x[part]) * self.x[part.start + self.half : part.stop + self.half]
+        gate = given_by("gate", self.gate(self.x[part]), self.x[part])
+        return gate * self.x[part.start + self.half : part.stop + self.half]
 
 
 def run(

@@ -22,7 +22,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError
+from cutelite.kernels.arguments import Arguments, ArrayError, instance
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.lent import takes_jax
 
@@ -390,6 +390,7 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
     of_a = (scale_a.T, None) if by_tma else (None, scale_a.T)
     pairs = rt.read(scale_b).strides[1] == 1 and of_k % 2 == 0
     of_b = (scale_b, None) if pairs else (None, scale_b)
+    instance("config", config, Config)
     if config is None:
         tuned(a, b, out, *of_a, *of_b)
     else:

@@ -19,7 +19,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, is_array
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, instance, is_array
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
@@ -102,6 +102,8 @@ _picked: dict[Any, Config] = {}
 def launched(choice: Choice, *given: Any) -> None:
     """Launch the configuration that is chosen: by the model where none is."""
     problem, a, b, ends, *_ = given
+    if choice != "tuned":
+        instance("config", choice, Config)
     if choice == "tuned" or (choice is None and tuning_wanted()):
         tuned(*given)
         return

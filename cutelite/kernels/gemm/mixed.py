@@ -24,7 +24,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, is_array
+from cutelite.kernels.arguments import Arguments, ArrayError, as_number, instance, is_array, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.lent import takes_jax
 
@@ -268,8 +268,8 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
     config  None: `choose` has it
     Errors  ValueError for weights packed for other shapes
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind is one of {', '.join(KINDS)}; not {kind!r}")
+    one_of("kind", kind, KINDS)
+    n = None if n is None else as_number("n", n, whole=True, least=0)
     given = Arguments()
     given.array("x", x, "bf16", "T K", rows=True)
     is_array("w", w)
@@ -288,7 +288,7 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
         out[...] = 0
         return out
     blocks = clusters_at_once(1, x)
-    config = config or choose(t, n, k, kind, blocks)
+    config = instance("config", config, Config) or choose(t, n, k, kind, blocks)
     tiles = -(-n // (config.groups * ROWS)) * -(-t // config.tokens) * config.splits
     launch = cl.Launch(min(tiles, blocks), (1 + config.groups) * GROUP, pdl=True)
     if config.splits == 1:

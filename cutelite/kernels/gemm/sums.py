@@ -12,6 +12,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite.kernels.gemm.configs import Problem
+from cutelite.lang.given import given_by
 
 THREADS = 128
 ROWS_AT_MOST = 65_535  # of blocks in a grid
@@ -60,7 +61,7 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
             x = x + cl.local_tile(fused.c[batch, m, None], (V,), (place,)).load().to(f32) * fused.beta
         if fused.bias is not None:
             x = x + cl.local_tile(fused.bias, (V,), (place,)).load().to(f32)
-        return x if fused.activation is None else fused.activation(x)
+        return x if fused.activation is None else given_by("activation", fused.activation(x), x)
 
     return kernel
 

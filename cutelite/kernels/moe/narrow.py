@@ -24,7 +24,7 @@ import cutelite as cl
 from cutelite import Smem, Tensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, is_array
+from cutelite.kernels.arguments import Arguments, ArrayError, as_number, is_array, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
@@ -278,7 +278,8 @@ def narrow_experts(
     inner    a multiple of 8
     Errors   ValueError for weights packed for other shapes
     """
-    given = Arguments()
+    given, inner = Arguments(), as_number("inner", inner, whole=True, least=0)
+    one_of("kind", kind, KINDS)
     given.array("x", x, "bf16", "T H", dense=True)
     check_choices(given, index, weights)
     (tokens, hidden), k = x.shape, index.shape[1]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import is_array
+from cutelite.kernels.arguments import as_number, is_array, one_of
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.select import ordered
@@ -101,8 +101,11 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
     Errors     `cl.ArgumentError` for other arrays and numbers
     """
     rows = Rows(logits, "logits", most=MOST_EXPERTS)
+    k, index_dtype = as_number("k", k, whole=True), one_of("index_dtype", index_dtype, INDICES)
     if len(logits.shape) != 2 or not 1 <= k <= min(rows.n, MOST_CHOICES):
-        raise cl.ArgumentError(f"logits are {tuple(logits.shape)}, of which each row's {k} greatest cannot be found")
+        raise cl.ArgumentError(
+            f"logits are {tuple(logits.shape)}, of which each row's k = {k} greatest cannot be found"
+        )
     weights, index = empty(logits, (rows.m, k), "f32"), empty(logits, (rows.m, k), index_dtype)
     if rows.m and not left_out():
         kernel = routing(rows.dtype, INDICES[index_dtype], rows.n, k, normalise)
@@ -280,7 +283,7 @@ def sort(index: Any, experts: int) -> Sorted:
     Errors   `cl.ArgumentError` for other arrays and numbers
     """
     is_array("index", index)
-    kind = INDICES.get(code_of(index))
+    kind, experts = INDICES.get(code_of(index)), as_number("experts", experts, whole=True)
     if kind is None or len(index.shape) != 2 or not 1 <= experts <= MOST_EXPERTS:
         raise cl.ArgumentError(f"index is {index.dtype} of shape {tuple(index.shape)}, for {experts} experts")
     tokens, k = map(int, index.shape)

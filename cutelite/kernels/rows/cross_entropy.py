@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import Arguments, is_array
+from cutelite.kernels.arguments import Arguments, as_number, instance, is_array
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light
@@ -171,8 +171,8 @@ def cross_entropy(
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
-    p = how or plan_fold(rows.n, rows.vector)
-    kernel = forward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
+    p = instance("how", how, Plan) or plan_fold(rows.n, rows.vector)
+    kernel = forward(loss_of(rows, smoothing, z, ignore), p)
     kernel[p.grid(rows), p.block](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)
 
@@ -199,13 +199,19 @@ def cross_entropy_backward(
     targets = targets_of(rows, target)
     out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out")
-    p = how or plan_light(rows.n, math.gcd(rows.vector, results.vector))
-    kernel = backward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
+    p = instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))
+    kernel = backward(loss_of(rows, smoothing, z, ignore), p)
     for name, each in (("lse", lse), ("gradient", gradient)):
         Arguments().array(name, each, "f32", tuple(x.shape[:-1]))
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.grid(rows), p.block](rows.matrix, targets, *vectors, results.matrix)
     return out
+
+
+def loss_of(rows: Rows, smoothing: float, z: float, ignore: int) -> Loss:
+    """Return what the kernels are made for. Errors: `cl.ArgumentError` for what are no such numbers."""
+    smoothing, z = as_number("smoothing", smoothing, least=0, most=1), as_number("z", z)
+    return Loss(rows.dtype, rows.n, smoothing, z, as_number("ignore", ignore, whole=True))
 
 
 def targets_of(rows: Rows, target: Any) -> Any:

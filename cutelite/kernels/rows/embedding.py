@@ -12,7 +12,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import is_array
+from cutelite.kernels.arguments import as_number, is_array
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -105,6 +105,7 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     Gives    (words, n)
     """
     rows, m = Rows(dy, "dy", most=None), count(places)
+    words, padding = as_number("words", words, whole=True, least=0), as_number("padding", padding, whole=True)
     if rows.m != m:
         raise cl.ArgumentError(f"dy has {rows.m} rows, for {m} places")
     out = empty(dy, (words, rows.n))

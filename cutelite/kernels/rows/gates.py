@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
-from cutelite.kernels.arguments import is_array
+from cutelite.kernels.arguments import is_array, one_of
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.softmax import power
@@ -91,8 +91,6 @@ ACTIVATIONS: dict[str, Callable[[Any, bool], tuple[Any, Any]]] = {
 @cache
 def functions(activation: str, exact: bool) -> tuple[Callable[..., Any], ...]:
     """Return functions of elements: the activation, its derivative, the gate, and the gate's derivatives."""
-    if activation not in ACTIVATIONS:
-        raise cl.ArgumentError(f"an activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
     both = ACTIVATIONS[activation]
 
     def gate_gradients(dy: Any, gate: Any, up: Any) -> tuple[Any, Any]:
@@ -115,13 +113,20 @@ def activated(x: Any, activation: str, *, out: Any = None) -> Any:
     out         where to write; may be x
     Errors      `cl.ArgumentError` for other arrays and activations
     """
-    return elementwise(functions(activation, exactly(x))[0], (x,), out=out if out is None else (out,), names=("x",))[0]
+    return elementwise(
+        functions(one_of("activation", activation, ACTIVATIONS), exactly(x))[0],
+        (x,),
+        out=out if out is None else (out,),
+        names=("x",),
+    )[0]
 
 
 def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute the gradient of x, of that of ``activated(x, activation)``. `out` may be dy or x."""
     both = out if out is None else (out,)
-    return elementwise(functions(activation, exactly(x))[1], (dy, x), out=both, names=("dy", "x"))[0]
+    return elementwise(
+        functions(one_of("activation", activation, ACTIVATIONS), exactly(x))[1], (dy, x), out=both, names=("dy", "x")
+    )[0]
 
 
 def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> Any:
@@ -131,7 +136,12 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
     out       where to write; may be gate or up
     """
     both = out if out is None else (out,)
-    return elementwise(functions(activation, exactly(gate))[2], (gate, up), out=both, names=("gate", "up"))[0]
+    return elementwise(
+        functions(one_of("activation", activation, ACTIVATIONS), exactly(gate))[2],
+        (gate, up),
+        out=both,
+        names=("gate", "up"),
+    )[0]
 
 
 def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
@@ -143,6 +153,7 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out
         is_array(name, each)
     kinds: dict[str, Any] = {} if out is not None else {"dtypes": (code_of(gate), code_of(up))}
     kinds["names"] = "dy", "gate", "up"
+    one_of("activation", activation, ACTIVATIONS)
     blocks = 8 if activation in ("silu", "relu") else None  # these need few registers
     found = elementwise(functions(activation, exactly(gate))[3], (dy, gate, up), out=out, blocks=blocks, **kinds)
     return found[0], found[1]

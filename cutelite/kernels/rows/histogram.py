@@ -11,7 +11,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import is_array
+from cutelite.kernels.arguments import as_number, is_array
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, flat
 from cutelite.kernels.rows.plan import ACCESS, width
@@ -68,8 +68,11 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
     """
     is_array("x", x)
     dtype = (DTYPES | {"i32": i32, "i64": i64}).get(code_of(x))
+    low, high, bins = as_number("low", low), as_number("high", high), as_number("bins", bins, whole=True)
     if dtype is None or not 1 <= bins <= MOST_BINS or not low < high:
-        raise cl.ArgumentError(f"x is {x.dtype}, of which {bins} bins from {low} to {high} cannot be counted")
+        raise cl.ArgumentError(
+            f"x is {x.dtype}, of which {bins} bins from low, {low}, to high, {high}, cannot be counted"
+        )
     n = 1
     for extent in x.shape:
         n *= int(extent)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite.kernels.arguments import HALVES, Arguments
+from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
@@ -63,6 +63,8 @@ def linear_cross_entropy(
     given.array("target", target, "i64", leading)
     if gradient is not None:
         given.array("gradient", gradient, "f32", leading)
+    rows = None if rows is None else as_number("rows", rows, whole=True, least=1)
+    one_of("sums", sums, ("f32", code_of(x)))
     if not n:
         raise cl.ArgumentError("weight has no rows: there are no words")
     flat, targets = x.reshape((-1, k)), target.reshape((-1,))
@@ -74,14 +76,15 @@ def linear_cross_entropy(
     each = rows or -(-m // (PARTS * GRAIN)) * GRAIN
     room = empty(x, (min(each, m), -(-n // 8) * 8))  # rows are whole 16 bytes apart, for TMA
     gradients = gradient.reshape((-1,)) if wanted else None
-    how = {"smoothing": smoothing, "z": z, "ignore": ignore}
+    how = {"smoothing": as_number("smoothing", smoothing), "z": as_number("z", z)}
+    how["ignore"] = as_number("ignore", ignore, whole=True)
     for first in range(0, m, each):
         part = slice(first, min(first + each, m))
         logits = room[: part.stop - first, :n]
         gemm(flat[part], weight.T, logits)
-        loss[part], lse[part] = cross_entropy(logits, targets[part], **how)  # type: ignore[arg-type]
+        loss[part], lse[part] = cross_entropy(logits, targets[part], **how)
         if wanted:
-            cross_entropy_backward(gradients[part], logits, targets[part], lse[part], out=logits, **how)  # type: ignore[index,arg-type]
+            cross_entropy_backward(gradients[part], logits, targets[part], lse[part], out=logits, **how)  # type: ignore[index]
             gemm(logits, weight, dx[part])  # type: ignore[index]
             gemm(logits.T, flat[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
     if wanted and sums != code_of(x):

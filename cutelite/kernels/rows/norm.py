@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
+from cutelite.kernels.arguments import as_number, instance
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
 from cutelite.kernels.rows.narrow import Narrow
@@ -482,7 +483,8 @@ def apply(
     narrow: Narrow | None = None,
 ) -> Normed:
     """Launch the kernel for x."""
-    rows = Rows(x, "x")
+    rows, narrow = Rows(x, "x"), instance("narrow", narrow, Narrow)
+    offset, eps = as_number("offset", offset), as_number("eps", eps)
     more = None if residual is None else Rows(residual, "residual").like(rows, "residual")
     w, b, kind = weights(rows, weight, bias)
     y = empty(x, tuple(x.shape), None if narrow is None else narrow.dtype.name)
@@ -494,13 +496,13 @@ def apply(
     aligned, vector = vector, vector if narrow is None else ACCESS // rows.dtype.bytes
     if more is None:
         kept = sum(each is not None for each in (x, weight, bias))
-        p = how or plan_norm(rows.n, vector, rows.dtype.bytes, kept)
+        p = instance("how", how, Plan) or plan_norm(rows.n, vector, rows.dtype.bytes, kept)
     else:
         aligned = math.gcd(aligned, more.vector)
-        p = how or replace(plan(rows.n, aligned if narrow is None else vector), held=False)
+        p = instance("how", how, Plan) or replace(plan(rows.n, aligned if narrow is None else vector), held=False)
     if narrow is not None:
         p = replace(p, aligned=aligned, stages=0, held=False, outside=p.loops)
-    kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset), narrow), p)
+    kernel = forward(Norm(rows.dtype, rows.n, center, kind, offset, narrow), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     kernel[p.grid(rows), p.block](
         rows.matrix,
@@ -553,11 +555,11 @@ def norm_backward(
     )
     inputs, sums = 2 + (more is not None), (w is not None) + bias
     given = rows.n, vector, rows.dtype.bytes, inputs, sums
-    p = how or plan_sums(*given)
+    p = instance("how", how, Plan) or plan_sums(*given)
     if how is None and not rows.at_once(p.cluster, p.blocks):
         p = plan_sums(*given, most=MOST_BLOCKS)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (normed.mean, normed.rstd)]
-    described = Norm(rows.dtype, rows.n, normed.mean is not None, kind, float(offset))
+    described = Norm(rows.dtype, rows.n, normed.mean is not None, kind, as_number("offset", offset))
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
     groups = min(GROUPS, rows.m) if p.loops else teams * p.teams
     dw = None if w is None else empty(dx, (groups, rows.n), "f32")

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import is_array
+from cutelite.kernels.arguments import instance, is_array, one_of
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
-from cutelite.kernels.rows.gates import functions
+from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan
 
@@ -87,11 +87,12 @@ def quantise(
     how     who works on a row; by default the plan for its length
     Errors  `cl.ArgumentError` for arrays that do not fit
     """
-    narrow, rows = narrow or Narrow(), Rows(x, "x")
+    narrow, rows = instance("narrow", narrow, Narrow) or Narrow(), Rows(x, "x")
+    one_of("activation", activation, ACTIVATIONS)
     more = None if up is None else Rows(up, "up").like(rows, "up")
     q, scale = empty(x, tuple(x.shape), narrow.dtype.name), narrow.scales(x)
     aligned = math.gcd(rows.vector, rows.vector if more is None else more.vector)
-    p = how or plan(rows.n, ACCESS // rows.dtype.bytes, each=32 if more is None else 16)
+    p = instance("how", how, Plan) or plan(rows.n, ACCESS // rows.dtype.bytes, each=32 if more is None else 16)
     p = replace(p, aligned=aligned)
     kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)
     kernel[p.grid(rows), p.block](
@@ -177,6 +178,8 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     """
     is_array("x", x)
     narrow = to if isinstance(to, Narrow) else None
+    if narrow is None:
+        one_of("to", to, RESULTS)
     kind = narrow.dtype if narrow else RESULTS.get(to)
     if kind is None or len(x.shape) != 2 or (narrow and narrow.block != TILE_M):
         raise cl.ArgumentError(f"x is {tuple(x.shape)}, of which {to!r} cannot be the transposed")

@@ -13,7 +13,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import is_array
+from cutelite.kernels.arguments import is_array, one_of
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -110,7 +110,8 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None) -> Any:
     Errors     `cl.ArgumentError` for other arrays and operations; for extremes of nothing
     """
     is_array("x", x)
-    if operation not in OPERATIONS or mode not in (None, 0, 1, -1) or (mode is not None and len(x.shape) != 2):
+    one_of("operation", operation, OPERATIONS)
+    if mode not in (None, 0, 1, -1) or (mode is not None and len(x.shape) != 2):
         raise cl.ArgumentError(f"there is no {operation!r} of mode {mode} of x, of shape {tuple(x.shape)}")
     rows = Rows(x if x.shape else x.reshape((1,)), "x", most=None)
     if mode is None:

@@ -18,7 +18,7 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import FLOATS, PLACES, Arguments
+from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, Misfit
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, contiguous
 from cutelite.kernels.rows.plan import ACCESS
@@ -165,11 +165,20 @@ def rope(
         made = [empty(x, tuple(x.shape)) if 2 * half == n else copied(x) for x in turned]
         turned = turned if 2 * half == n else made
     else:
-        made = list(out[: len(turned)])
+        made = outs(out, turned)
     if q.shape[0] * q.shape[-3] * q.shape[-2] == 0:
         return (made[0], None) if k is None else (made[0], made[1])
     launch(turned, made, cosines, sines, positions, kind, table, interleaved, inverse)
     return (made[0], None) if k is None else (made[0], made[1])
+
+
+def outs(out: Any, like: list[Any]) -> list[Any]:
+    """Return the arrays of `out`, one for each of some others. Errors: `Misfit`, `ArrayError`."""
+    if not isinstance(out, tuple | list) or len(out) < len(like):
+        raise Misfit(f"out is {out!r}, but must be the arrays (q, k), or None")
+    for i, x in enumerate(like):
+        Arguments().array(f"out[{i}]", out[i], code_of(x), tuple(x.shape), written=True)
+    return list(out[: len(like)])
 
 
 def launch(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32, i64, u32, u64
-from cutelite.kernels.arguments import Arguments
+from cutelite.kernels.arguments import Arguments, as_number, instance
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import MOST_THREADS, WARP, Plan, plan_fold
@@ -97,7 +97,7 @@ def argmax(x: Any, *, how: Plan | None = None) -> Found:
     """
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
     values, columns = empty(x, leading), empty(x, leading, "i64")
-    p = how or plan_fold(rows.n, rows.vector)
+    p = instance("how", how, Plan) or plan_fold(rows.n, rows.vector)
     kernel = greatest(rows.dtype, rows.n, p)
     kernel[p.grid(rows), p.block](rows.matrix, flat(values, rows.m), flat(columns, rows.m))
     return Found(values, columns)
@@ -265,10 +265,11 @@ def top_k(x: Any, k: int, *, how: Plan | None = None) -> Found:
     Errors  `cl.ArgumentError` for other arrays and k
     """
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
+    k = as_number("k", k, whole=True)
     if not 1 <= k <= min(rows.n, MOST_K):
         raise cl.ArgumentError(f"k is {k}, for x with rows of {rows.n} elements; it is at most {MOST_K}")
     values, columns = empty(x, (*leading, k)), empty(x, (*leading, k), "i64")
-    p = how or alone(rows.n, rows.vector)
+    p = instance("how", how, Plan) or alone(rows.n, rows.vector)
     kernel = tops(rows.dtype, rows.n, k, p)
     kernel[rows.m, p.block](rows.matrix, values.reshape((rows.m, k)), columns.reshape((rows.m, k)))
     return Found(values, columns)
@@ -440,10 +441,10 @@ def sample(
     Arguments().array("chances", chances, "f32", leading)
     if not rows.n:
         raise cl.ArgumentError("x has rows of 0 elements, of which none can be chosen")
-    if temperature <= 0 or top_k < 0 or not 0 < top_p <= 1:
-        raise cl.ArgumentError(f"temperature is {temperature}, top_k {top_k}, and top_p {top_p}")
+    temperature, top_p = as_number("temperature", temperature, above=0), as_number("top_p", top_p, above=0, most=1)
+    top_k = as_number("top_k", top_k, whole=True, least=0)
     columns = empty(x, leading, "i64")
-    p = how or alone(rows.n, rows.vector)
+    p = instance("how", how, Plan) or alone(rows.n, rows.vector)
     kernel = sampling(rows.dtype, rows.n, p)
     given = flat(chances, rows.m), flat(columns, rows.m)
     kernel[rows.m, p.block](rows.matrix, *given, temperature, top_k, top_p)

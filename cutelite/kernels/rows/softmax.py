@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
+from cutelite.kernels.arguments import instance
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
@@ -146,7 +147,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     rows = Rows(x, "x")
     out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out")
-    p = how or plan_softmax(rows.n, math.gcd(rows.vector, results.vector), rows.dtype.bytes)
+    p = instance("how", how, Plan) or plan_softmax(rows.n, math.gcd(rows.vector, results.vector), rows.dtype.bytes)
     forward(rows.dtype, rows.n, p, log)[p.grid(rows), p.block](rows.matrix, results.matrix)
     return out
 
@@ -161,7 +162,7 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     gradients = Rows(dy, "dy").like(values, "dy")
     out = empty(y, tuple(y.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(values, "out")
-    p = how or plan_two(values.n, math.gcd(gradients.vector, values.vector, results.vector))
+    p = instance("how", how, Plan) or plan_two(values.n, math.gcd(gradients.vector, values.vector, results.vector))
     kernel = backward(values.dtype, values.n, p, log)
     kernel[p.grid(values), p.block](gradients.matrix, values.matrix, results.matrix)
     return out

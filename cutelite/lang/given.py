@@ -1,0 +1,31 @@
+"""What functions give that users pass to a kernel of the library: activations, modifiers of scores, masks.
+
+In    the name of the argument, what its function gave, and a vector like which it has to be
+Out   such a vector, or an error that has the name
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import boolean
+from cutelite.lang.emit import describe, mistake
+from cutelite.lang.values import full
+
+
+def given_by(name: str, x: Any, like: Any) -> Any:
+    """Return the numbers that the function passed as `name` gave, of the dtype of `like`.
+
+    Floats of other dtypes are converted, and numbers that are fewer repeated; bools may stay fewer.
+    Errors  `CompileError` for anything else, such as None, a tuple, or integers
+    """
+    asked, dtype = like.dtype, getattr(x, "dtype", None)
+    literal = isinstance(x, bool if asked is boolean else int | float)
+    fits = literal or (dtype is boolean if asked is boolean else dtype is not None and dtype.is_float)
+    if not fits:
+        wanted = "bools: compare, and combine with & and |" if asked is boolean else f"numbers of {asked}"
+        raise mistake("given", f"`{name}` gives {describe(x)}, but must give {wanted}")
+    if asked is boolean:
+        return x
+    x = x if literal or dtype is asked else x.to(asked)
+    return x if getattr(x, "shape", None) == like.shape else full(like.shape, 0.0, asked) + x
