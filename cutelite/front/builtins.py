@@ -18,7 +18,7 @@ from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import Range, StaticIter, exhaust, iterate_static, make_range
 from cutelite.front.names import attribute, has_attribute
-from cutelite.front.operators import binary, overloads, truth_of
+from cutelite.front.operators import binary, chosen, compare, overloads, truth_of
 from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Vec, boolean, f32, f64, i32, i64
@@ -51,30 +51,45 @@ special(loops.range)(lambda frame, *args, **kwargs: make_range(*args, **kwargs))
 
 @special(min)
 def _min(frame: Frame, *args: Any, **kwargs: Any) -> Any:
-    return _extremum("min", minimum, minimum_of_dims, min, args, kwargs)
+    return _extremum(frame, min, minimum, minimum_of_dims, args, kwargs)
 
 
 @special(max)
 def _max(frame: Frame, *args: Any, **kwargs: Any) -> Any:
-    return _extremum("max", maximum, maximum_of_dims, max, args, kwargs)
+    return _extremum(frame, max, maximum, maximum_of_dims, args, kwargs)
 
 
 def _extremum(
-    name: str,
+    frame: Frame,
+    python: Callable[..., Any],
     pick: Callable[[Any, Any], Any],
     of_dims: Callable[..., Any],
-    python: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    items = iterate_static(args[0]) if len(args) == 1 else args
-    if _known(*items):
+    items = list(iterate_static(args[0])) if len(args) == 1 else list(args)
+    key, others = kwargs.get("key"), kwargs.keys() - {"key", "default"}
+    if not items or others or (key is None and _known(*items)):
         return python(items, **kwargs)
-    if kwargs:
-        raise mistake("builtin", f"{name}() of run-time values takes no {next(iter(kwargs))}=")
+    if key is not None or any(isinstance(x, tuple | list) for x in items):
+        return _first_extreme(frame, "<" if python is min else ">", items, key)
     if all(isinstance(x, DimExpr | int) for x in items):
         return of_dims(*items)
     return functools.reduce(pick, map(_number, items))
+
+
+def _first_extreme(frame: Frame, symbol: str, items: list[Any], key: Any) -> Any:
+    """Return the first item for which no other is ``<`` or ``>``, by keys if there is a function for these."""
+    keys = items if key is None else [call(frame, key, [item], {}) for item in items]
+    best, extreme = items[0], keys[0]
+    for item, value in zip(items[1:], keys[1:], strict=True):
+        better = truth_of(frame, compare(frame, symbol, value, extreme))
+        if not isinstance(better, Scalar):
+            best, extreme = (item, value) if better else (best, extreme)
+            continue
+        place = better.to(i32)
+        best, extreme = chosen([best, item], place), chosen([extreme, value], place)
+    return best
 
 
 @special(sum)

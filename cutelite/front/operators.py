@@ -337,12 +337,12 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         help = "use `match` or `if`, or pass it to the kernel as a tensor"
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
     if type(obj) in (tuple, list) and isinstance(key, Scalar) and key.dtype.is_int and obj:
-        return _chosen(obj, key)
+        return chosen(obj, key)
     result = frame.native(operator.getitem, obj, key)
     return frame.made(result) if isinstance(key, slice) else result
 
 
-def _chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
+def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
     """Return the item that a run-time index names, by a select for each; an index out of range names the first.
 
     Items are numbers, or tensors of one type, or tuples and structures of those with equal compile-time parts.

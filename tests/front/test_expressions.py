@@ -213,7 +213,22 @@ def test_min_max_sum_any_all():
         return (
             min(a, b), max(a, b), min(a, 2), max(0, b), min(xs), max(*xs), sum(xs), sum(x * x for x in xs), sum([]),
             sum(xs, 100), any(x > 2 for x in xs), all(x < 7 for x in xs), any(()), all([]), any((a, b)), all((a, 1)),
-            max(1, 5, 3), min((4, 2)), max((a, 1), key=lambda v: 0) if False else 0,
+            max(1, 5, 3), min((4, 2)), max((a, 1), key=lambda v: 0), min([], default=a), max((b,), default=3),
+        )  # fmt: skip
+
+    same(f, *pairs())
+
+
+def test_min_and_max_of_tuples_and_by_keys():
+    def f(a, b):
+        values, best = (a, b, a * b), (a, 0)
+        for i in range(3):
+            best = max(best, (b - i * a, i))
+        return (
+            min((a, b), (b, a)), max([a, 1], [b, 2]), max((a, 0), (b, 1), (2, 2)), best,
+            max(a, b, 1, key=lambda x: -x), min((a, b, 5), key=lambda x: x * x), min(a, b, key=abs),
+            max((a, 10), (b, 20), key=lambda t: t[0]), min((a, 10), (b, 20), key=lambda t: t[0]),
+            max(1, 2, 3, key=lambda x: x * a), max(range(3), key=lambda i: values[i]), max((1, 2, 3), key=lambda x: x % 3),
         )  # fmt: skip
 
     same(f, *pairs())

@@ -291,7 +291,7 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
         "`activation` gives a tuple",
     ),
     "gate without parameters": (
-        lambda: gemm(ones(8, 8), ones(8, 16), gate=lambda: 3),
+        lambda: gemm(ones(8, 8), ones(8, 16), gate=lambda: 3),  # type: ignore[arg-type,misc]
         r"gate must be a function of \(x\), and",
     ),
     "beta for nothing": (lambda: gemm(ones(8, 8), ones(8, 8), beta=1.0), "c is None, but beta is 1.0"),
