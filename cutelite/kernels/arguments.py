@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from math import inf
 from numbers import Integral, Real
@@ -35,14 +36,17 @@ def as_number(
     Errors  `Misfit`, which has the name
     """
     found = plain_number(x)
-    kind = Integral if whole else Real
-    fits = isinstance(found, kind) and not isinstance(found, bool) and found > above and least <= found <= most
+    fits = isinstance(found, Integral if whole else Real) and not isinstance(found, bool)
+    if fits:
+        with suppress(OverflowError):
+            found = int(found) if whole else float(found)
+        fits = (above == -inf or found > above) and not (found < least or found > most)
     if not fits:
         wanted = "a whole number" if whole else "a number"
         ends = [f"above {above:g}"] * (above > -inf) + [f"from {least:g}"] * (least > -inf)
         said = " ".join([wanted, *ends, *[f"to {most:g}"] * (most < inf)])
         raise Misfit(f"{name} is {x!r}, but must be {said}")
-    return int(found) if whole else float(found)
+    return found
 
 
 def one_of(name: str, x: Any, names: Iterable[str]) -> Any:
