@@ -152,6 +152,8 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
     raised = take(state, instr.arg)[0] if instr.arg else None
     if isinstance(raised, type) and issubclass(raised, BaseException):
         raised = raised()
+    if isinstance(raised, CompileError):  # by the library's own functions that are inlined
+        raise raised
     if isinstance(raised, AssertionError):
         _fail(frame, state, raised.args[0] if raised.args else "", "assertion failed")
     args = getattr(raised, "args", ())

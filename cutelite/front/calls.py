@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import re
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -63,6 +64,14 @@ def special(*builtins: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
         return function
 
     return register
+
+
+def _special(own: Callable[..., Any], builtin: Any, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call what stands for a builtin. Where it is called wrongly, Python's words name it as they name the builtin."""
+    try:
+        return own(frame, *args, **kwargs)
+    except TypeError as error:
+        raise type(error)(re.sub(r"^[\w.<>]+\(\)", f"{builtin.__name__}()", str(error))) from error
 
 
 @handles("CALL")
@@ -329,7 +338,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if _hashable(function):
         own = SPECIAL.get(function)
         if own is not None:
-            return frame.native(own, frame, *args, **kwargs)
+            return frame.native(_special, own, function, frame, args, kwargs)
         if function in TAKES_FUNCTIONS:
             args = [_callable(frame, arg) for arg in args]
             kwargs = {name: _callable(frame, arg) for name, arg in kwargs.items()}

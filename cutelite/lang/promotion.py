@@ -170,6 +170,8 @@ def why_wide(value: Any) -> str:
 
 
 def _literal(x: Number, elem: DType, type: Type | None) -> Value:
+    if elem.kind == "barrier":
+        raise mistake("literal", f"an mbarrier holds no number such as {x}", help="set it up with `.init(count)`")
     if elem.is_int and isinstance(x, float) and not isinstance(x, bool):
         raise mistake("literal", f"the literal {x} does not fit {elem}", help=f"convert it: `cl.{elem}({x})`")
     if elem.is_int and not elem.range[0] <= int(x) <= elem.range[1]:

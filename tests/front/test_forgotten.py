@@ -166,3 +166,18 @@ def test_what_is_known_is_decided(line: str) -> None:
 @pytest.mark.parametrize("line", ["p = a.shape == (64, 64)", "p = 64 in a.shape", "p = (M, n) == (n, N)", "p = M == N"])
 def test_dims_in_tuples_are_compared_at_run_time(line: str) -> None:
     assert "cmp" in str(built(f"{line}\nif p: o[0] = 1"))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("cl.warp_reduce(n, 'most')", "error[warp-reduce]: warp_reduce does add, mul,"),
+        ("if n > 3: cl.warp_reduce(n, 'most')", "error[warp-reduce]: warp_reduce does add, mul,"),
+        ("print(n, file=3)", "error[python-error]: TypeError: print() got an unexpected keyword argument 'file'"),
+        ("for i in cl.range(n, steps=1): pass", "error[python-error]: TypeError: range() got an unexpected keyword"),
+        ("cl.shared(cl.mbarrier, (1,))[0] = 3", "error[literal]: an mbarrier holds no number such as 3"),
+        ("for i in range(n, foo=1): pass", "error[python-error]: TypeError: range() got an unexpected keyword"),
+    ],
+)
+def test_mistakes_are_said_in_the_users_words(line: str, said: str) -> None:
+    assert str(refusal(line)).startswith(said)
