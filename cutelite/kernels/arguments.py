@@ -20,7 +20,7 @@ MOST = 10_000  # arrays whose facts are kept
 
 
 class Misfit(cl.ArgumentError, ValueError):
-    """What is given does not fit its argument. Also a `ValueError`, which NumPy and torch raise for that."""
+    """An argument does not fit. Also a `ValueError`, which NumPy and torch raise for that."""
 
 
 class ArrayError(Misfit):

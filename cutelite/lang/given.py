@@ -1,4 +1,4 @@
-"""What functions give that users pass to a kernel of the library: activations, modifiers of scores, masks.
+"""Results of functions that users pass to a kernel of the library: activations, modifiers of scores, masks.
 
 In    the name of the argument, what its function gave, and a vector like which it has to be
 Out   such a vector, or an error that has the name
