@@ -556,8 +556,16 @@ class VecGather(Op):
             yield Problem("picks", f"{self.picks} are not all elements of {self.a.type}")
 
     def simulate(self, lanes: Lanes) -> None:
-        a = lanes.get(self.a)
-        lanes.define(a[:, self.picks[0]] if self.scalar else a[:, list(self.picks)])
+        lanes.define(lanes.get(self.a)[self._where])
+
+    @cached_property
+    def _where(self) -> tuple[slice, int | slice | list[int]]:
+        """The picks as an index of all lanes' vectors; of neighbours, one that copies nothing."""
+        first, n = self.picks[0], len(self.picks)
+        if self.scalar:
+            return slice(None), first
+        neighbours = self.picks == tuple(range(first, first + n))
+        return slice(None), slice(first, first + n) if neighbours else list(self.picks)
 
 
 @op("vec.put", source="LLVM LangRef: insertelement")

@@ -7,7 +7,7 @@ schedule.py   the order in which threads run                     strand.py  coll
 lanes.py      threads as an op sees them                         crowd.py
 machine.py    a CTA as an op sees it                             engine.py  mbarrier.py  barrier.py  registers.py
                                                                  roster.py
-memory.py     addresses, bytes and their checks                  atomics.py
+values.py     what a strand holds           memory.py     addresses, bytes and their checks                  atomics.py
 actors.py     who makes an access: threads, asynchronous work
 events.py     what an observer is told                           checker/  trace.py (a timeline, for Perfetto)
 error.py      mistakes of the kernel                             report.py

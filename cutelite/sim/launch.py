@@ -92,6 +92,8 @@ class SimLaunch:
         self.thread_index = (tid % x, tid // x % y, tid // (x * y))
         self.buffers = buffers = Buffers()
         self.values = self._bind(function, args, buffers)
+        self.fixed: dict[int, dict[Value, Array]] = {}  # by a number of threads
+        self.fixed_of_threads: dict[bytes, dict[Value, Array]] = {}  # by their indices
         self.tally = Tally()
         self.descriptors = Descriptors()
         self.gmem = Space("gmem", buffers.regions(), observer, self.tally)

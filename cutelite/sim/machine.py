@@ -72,7 +72,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from cutelite.diag import Mistake
-from cutelite.ir.op import Op
+from cutelite.ir.op import Op, Value
 from cutelite.ir.simulation import Lanes, Wait
 from cutelite.ir.types import Scalar, TensorMap
 from cutelite.sim.actors import Executing, Work
@@ -91,8 +91,10 @@ from cutelite.sim.tmem import TensorMemory
 
 Array = Any
 Index = tuple[int, int, int]
+FixedValues = tuple[dict[Value, Array], ...]
 
 RESERVED_SMEM = 1024  # bytes at the start of shared memory that the system keeps for itself on Hopper
+MANY_SETS = 128  # of threads, of which fixed values are kept
 LOCAL_GAP = 16  # bytes between the local memories of two threads
 
 
@@ -150,6 +152,7 @@ class Machine:
         self.mbarriers = Mbarriers(self.spaces["cluster"], cluster.smem, launch.changed, self.tell)
         self.barriers = Barriers(self.roster, cluster.barrier, rank, launch.changed, self.tell)
         self.registers = RegisterPool(self.warp_count, self.program.function.attrs, launch.changed)
+        self._fixed: dict[bytes, dict[Value, Array]] = {}
         self._tmem: TensorMemory | None = None
         self.launch_over = False
 
@@ -233,6 +236,15 @@ class Machine:
         """threadIdx of a thread."""
         x, y, _ = self.launch.block
         return tid % x, tid // x % y, tid // (x * y)
+
+    def fixed_of(self, tid: Array) -> FixedValues:
+        """For some threads, the results so far of steps that are `fixed`, by their reach."""
+        launch, key = self.launch, tid.tobytes()
+        return (
+            launch.fixed.setdefault(len(tid), {}),
+            _held(launch.fixed_of_threads, key),
+            _held(self._fixed, key),
+        )
 
     def exit(self, tid: Array) -> None:
         """These threads have left the kernel."""
@@ -383,6 +395,13 @@ class Share:
     def fail(self, code: str, title: str, *, element: int | None = None, **rest: Any) -> NoReturn:
         threads = self.threads if element is None else self.threads[element : element + 1]
         self.agent.fail(code, title, threads=threads, **rest)
+
+
+def _held(sets: dict[bytes, dict[Value, Array]], key: bytes) -> dict[Value, Array]:
+    """What is held of a set of threads. Those of too many sets are dropped."""
+    if len(sets) > MANY_SETS:
+        sets.clear()
+    return sets.setdefault(key, {})
 
 
 def _tmem_of(machine: Machine) -> TensorMemory:

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
+from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
+from cutelite.ops.arith import Const
+from cutelite.ops.index import Dim, DimBind, Special
 from cutelite.ops.tensor import RmemAlloc, SmemAlloc, static_cosize
 
 WARP = 32
 WARPGROUP = 128
 UNITS = {"thread": WARP, "warp": WARP, "warpgroup": WARPGROUP, "cta": 0, "cluster": 0}
 """How many threads a unit of each scope has; 0: all of the CTA. Thread ops that block are resumed warp by warp."""
+
+
+REACHES = OF_ALL, OF_THREADS, OF_BLOCK = range(3)
+"""Where a fixed result is the same: in any equal number of threads; in threads of the same indices in their blocks; in
+the same threads of the same block."""
 
 
 Watch = Callable[[Op, Any], None]
@@ -34,24 +43,26 @@ class Step(NamedTuple):
     unit: int  # threads in a unit, 0 for the CTA
     members: Value | None  # the mask of the lanes that execute it together
     strong: bool  # an access that threads may agree by
+    fixed: Value | None = None  # the result, if the same threads get the same one each time
+    reach: int = 0  # where it is the same: one of `REACHES`
 
 
 class BlockCode:
     """One block. `meet` is where threads that part here come together again: its immediate post-dominator."""
 
-    __slots__ = ("label", "live_in", "live_out", "meet", "params", "steps")
+    __slots__ = ("defined", "entering", "label", "meet", "params", "steps")
 
     def __init__(self, block: Block, watch: Watch | None) -> None:
         self.label = block.label
         self.params = tuple(block.params)
+        self.defined = frozenset([value for op in block.ops for value in op.results])
         self.steps = tuple([_step(op, watch) for op in block.ops])
         self.meet: BlockCode | None = None
-        self.live_in: frozenset[Value] = frozenset()  # without the parameters
-        self.live_out: frozenset[Value] = frozenset()  # without what jumps pass
+        self.entering: frozenset[Value] = frozenset()  # parameters, and values that it or what comes after it uses
 
     def needs(self, key: object) -> bool:
         """Tell whether a value may be used from the start of the block on. A dim (its key is its name) always may."""
-        return key in self.live_in or key in self.params or isinstance(key, str)
+        return key in self.entering or isinstance(key, str)
 
 
 def _step(op: Op, watch: Watch | None) -> Step:
@@ -60,12 +71,17 @@ def _step(op: Op, watch: Watch | None) -> Step:
         op,
         op.simulate if watch is None else _watched(op, watch),
         op.scope != "thread",
-        inspect.isgeneratorfunction(type(op).simulate),
+        _is_generator(type(op)),
         op.wide or op.scope == "cta",
         UNITS[op.scope],
         members if isinstance(members, Value) else None,
         hasattr(op, "semantic") and op.name != "fence",
     )
+
+
+@cache
+def _is_generator(kind: type[Op]) -> bool:
+    return inspect.isgeneratorfunction(kind.simulate)
 
 
 def _watched(op: Op, watch: Watch) -> Callable[[Any], Any]:
@@ -88,11 +104,44 @@ class Program:
         self.entry = self.codes[function.entry]
         for block, meet in post_dominators(order).items():
             self.codes[block].meet = self.codes[meet]
-        for block, (live_in, live_out) in liveness(order).items():
-            self.codes[block].live_in, self.codes[block].live_out = live_in, live_out
+        for block, live_in in liveness(order).items():
+            self.codes[block].entering = frozenset(live_in.union(block.params))
         ops = [op for block in order for op in block.ops]
+        if watch is None:
+            self._find_fixed(ops)
         self.shared = MemoryPlan(SmemAlloc, ops)
         self.local = MemoryPlan(RmemAlloc, ops)
+
+
+    def _find_fixed(self, ops: list[Op]) -> None:
+        """Mark the steps whose results follow from constants, arguments and the threads alone."""
+        if any(isinstance(op, DimBind) for op in ops):
+            return  # what is computed of dims may be different each time
+        reach = dict.fromkeys(self.function.params, OF_ALL)
+        for code in self.codes.values():
+            steps = list(code.steps)
+            for at, step in enumerate(steps):
+                op = step.op
+                if isinstance(op, RmemAlloc):  # its address; what is there is undefined again each time
+                    reach[op.result] = OF_THREADS
+                elif _is_fixed(step) and all(value in reach for value in op.operands):
+                    found = reach[op.result] = max([_own_reach(op), *(reach[value] for value in op.operands)])
+                    steps[at] = step._replace(fixed=op.result, reach=found)
+            code.steps = tuple(steps)
+
+
+def _is_fixed(step: Step) -> bool:
+    """Tell whether a step gives the same threads the same result for the same operands, and does nothing else."""
+    op = step.op
+    pure = op.effects == Effect.PURE or isinstance(op, SmemAlloc)
+    return pure and not step.collective and not op.terminator and len(op.results) == 1
+
+
+def _own_reach(op: Op) -> int:
+    """Where such an op gives the same results for the same operands."""
+    if op.operands or isinstance(op, Const | Dim):
+        return OF_ALL
+    return OF_THREADS if isinstance(op, Special) and not op.of_the_block else OF_BLOCK
 
 
 class MemoryPlan:
@@ -192,8 +241,8 @@ def _common(
     return a
 
 
-def liveness(order: list[Block]) -> dict[Block, tuple[frozenset[Value], frozenset[Value]]]:
-    """For each block the values that it or what comes after it uses: at its start, and at its end."""
+def liveness(order: list[Block]) -> dict[Block, set[Value]]:
+    """For each block the values that it or what comes after it uses, without its parameters."""
     uses: dict[Block, set[Value]] = {}
     own: dict[Block, set[Value]] = {}
     for block in order:
@@ -214,4 +263,4 @@ def liveness(order: list[Block]) -> dict[Block, tuple[frozenset[Value], frozense
                 live_out[block] = out
                 live_in[block] = uses[block] | (out - own[block])
                 changed = True
-    return {block: (frozenset(live_in[block]), frozenset(live_out[block])) for block in order}
+    return live_in

@@ -30,6 +30,7 @@ from cutelite.sim.spins import CALM, CYCLE, LONG, PAUSE, Spins, looks
 from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, RUNNABLE, Join, Strand, merge
 from cutelite.sim.task import Task
 from cutelite.sim.typecheck import check_results
+from cutelite.sim.values import Values
 
 PATIENCE = (1 << 6, 1 << 13)
 """Ops to wait for threads that may be spinning, at least and at most: those at a meeting point for the others; and
@@ -116,7 +117,7 @@ class Scheduler:
                 self.runnable += self._beginners(machine)
 
     def _beginners(self, machine: Machine) -> list[Strand]:
-        strand = Strand(machine, np.arange(machine.threads), dict(self.launch.values), machine.program.entry)
+        strand = Strand(machine, np.arange(machine.threads), Values(self.launch.values, machine.threads), machine.program.entry)
         if self.policy.gang:
             return [strand]
         return [strand.take(np.flatnonzero(strand.tid // WARP == warp)) for warp in range(machine.warp_count)]
@@ -233,12 +234,24 @@ class Scheduler:
             pc = begin = strand.pc
             stop = min(len(steps), pc + budget)
             yields = False
+            regs, fixed = strand.regs, strand.fixed
             while pc < stop:
                 step = steps[pc]
                 if step.collective or step.generator:
                     break
                 pc += 1
                 strand.op = self._op = step.op
+                same = step.fixed
+                if same is not None:
+                    held = fixed[step.reach]
+                    if same in held:
+                        regs[same] = held[same]
+                    else:
+                        step.simulate(strand)
+                        held[same] = regs[same]
+                    if strict:
+                        check_results([strand], step.op)
+                    continue
                 wait = step.simulate(strand)
                 if strict:
                     check_results([strand], step.op)

@@ -54,7 +54,7 @@ class Spins:
             self._passed.add(at)
             return False
         local = strand.machine.spaces["rmem"].regions[0].bytes.tobytes() if strand.machine.local_bytes else b""
-        held = tuple((key, _bytes(value)) for key, value in strand.regs.items())
+        held = frozenset((key, _bytes(strand.regs[key])) for key in list(strand.regs.every()) if strand.needs(key))
         state = (*at, hash(held), hash(local))
         if state in self._states:
             self._mark(strand)
@@ -64,7 +64,7 @@ class Spins:
 
     def look(self, strand: Strand) -> None:
         """Note that a strand has read memory or a barrier. It spins if it does so for very long."""
-        where = tuple(_bytes(strand.regs.get(value)) for value in strand.op.operands)
+        where = tuple(_bytes(strand.regs[value]) for value in strand.op.operands)
         key = (strand.machine, strand.tid.tobytes(), strand.op, where)
         self._looks[key] += 1
         if self._looks[key] >= LOOKS:

@@ -1,14 +1,14 @@
 """A strand: threads of one CTA that stand at the same place and go on together.
 
 Its values hold exactly its threads, in the order of their indices, so nothing is ever masked or merged while it runs.
-Where its threads part, it splits into two strands, each with its share of the values that are still needed; where
-they meet again, strands are joined into one. A strand may be one lane, one warp, or all warps of the CTA (a *gang*):
+Where its threads part, it splits into two strands, which take their share of its values as they use them; where they
+meet again, strands are joined into one. A strand may be one lane, one warp, or all warps of the CTA (a *gang*):
 the cost of an op hardly depends on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from cutelite.ir.function import Jump, Value
 from cutelite.layout.dims import Dim
 from cutelite.sim.blocked import Blocked
 from cutelite.sim.lanes import ThreadLanes
-from cutelite.sim.machine import Machine
+from cutelite.sim.machine import FixedValues, Machine
 from cutelite.sim.program import BlockCode
+from cutelite.sim.values import DEEPEST, Values, joined
 
 Array = Any
 
@@ -49,18 +50,21 @@ class Join:
 class Strand(ThreadLanes):
     """Implements `ir.simulation.Lanes` for ops that any number of threads can execute; all lanes are active.
 
-    regs     values by `Value`; dims bound in the kernel by their names
+    regs     its values; `get` finds one
     code,pc  the next step
     join     where its threads will meet those they parted from, None at the top
     blocked  what it waits for, in the state BLOCKED
     spent    ops executed since it last blocked or met others
     """
 
-    __slots__ = ("_whole", "blocked", "code", "join", "parting", "pc", "regs", "spent", "state")
+    __slots__ = ("_fixed", "_whole", "blocked", "code", "get", "join", "parting", "pc", "regs", "spent", "state")
 
-    def __init__(self, machine: Machine, tid: Array, regs: dict[Any, Any], code: BlockCode, pc: int = 0) -> None:
+    get: Callable[[Value], Any]
+
+    def __init__(self, machine: Machine, tid: Array, regs: Values, code: BlockCode, pc: int = 0) -> None:
         super().__init__(machine, code.steps[0].op, tid, np.ones(len(tid), bool), True)
         self.regs = regs
+        self.get = regs.__getitem__
         self.code = code
         self.pc = pc
         self.join: Join | None = None
@@ -69,9 +73,14 @@ class Strand(ThreadLanes):
         self.blocked: Blocked | None = None
         self.parting: tuple[Array, Jump, Jump] | None = None
         self._whole: dict[int, tuple[int, bool]] = {}
+        self._fixed: FixedValues | None = None
 
-    def get(self, value: Value) -> Any:
-        return self.regs[value]
+    @property
+    def fixed(self) -> FixedValues:
+        """The results so far of steps that are `fixed`, by their reach: shared by all strands of these threads."""
+        if self._fixed is None:
+            self._fixed = self.machine.fixed_of(self.tid)
+        return self._fixed
 
     def define(self, *results: Array) -> None:
         values = self.op.results
@@ -80,6 +89,10 @@ class Strand(ThreadLanes):
             return
         for value, result in zip(values, results, strict=True):
             self.regs[value] = result
+
+    def needs(self, key: object) -> bool:
+        """Tell whether a value may be used from its place on."""
+        return self.code.needs(key) or (self.pc > 0 and key in self.code.defined)
 
     def bind_dim(self, dim: object, value: Array) -> None:
         assert isinstance(dim, Dim)
@@ -118,7 +131,8 @@ class Strand(ThreadLanes):
             passed = [self.regs[value] for value in to.args]
             self.regs.update(zip(code.params, passed, strict=True))
         if len(self.regs) > MANY_VALUES:
-            self.regs = {key: self.regs[key] for key in self.regs if code.needs(key)}
+            self.regs = self.regs.only(code.needs)
+            self.get = self.regs.__getitem__
         self.code = code
         self.pc = 0
         if self.join is not None and self.join.code is code:
@@ -139,13 +153,11 @@ class Strand(ThreadLanes):
 
     # Splitting and joining
 
-    def take(self, which: Array, keep: Container[Any] | None = None) -> Strand:
-        """A strand of some of its threads (indices, ascending), at the same place. `keep`: only these values."""
-        regs = self.regs
-        if keep is not None:
-            regs = {key: held for key, held in regs.items() if key in keep or isinstance(key, str)}
-        part = {key: held[which] if isinstance(held, np.ndarray) else held for key, held in regs.items()}
-        strand = Strand(self.machine, self.tid[which], part, self.code, self.pc)
+    def take(self, which: Array) -> Strand:
+        """A strand of some of its threads (indices, ascending), at the same place. It does not go on itself then."""
+        if self.regs.depth >= DEEPEST:
+            self.regs = self.regs.only(self.needs)
+        strand = Strand(self.machine, self.tid[which], self.regs.of(which), self.code, self.pc)
         strand.op, strand.join, strand.state, strand.spent = self.op, self.join, self.state, self.spent
         if self.blocked is not None:
             strand.blocked = self.blocked.take(which)
@@ -159,7 +171,7 @@ class Strand(ThreadLanes):
             join = Join(meet, join, len(self.tid))
         pair = []
         for which, to in ((cond, then), (~cond, other)):
-            strand = self.take(np.flatnonzero(which), self.code.live_out.union(to.args))
+            strand = self.take(which.nonzero()[0])
             strand.join, strand.state = join, RUNNABLE
             strand.jump(to)
             pair.append(strand)
@@ -172,15 +184,11 @@ def merge(strands: list[Strand]) -> Strand:
     if len(strands) == 1:
         return first
     tid = np.concatenate([strand.tid for strand in strands])
-    order = np.argsort(tid, kind="stable")
-    sorted_already = bool((order[1:] > order[:-1]).all())
-    regs: dict[Any, Any] = {}
-    for key, held in first.regs.items():
-        if (first.pc or first.code.needs(key)) and all(key in strand.regs for strand in strands[1:]):
-            if isinstance(held, np.ndarray):
-                held = np.concatenate([strand.regs[key] for strand in strands])
-                held = held if sorted_already else held[order]
-            regs[key] = held
-    merged = Strand(first.machine, tid[order], regs, first.code, first.pc)
+    order: Array | None = None
+    if not (tid[1:] > tid[:-1]).all():
+        order = np.argsort(tid, kind="stable")
+        tid = tid[order]
+    regs = joined([strand.regs for strand in strands], order, first.needs)
+    merged = Strand(first.machine, tid, regs, first.code, first.pc)
     merged.op, merged.join, merged.state = first.op, first.join, RUNNABLE
     return merged

@@ -1,0 +1,103 @@
+"""The values of a strand: a dict that takes what it lacks from the strand that its threads were parted from.
+
+Threads that part at a branch use few of the values that they had before, and mostly meet again soon. So `Values.of`
+copies nothing: a value is taken at its first use, and where all threads come together again, `joined` finds it as it
+was.
+
+    base {a, b, c} of 128 threads ──of──▶ {} of 1, {d} of 127 ──joined──▶ {a, b, c, d} of 128
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+DEEPEST = 4  # partings without a meeting in between, after which all values are taken at once
+
+
+class Values(dict[Any, Any]):
+    """What some threads hold, by `Value`; dims bound in the kernel by their names.
+
+    threads  their number
+    base     the values of the threads that these were parted from: None if they were not
+    which    the positions of these threads among those of `base`, ascending
+    taken    the values of `base` that have been taken from it, as they were then
+    """
+
+    __slots__ = ("base", "depth", "taken", "threads", "which")
+
+    def __init__(self, held: dict[Any, Any], threads: int, base: Values | None = None, which: Array = None) -> None:
+        super().__init__(held)
+        self.threads, self.base, self.which = threads, base, which
+        self.taken: dict[Any, Any] = {}
+        self.depth: int = 0 if base is None else base.depth + 1
+
+    def __missing__(self, key: Any) -> Any:
+        if self.base is None:
+            raise KeyError(key)
+        held = self.base[key]
+        if isinstance(held, np.ndarray):
+            held = held[self.which]
+        self[key] = self.taken[key] = held
+        return held
+
+    def has(self, key: Any) -> bool:
+        """Tell whether there is such a value here, or in what it is taken from."""
+        return key in self or (self.base is not None and self.base.has(key))
+
+    def every(self) -> Iterable[Any]:
+        """All keys, those of `base` first."""
+        if self.base is None:
+            return self
+        return {**dict.fromkeys(self.base.every()), **self}
+
+    def of(self, which: Array) -> Values:
+        """The values of some of the threads: of positions, ascending. Nothing is written here afterwards."""
+        return Values({}, len(which), self, which)
+
+    def only(self, needed: Callable[[Any], bool]) -> Values:
+        """The needed ones of them, taken at once."""
+        return Values({key: self[key] for key in tuple(self.every()) if needed(key)}, self.threads)
+
+    def changed(self) -> Iterator[Any]:
+        """The keys of values that are not those of `base`."""
+        taken = self.taken
+        return (key for key, held in self.items() if taken.get(key) is not held)
+
+
+def joined(parts: Sequence[Values], order: Array | None, needed: Callable[[Any], bool]) -> Values:
+    """The values of all the threads of some parts: the needed ones that every part has.
+
+    order  of the threads, one part after the other; None if it is theirs already
+    """
+    first = parts[0]
+    base = first.base
+    threads = sum(part.threads for part in parts)
+    if base is None or any(part.base is not base for part in parts):
+        values = Values({}, threads)
+        keys = [key for key in first.every() if needed(key) and all(part.has(key) for part in parts[1:])]
+    else:
+        if threads == base.threads:  # everybody is back
+            values = Values(base, threads, base.base, base.which)
+            values.taken = base.taken
+        else:
+            which = _ordered([part.which for part in parts], order)
+            values = Values({}, threads, base, which)
+        changed = dict.fromkeys(key for part in parts for key in part.changed())
+        keys = [key for key in changed if needed(key) and all(part.has(key) for part in parts)]
+        if len(keys) < len(changed):
+            for key in changed:
+                values.pop(key, None)
+    for key in keys:
+        held = first[key]
+        values[key] = _ordered([part[key] for part in parts], order) if isinstance(held, np.ndarray) else held
+    return values
+
+
+def _ordered(arrays: list[Array], order: Array | None) -> Array:
+    found = np.concatenate(arrays)
+    return found if order is None else found[order]
