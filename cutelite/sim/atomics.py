@@ -61,7 +61,7 @@ def atomic(
         who = Selected(who, np.repeat(np.arange(shape[0]), shape[1]), 1)
     compare = None if compare is None else np.ascontiguousarray(compare, dtype).reshape(-1)
     order = np.argsort(address, kind="stable")
-    runs = np.flatnonzero(np.diff(address[order], prepend=address[order[:1]] - 1))
+    runs = np.diff(address[order], prepend=address[order[:1]] - 1).nonzero()[0]
     lengths = np.diff(runs, append=len(order))
     mine = order[runs]  # the first element of each address
     first = Selected(who, mine, 1)
@@ -82,7 +82,7 @@ def atomic(
     bits = f"u{dtype.itemsize}"
     written = old.view(bits) == compare.view(bits)
     for kind, where in (("atomic", written), ("read", ~written)):  # a comparison that fails writes nothing
-        some = np.flatnonzero(where)
+        some = where.nonzero()[0]
         if len(some):
             space.tell(address[some], dtype.itemsize, Selected(who, some, 1), kind, old[some])
     return old.reshape(shape)
@@ -128,7 +128,7 @@ def _rank_by_rank(
     """The same: the first element of all addresses at once, then the second of those that have one, and so on."""
     old, after = np.empty(len(order), before.dtype), before.copy()
     for rank in range(int(lengths.max())):
-        going = np.flatnonzero(lengths > rank)
+        going = (lengths > rank).nonzero()[0]
         at = order[runs[going] + rank]
         old[at] = after[going]
         after[going] = _apply(action, after[going], operand[at], None)

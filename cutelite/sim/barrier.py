@@ -204,7 +204,7 @@ class Barriers:
         phase = cluster.phase_of_arrival[rank, tid]
         lanes.fault(phase < 0, "a wait at the cluster barrier without an arrival", "barrier")
         cluster.phase_of_arrival[rank, lanes.tid[lanes.mask]] = -1
-        on = tuple((lanes.mask & (phase == n), ClusterPhase(n)) for n in np.unique(phase[lanes.mask]).tolist())
+        on = tuple((lanes.mask & (phase == n), ClusterPhase(n)) for n in sorted(set(phase[lanes.mask].tolist())))
         return Wait(lambda: cluster.phase > phase, cluster.why, on)
 
 

@@ -54,7 +54,7 @@ class Blocked:
         """The lanes that wait, by the reason in words."""
         found: dict[str, Array] = {}
         for i, wait in enumerate(self.waits):
-            mine = np.flatnonzero(self.which == i)
+            mine = (self.which == i).nonzero()[0]
             if len(mine):
                 why = wait.why if isinstance(wait.why, str) else wait.why()
                 found[why] = np.concatenate([found[why], mine]) if why in found else mine

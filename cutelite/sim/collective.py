@@ -70,7 +70,7 @@ def missing(step: Step, strands: list[Strand]) -> Array:
             wanted[:] = True
     wanted &= machine.roster.live
     wanted[here] = False
-    return np.flatnonzero(wanted)
+    return wanted.nonzero()[0]
 
 
 def execute(step: Step, strands: list[Strand], units: list[int]) -> StepOutcome:
@@ -119,7 +119,7 @@ def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> StepOut
     for unit in units:
         own: list[Strand] = []
         for strand in strands:
-            inside = np.flatnonzero(strand.tid // step.unit == unit) if step.unit else np.arange(len(strand.tid))
+            inside = (strand.tid // step.unit == unit).nonzero()[0] if step.unit else np.arange(len(strand.tid))
             if len(inside) == len(strand.tid):
                 own.append(strand)
             elif len(inside):
@@ -163,12 +163,12 @@ def _complete_groups(step: Step, strands: list[Strand]) -> list[tuple[Array, int
     if step.members is not None:
         return _member_groups(step, strands, here)
     if step.unit == 0:
-        return [(np.flatnonzero(here), 0)] if not np.count_nonzero(machine.roster.live & ~here) else []
+        return [(here.nonzero()[0], 0)] if not np.count_nonzero(machine.roster.live & ~here) else []
     groups = []
-    for unit in np.unique(np.flatnonzero(here) // step.unit).tolist():
+    for unit in sorted(set((here.nonzero()[0] // step.unit).tolist())):
         part = slice(unit * step.unit, (unit + 1) * step.unit)
         if not np.count_nonzero(machine.roster.live[part] & ~here[part]):
-            groups.append((unit * step.unit + np.flatnonzero(here[part]), unit))
+            groups.append((unit * step.unit + here[part].nonzero()[0], unit))
     return groups
 
 
@@ -182,7 +182,7 @@ def _member_groups(step: Step, strands: list[Strand], here: Array) -> list[tuple
         outside = masks[strand.tid] >> lane & 1 == 0
         strand.fault(outside, f"a thread executes {step.op.name} but is not in `members`", "members")
     groups = []
-    parked = np.flatnonzero(here)
+    parked = here.nonzero()[0]
     for warp, mask in np.unique(np.stack([parked // WARP, masks[parked]], axis=1), axis=0).tolist():
         wanted = _lanes_of(warp, mask, len(here))
         wanted = wanted[strands[0].machine.roster.live[wanted]]
@@ -207,8 +207,8 @@ def _extract(step: Step, parked: dict[Step, list[Strand]], group: Array) -> list
         elif count == 0:
             left.append(strand)
         else:
-            taken.append(strand.take(np.flatnonzero(inside)))
-            left.append(strand.take(np.flatnonzero(~inside)))
+            taken.append(strand.take(inside.nonzero()[0]))
+            left.append(strand.take((~inside).nonzero()[0]))
     parked[step] = left
     return taken
 

@@ -39,7 +39,7 @@ class Crowd(ThreadLanes):
         self.parts: list[tuple[Strand, Array, Array]] = []
         for strand in strands:
             position = np.minimum(np.searchsorted(tid, strand.tid), len(tid) - 1)
-            inside = np.flatnonzero(tid[position] == strand.tid)
+            inside = (tid[position] == strand.tid).nonzero()[0]
             position = position[inside]
             mask[position] = True
             self.parts.append((strand, inside, position))

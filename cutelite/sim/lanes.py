@@ -141,7 +141,7 @@ class ThreadLanes:
     # What happens to the threads
 
     def each(self) -> Iterator[int]:
-        return iter(np.flatnonzero(self.mask).tolist())
+        return iter(self.mask.nonzero()[0].tolist())
 
     def warps(self, array: Array) -> Array:
         return array.reshape(-1, 32, *array.shape[1:])
@@ -151,8 +151,8 @@ class ThreadLanes:
             self.machine.launch.output.append((self.machine.index, texts[lane]))
 
     def stop(self, values: Mapping[str, Array], known: Mapping[str, str]) -> None:
-        active = np.flatnonzero(self.mask)
-        for warp in np.unique(self.tid[active] // 32).tolist():
+        active = self.mask.nonzero()[0]
+        for warp in sorted(set((self.tid[active] // 32).tolist())):
             mine = active[self.tid[active] // 32 == warp]
             here = {"threads": self.tid[mine], "warp": warp, "block": self.machine.index}
             shown = {name: value[mine[0]] if len(mine) == 1 else value[mine] for name, value in values.items()}

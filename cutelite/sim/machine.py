@@ -398,7 +398,7 @@ class Share:
 
 
 def _held(sets: dict[bytes, dict[Value, Array]], key: bytes) -> dict[Value, Array]:
-    """What is held of a set of threads. Those of too many sets are dropped."""
+    """Find the dict of a set of threads; of too many sets, all are dropped first."""
     if len(sets) > MANY_SETS:
         sets.clear()
     return sets.setdefault(key, {})

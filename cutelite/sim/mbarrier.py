@@ -207,7 +207,7 @@ class Mbarriers:
         lanes.fault(none, f"{counts[int(np.argmax(none))]} arrivals at once; it must be 1 or more", "mbarrier")
         plain = not drop and not np.count_nonzero(amounts)
         for at, where in _by_address(lanes, address):
-            mine = np.flatnonzero(where)
+            mine = where.nonzero()[0]
             region, offset, _ = self._live(lanes, int(mine[0]), at)
             before = Word.read(int(region.view(8)[1][offset // 8]))
             total = np.cumsum(counts[mine])
@@ -286,7 +286,7 @@ class Mbarriers:
         who.fail("mbarrier", f"{place.name} is no live mbarrier", element=lane, place=place, help=help)
 
     def _why(self, address: Array, parities: Array, where: Array) -> str:
-        waits = sorted({(int(address[lane]), int(parities[lane])) for lane in np.flatnonzero(where)})
+        waits = sorted({(int(address[lane]), int(parities[lane])) for lane in where.nonzero()[0]})
         return "; ".join(self.describe(at, parity) for at, parity in waits[:4]) + (" ..." if len(waits) > 4 else "")
 
     def describe(self, address: int, parity: int) -> str:
@@ -309,7 +309,7 @@ def _parity_of(state: Array) -> Array:
 
 def _active(lanes: Executing, address: Array) -> Iterator[tuple[int, int]]:
     """The active lanes and their addresses."""
-    for lane in np.flatnonzero(lanes.mask).tolist():
+    for lane in lanes.mask.nonzero()[0].tolist():
         yield lane, int(address[lane])
 
 
@@ -319,5 +319,5 @@ def _by_address(lanes: Executing, address: Array) -> Iterator[tuple[int, Array]]
     if np.count_nonzero(address == first) == len(address):
         yield first, lanes.mask
         return
-    for at in np.unique(address[lanes.mask]).tolist():
+    for at in sorted(set(address[lanes.mask].tolist())):
         yield at, lanes.mask & (address == at)

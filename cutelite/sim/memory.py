@@ -241,7 +241,7 @@ class Space:
 
     def _parts(self, flat: Array) -> list[Array]:
         which = np.searchsorted(self.bases, flat, "right")
-        return [np.flatnonzero(which == i) for i in np.unique(which).tolist()]
+        return [(which == i).nonzero()[0] for i in sorted(set(which.tolist()))]
 
     # What is wrong with an access, in words. `at` is the first position at fault.
 

@@ -64,6 +64,10 @@ class BlockCode:
         """Tell whether a value may be used from the start of the block on. A dim (its key is its name) always may."""
         return key in self.entering or isinstance(key, str)
 
+    def needs_within(self, key: object) -> bool:
+        """Tell whether a value may be used from some place in the block on."""
+        return key in self.entering or key in self.defined or isinstance(key, str)
+
 
 def _step(op: Op, watch: Watch | None) -> Step:
     members = getattr(op, "members", None)
@@ -71,7 +75,7 @@ def _step(op: Op, watch: Watch | None) -> Step:
         op,
         op.simulate if watch is None else _watched(op, watch),
         op.scope != "thread",
-        _is_generator(type(op)),
+        _is_generator(type(op).simulate),
         op.wide or op.scope == "cta",
         UNITS[op.scope],
         members if isinstance(members, Value) else None,
@@ -80,8 +84,8 @@ def _step(op: Op, watch: Watch | None) -> Step:
 
 
 @cache
-def _is_generator(kind: type[Op]) -> bool:
-    return inspect.isgeneratorfunction(kind.simulate)
+def _is_generator(simulate: Callable[[Any, Any], Any]) -> bool:
+    return inspect.isgeneratorfunction(simulate)
 
 
 def _watched(op: Op, watch: Watch) -> Callable[[Any], Any]:
@@ -112,7 +116,6 @@ class Program:
         self.shared = MemoryPlan(SmemAlloc, ops)
         self.local = MemoryPlan(RmemAlloc, ops)
 
-
     def _find_fixed(self, ops: list[Op]) -> None:
         """Mark the steps whose results follow from constants, arguments and the threads alone."""
         if any(isinstance(op, DimBind) for op in ops):
@@ -138,7 +141,7 @@ def _is_fixed(step: Step) -> bool:
 
 
 def _own_reach(op: Op) -> int:
-    """Where such an op gives the same results for the same operands."""
+    """Tell where such an op gives the same results for the same operands."""
     if op.operands or isinstance(op, Const | Dim):
         return OF_ALL
     return OF_THREADS if isinstance(op, Special) and not op.of_the_block else OF_BLOCK

@@ -34,6 +34,6 @@ class Roster:
         """The number of threads of each warp (or warpgroup: `unit` threads) that have not exited."""
         found = self._live_by.get(unit)
         if found is None or found[0] != self.exits:
-            counts = np.bincount(np.flatnonzero(self.live) // unit, minlength=-(-self.threads // unit))
+            counts = np.bincount(self.live.nonzero()[0] // unit, minlength=-(-self.threads // unit))
             found = self._live_by[unit] = (self.exits, counts)
         return found[1]

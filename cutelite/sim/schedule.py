@@ -117,10 +117,12 @@ class Scheduler:
                 self.runnable += self._beginners(machine)
 
     def _beginners(self, machine: Machine) -> list[Strand]:
-        strand = Strand(machine, np.arange(machine.threads), Values(self.launch.values, machine.threads), machine.program.entry)
+        strand = Strand(
+            machine, np.arange(machine.threads), Values(self.launch.values, machine.threads), machine.program.entry
+        )
         if self.policy.gang:
             return [strand]
-        return [strand.take(np.flatnonzero(strand.tid // WARP == warp)) for warp in range(machine.warp_count)]
+        return [strand.take((strand.tid // WARP == warp).nonzero()[0]) for warp in range(machine.warp_count)]
 
     def _retire(self) -> None:
         for cluster in [c for c in self.clusters if not np.count_nonzero(c.live)]:
@@ -402,10 +404,10 @@ class Scheduler:
 
     def _resume_some(self, strand: Strand, ready: np.ndarray) -> Strand:
         """Let the threads go on that are ready; returns the strand of the others."""
-        go = strand.take(np.flatnonzero(ready))
+        go = strand.take(ready.nonzero()[0])
         self._resume(go)
         self.runnable.append(go)
-        return strand.take(np.flatnonzero(~ready))
+        return strand.take((~ready).nonzero()[0])
 
     def _strike(self) -> bool:
         """Let some asynchronous work of some CTA happen; False if there is none."""

@@ -92,7 +92,7 @@ class Strand(ThreadLanes):
 
     def needs(self, key: object) -> bool:
         """Tell whether a value may be used from its place on."""
-        return self.code.needs(key) or (self.pc > 0 and key in self.code.defined)
+        return self.code.needs_within(key) if self.pc else self.code.needs(key)
 
     def bind_dim(self, dim: object, value: Array) -> None:
         assert isinstance(dim, Dim)
@@ -121,7 +121,7 @@ class Strand(ThreadLanes):
 
     def unit_ids(self, unit: int) -> list[int]:
         """The warps (or warpgroups, or the CTA) that its threads belong to."""
-        return np.unique(self.tid // unit).tolist() if unit else [0]
+        return sorted(set((self.tid // unit).tolist())) if unit else [0]
 
     # Terminators
 
@@ -156,7 +156,7 @@ class Strand(ThreadLanes):
     def take(self, which: Array) -> Strand:
         """A strand of some of its threads (indices, ascending), at the same place. It does not go on itself then."""
         if self.regs.depth >= DEEPEST:
-            self.regs = self.regs.only(self.needs)
+            self.regs = self.regs.only(self.code.needs_within)  # at a branch `pc` is that of the turn's begin
         strand = Strand(self.machine, self.tid[which], self.regs.of(which), self.code, self.pc)
         strand.op, strand.join, strand.state, strand.spent = self.op, self.join, self.state, self.spent
         if self.blocked is not None:

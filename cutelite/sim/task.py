@@ -37,7 +37,7 @@ class Task:
         """Tell the observer, if there is one, that the threads go on."""
         lanes, tell = self.lanes, self.lanes.machine.tell
         if tell is not None:
-            which = np.flatnonzero(lanes.mask)
+            which = lanes.mask.nonzero()[0]
             tell(Resume(self.op, wait, lanes.tid[which], which))
 
     @property

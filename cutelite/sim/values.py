@@ -20,7 +20,7 @@ DEEPEST = 4  # partings without a meeting in between, after which all values are
 
 
 class Values(dict[Any, Any]):
-    """What some threads hold, by `Value`; dims bound in the kernel by their names.
+    """The values of some threads, by `Value`; dims bound in the kernel by their names.
 
     threads  their number
     base     the values of the threads that these were parted from: None if they were not

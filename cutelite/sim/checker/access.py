@@ -146,7 +146,7 @@ class Accesses:
         """Find the earlier accesses that an access of that kind races with."""
         found: list[Conflict] = []
         writer = shadow.w_who[granules]
-        at = np.flatnonzero(writer)
+        at = writer.nonzero()[0]
         if len(at):
             # To overwrite what was written asynchronously, it is enough that it has been.
             done = self.sites.asynchronous[shadow.w_site[granules[at]]] & (kind == WRITE)
@@ -158,13 +158,13 @@ class Accesses:
         if kind == STRONG_READ:
             return found
         other = shadow.o_who[granules]
-        at = np.flatnonzero(other > 0)
+        at = (other > 0).nonzero()[0]
         if len(at):
             kinds = self.sites.kinds[shadow.o_site[granules[at]]]
             at = at[CONFLICTS[kind, kinds]]
             found += self._against_singles(shadow, granules, actor, at)
         if kind != READ or self._any_strong:
-            found += self._against_sets(np.flatnonzero(other < 0), other, actor, kind)
+            found += self._against_sets((other < 0).nonzero()[0], other, actor, kind)
         return found
 
     _any_strong = False
@@ -181,13 +181,12 @@ class Accesses:
         Nothing orders them, and they differ in size or proxy, or the scope of one leaves out the thread of the other.
         """
         other = shadow.o_who[granules]
-        at = np.flatnonzero(other)
+        at = other.nonzero()[0]
         if not len(at):
             return
         g = granules[at]
         old = np.stack([other[at], shadow.o_when[g] * (other[at] > 0), shadow.o_site[g] * (other[at] > 0)], axis=1)
-        keys = np.concatenate([old, actor.who[at][:, None]], axis=1)
-        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        first, inverse = different(*old.T, actor.who[at])
         for n, position in enumerate(at[first].tolist()):
             code, when, of = (int(x) for x in old[first[n]])
             for group in self._groups_of(code, when, of):
@@ -202,7 +201,7 @@ class Accesses:
                 row = actor.row if kinds[1] == STRONG_WRITE else RAN
                 wrong &= ~actor.ordered(row, np.full(len(agents), position), agents, group.clocks)
                 if np.count_nonzero(wrong):
-                    mine, one = at[inverse.reshape(-1) == n], int(np.argmax(wrong))
+                    mine, one = at[inverse == n], int(np.argmax(wrong))
                     yield Conflict(
                         mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), group.clocks[one])
                     )
@@ -234,7 +233,7 @@ class Accesses:
         if not len(at):
             return
         knowing = actor.knowing(at)
-        _, first, inverse = np.unique(_numbered(other[at], knowing), return_index=True, return_inverse=True)
+        first, inverse = different(other[at], knowing)
         for n, (position, knows) in enumerate(zip(at[first].tolist(), knowing[first].tolist(), strict=True)):
             for group in self.sets[-int(other[position])]:
                 held = int(self.sites.kinds[group.site])
@@ -245,7 +244,7 @@ class Accesses:
     def _against_group(self, at: Array, group: Group, actor: Actor, row: int) -> Iterator[Conflict]:
         """Find conflicts of positions `at` with a group that accessed all of them and that only its own agents know."""
         agents, clocks = group.agents, group.clocks
-        for who in np.unique(actor.who[at]).tolist():
+        for who in sorted(set(actor.who[at].tolist())):
             mine = at[actor.who[at] == who]
             unknown = ~actor.ordered(row, np.full(len(agents), mine[0]), agents, clocks)
             if np.count_nonzero(unknown):
@@ -265,12 +264,12 @@ class Accesses:
         g = granules[at]
         old = shadow.o_who[g]
         keep = old != 0  # where something is there that this does not replace
-        held = np.flatnonzero(old > 0)
+        held = (old > 0).nonzero()[0]
         if len(held):
             same = self.sites.kinds[shadow.o_site[g[held]]] == kind
             when = shadow.o_when[g[held]]
             later = same.copy()
-            left = np.flatnonzero(same & (old[held] != code[held]))
+            left = (same & (old[held] != code[held])).nonzero()[0]
             if len(left):
                 later[left] = actor.ordered(actor.ran, at[held[left]], old[held[left]], when[left])
             if self._may_be_apart and kind in STRONG:  # what a later access does not clash with, this one may
@@ -285,16 +284,18 @@ class Accesses:
 
     def _grouped(self, granules: Array, actor: Actor, site: int) -> tuple[Array, Array]:
         """One position for each different granule; and its agent, or minus the set of those that access it."""
-        order = np.argsort(granules, kind="stable")
+        if np.count_nonzero(granules[1:] > granules[:-1]) == len(granules) - 1:  # as most are: each once
+            return np.arange(len(granules)), actor.who.astype(np.int32, copy=False)
+        order = granules.argsort(kind="stable")
         ordered = granules[order]
-        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        starts = np.concatenate([[0], (ordered[1:] != ordered[:-1]).nonzero()[0] + 1])
         if len(starts) == len(granules):
-            return np.arange(len(granules)), actor.who.astype(np.int32)
+            return np.arange(len(granules)), actor.who.astype(np.int32, copy=False)
         who, when = actor.who[order].astype(np.int32), actor.when[order].astype(np.int32)
         at, code = order[starts], who[starts]
         ends = np.append(starts[1:], len(ordered))
         several = np.minimum.reduceat(who, starts) != np.maximum.reduceat(who, starts)
-        for i in np.flatnonzero(several).tolist():
+        for i in several.nonzero()[0].tolist():
             run = slice(starts[i], ends[i])
             code[i] = -self.sets.number((Group(who[run].tobytes(), when[run].tobytes(), site),))
         return at, code
@@ -303,12 +304,10 @@ class Accesses:
         self, shadow: Shadow, g: Array, at: Array, code: Array, keep: Array, actor: Actor, kind: int, site: int
     ) -> Array:
         """`code` together with earlier accesses that still count; each different combination is computed once."""
-        where = np.flatnonzero(keep)
+        where = keep.nonzero()[0]
         old, old_when, old_site = shadow.o_who[g[where]], shadow.o_when[g[where]], shadow.o_site[g[where]]
         single = old > 0
-        before = _numbered(_numbered(old, old_when * single), old_site * single)
-        after = _numbered(code[where], actor.when[at[where]])
-        _, first, inverse = np.unique(_numbered(before, after), return_index=True, return_inverse=True)
+        first, inverse = different(old, old_when * single, old_site * single, code[where], actor.when[at[where]])
         apart = self._may_be_apart and kind in STRONG
         at, code_of = at[where[first]], code[where[first]]
         made: list[int] = []
@@ -357,13 +356,28 @@ def _alone(agent: int, clock: int, site: int) -> tuple[Group]:
     return (Group(agent.to_bytes(4, byteorder), clock.to_bytes(4, byteorder), site),)
 
 
-def _numbered(a: Array, b: Array) -> Array:
-    """Number pairs of int32: the same number for the same pair."""
-    inverse: Array = np.unique(a.astype(np.int64) << 32 | b.astype(np.int64) & 0xFFFFFFFF, return_inverse=True)[1]
-    return inverse
+def different(*columns: Array) -> tuple[Array, Array]:
+    """The positions at which columns of numbers have something different for the first time; and for each position
+    which of those has the same as it.
+
+    Neighbours are mostly alike (the granules of one thread, of one instruction), so runs are looked at one by one.
+    """
+    changes = np.zeros(len(columns[0]), bool)
+    changes[0] = True
+    for column in columns:
+        changes[1:] |= column[1:] != column[:-1]
+    starts = changes.nonzero()[0]
+    numbers: dict[Any, int] = {}
+    of_runs = [
+        numbers.setdefault(key, len(numbers)) for key in zip(*(c[starts].tolist() for c in columns), strict=True)
+    ]
+    which = np.array(of_runs)
+    first = np.zeros(len(numbers), np.int64)
+    first[which[::-1]] = starts[::-1]  # of equal ones the first comes last, and stays
+    return first, which if len(starts) == len(changes) else which[changes.cumsum() - 1]
 
 
 def _by_site(at: Array, sites: Array, who: Array, when: Array) -> Iterator[Conflict]:
-    for site in np.unique(sites).tolist():
+    for site in sorted(set(sites.tolist())):
         mine = sites == site
         yield Conflict(at[mine], site, who[mine], when[mine])

@@ -280,7 +280,7 @@ class Clocks:
         if np.count_nonzero(clusters == one) == len(clusters):
             return self._known(knowledge.parts.get(one), row, local, when)
         result = np.zeros(len(who), bool)
-        for cluster in np.unique(clusters).tolist():
+        for cluster in sorted(set(clusters.tolist())):
             mine = clusters == cluster
             result[mine] = self._known(knowledge.parts.get(cluster), row, local[mine], when[mine])
         return result
@@ -304,7 +304,7 @@ class Clocks:
         copies = who == threads + self._threads_of(threads)
         if np.count_nonzero(copies):
             result |= copies & (self.copied[row][threads] >= when)
-        left = np.flatnonzero(~result & ~own)
+        left = (~result & ~own).nonzero()[0]
         if len(left):
             keys = self.knows[threads[left]]
             for key in _distinct(keys):
@@ -526,7 +526,10 @@ class Clocks:
         if self.pool.get(knowledge.key) is knowledge:
             return knowledge.key  # other threads know the same
         if len(self.pool) > self._prune_at:
-            used = {0, *np.unique(np.concatenate([self.knows, self.released.ravel(), self.acquired.ravel()])).tolist()}
+            used = {
+                0,
+                *sorted(set((np.concatenate([self.knows, self.released.ravel(), self.acquired.ravel()])).tolist())),
+            }
             self.pool = {key: held for key, held in self.pool.items() if key in used}
             self._prune_at = 2 * len(self.pool) + MANY
         key = self._next
@@ -541,7 +544,7 @@ def _values(keys: Array) -> Iterable[int]:
     first = int(keys[0])
     if np.count_nonzero(keys == first) == len(keys):
         return (first,)
-    found: list[int] = np.unique(keys).tolist()
+    found: list[int] = sorted(set(keys.tolist()))
     return found
 
 

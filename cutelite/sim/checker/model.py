@@ -222,7 +222,7 @@ class Checker:
                 return
         else:
             threads = block.first + (work.tid if copies is None else work.tid[lanes])
-        for thread in np.unique(threads).tolist():
+        for thread in sorted(set(threads.tolist())):
             if work is None:
                 knowledge = self.clocks.of(thread)
             elif copies is None:
@@ -258,7 +258,7 @@ class Checker:
             aware = self._started[rank] = grown
         size = block.machine.threads
         theirs = slice(rank * size, (rank + 1) * size)
-        for thread in np.unique(threads[~aware[threads]]).tolist():
+        for thread in sorted(set((threads[~aware[threads]]).tolist())):
             knowledge = self.clocks.of(thread) if then is None else then.knowledge
             part = knowledge.parts.get(block.number)
             if part is not None and np.count_nonzero(part[PAST, theirs]):
@@ -310,8 +310,11 @@ class Checker:
 
     def _within(self, granules: Array, actor: Actor, site: int) -> list[Conflict]:
         """Find threads that write to the same place by one instruction."""
-        order = np.argsort(granules, kind="stable")
-        again = np.flatnonzero(np.diff(granules[order]) == 0)
+        if np.count_nonzero(granules[1:] > granules[:-1]) == len(granules) - 1:
+            return []
+        order = granules.argsort(kind="stable")
+        ordered = granules[order]
+        again = (ordered[1:] == ordered[:-1]).nonzero()[0]
         if not len(again):
             return []
         first, second = order[again], order[again + 1]
@@ -505,7 +508,7 @@ class Checker:
         if not len(threads):
             return
         if fence == "warp":
-            for warp in np.unique(lanes.tid[lanes.mask] // 32).tolist():
+            for warp in sorted(set((lanes.tid[lanes.mask] // 32).tolist())):
                 mine = threads[(threads - block.first) // 32 == warp]
                 self.clocks.learn(mine, self.clocks.publish(mine))
                 if self._early and not self._grid_waiters.isdisjoint(mine.tolist()):
@@ -540,7 +543,7 @@ class Checker:
         threads = block.first + tid
         if not np.count_nonzero(self.clocks.has_waited[threads]):
             return
-        for warp in np.unique(tid // 32).tolist():
+        for warp in sorted(set((tid // 32).tolist())):
             mine = threads[tid // 32 == warp]
             self.clocks.learn(mine, self.clocks.past(mine))
             self.clocks.go_on(mine)
@@ -628,12 +631,12 @@ class Checker:
     def _still_used(self, block: Block, barrier: Barrier, agent: int) -> Array:
         """The threads that may still arrive on a barrier or wait for it, as far as the thread `agent` knows."""
         first = self.clocks.firsts[block.number]
-        local = np.flatnonzero(barrier.used)
+        local = barrier.used.nonzero()[0]
         users, me = first + local, np.full(len(local), agent)
         known = self.clocks.known_to(me, RAN, users, barrier.used[local])
         phases, copies = barrier.arrived[local], np.full(len(users), barrier.agent, np.int32)
         known |= (phases > 0) & self.clocks.known_to(me, PAST, copies, phases)
-        waited = np.flatnonzero(barrier.waited)
+        waited = barrier.waited.nonzero()[0]
         waiters = first + waited
         over = self.clocks.known_to(np.full(len(waited), agent), PAST, waiters, barrier.waited[waited])
         return np.unique(np.concatenate([users[~known], waiters[~over]]))
@@ -698,7 +701,7 @@ class Checker:
         who, when = np.full(len(threads), agent, np.int32), np.full(len(threads), clock, np.int32)
         known = self.clocks.known_to(threads, SEEN, who, when)
         if not np.all(known):
-            left = np.flatnonzero(~known)
+            left = (~known).nonzero()[0]
             left = left[~self.clocks.known_to(threads[left], INIT, who[left], when[left])]
             if len(left):
                 users = [(block.machine, int(t) - block.first) for t in threads[left]]
@@ -718,7 +721,7 @@ class Checker:
     def _wait(self, block: Block, event: MbarrierWait) -> None:
         lanes, address, parity = event.lanes, event.address, event.parity
         threads = block.first + lanes.tid
-        for at in np.unique(address[lanes.mask]).tolist():
+        for at in sorted(set(address[lanes.mask].tolist())):
             barrier = self._barriers.get((block.number, at))
             if barrier is not None:
                 where = lanes.mask & (address == at)
@@ -804,7 +807,7 @@ class Checker:
 
     def _of_each(self, threads: Array) -> Knowledge:
         """The knowledge that each of these threads has."""
-        return self.clocks.common([self.clocks.pool[key] for key in np.unique(self.clocks.knows[threads]).tolist()])
+        return self.clocks.common([self.clocks.pool[key] for key in sorted(set(self.clocks.knows[threads].tolist()))])
 
     def _of_all(self, threads: Array) -> Knowledge:
         """The knowledge of a warpgroup: what each of its warps knows, in one of its threads."""
@@ -814,7 +817,7 @@ class Checker:
         warps = []
         for warp in threads.reshape(-1, 32):
             known = NOTHING
-            for key in np.unique(self.clocks.knows[warp]).tolist():
+            for key in sorted(set(self.clocks.knows[warp].tolist())):
                 known = join(known, self.clocks.pool[key])
             own = self.clocks.own[:, warp]
             cluster = int(self.clocks.cluster[warp[0]])
@@ -869,8 +872,8 @@ class Checker:
         me = Writer(reach_of(op), block.number, block.rank)
         written: Any = data
         seen: Array | None = None
-        for at in np.unique(offset).tolist():
-            mine = np.flatnonzero(offset == at)
+        for at in sorted(set(offset.tolist())):
+            mine = (offset == at).nonzero()[0]
             place = places.get(at)
             if place is not None and place.size != unit:
                 self._forget_places(region, np.array([at]), unit)
@@ -920,7 +923,7 @@ class Checker:
 
     def _acquire(self, place: Place, me: Writer, threads: Array, numbers: Array, semantic: str) -> None:
         """Acquire what was released with the values that threads see: now, or for relaxed loads by a later fence."""
-        for number in np.unique(numbers).tolist():
+        for number in sorted(set(numbers.tolist())):
             value = place.value(number)
             if value.writer is None or not value.writer.agrees(me):
                 continue
@@ -1005,13 +1008,13 @@ class Checker:
             (shadow.w_who, shadow.w_when, shadow.w_site),
             (shadow.o_who, shadow.o_when, shadow.o_site),
         ):
-            g = np.flatnonzero(who > 0)
+            g = (who > 0).nonzero()[0]
             g = g[others[who[g]]]
             pending = g[~self.clocks.known(known, RAN, who[g], when[g])] if len(g) else g
-            for site in np.unique(sites[pending]).tolist():
+            for site in sorted(set(sites[pending].tolist())):
                 mine = pending[sites[pending] == site]
                 self._outlived(block, region, shadow.offsets(mine), shadow.granule, site, who[mine])
-        for number in np.unique(shadow.o_who[shadow.o_who < 0]).tolist():
+        for number in sorted(set(shadow.o_who[shadow.o_who < 0].tolist())):
             for group in self.accesses.sets[-number]:
                 if group.who not in inside:
                     inside[group.who] = not np.count_nonzero(others[group.agents])
@@ -1020,7 +1023,7 @@ class Checker:
                 left = others[group.agents]
                 left &= ~self.clocks.known(known, RAN, group.agents, group.clocks)
                 if np.count_nonzero(left):
-                    offsets = shadow.offsets(np.flatnonzero(shadow.o_who == number))
+                    offsets = shadow.offsets((shadow.o_who == number).nonzero()[0])
                     self._outlived(block, region, offsets, shadow.granule, group.site, group.agents[left])
 
     def _outlived(self, block: Block, region: Region, offsets: Array, granule: int, site: int, who: Array) -> None:
@@ -1036,7 +1039,7 @@ class Checker:
         return others
 
     def _check_barrier(self, block: Block, address: int, barrier: Barrier, known: Knowledge) -> None:
-        local = np.flatnonzero(barrier.used)
+        local = barrier.used.nonzero()[0]
         users = self.clocks.firsts[block.number] + local
         users, clocks = users.astype(np.int32), barrier.used[local]
         phases = barrier.arrived[local]

@@ -51,7 +51,7 @@ class Phases:
     def begin(self, op: Op, threads: Array, parity: Array) -> Array:
         """Let threads begin to wait; returns those that may take an earlier phase for theirs."""
         astray = []
-        for p in np.unique(parity & 1).tolist():
+        for p in sorted(set((parity & 1).tolist())):
             mine = threads[parity & 1 == p]
             phase = self.complete - (p != self.complete & 1)
             self._wait(phase, op)[self.clocks.local[mine]] = WAITING
@@ -97,7 +97,7 @@ class Phases:
         first = self.clocks.firsts[int(self.clocks.cluster[self.agent])]
         for (phase, op), held in self.waits.items():
             if phase == self.complete - 1:
-                threads = first + np.flatnonzero(held)
+                threads = first + held.nonzero()[0]
                 known = self.clocks.known(coming, PAST, threads, held[held != 0])
                 if not np.all(known):
                     late.append((op, threads[~known]))

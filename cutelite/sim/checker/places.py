@@ -97,8 +97,8 @@ class Place:
             self.lowest = np.concatenate([self.lowest, np.zeros(more, np.int32)])
             self.met = np.concatenate([self.met, np.zeros(more, bool)])
         numbers = np.maximum(self.lowest[threads], self.first)
-        behind = np.flatnonzero(numbers < self.last)
-        for key in np.unique(clocks.knows[threads[behind]]).tolist():
+        behind = (numbers < self.last).nonzero()[0]
+        for key in sorted(set((clocks.knows[threads[behind]]).tolist())):
             mine = behind[clocks.knows[threads[behind]] == key]
             numbers[mine] = np.maximum(numbers[mine], self._known(clocks, clocks.pool[key]))
         for n, value in enumerate(self.values[1:], self.first + 1):
@@ -120,7 +120,7 @@ class Place:
     def see(self, clocks: Clocks, threads: Array, numbers: Array) -> None:
         """Note that threads have seen the values of these numbers."""
         newly = ~self.met[threads] | (self.lowest[threads] != numbers)
-        for number in np.unique(numbers[newly]).tolist():
+        for number in sorted(set(numbers[newly].tolist())):
             if number > self.first:
                 mine = threads[newly & (numbers == number)]
                 self.seen.append(Seen(number, mine, clocks.own[SEEN, mine].copy()))

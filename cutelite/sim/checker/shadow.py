@@ -146,7 +146,7 @@ class Sets:
         self.all, self._numbers = [], {}
         renamed = np.array([-self.number(groups) for groups in kept], np.int32)
         for shadow in shadows:
-            held = np.flatnonzero(shadow.o_who < 0)
+            held = (shadow.o_who < 0).nonzero()[0]
             shadow.o_who[held] = renamed[np.searchsorted(used, shadow.o_who[held])]
         self._most = max(MOST_SETS, 2 * len(self.all))
 
