@@ -61,6 +61,9 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
         return shape(coord)
     if stride is None:
         stride = prefix_product(shape)  # a mode of size 1 counts beyond its end as well
+    known = _of_ints(coord, shape, stride)
+    if known is not None:
+        return known
     leaves = flatten_to_tuple(stride)
     if any(isinstance(d, Basis) for d in leaves):
         return coordinate({path: crd2idx(coord, shape, along(stride, path)) for path in paths(leaves)})
@@ -71,6 +74,29 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
             shape, stride = flat, leaves
     _collect(coord, shape, stride, terms)
     return _sum(terms)
+
+
+def _of_ints(coord: Any, shape: Any, stride: Any) -> int | None:
+    """The index if all of it is ints and `coord` fits, without the terms that run-time values need; else None."""
+    if type(coord) is int:
+        if type(shape) is not tuple:
+            return coord * stride if type(stride) is int else None
+        index, rest, last = 0, coord, 0
+        for s, d in zip(flatten_to_tuple(shape), flatten_to_tuple(stride), strict=True):
+            if type(s) is not int or type(d) is not int:
+                return None
+            index += rest % s * d
+            rest, last = rest // s, s * d
+        return index + rest * last  # the last mode is unbounded
+    if type(coord) is not tuple or type(shape) is not tuple or len(coord) != len(shape):
+        return None
+    total = 0
+    for c, s, d in zip(coord, shape, stride, strict=True):
+        part = _of_ints(c, s, d)
+        if part is None:
+            return None
+        total += part
+    return total
 
 
 def _collect(coord: Any, shape: Any, stride: Any, terms: list[tuple[Any, Any]]) -> None:
