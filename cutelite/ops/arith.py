@@ -552,20 +552,23 @@ class VecGather(Op):
     def verify(self) -> Iterator[Problem]:
         if not isinstance(self.a.type, Vec):
             yield Problem("a", f"vec.gather takes a vector, not {self.a.type}")
-        elif not all(0 <= pick < self.a.type.n for pick in self.picks) or (self.scalar and len(self.picks) != 1):
+        elif not self._fits(self.a.type.n) or (self.scalar and len(self.picks) != 1):
             yield Problem("picks", f"{self.picks} are not all elements of {self.a.type}")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.a)[self._where])
 
+    def _fits(self, n: int) -> bool:
+        return not self.picks or (min(self.picks) >= 0 and max(self.picks) < n)
+
     @cached_property
     def _where(self) -> tuple[slice, int | slice | list[int]]:
         """The picks as an index of all lanes' vectors; of neighbours, one that copies nothing."""
-        first, n = self.picks[0], len(self.picks)
         if self.scalar:
-            return slice(None), first
-        neighbours = self.picks == tuple(range(first, first + n))
-        return slice(None), slice(first, first + n) if neighbours else list(self.picks)
+            return slice(None), self.picks[0]
+        run = slice(self.picks[0], self.picks[0] + len(self.picks)) if self.picks else slice(0)
+        neighbours = self.picks == tuple(range(run.start or 0, run.stop))
+        return slice(None), run if neighbours else list(self.picks)
 
 
 @op("vec.put", source="LLVM LangRef: insertelement")

@@ -167,7 +167,7 @@ class Space:
         region = self.recent
         origin, units = region.view(unit)
         index = (flat - origin).view(np.uint64) >> _SHIFTS[unit]  # unsigned: what lies below becomes huge
-        if not len(index) or index.max() < len(units):
+        if not np.count_nonzero(index >= len(units)):
             return region, index.view(np.int64)
         if len(self.regions) > 1:
             other = self.region_at(int(flat[0]))
