@@ -64,6 +64,11 @@ class Biased(Vector):
         factor = float(other) if isinstance(other, int) else other
         return Biased(self.products, self.factor * factor, self.bias if _is_zero(self.bias) else self.bias * factor)
 
+    @property
+    def affine(self) -> bool:
+        """Tell whether what is added is a number, or indices times a literal: one literal to each score."""
+        return isinstance(self.bias, float | Scalar | Places)
+
     def exponents(self, base: Any, unit: float) -> Any:
         """Return ``self * unit - base`` of this shape; `base` is broadcast to it."""
         scaled, bias = self.products * (self.factor * unit), self.bias

@@ -19,6 +19,7 @@ from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
 from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Scores, Sight
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, H, RaggedTile, Tile, Tiles
+from cutelite.lang.biased import Biased
 from cutelite.lang.places import places
 from cutelite.lang.tables import bound
 
@@ -305,7 +306,10 @@ class Plan:
         if not self.problem.modifies or not self.config.guess:
             return softmax.step(self.modified(s, j, tile, here, group, masked))
         block = self.block(s, j, tile, here, group, masked)
-        return softmax.step(s, block.all, lambda base: block.exponents(base, softmax.unit))
+        changed = block.changed()
+        if isinstance(changed, Biased) and changed.affine:
+            return softmax.step(s, block.all, lambda base: block.exponents(changed, base, softmax.unit))
+        return softmax.step(block.all_seen(changed))
 
     def block(self, s: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Scores:
         """Return block j of a tile's scores, of which `s` has the products."""

@@ -142,14 +142,14 @@ class Scores:
         """Return the scores as the accumulator has them, -inf where a query does not see the key."""
         return self.all_seen(self.changed())
 
-    def exponents(self, base: Any, unit: Any) -> Any:
-        """Return ``scores * unit - base`` as the accumulator has them; `base` is (rows,).
+    def exponents(self, changed: Biased, base: Any, unit: Any) -> Any:
+        """Return ``changed * unit - base`` as the accumulator has them, -inf where a query does not see the key.
 
-        unit  as `Problem.unit` gives it
+        changed   what `changed` gave
+        base      (rows,)
+        unit      as `Problem.unit` gives it
         """
-        found, base = self.changed(), base.reshape((1, base.n, 1))
-        found = found.exponents(base, unit) if isinstance(found, Biased) else found * unit - base
-        return self.all_seen(found)
+        return self.all_seen(changed.exponents(base.reshape((1, base.n, 1)), unit))
 
     def all_seen(self, s: Any) -> Any:
         """Return a number for each score as the accumulator has them, -inf where a query does not see the key."""
