@@ -74,9 +74,10 @@ def counter(like: Any) -> Any:
     else:
         current = module.cuda.get_current_stream()
         stream, capturing, place = current.ptr, current.is_capturing(), {}
-    streams, fresh = _counters.setdefault((library, where), ({}, []))
+    streams, fresh, kept = _counters.setdefault((library, where), ({}, [], []))
     if not fresh and not capturing:
         numbers = module.zeros(4 * COUNTERS, dtype=module.int32, **place)
+        kept.append(numbers)  # graphs know addresses alone: without this the last counter taken would free them all
         fresh.extend(numbers[4 * i : 4 * i + 1] for i in range(COUNTERS))
     if capturing:  # where there is none, the graph itself clears one
         return fresh.pop() if fresh else module.zeros(1, dtype=module.int32, **place)
@@ -87,4 +88,4 @@ def counter(like: Any) -> Any:
 
 COUNTERS = 1024
 """How many are made at once, 16 bytes apart."""
-_counters: dict[Any, tuple[dict[int, Any], list[Any]]] = {}
+_counters: dict[Any, tuple[dict[int, Any], list[Any], list[Any]]] = {}
