@@ -69,6 +69,7 @@ VALUES_BEFORE = (
 )
 NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses the barriers"
 
+BY_ROWS = "the last tile is a part, stored row by row once the copies before have read the buffer"
 BY_THREADS = "threads store these results themselves: no copy reads what they laid in the buffer"
 FIRST_TURN = "in the first turn no place has been used before, and nobody has to hand one back"
 
@@ -141,6 +142,8 @@ ROWS: tuple[Row, ...] = (
     Row(BLACKWELL, "drop", "bar.warp.sync", "", "sums.consumer_release(", WHOLE_LOADS),
     Row(BLACKWELL, "drop", "tcgen05.fence.before_thread_sync", "", "TmemAllocator", READ_ALL),
     Row(UNPAIRED, "drop", "bar.sync", "", "TmemAllocator", READ_ALL, (1,)),
+    Row("blackwell_library_grouped", "drop", BULK_WAIT, "", "ring.tail()", BY_ROWS),
+    Row("blackwell_library_grouped", "pending", BULK_WAIT, "", "ring.tail()", BY_ROWS),
     Row(CLUSTERED, "drop", "mbarrier.wait", "", UMMA_TAIL, IN_ORDER, (0, 1)),
     Row(CLUSTERED, "weaken", "mbarrier.wait", RELAXED, UMMA_TAIL, HAS_READ),
     Row(CLUSTERED, "stage", "tensor.ptr", "", UMMA_TAIL, IN_ORDER, (1,)),
