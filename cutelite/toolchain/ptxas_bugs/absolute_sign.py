@@ -6,17 +6,16 @@ is the lesser of the number and its negation, both taken as unsigned.
 
 from __future__ import annotations
 
-import re
-
 from cutelite.toolchain.ptxas_bugs.bug import Bug
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 
-_ABS = re.compile(r"abs\.s(32|64)\s+(%\w+), (%\w+);")
+_ABS = Pattern(r"abs\.s(32|64)\s+(%\w+), (%\w+);")
 
 
 def _rewrite(ptx: str) -> str:
     if "abs.s" not in ptx:
         return ptx
-    return _ABS.sub(r"{ .reg .b\1 minus; neg.s\1 minus, \3; min.u\1 \2, \3, minus; }", ptx)
+    return _ABS.compiled.sub(r"{ .reg .b\1 minus; neg.s\1 minus, \3; min.u\1 \2, \3, minus; }", ptx)
 
 
 BUG = Bug("absolute-sign", seen=((12, 4, 131), (12, 9, 86), (13, 0, 88)), fixed=(13, 5, 37), rewrite=_rewrite)

@@ -12,18 +12,19 @@ from __future__ import annotations
 import re
 
 from cutelite.toolchain.ptxas_bugs.bug import Bug
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 from cutelite.toolchain.ptxas_bugs.reader import loops
 
-_SPINNING = re.compile(
+_SPINNING = Pattern(
     r"(?:@(?P<guard>!?[%\w]+)\s+)?"
     r"\b(?P<update>(?:atom|red)\.(?:\w+\.)*shared(?:::cta)?\.(?:add|min|max|and|or|xor)\."
     r"(?:noftz\.)?(?:f32|f64|f16x2|bf16x2|[usb]64)\s[^;]*;)"
 )
-_IN_SHARED = re.compile(r"shared(?:::cta)?\.(?:add|min|max|and|or|xor)\.")  # found 80 times as fast
+_IN_SHARED = Pattern(r"shared(?:::cta)?\.(?:add|min|max|and|or|xor)\.")  # found 80 times as fast
 
 
 def _rewrite(ptx: str) -> str:
-    if not _IN_SHARED.search(ptx):
+    if "shared" not in ptx or not _IN_SHARED.compiled.search(ptx):
         return ptx
     spans = list(loops(ptx))
 
@@ -35,7 +36,7 @@ def _rewrite(ptx: str) -> str:
             test = f"setp.ne.and.b32 any_lane, lanes, 0, {found['guard']}"
         return f"{{ .reg .b32 lanes; .reg .pred any_lane; activemask.b32 lanes; {test}; @any_lane {found['update']} }}"
 
-    return _SPINNING.sub(guarded, ptx)
+    return _SPINNING.compiled.sub(guarded, ptx)
 
 
 BUG = Bug("atomic-loops", seen=((12, 4, 131), (12, 9, 86), (13, 0, 88), (13, 5, 37)), fixed=None, rewrite=_rewrite)

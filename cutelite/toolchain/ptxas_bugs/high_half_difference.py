@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 
 from cutelite.toolchain.ptxas_bugs.bug import Bug
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 
-_HIGH_HALF = re.compile(r"mul\.hi\.([us]32)\s+(%\w+), (%\w+), (%\w+|-?\d+);")
-_WIDENED = (re.compile(r"cvt\.u64\.u32\s+%\w+, (%\w+);"), re.compile(r"mov\.b64\s+%\w+, \{(%\w+), %\w+\};"))
+_HIGH_HALF = Pattern(r"mul\.hi\.([us]32)\s+(%\w+), (%\w+), (%\w+|-?\d+);")
+_WIDENED = (Pattern(r"cvt\.u64\.u32\s+%\w+, (%\w+);"), Pattern(r"mov\.b64\s+%\w+, \{(%\w+), %\w+\};"))
 
 
 def _rewrite(ptx: str) -> str:
     if "mul.hi." not in ptx:
         return ptx
-    widened = {low for widening in _WIDENED for low in widening.findall(ptx)}
+    widened = {low for widening in _WIDENED for low in widening.compiled.findall(ptx)}
 
     def half_of_wide(found: re.Match[str]) -> str:
         t, out, a, b = found.groups()
@@ -25,7 +26,7 @@ def _rewrite(ptx: str) -> str:
             return found[0]
         return f"{{ .reg .b64 product; mul.wide.{t} product, {a}, {b}; mov.b64 {{_, {out}}}, product; }}"
 
-    return _HIGH_HALF.sub(half_of_wide, ptx)
+    return _HIGH_HALF.compiled.sub(half_of_wide, ptx)
 
 
 BUG = Bug(

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 
 from cutelite.toolchain.ptxas_bugs.bug import Bug
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 
-_LOP3 = re.compile(r"lop3\.b32\s+([%\w]+), (%\w+), (%\w+), (%\w+), (\d+);")
+_LOP3 = Pattern(r"lop3\.b32\s+([%\w]+), (%\w+), (%\w+), (%\w+), (\d+);")
 _OF_ONE = {(0, 0): "mov.b32 {}, 0;", (0, 1): "mov.b32 {}, {};", (1, 0): "not.b32 {}, {};", (1, 1): "mov.b32 {}, -1;"}
 """A function of one bit, by its values at 0 and 1."""
 
 
 def _rewrite(ptx: str) -> str:
-    return _LOP3.sub(_of_distinct_operands, ptx) if "lop3.b32" in ptx else ptx
+    return _LOP3.compiled.sub(_of_distinct_operands, ptx) if "lop3.b32" in ptx else ptx
 
 
 def _of_distinct_operands(found: re.Match[str]) -> str:

@@ -11,14 +11,17 @@ from __future__ import annotations
 import re
 
 from cutelite.toolchain.ptxas_bugs.bug import Bug
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 from cutelite.toolchain.ptxas_bugs.reader import with_copies
 
-_MIN_MAX = re.compile(r"m(?:in|ax)(?:\.relu)?\.[su]16(?:x2)?\s+([%\w]+),")
-_EQUAL = re.compile(r"(@!?[%\w]+\s+)?\bsetp\.eq\.([bsu](?:16|32)\s+)([%\w]+),\s*([%\w]+|-\d+),\s*([%\w]+|-\d+);")
+_MIN_MAX = Pattern(r"m(?:in|ax)(?:\.relu)?\.[su]16(?:x2)?\s+([%\w]+),")
+_EQUAL = Pattern(r"(@!?[%\w]+\s+)?\bsetp\.eq\.([bsu](?:16|32)\s+)([%\w]+),\s*([%\w]+|-\d+),\s*([%\w]+|-\d+);")
 
 
 def _rewrite(ptx: str) -> str:
-    results = set(_MIN_MAX.findall(ptx))
+    if "min" not in ptx and "max" not in ptx:
+        return ptx
+    results = set(_MIN_MAX.compiled.findall(ptx))
     if not results:
         return ptx
     results = with_copies(ptx, results)
@@ -29,7 +32,7 @@ def _rewrite(ptx: str) -> str:
             return found[0]
         return f"{{ .reg .pred differ; {guard or ''}setp.ne.{t}differ|{out}, {a}, {b}; }}"
 
-    return _EQUAL.sub(unequal, ptx)
+    return _EQUAL.compiled.sub(unequal, ptx)
 
 
 BUG = Bug("min-max-equality", seen=((12, 9, 86), (13, 0, 88)), fixed=None, rewrite=_rewrite)

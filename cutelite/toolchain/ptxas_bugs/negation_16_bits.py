@@ -7,16 +7,15 @@ computed in 32 bits and cut.
 
 from __future__ import annotations
 
-import re
-
 from cutelite.toolchain.ptxas_bugs.bug import Bug
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 
-_OF_16_BITS = re.compile(r"\b(neg|abs)\.s16\s+(%\w+), (%\w+);")
+_OF_16_BITS = Pattern(r"\b(neg|abs)\.s16\s+(%\w+), (%\w+);")
 _IN_32_BITS = r"{ .reg .b32 wide; cvt.s32.s16 wide, \3; \1.s32 wide, wide; cvt.u16.u32 \2, wide; }"
 
 
 def _rewrite(ptx: str) -> str:
-    return _OF_16_BITS.sub(_IN_32_BITS, ptx) if ".s16 " in ptx else ptx
+    return _OF_16_BITS.compiled.sub(_IN_32_BITS, ptx) if ".s16 " in ptx else ptx
 
 
 BUG = Bug("negation-16-bits", seen=((12, 4, 131), (12, 9, 86), (13, 0, 88)), fixed=(13, 5, 37), rewrite=_rewrite)

@@ -6,17 +6,16 @@ wrong one of its two values is taken. The negation goes through a number.
 
 from __future__ import annotations
 
-import re
-
 from cutelite.toolchain.ptxas_bugs.bug import Bug
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 
-_IN_PLACE = re.compile(r"\bnot\.pred\s+(%\w+), \1;")
+_IN_PLACE = Pattern(r"\bnot\.pred\s+(%\w+), \1;")
 
 
 def _rewrite(ptx: str) -> str:
     if "not.pred" not in ptx:
         return ptx
-    return _IN_PLACE.sub(r"{ .reg .b32 no; selp.b32 no, 0, 1, \1; setp.ne.b32 \1, no, 0; }", ptx)
+    return _IN_PLACE.compiled.sub(r"{ .reg .b32 no; selp.b32 no, 0, 1, \1; setp.ne.b32 \1, no, 0; }", ptx)
 
 
 BUG = Bug("not-in-place", seen=((12, 4, 131), (12, 9, 86), (13, 0, 88)), fixed=(13, 5, 37), rewrite=_rewrite)

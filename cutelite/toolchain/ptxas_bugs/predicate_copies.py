@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 from cutelite.toolchain.ptxas_bugs.reader import predicates_written_again
 
 
-def instruction(words: str) -> re.Pattern[str]:
+def instruction(words: str) -> Pattern:
     """Return a pattern for an instruction of these `words`, guarded or not, with groups word, out and operands."""
-    return re.compile(rf"(?:@!?[%\w]+\s+)?\b(?P<word>{words})\s+(?P<out>[%\w|]+),(?P<operands>[^;]*);")
+    return Pattern(rf"(?:@!?[%\w]+\s+)?\b(?P<word>{words})\s+(?P<out>[%\w|]+),(?P<operands>[^;]*);")
 
 
-def read_from_copies(ptx: str, instructions: re.Pattern[str]) -> str:
+def read_from_copies(ptx: str, instructions: Pattern) -> str:
     """Have `instructions` read copies of the predicates that are written again."""
     again = predicates_written_again(ptx) if "%p" in ptx else set()
     if not again:
@@ -36,4 +37,4 @@ def read_from_copies(ptx: str, instructions: re.Pattern[str]) -> str:
         return f"{{ {' '.join(lines)} {text}{operands}; }}"
 
     *statements, end = ptx.split(";")  # few of which name a predicate
-    return "".join(instructions.sub(copied, f"{s};") if "%p" in s else f"{s};" for s in statements) + end
+    return "".join(instructions.compiled.sub(copied, f"{s};") if "%p" in s else f"{s};" for s in statements) + end

@@ -6,19 +6,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
+
 NAME = r"[%A-Za-z]\w*"
 """A register: `%r12`, or one that a rewrite or an author's inline PTX has named."""
 
-_REGISTER = re.compile(NAME)
-_WRITTEN_PREDICATE = re.compile(r"%p\d+(?=[,|])")
-_COPY = re.compile(r"\b(?:mov|cvt)\.[\w.]+\s+([^;,{]+|\{[^;}]*\}),\s*([^;,{]+|\{[^;}]*\});")
-_BRANCH = re.compile(r"\bbra(?:\.uni)?\s+([$%\w]+);|\.branchtargets\s+([^;]*);")
-_LABEL = re.compile(r"([$%\w]+):(?!:)")
+_REGISTER = Pattern(NAME)
+_WRITTEN_PREDICATE = Pattern(r"%p\d+(?=[,|])")
+_COPY = Pattern(r"\b(?:mov|cvt)\.[\w.]+\s+([^;,{]+|\{[^;}]*\}),\s*([^;,{]+|\{[^;}]*\});")
+_BRANCH = Pattern(r"\bbra(?:\.uni)?\s+([$%\w]+);|\.branchtargets\s+([^;]*);")
+_LABEL = Pattern(r"([$%\w]+):(?!:)")
 
 
 def predicates_written_again(ptx: str) -> set[str]:
     """Return the predicates that more than one instruction writes: those of loops and of paths that meet."""
-    found = _WRITTEN_PREDICATE.finditer(ptx)  # a result stands first: no comma is before it
+    found = _WRITTEN_PREDICATE.compiled.finditer(ptx)  # a result stands first: no comma is before it
     times = Counter(match[0] for match in found if ptx[match.start() - 2 : match.start()] != ", ")
     return {name for name, n in times.items() if n > 1}
 
@@ -26,18 +28,18 @@ def predicates_written_again(ptx: str) -> set[str]:
 def with_copies(ptx: str, registers: set[str]) -> set[str]:
     """Return `registers`, and those that `mov` and `cvt` copy from them, also in parts."""
     known = set(registers)
-    for to, source in _COPY.findall(ptx):
-        if known.intersection(_REGISTER.findall(source)):
-            known.update(_REGISTER.findall(to))
+    for to, source in _COPY.compiled.findall(ptx):
+        if known.intersection(_REGISTER.compiled.findall(source)):
+            known.update(_REGISTER.compiled.findall(to))
     return known
 
 
 def loops(ptx: str) -> Iterator[tuple[int, int]]:
     """Yield each loop as its span in the text: from a label to the last branch back to it."""
     last: dict[str, int] = {}
-    for branch in _BRANCH.finditer(ptx):
+    for branch in _BRANCH.compiled.finditer(ptx):
         for label in re.findall(r"[$%\w]+", branch[1] or branch[2]):
             last[label] = branch.start()
-    for label in _LABEL.finditer(ptx):
+    for label in _LABEL.compiled.finditer(ptx):
         if label.start() < last.get(label[1], 0):
             yield label.start(), last[label[1]]

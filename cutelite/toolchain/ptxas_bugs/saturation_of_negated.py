@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 
 from cutelite.toolchain.ptxas_bugs.bug import Bug
+from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 
-_SATURATING = re.compile(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
+_SATURATING = Pattern(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
 
 
 def _rewrite(ptx: str) -> str:
-    return _SATURATING.sub(_by_its_overflow, ptx) if ".sat.s32 " in ptx else ptx
+    return _SATURATING.compiled.sub(_by_its_overflow, ptx) if ".sat.s32 " in ptx else ptx
 
 
 def _by_its_overflow(found: re.Match[str]) -> str:
