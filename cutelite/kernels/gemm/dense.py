@@ -393,17 +393,16 @@ class Plan:
     def of_prepared(
         self, mma: Any, acc: Any, left: Any, right: Any, pipe: Any, state: Any, tile: Any, at: Any, ahead: Any
     ) -> tuple[Any, Any, Any]:  # fmt: skip
-        """The same where a function makes A: that of a stage while the one before is multiplied."""
+        """The same where a function makes A. The other warpgroup multiplies meanwhile: while products of this one run,
+        ptxas lets nothing make what the next ones take from registers."""
         (row, backward), last = at, tile.steps - 1
-        made = self.prepared(left, pipe, state, row, tile.first + cl.where(backward, last, 0), ahead)
-        for i in range(1, tile.steps):
-            acc = cl.gemm(mma, acc, made, right[None, None, None, state.index])
-            before, state = state, state.advance()
+        for i in range(last):
             step = tile.first + cl.where(backward, last - i, i)
-            following = self.prepared(left, pipe, state, row, step, ahead)
-            acc = acc.wait()
-            pipe.consumer_release(before)
-            made = following
+            made = self.prepared(left, pipe, state, row, step, ahead)
+            acc = cl.gemm(mma, acc, made, right[None, None, None, state.index]).wait()
+            pipe.consumer_release(state)
+            state = state.advance()
+        made = self.prepared(left, pipe, state, row, tile.first + cl.where(backward, 0, last), ahead)
         acc = cl.gemm(mma, acc, made, right[None, None, None, state.index])
         return acc, state, state.advance()
 
