@@ -34,6 +34,7 @@ from cutelite.lang.words import map_values, pack, unpack, word_count
 
 WARP = 32
 NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
+HANDED = 8  # places for messages of a cluster that are handed back together
 
 Combine = str | Callable[[Any, Any], Any]
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -157,8 +158,9 @@ class Team:
     index    the number of this team in its block
     lane     the number of this thread in its team in this block, 0 to threads - 1
     rank     the number of this block in its cluster
-    slots    places for partial results, which reductions take in turns
-    reused   slots are used again: each is handed back before
+    slots    places for messages of blocks, which reductions take in turns
+    parts    places for what warps come to, likewise
+    reused   slots are used again: half of them are handed back at a time
     """
 
     threads: int
@@ -168,10 +170,11 @@ class Team:
     lane: Any
     rank: Any
     slots: int
+    parts: int
     reused: bool
     turn: Any  # (1,) i32 in registers: the number of the next reduction, modulo twice the slots
     full: Any  # an mbarrier for each slot: the results of all blocks have come
-    empty: Any  # likewise: all blocks have read what this one sent
+    empty: Any  # one for each half of the slots: all blocks have read what this one sent there
 
     @staticmethod
     def create(
@@ -194,22 +197,33 @@ class Team:
         if teams > 1 and threads % WARP == 0:
             index = make_warp_uniform(index)
         reused = reductions is None
-        slots = under_way + 1 if reductions is None else max(1, reductions)
+        parts = 2 * under_way if reductions is None else max(1, reductions)
+        slots = 2 * HANDED * under_way if reused and cluster > 1 else parts
         turn = make_rmem_tensor(i32, (1,))
         turn[0] = 0
         full: Any = None
         empty: Any = None
         if cluster > 1:
-            full, empty = shared(mbarrier, (slots,)), shared(mbarrier, (slots,)) if reused else None
+            full, empty = shared(mbarrier, (slots,)), shared(mbarrier, (2,)) if reused else None
             if thread == 0:
                 for slot in static_range(slots):
                     full[slot].init(1)
-                    if reused:
-                        empty[slot].init(cluster)
+                for half in static_range(2 if reused else 0):
+                    empty[half].init(cluster)
                 fence_mbarrier_init()
             cluster_arrive(relaxed=True)
         rank = block_rank_in_cluster() if cluster > 1 else 0
-        return Team(threads, teams, cluster, index, thread % threads, rank, slots, reused, turn, full, empty)
+        return Team(threads, teams, cluster, index, thread % threads, rank, slots, parts, reused, turn, full, empty)
+
+    @property
+    def half(self) -> int:
+        """Half of the slots."""
+        return self.slots // 2
+
+    @property
+    def under_way(self) -> int:
+        """The reductions that may be under way at a time, where there are any number."""
+        return self.parts // 2
 
     @property
     def warps(self) -> int:
@@ -258,7 +272,7 @@ class Team:
         """Make room in shared memory for reductions of values such as `like`, which `start` and `finish` take."""
         words, parts, others = padded_words(like), None, None
         if self.warps > 1:
-            parts = shared(u32, (self.slots, self.teams, self.warps, words), align=16)
+            parts = shared(u32, (self.parts, self.teams, self.warps, words), align=16)
         if self.cluster > 1:
             others = shared(u32, (self.slots, self.cluster, words), align=16)
         return Places(parts, others, words)
@@ -276,7 +290,7 @@ class Team:
         turn = self.turn[0]
         self.turn[0] = (turn + 1) % (2 * self.slots)
         if self.warps > 1:
-            parts = places.parts[turn % self.slots, self.index, None, None]
+            parts = places.parts[turn % self.parts, self.index, None, None]
             if self.lane % WARP == 0:
                 store_words(parts[self.lane // WARP, None], x)
             self.sync()
@@ -319,12 +333,12 @@ class Team:
             return before, exchange(upto, "idx", width - 1, width)
         turn, words = self.turn[0], padded_words(x)
         self.turn[0] = (turn + 1) % (2 * self.slots)
-        parts = shared(u32, (self.slots, self.teams, self.warps, words), align=16)
+        parts = shared(u32, (self.parts, self.teams, self.warps, words), align=16)
         warp = self.lane // WARP
         if lane == WARP - 1:
-            store_words(parts[turn % self.slots, self.index, warp, None], upto)
+            store_words(parts[turn % self.parts, self.index, warp, None], upto)
         self.sync()
-        place = parts[turn % self.slots, self.index, minimum(lane, self.warps - 1), None]
+        place = parts[turn % self.parts, self.index, minimum(lane, self.warps - 1), None]
         sums = warp_scan(unpack(place.load(), x), combine)
         lower = exchange(sums, "idx", maximum(warp - 1, 0))
         if warp > 0:
@@ -337,8 +351,10 @@ class Team:
     def send(self, places: Places, x: Any, turn: Any) -> None:
         """Send what this block has come to: thread b sends it to block b.
 
-        Before a slot is used again, its readers say that they have read it: thread b tells block b so in the turn
-        before, behind the barrier at which all threads of its block have been since.
+        Before slots are used again, their readers say that they have read them: for half of all slots at a time, as
+        such an arrival waits until all that its thread has stored before is seen by the cluster. Thread b tells block
+        b so once the reductions in the other half are begun, behind a barrier at which all threads of its block have
+        been since.
         """
         slot, words, others = turn % self.slots, places.words, places.others
         if self.lane == 0:
@@ -346,14 +362,16 @@ class Team:
         if self.warps == 1:
             syncwarp()
         if self.lane < self.cluster:
-            if self.reused:
-                self.empty[(slot + 1) % self.slots].remote(self.lane).arrive()
-                self.empty[slot].wait(((turn + self.slots - 1) // self.slots + 1) % 2)
+            half = turn // self.half if self.reused else turn
+            if self.reused and turn % self.half == 0:
+                self.empty[half % 2].wait(((half + 1) // 2 + 1) % 2)
             data, there = pack(x, words), mapa(others[slot, self.rank, None], self.lane)
             width = min(words, 4)
             for i in static_range(words // width):
                 part = data[i] if width == 1 else data.reshape((width, words // width))[None, i]
                 st_async(there.tile((width,), (i,)), part, self.full[slot].remote(self.lane))
+            if self.reused and turn % self.half == self.under_way - 1:
+                self.empty[(half + 1) % 2].remote(self.lane).arrive()
 
 
 def check_team(threads: Any, total: Any, cluster: Any) -> None:

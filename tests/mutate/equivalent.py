@@ -103,6 +103,8 @@ BLACKWELL = f"{PAIRED} {UNPAIRED}"
 UMMA_TAIL = "loads.producer_tail(state)"
 IN_ORDER = "commits of a thread arrive in order, and the wait behind it is for a later one"
 WHOLE_LOADS = "wait_load is of whole warps: when one thread arrives, all have read"
+HANDS_LATER = "with two reductions under way nothing is handed back in the first turn"
+PASSED = "an earlier pass has waited for the row"
 READ_ALL = "the warpgroup has met since its last loads, and they were behind all products"
 BY_THREADS = "threads alone arrive on it, and all have met at a barrier in between"
 
@@ -153,12 +155,17 @@ ROWS: tuple[Row, ...] = (
     Row("rows_sums rows_gradients", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_PLACE),
     Row("rows_sums rows_gradients", "late", CLUSTER_WAIT, "behind tensor.load_all", "each_reduced(", OWN_PLACE),
+    *(
+        Row("rows_queue", kind, "cp.async.wait_group", "", "stream.walk(None, write, last=True)", PASSED)
+        for kind in ("drop", "pending", "early", "late")
+    ),
     Row("rows_ring", "drop", "bar.warp.sync", "", "each_reduced(", "the warp meets at the end of each row too", (0,)),
     Row("rows_ahead rows_gradients", "drop", "bar.warp.sync", "", "each_reduced(", FIRST_TURN, (0,)),
     Row("rows_ahead rows_gradients", "weaken", "mbarrier.arrive", RELAXED, "each_reduced(", FIRST_TURN, (0,)),
     Row("rows_ahead rows_gradients", "drop", "mbarrier.wait", "", "each_reduced(", FIRST_TURN, (1,)),
     Row("rows_ahead rows_gradients", "weaken", "mbarrier.wait", RELAXED, "each_reduced(", FIRST_TURN, (1,)),
-    Row("rows_ahead rows_gradients", "late", "mbarrier.wait", "behind st.async", "each_reduced(", FIRST_TURN, (0,)),
+    Row("rows_ahead rows_gradients", "drop", "mbarrier.arrive", "", "each_reduced(", HANDS_LATER, (0,)),
+    Row("rows_ahead rows_gradients", "stage", "tensor.ptr", "", "each_reduced(", HANDS_LATER, (2, 4)),
     Row("rows_sort", "drop", "bar.warp.sync", "", "ranked(", "behind a warp's last key the block meets", (-1,)),
     Row(
         "rows_scan rows_sort",
