@@ -17,12 +17,12 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import is_array, writable
-from cutelite.kernels.arrays import code_of
+from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
-THREADS, TENSORS, BLOCKS = 128, 512, 8  # of a block; tensors of a launch; blocks of a multiprocessor
-CHOSEN = 8  # tensors among which a block chooses for each tile
+THREADS, TENSORS, BLOCKS = 128, 512, 5  # of a block; tensors of a launch; blocks of a multiprocessor
+ELEMENTS, RUN = 8, 128  # of a thread at a time; tiles for which a block finds their tensor once, at most
 NAMES = ("parameters", "gradients", "means", "squares", "masters")
 N = cl.dims("N")
 
@@ -47,16 +47,24 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
 
     aligned  all addresses are multiples of 16 bytes
     """
-    vector = ACCESS // min(kind.bytes for kind in kinds if kind is not None)
-    size, full = THREADS * vector, kinds[-1] is not None
+    vector = ACCESS // max(kind.bytes for kind in kinds if kind is not None)  # then no access leaves parts of sectors
+    pieces = ELEMENTS // vector
+    size, full = THREADS * ELEMENTS, kinds[-1] is not None
     P, G, V, W, X = (
         list[cl.Pointer[kind, cl.align(ACCESS if aligned else kind.bytes)]]
         for kind in (*kinds[:4], kinds[4] if full else kinds[0])
     )
 
-    def work(arrays: Any, at: Any, end: Any, step: Step) -> None:
-        tile, (p, g, m, v, w) = cl.RowTile(at * size, end, vector, 1), arrays
-        fp, fg, fm, fv = (tile.load(x).to(f32) for x in (w, g, m, v))
+    def tiled(at: Any, end: Any) -> cl.RowTile:
+        return cl.RowTile(at.to(i64) * size, end, vector, pieces)
+
+    def loaded(arrays: Any, at: Any, end: Any) -> Any:
+        _, g, m, v, w = arrays
+        return tuple(tiled(at, end).load(x) for x in (w, g, m, v))
+
+    def work(arrays: Any, at: Any, end: Any, found: Any, step: Step) -> None:
+        tile, (p, _, m, v, w) = tiled(at, end), arrays
+        fp, fg, fm, fv = (x.to(f32) for x in found)
         fm = fm * step.b1 + fg * (1.0 - step.b1)
         fv = fv * step.b2 + fg * fg * (1.0 - step.b2)
         fp = fp * step.keep - step.rate * fm / (cl.math.sqrt(fv) * step.root + step.eps)
@@ -66,16 +74,24 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def adamw(
         like: Tensor[kinds[0], (N,)],  # says where and in which stream this is, since addresses do not
-        ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step,
+        ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, run: i32, step: Step,
     ) -> None:  # fmt: skip
-        which = i32(0)
-        for start in starts[1:]:
-            which += (cl.block_idx.x >= start).to(i32)
-        arrays, end = [each[which] for each in (ps, gs, ms, vs, ws)], sizes[which]
-        first = (cl.block_idx.x - starts[which]) * tiles
-        for at in range(first, first + tiles):
-            if at.to(i64) * size < end:
-                work(arrays, at.to(i64), end, step)
+        for first in range(cl.block_idx.x * run, tiles, cl.grid_dim.x * run):
+            tile: Any = first
+            end = min(tile + run, tiles)
+            while tile < end:
+                which = i32(0)
+                for start in starts[1:-1]:
+                    which += (tile >= start).to(i32)
+                arrays, length, begin = [each[which] for each in (ps, gs, ms, vs, ws)], sizes[which], starts[which]
+                behind = min(end, starts[which + 1])
+                coming = loaded(arrays, tile - begin, length)
+                for at in range(tile, behind):
+                    found = coming
+                    if at + 1 < behind:
+                        coming = loaded(arrays, at + 1 - begin, length)
+                    work(arrays, at - begin, length, found, step)
+                tile = behind
 
     return adamw, size
 
@@ -121,12 +137,13 @@ def adamw(
             part = members[first : first + TENSORS]
             kernel, size = build(kinds, aligned)
             sizes = [int(arrays[0].shape[0]) for arrays in part]
-            tiles = 1 << (len(part) // CHOSEN).bit_length()  # of a block: finding its tensor is little beside them
-            starts = list(accumulate((-(-n // (size * tiles)) for n in sizes), initial=0))
+            starts = list(accumulate((-(-n // size) for n in sizes), initial=0))
             lists = list(map(list, zip(*part, strict=True)))
             if rt.read(part[0][0]).device[0] == "cuda":  # addresses are launched quicker than arrays
                 lists = [[rt.read(x).pointer for x in each] for each in lists]
-            kernel[starts.pop(), THREADS](part[0][0], *lists, starts, sizes, tiles, numbers)
+            tiles, most = starts[-1], clusters_at_once(1, part[0][0], BLOCKS)
+            run = -(-tiles // (most * -(-tiles // (most * RUN))))  # all blocks have as many runs
+            kernel[min(most, -(-tiles // run)), THREADS](part[0][0], *lists, starts, sizes, tiles, run, numbers)
 
 
 def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
