@@ -97,6 +97,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tenso
     ctx.how = tuple(how)
     ctx.save_for_backward(*(output[1:] if ctx.at_once else (x, weight, target)))
     ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # zeros for those of gradients would take as much memory as they do
 
 
 def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
