@@ -16,16 +16,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cutelite.ir.types import i32, mbarrier
-from cutelite.lang.cp_async import cp_async_bulk
+from cutelite.ir.types import i32, mbarrier, u32
+from cutelite.lang.cp_async import cp_async, cp_async_bulk, cp_async_commit_group, cp_async_wait_group
 from cutelite.lang.emit import mistake
-from cutelite.lang.index import block_dim, thread_idx
+from cutelite.lang.index import block_dim, linear_thread_idx, thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.tensor import make_rmem_tensor, shared
+from cutelite.lang.values import where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
+from cutelite.lib.extern import inline_ptx
 from cutelite.lib.reduce import Team
 
 COPIED = 16  # bytes: the unit of bulk copies
@@ -284,7 +286,53 @@ class RowPart:
         """Some of the vectors: one or all, or from memory any; of shape (vector, pieces)."""
         if self.outside:
             return self.part.read(self.held, self.fill, self.begin, some)
-        return self.held if some.pieces == self.part.pieces else self.held[None, some.start].reshape(some.shape)
+        if isinstance(self.held, Packed):
+            return self.held.of(some)
+        if some.pieces == self.part.pieces:
+            return self.held
+        held = make_rmem_tensor(self.held.dtype, make_layout(some.shape))
+        for i in static_range(some.pieces):
+            held[None, i].store(self.held[None, some.start + i].reshape((self.part.vector,)))
+        return held.load()
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A vector of narrow elements as words: by itself, each of its elements would have a register."""
+
+    words: Any
+    like: Any
+
+    @staticmethod
+    def made(v: Any) -> Any:
+        """The vector `v`, of shape (vector, pieces), packed where its elements are narrow and a vector fills words."""
+        return Packed(pack(v), v) if v.shape[0] * v.dtype.bytes % 4 == 0 and v.dtype.bytes < 4 else v
+
+    def of(self, some: RowVectors) -> Any:
+        """Some of the vectors."""
+        each = self.like.shape[0] * self.like.dtype.bytes // 4
+        held = make_rmem_tensor(u32, (each * some.pieces,))
+        for i in static_range(each * some.pieces):
+            word = self.words[some.start * each + i]
+            held[i] = inline_ptx("mov.b32 $out, $a;", u32, memory=False, meaning=lambda a: a, a=word)
+        like = self.like.reshape((self.like.n,))[: self.like.shape[0] * some.pieces]
+        return unpack(held.load(), like).reshape(some.shape)
+
+
+@dataclass(frozen=True)
+class Queued(RowPart):
+    """A thread's part of the row that is worked on, in places of the `RowStream` `held`; `begin`: of which array."""
+
+    def of(self, some: RowVectors) -> Any:
+        """Some of the vectors, of shape (vector, pieces)."""
+        held = make_rmem_tensor(self.held.arrays[self.begin].dtype, make_layout(some.shape))
+        if not some.whole:
+            fill_tensor(held, self.fill)
+        for i in static_range(some.pieces):
+            number = some.start + i
+            if self.part.inside(number) or self.part.first(number) < self.part.end():
+                held[None, i].store(self.held.place(number, self.begin).load())
+        return held.load()
 
 
 @dataclass(frozen=True)
@@ -377,6 +425,10 @@ class RowStream:
     outside rows stay in memory, from where each thread reads its part each time: copied ones in shared memory, others
             where they are, so that they may be of any length. Otherwise threads take their parts into registers
     fill    what threads find beyond a row
+    packed  registers hold narrow elements in words, which are taken apart each time that they are used: registers that
+            are scarce for more work
+    ahead   each thread copies its vectors to shared memory by itself (cp.async), and there so many more than those of a
+            row: where the last pass of a row has read a vector, one of a later row is asked for. None: it does not
     """
 
     part: RowPartition
@@ -389,7 +441,9 @@ class RowStream:
     ring: Any  # (array, stage, element) in shared memory
     full: Any  # an mbarrier for each stage: its row has come
     turn: Any  # (1,) i32 in registers: the number of the next row, modulo twice the stages
-    row: Any  # (1,) i32 or i64 in registers: the row that the next copy brings
+    row: Any  # (1,) i32 or i64 in registers: the row that the next copy brings; with `ahead` that which is worked on
+    ahead: int | None = None
+    packed: bool = False
 
     @staticmethod
     def create(
@@ -401,17 +455,33 @@ class RowStream:
         early: bool = False,
         outside: bool | None = None,
         fill: Any = 0,
+        ahead: int | None = None,
+        packed: bool = False,
     ) -> RowStream:
         """Make the ring and start the first copies.
 
-        early    implies `many`
-        outside  by default with two stages and more
+        early    implies `many`, as does `ahead`
+        outside  by default with two stages and more, and always with `ahead`
         Who     all threads of the block, which is one team where there are stages
-        Errors  `row-stream` for stages with several teams in a block, or rows that are no multiples of 16 bytes
+        Errors  `row-stream` for stages with several teams in a block, or rows that are no multiples of 16 bytes; for
+                `ahead` with vectors that are not of 4, 8 or 16 bytes, or do not divide a row, and for more than a row
         """
         ring = full = turn = row = None
+        size, team = arrays[0].dtype.bytes, part.team
+        if ahead is not None:
+            if part.n % part.vector or part.vector * size not in (4, 8, COPIED) or not 0 <= ahead <= part.pieces:
+                raise mistake("row-stream", "threads copy whole vectors of 4, 8 or 16 bytes, at most a row ahead")
+            slots = part.pieces + ahead
+            ring = shared(
+                arrays[0].dtype, make_layout((part.vector, team.threads * team.teams, slots, len(arrays))), align=128
+            )
+            turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(i32, (1,))
+            turn[0], row[0] = 0, team.number()
+            queue = RowStream(part, arrays, 0, True, False, True, fill, ring, full, turn, row, ahead)
+            for number in static_range(slots):
+                queue.ask_for(number)
+            return queue
         if stages:
-            size, team = arrays[0].dtype.bytes, part.team
             if team.teams > 1 or part.n * size % COPIED or part.vector * size != COPIED:
                 raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
             ring = shared(arrays[0].dtype, make_layout((part.chunk, stages, len(arrays))), align=128)
@@ -424,7 +494,7 @@ class RowStream:
                 fence_mbarrier_init()
             team.sync()
         outside = stages > 1 if outside is None else outside
-        made = RowStream(part, arrays, stages, many or early, early, outside, fill, ring, full, turn, row)
+        made = RowStream(part, arrays, stages, many or early, early, outside, fill, ring, full, turn, row, None, packed)
         for stage in static_range(stages - 1 if made.overlaps else stages):
             made.bring(stage)
         return made
@@ -437,13 +507,25 @@ class RowStream:
     @property
     def loops(self) -> bool:
         """Say whether `walk` is a loop."""
-        return self.outside and not self.stages
+        return self.outside and not self.stages and self.ahead is None
 
-    def walk(self, state: Any, step: Any) -> Any:
-        """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled unless rows stay there."""
+    def walk(self, state: Any, step: Any, last: bool = False, pieces: int = 1) -> Any:
+        """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled unless rows stay there.
+
+        last    the row is read for the last time: once in `each`, and in `last` of `each_reduced`
+        pieces  vectors that are taken together, less at the end
+        """
         if self.loops:
             return self.part.walk(state, step, pieces=AT_ONCE, loop=True)
-        return self.part.walk(state, step)
+        part = self.part
+        for start in static_range(0, part.pieces, pieces):
+            count = min(pieces, part.pieces - start)
+            if self.ahead is not None:
+                cp_async_wait_group(part.pieces + self.ahead - count - (0 if last else start))
+            state = step(state, RowVectors(part, start, count, part.inside(start + count - 1)))
+            for i in static_range(0 if self.ahead is None or not last else count):
+                self.ask_for(start + i + part.pieces + (self.ahead or 0))
+        return state
 
     def hold(self, row: Any, kept: bool = True) -> Any:
         """Take what is needed with every row, such as weights: a function that gives this thread's `RowPart` of `row`.
@@ -457,10 +539,10 @@ class RowStream:
             return nothing
         if self.loops:
             return lambda _: RowPart(part, row, 0, True)
-        if not self.stages or not kept:
-            return lambda _: RowPart(part, part.load(row))
-        begin = part.team.rank * part.chunk
-        place = shared(row.dtype, (part.chunk,), align=128)
+        if (not self.stages and self.ahead is None) or not kept:
+            return lambda _: self.registers(part.load(row))
+        begin = (part.team.rank - part.team.index) * part.chunk  # each team has its own
+        place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
         found = make_rmem_tensor(row.dtype, make_layout(part.shape))
         found.store(part.load(row))
         for i in static_range(part.pieces):
@@ -470,13 +552,23 @@ class RowStream:
     def each(self, work: Any, ask: Any = None) -> None:
         """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.
 
-        work  calls `refill` once, behind a barrier of the team at which all have read their parts for the last time
+        work  with stages and rows `outside` it calls `refill` once, behind a barrier of the team at which all have read
+              their parts for the last time
         ask   ``ask(row)`` gives `asked`: it loads what else a row needs, and is called before the row has come
         """
         ask = nothing if ask is None else ask
         team, rows = self.part.team, self.arrays[0].shape[0]
         first = team.number()
-        if not self.stages and self.early:
+        if self.ahead is not None:
+            coming = ask(min(first, rows - 1))
+            team.ready()
+            for row in range(first, rows, team.count()):
+                asked, coming = coming, ask(min(row + team.count(), rows - 1))
+                work(row, asked, *(Queued(self.part, self, self.fill, True, i) for i in range(len(self.arrays))))
+                self.turn[0] = (self.turn[0] + self.part.pieces) % (self.part.pieces + self.ahead)
+                self.row[0] = row + team.count()
+            team.leave()
+        elif not self.stages and self.early:
             asked, vectors = ask(min(first, rows - 1)), self.loaded(min(first, rows - 1))
             words = pack(vectors)  # narrow elements would have a register each from one round to the next
             team.ready()
@@ -505,16 +597,19 @@ class RowStream:
                 self.full[self.turn[0] % self.stages].wait(self.turn[0] // self.stages)
                 parts = self.taken(0)
                 if not self.outside:
-                    parts = [RowPart(self.part, each.load()) for each in parts]
+                    parts = [self.registers(each.load()) for each in parts]
+                    team.sync()  # all have taken theirs
+                    self.refill()
                 work(row, asked, *parts)
             team.leave()
 
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
         """For every row reduce x of ``(x, kept) = first(row, asked, *parts)``; ``last(row, asked, kept, all, *parts)``.
 
-        With one stage registers hold `parts`, and the next row comes behind the reduction. With two, both functions
-        read them from shared memory. With three and more `outside`, a row's reduction is started before the last one's
-        is finished, so that blocks do not wait for each other; teams then have two reductions `under_way`.
+        With one stage registers hold `parts`, and the next row comes once all threads have them. With two, both
+        functions read them from shared memory, and with `ahead` from places of each thread's own. With three and more
+        `outside`, a row's reduction is started before the last one's is finished, so that blocks do not wait for each
+        other; teams then have two reductions `under_way`.
 
         kept     what `last` gets: what has been computed, or loads that are under way during the reduction
         combine  as for `Team.reduce`
@@ -526,8 +621,6 @@ class RowStream:
             def work(row: Any, asked: Any, *parts: Any) -> None:
                 x, kept = first(row, asked, *parts)
                 all = team.reduce(x, combine)
-                if not self.outside:
-                    self.refill()
                 last(row, asked, kept, all, *parts)
                 if self.outside and self.stages:
                     team.sync()  # all have read their parts for the last time
@@ -555,7 +648,11 @@ class RowStream:
         """This thread's part of a row of each array, straight from global memory."""
         if self.outside:
             return [RowPart(self.part, x[row, None], self.fill, True) for x in self.arrays]
-        return [RowPart(self.part, v) for v in self.loaded(row)]
+        return [self.registers(v) for v in self.loaded(row)]
+
+    def registers(self, v: Any) -> RowPart:
+        """A thread's part of a row that has been loaded."""
+        return RowPart(self.part, Packed.made(v) if self.packed else v)
 
     def loaded(self, row: Any) -> tuple[Any, ...]:
         """Load this thread's part of a row of each array into registers."""
@@ -573,6 +670,24 @@ class RowStream:
         stage = (self.turn[0] + 2 * self.stages - back) % self.stages
         begin = self.part.team.rank * self.part.chunk
         return [RowPart(self.part, self.ring[None, stage, i], self.fill, True, begin) for i in range(len(self.arrays))]
+
+    def place(self, number: int, array: int) -> Any:
+        """Where this thread has vector `number`, counted from the first of the row that is worked on."""
+        slots = self.part.pieces + self.ahead  # type: ignore[operator]
+        at = self.turn[0] + number % slots
+        return self.ring[None, linear_thread_idx(), where(at >= slots, at - slots, at), array]
+
+    def ask_for(self, number: int) -> None:
+        """Start the copy of vector `number`, counted from the first of the row that is worked on."""
+        part = self.part
+        row, piece = self.row[0] + number // part.pieces * part.team.count(), number % part.pieces
+        if row < self.arrays[0].shape[0]:
+            first = part.first(piece)
+            if part.inside(piece) or first < part.end():
+                for i in static_range(len(self.arrays)):
+                    there = self.arrays[i][row, None].tile((part.vector,), (first // part.vector,))
+                    cp_async(self.place(number, i), there, part.vector * there.dtype.bytes)
+        cp_async_commit_group()
 
     def refill(self) -> None:
         """Start the copy of a later row in the place of the one that has been taken."""

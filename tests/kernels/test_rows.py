@@ -191,7 +191,7 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
 @pytest.mark.parametrize(
     "choose",
     [
-        *(plan, plan_fold, plan_light, plan_two, of_two_bytes(plan_softmax), of_two_bytes(plan_norm, 3)),
+        *(plan, plan_fold, plan_light, of_two_bytes(plan_two), of_two_bytes(plan_softmax), of_two_bytes(plan_norm, 3)),
         *(of_two_bytes(plan_sums, 2, 1), of_two_bytes(plan_sums, 3, 2)),
     ],
 )
@@ -220,8 +220,21 @@ def test_what_is_refused() -> None:
         norm.rms_norm(x, residual=x[:3])
     with pytest.raises(cl.ArgumentError, match="weight is float32 of shape"):
         norm.rms_norm(x, x[0, :7])
+    for p in (Plan(32, 1, 1, 4, 1, ahead=2), Plan(32, 2, 1, 4, 1, stages=1)):
+        with pytest.raises(cl.CompileError, match="row-stream"):
+            soft.softmax(random((4, 68), np.float32), how=p)
     with pytest.raises(cl.ArgumentError, match="int64 of 4 rows"):
         entropy.cross_entropy(x, np.zeros(3, np.int64))
+
+
+@pytest.mark.parametrize("n", [1536, 1500])
+def test_threads_with_long_parts_of_rows(n: int) -> None:
+    p, x, w = Plan(32, 1, 1, 8, 1, held=False), random((3, n), BF16), random((n,), BF16, 2)
+    wide, scale = x.astype(np.float64), w.astype(np.float64)
+    aligned = replace(p, vector=4) if n % 8 else p
+    close(soft.softmax(x, how=aligned), softmaxed(wide), BF16)
+    close(norm.rms_norm(x, w, how=aligned).y, normed(wide, False, 1e-6)[0] * scale, BF16)
+    close(norm.layer_norm(x, w, w, how=aligned).y, normed(wide, True, 1e-5)[0] * scale + scale, BF16)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +243,8 @@ def test_what_is_refused() -> None:
         Plan(64, 1, 1, 8, 1, stages=1),
         Plan(32, 1, 2, 8, 1, stages=2),
         Plan(64, 1, 2, 8, 1, 3),
-        Plan(64, 1, 1, 8, 1, 4),
+        Plan(64, 1, 1, 8, 1, ahead=1),
+        Plan(32, 1, 2, 8, 1, ahead=2),
         Plan(32, 1, 2, 8, 1, stages=3, outside=False),
         Plan(32, 2, 1, 8, 1, early=True),
     ],

@@ -82,10 +82,13 @@ def forward(loss: Loss, p: Plan) -> Any:
         start, more = Known(Exponentials(f32(LOWEST), f32(0)), f32(0)), step(exact, smooth)
         first = team.lane == 0 and team.rank == 0
 
-        def finish(row: Any, target: Any, mine: Known) -> None:
+        def logit(row: Any, target: Any) -> Any:
             wanted = f32(0)
             if first and target >= 0 and target < n:
                 wanted = x[row, target].to(f32)
+            return wanted
+
+        def finish(row: Any, target: Any, wanted: Any, mine: Known) -> None:
             if smooth:
                 all, total = team.reduce(mine, merged(exact))
             else:
@@ -96,11 +99,13 @@ def forward(loss: Loss, p: Plan) -> Any:
                 losses[row] = f32(0) if target == loss.ignore else value
                 lses[row] = lse
 
-        if p.early:
-            stream = cl.RowStream.create(part, (x,), early=True, fill=-math.inf)
+        if p.ahead is not None or p.early:
+            stream = cl.RowStream.create(part, (x,), early=p.early, ahead=p.ahead, fill=-math.inf)
 
             def work(row: Any, target: Any, held: Any) -> None:
-                finish(row, target, more(start, held.load(), part.vectors))
+                wanted = logit(row, target)
+                mine = stream.walk(start, lambda known, some: more(known, held.of(some), some), last=True, pieces=4)
+                finish(row, target, wanted, mine)
 
             stream.each(work, lambda row: targets[row])
         else:
@@ -109,7 +114,7 @@ def forward(loss: Loss, p: Plan) -> Any:
                 target = targets[row]
                 mine = part.fold(x[row, None], start, more, fill=-math.inf)
                 team.ready()
-                finish(row, target, mine)
+                finish(row, target, logit(row, target), mine)
 
     return cross_entropy
 
@@ -129,7 +134,7 @@ def backward(loss: Loss, p: Plan) -> Any:
         dx: Tensor[dtype, (M, n), (Q, 1)],
     ) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,), outside=p.outside)
+        stream = cl.RowStream.create(part, (x,), outside=p.outside, ahead=p.ahead)
 
         def work(row: Any, asked: Any, held: Any) -> None:
             target, lse, gradient = asked
@@ -141,7 +146,7 @@ def backward(loss: Loss, p: Plan) -> Any:
                 hit = (some.columns() == target.to(i32)).to(f32)
                 some.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
 
-            stream.walk(None, write)
+            stream.walk(None, write, last=True)
 
         stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
 
@@ -173,7 +178,7 @@ def cross_entropy(
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     p = instance("how", how, Plan) or plan_fold(rows.n, rows.vector)
     kernel = forward(loss_of(rows, smoothing, z, ignore), p)
-    kernel[p.grid(rows), p.block](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
+    kernel[p.launch(rows)](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)
 
 
@@ -204,7 +209,7 @@ def cross_entropy_backward(
     for name, each in (("lse", lse), ("gradient", gradient)):
         Arguments().array(name, each, "f32", tuple(x.shape[:-1]))
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
-    kernel[p.grid(rows), p.block](rows.matrix, targets, *vectors, results.matrix)
+    kernel[p.launch(rows)](rows.matrix, targets, *vectors, results.matrix)
     return out
 
 

@@ -21,9 +21,12 @@ from cutelite.kernels.arguments import as_number, instance
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, pitches, plan, plan_norm, plan_sums
+from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after, follow, pitches, plan, plan_norm, plan_sums
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
+BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
+HELD = 32  # elements of a thread: so many are read at once
+AT_ONCE = 16  # elements of a thread whose moments are found together
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,10 @@ class Norm:
         return v if weights is None else v * (weights().to(f32) + self.offset)
 
     def normed(self, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
-        """Return the norm of elements; `weights` and `shifts` give vectors, each when it is needed, or are None."""
-        v = self.weighted((v - mean) * rstd if self.center else v * rstd, weights)
-        return v if shifts is None else v + shifts().to(f32)
+        """Return the norm of elements, by their weights and shifts, or None."""
+        v = (v - mean) * rstd if self.center else v * rstd
+        v = v if weights is None else v * (weights.to(f32) + self.offset)
+        return v if shifts is None else v + shifts.to(f32)
 
     def looked_at(self, stream: Any, held: Any, total: Any, at_once: bool, weights: Any) -> Any:
         """Return what is known of this thread's part of a row, and write what is normed to `total`, if it is there.
@@ -80,7 +84,13 @@ class Norm:
                 some.store(v.to(self.dtype), total)
             return self.known(known, v, some), top
 
-        known, top = stream.walk((self.nothing(stream), f32(0)), look)
+        part = stream.part
+        few = part.vector * part.pieces <= HELD
+        if total is not None or (few and not self.center):
+            pieces = 1
+        else:
+            pieces = part.pieces if few else max(1, AT_ONCE // part.vector)
+        known, top = stream.walk((self.nothing(stream), f32(0)), look, pieces=pieces)
         return (known, top) if at_once else known
 
     def nothing(self, stream: Any) -> Any:
@@ -97,8 +107,8 @@ class Norm:
         more = moments(some, v)
         if before is None:
             return more
-        alike = some.whole and isinstance(some.start, int)  # as many elements as each before
-        return next_moments(before, more, some.start) if alike else merge(before, more)
+        alike = some.whole and isinstance(some.start, int)  # all before are whole too
+        return next_moments(before, more, some) if alike else merge(before, more)
 
 
 class Moments(NamedTuple):
@@ -120,10 +130,10 @@ def moments(some: Any, v: Any) -> Moments:
     return Moments(count, mean, (rest * rest).reduce("sum"))
 
 
-def next_moments(before: Moments, more: Moments, number: int) -> Moments:
-    """Merge the moments of a thread's vector of this number, all of which are within the row, with those before it."""
-    apart, share = more.mean - before.mean, 1.0 / (number + 1)
-    squares = before.squares + more.squares + apart * (more.count * (number * share)) * apart
+def next_moments(before: Moments, more: Moments, some: Any) -> Moments:
+    """Merge the moments of a thread's vectors `some` with those before them, all of which are within the row."""
+    apart, share = more.mean - before.mean, some.pieces / (some.start + some.pieces)
+    squares = before.squares + more.squares + apart * (more.count * (1.0 - share)) * apart
     return Moments(before.count + more.count, before.mean + apart * share, squares)
 
 
@@ -133,11 +143,6 @@ def merge(a: Moments, b: Moments) -> Moments:
     share, apart = b.count / max(count, 1.0), b.mean - a.mean
     # in this order: what differs by 1e20 from the mean of no elements is no NaN
     return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * (a.count * share) * apart)
-
-
-def loads(given: Any, row: Any) -> Any:
-    """Return functions that load the vectors which go with a row; None for None."""
-    return [None if each is None else lambda each=each: each(row).load() for each in given]
 
 
 def vectors_of(part: Any, some: Any) -> Any:
@@ -172,39 +177,37 @@ def forward(norm: Norm, p: Plan) -> Any:
     ) -> None:
         team, part = norm.team(p)
         arrays = (x,) if residual is None else (x, residual)
-        stream = cl.RowStream.create(part, arrays, stages=p.stages, outside=p.outside, early=p.early)
+        stream = cl.RowStream.create(part, arrays, packed=True, **p.stream)
         given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
 
         def first(row: Any, _: Any, *held: Any) -> Any:
             early = stream.outside or p.held  # under way during the reduction
-            vectors = [None if each is None else each(row) for each in given] if early or at_once else None
-            if norm.center and not stream.outside and total is None:  # registers hold them all
-                known = moments(part, norm.summed(*(each.load() for each in held)))
-            else:
-                out, weights = None if total is None else total[row, None], vectors[0] if at_once else None
-                known = norm.looked_at(stream, held, out, at_once, weights)
+            vectors = [None if each is None else each(row) for each in given] if at_once else None
+            out, weights = None if total is None else total[row, None], vectors[0] if at_once else None
+            known = norm.looked_at(stream, held, out, at_once, weights)
+            if early and not at_once:
+                vectors = [None if each is None else each(row) for each in given]
             return known, vectors if early else None
 
         def last(row: Any, _: Any, vectors: Any, all: Any, *held: Any) -> None:
             mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
             rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
             write(team, row, (means, mean), (rstds, rstd))
-            if stream.outside:
+            early = BEFORE if vectors is None and part.vector * part.pieces > HELD else 0
+            if early:
+                vectors = [None if each is None else cl.RowPart(part, each, 0, True) for each in (w, b)]
+            elif vectors is None:
+                vectors = [None if each is None else each(row) for each in given]
 
-                def result(some: Any) -> Any:
-                    v = norm.summed(*(each.of(some) for each in held))
-                    return norm.normed(v, mean, rstd, *(vectors_of(each, some) for each in vectors))
+            def result(some: Any, found: Any) -> Any:
+                return norm.normed(norm.summed(*(each.of(some) for each in held)), mean, rstd, *found)
 
-                out = None if scales is None else scales[row, None]
-                write_pieces(stream, narrow, result, y[row, None], out, all[1] * rstd if at_once else None)
-            else:
-                vectors = [each and each.load for each in vectors] if p.held else loads(given, row)
-                v = norm.normed(norm.summed(*(each.load() for each in held)), mean, rstd, *vectors)
-                if narrow is not None:
-                    top = all[1] * rstd if at_once else None
-                    v = narrow.quantised(part.vectors, v, scales[row, None], top)
-                part.store(v.to(y.dtype), y[row, None])
+            def fetch(some: Any) -> Any:
+                return [None if each is None else each.of(some) for each in vectors]
+
+            out = None if scales is None else scales[row, None]
+            write_pieces(stream, narrow, result, fetch, early, y[row, None], out, all[1] * rstd if at_once else None)
 
         combine = merge if norm.center else sum_and_greatest if at_once else "add"
         stream.each_reduced(first, last, combine)
@@ -212,21 +215,32 @@ def forward(norm: Norm, p: Plan) -> Any:
     return norm_forward
 
 
-def write_pieces(stream: Any, narrow: Narrow | None, result: Any, y: Any, scales: Any, top: Any) -> None:
-    """Write a row of y and its scales piece by piece, as `result` computes them.
+def write_pieces(
+    stream: Any, narrow: Narrow | None, result: Any, fetch: Any, early: int, y: Any, scales: Any, top: Any
+) -> None:
+    """Write a row of y and its scales piece by piece, as ``result(some, fetch(some))`` computes them.
 
-    top  the greatest magnitude of the row; None where it is not known
+    early  fetches so many pieces before they are needed: no load moves above a store
+    top    the greatest magnitude of the row; None where it is not known
     """
     if narrow is not None and narrow.block == 1 and top is None:
-        mine = stream.walk(f32(0), lambda top, some: max(top, abs(some.keep(result(some))).reduce("max")))
-        top = stream.part.team.reduce(mine, "max")
 
-    def write_some(_: Any, some: Any) -> None:
-        v = result(some)
+        def look(top: Any, some: Any) -> Any:
+            return max(top, abs(some.keep(result(some, fetch(some)))).reduce("max"))
+
+        top = stream.part.team.reduce(stream.walk(f32(0), look), "max")
+    part = stream.part
+
+    def write_some(coming: Any, some: Any) -> Any:
+        if early and some.start + early < part.pieces:
+            coming = (*coming, fetch(part.piece(some.start + early)))
+        found, coming = (coming[0], coming[1:]) if early else (fetch(some), coming)
+        v = result(some, found)
         v = v if narrow is None else narrow.quantised(some, v, scales, top)
         some.store(v.to(y.dtype), y)
+        return coming
 
-    stream.walk(None, write_some)
+    stream.walk(tuple(fetch(part.piece(i)) for i in range(min(early, part.pieces))), write_some, last=True)
 
 
 class Sums(NamedTuple):
@@ -257,37 +271,40 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
+        follow()
         team = cl.Team.create(p.threads, cluster=p.cluster, under_way=p.under_way)
         part = cl.RowPartition(team, n, p.vector)
         dws, dbs = (None if each is None else part_sums(part, p.shared_sums) for each in (dw, db))
-        stream = cl.RowStream.create(part, (dy, s), stages=p.stages, outside=p.outside, many=True, early=p.early)
+        arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
+        stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
         scale = None
         if w is not None:
-            scale = cl.RowPart(part, w, 0, True) if stream.loops else cl.RowPart(part, part.load(w))
+            scale = stream.hold(w)(0) if piecewise(stream) else cl.RowPart(part, part.load(w))
 
         def parts_of(some: Any, asked: Any, gs: Any, xs: Any) -> Any:
             g, xhat = gs.of(some).to(f32), (xs.of(some).to(f32) - asked[1]) * asked[0]
             return g, norm.weighted(g, vectors_of(scale, some)), xhat
 
-        def first(row: Any, asked: Any, *held: Any) -> Any:
+        def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
             def look(sums: Sums, some: Any) -> Sums:
-                d, g, xhat = parts_of(some, asked, *held)
+                d, g, xhat = parts_of(some, asked, gs, xs)
                 add_to(dws, some.start, d * xhat)
                 add_to(dbs, some.start, d)
                 return Sums(sums.plain + g.reduce("sum"), sums.product + (g * xhat).reduce("sum"))
 
-            sums = stream.walk(Sums(f32(0), f32(0)), look)
+            sums = stream.walk(Sums(f32(0), f32(0)), look, pieces=1)
             return sums, None if add is None or not p.stages else part.load(add[row, None])
 
-        def last(row: Any, asked: Any, more: Any, sums: Sums, *held: Any) -> None:
+        def last(row: Any, asked: Any, more: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
             inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n) if norm.center else f32(0)
 
             def gradient(some: Any, more: Any) -> Any:
-                _, g, xhat = parts_of(some, asked, *held)
+                _, g, xhat = parts_of(some, asked, gs, xs)
                 d = (g - (xhat * inner + outer)) * asked[0]
                 return (d if add is None else d + more.of(some).to(f32)).to(dtype)
 
-            more = None if add is None else added(stream, add[row, None], more)
+            if add is not None:
+                more = adds[0] if adds else added(stream, add[row, None], more)
             store_row(stream, gradient, more, dx[row, None])
 
         stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
@@ -306,14 +323,19 @@ def added(stream: Any, row: Any, loaded: Any) -> Any:
     return cl.RowPart(stream.part, stream.part.load(row) if loaded is None else loaded)
 
 
+def piecewise(stream: Any) -> bool:
+    """Say whether rows are worked on a few vectors at a time, so that nothing of a row is in registers."""
+    return stream.loops or stream.ahead is not None
+
+
 def store_row(stream: Any, gradient: Any, more: Any, out: Any) -> None:
     """Store a row that `gradient` computes of some vectors and `more`: together where registers hold them.
 
     No load moves above a store.
     """
     part = stream.part
-    if stream.loops:
-        stream.walk(None, lambda _, some: some.store(gradient(some, more), out))
+    if piecewise(stream):
+        stream.walk(None, lambda _, some: some.store(gradient(some, more), out), last=True)
         return
     held = cl.make_rmem_tensor(out.dtype, cl.make_layout(part.shape))
     for i in cl.static_range(part.pieces):
@@ -336,6 +358,7 @@ def of_columns(norm: Norm, vector: int) -> Any:
         dw: Tensor[f32, (G, N)] | None,
         db: Tensor[f32, (G, N)] | None,
     ) -> None:
+        follow()
         tile = cl.RowTile(cl.block_idx.x * SUMMING * wide, N, wide, 1)
         products, plain = cl.full(tile.shape, 0, f32), cl.full(tile.shape, 0, f32)
         for row in range(cl.block_idx.y, M, cl.grid_dim.y):
@@ -390,6 +413,7 @@ def add_up(dtype: Any) -> Any:
 
     @cl.kernel(block=THREADS)
     def column_sums(parts: Tensor[f32, (G, N)], out: Tensor[dtype, (N,)]) -> None:
+        follow()
         lane, warp = cl.thread_idx.x % COLUMNS, cl.thread_idx.x // COLUMNS
         column, step = cl.block_idx.x * COLUMNS + lane, THREADS // COLUMNS
         total = cl.full((AT_ONCE,), 0, f32)
@@ -504,7 +528,7 @@ def apply(
         p = replace(p, aligned=aligned, stages=0, held=False, outside=p.loops)
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, offset, narrow), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
-    kernel[p.grid(rows), p.block](
+    kernel[p.launch(rows)](
         rows.matrix,
         None if more is None else more.matrix,
         w,
@@ -564,7 +588,7 @@ def norm_backward(
     groups = min(GROUPS, rows.m) if p.loops else teams * p.teams
     dw = None if w is None else empty(dx, (groups, rows.n), "f32")
     db = empty(dx, (groups, rows.n), "f32") if bias else None
-    backward(described, p)[teams * p.cluster, p.block](
+    backward(described, p)[after(teams * p.cluster, p.block)](
         gradients.matrix,
         rows.matrix,
         w,
@@ -576,7 +600,7 @@ def norm_backward(
     if p.loops and rows.m and (bias or w is not None):
         size = SUMMING * (ACCESS // rows.dtype.bytes)
         kernel = of_columns(described, math.gcd(gradients.vector, rows.vector))
-        kernel[(-(-rows.n // size), groups), SUMMING](gradients.matrix, rows.matrix, *flat, dw, db)
+        kernel[after((-(-rows.n // size), groups), SUMMING)](gradients.matrix, rows.matrix, *flat, dw, db)
     return Gradients(dx, summed(dw, weight, kind), summed(db, dx if weight is None else weight, kind))
 
 
@@ -585,7 +609,7 @@ def summed(parts: Any, like: Any, dtype: Any) -> Any:
     if parts is None:
         return None
     out = empty(like, (parts.shape[1],))
-    add_up(dtype)[-(-parts.shape[1] // COLUMNS), THREADS](parts, out)
+    add_up(dtype)[after(-(-parts.shape[1] // COLUMNS), THREADS)](parts, out)
     return out
 
 

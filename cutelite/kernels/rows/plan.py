@@ -39,6 +39,7 @@ class Plan:
                   where they are, so that they may be of any length; by default with two stages and more
     early         without stages: a team works on one row after the other, and loads the next one before
     shared_sums   sums over rows are kept in shared memory, not in registers
+    ahead         each thread copies its vectors to shared memory, so many more than those of the row that is worked on
     aligned       rows begin at multiples of so many elements, by default `vector`; with less accesses are narrower
     """
 
@@ -53,6 +54,12 @@ class Plan:
     held: bool = True
     outside: bool | None = None
     early: bool = False
+    ahead: int | None = None
+
+    @property
+    def stream(self) -> dict[str, Any]:
+        """How a `RowStream` is made."""
+        return {each: getattr(self, each) for each in ("stages", "outside", "early", "ahead")}
 
     @property
     def block(self) -> int:
@@ -62,7 +69,12 @@ class Plan:
     @property
     def loops(self) -> bool:
         """Say whether rows stay in global memory, from where each pass reads them."""
-        return bool(self.outside) and not self.stages
+        return bool(self.outside) and not self.stages and self.ahead is None
+
+    @property
+    def persistent(self) -> bool:
+        """Say whether a team works on one row after the other."""
+        return bool(self.stages) or self.early or self.ahead is not None
 
     @property
     def under_way(self) -> int:
@@ -77,7 +89,8 @@ class Plan:
 
     def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
         """Return the team of this thread, with that many reductions a row, and its part of rows of `n` elements."""
-        count = None if self.stages or self.early else reductions
+        follow()
+        count = None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count, under_way=self.under_way)
         return team, cl.RowPartition(team, n, self.vector, granule)
 
@@ -85,12 +98,28 @@ class Plan:
         """Dims for the elements from one row to the next."""
         return pitches(names, self.aligned or self.vector)
 
+    def launch(self, rows: Any) -> cl.Launch:
+        """Return how a kernel is launched that works on `rows`, a `Rows`."""
+        return after(self.grid(rows), self.block)
+
     def grid(self, rows: Any) -> int:
         """The blocks for `rows`, a `Rows`: without stages each works once."""
         teams: int = -(-rows.m // self.teams)
-        return self.cluster * (
-            min(teams, rows.at_once(self.cluster, self.blocks)) if self.stages or self.early else teams
-        )
+        if self.persistent:
+            rounds = -(-teams // min(teams, rows.at_once(self.cluster, self.blocks))) if teams else 1
+            teams = -(-teams // rounds)  # each has as many rows as the others, or one less
+        return self.cluster * teams
+
+
+def after(grid: Any, block: int) -> cl.Launch:
+    """Return how a kernel is launched that begins with `follow`: while the one before it is still under way."""
+    return cl.Launch(grid, block, pdl=True)
+
+
+def follow() -> None:
+    """Let the next kernel's blocks start, and wait for the kernel before: first of all in a kernel."""
+    cl.griddepcontrol_launch_dependents()
+    cl.griddepcontrol_wait()
 
 
 def width(bytes: int, *places: int) -> int:
@@ -129,9 +158,14 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
 
 
 def plan_softmax(n: int, vector: int, bytes: int) -> Plan:
-    """Return the plan for softmax: the longest rows are copied ahead."""
-    p = ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, bytes, stages=2, rows=2)
-    return p if n > 131_072 and p.stages else plan(n, vector)
+    """Return the plan for softmax: threads copy the longest rows ahead."""
+    p = queued(Plan(512, 1, power_of_two(n / 32_768), vector, 1), n, bytes)
+    return p if 65_536 < n <= MOST and p.ahead else plan(n, vector)
+
+
+def power_of_two(x: float) -> int:
+    """Return the least power of two that is not below x."""
+    return 1 << max(0, math.ceil(x) - 1).bit_length()
 
 
 def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
@@ -140,13 +174,15 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
     rows  that a block keeps in shared memory: of the input, and weights
     """
     light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
+    if light and bytes == 2 and n <= 131_072:
+        each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
+        return replace(plan(n, vector, each=each, alone=SMALL_BLOCK), held=each < 64)
     if n <= (32_768 if light else 16_384):
         return plan(n, vector) if light else replace(plan(n, vector), held=False)
-    cluster = min(MOST_BLOCKS, 1 << (-(-n // 32_768) - 1).bit_length())
-    p = Plan(512, 1, cluster, vector, 1)
-    found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light and n <= 131_072 else p
+    p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
+    found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
     found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
-    return found if found.stages and (rows > 2 or cluster > 1) else replace(plan(n, vector), held=light)
+    return found if found.stages and (rows > 2 or p.cluster > 1) else replace(plan(n, vector), held=light)
 
 
 def plan_fold(n: int, vector: int) -> Plan:
@@ -164,13 +200,23 @@ def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
     return replace(p, stages=stages) if copied and rows * -(-n // p.cluster) * bytes <= SHARED else p
 
 
+def queued(p: Plan, n: int, bytes: int, inputs: int = 1) -> Plan:
+    """Return the plan with vectors that threads copy ahead, at most a row, where there is room for one at least."""
+    pieces = -(-n // (p.cluster * p.threads * p.vector))
+    more = min(pieces, SHARED // (p.threads * p.vector * bytes * inputs) - pieces)
+    return replace(p, ahead=more) if n % p.vector == 0 and p.vector * bytes == ACCESS and more > 0 else p
+
+
 def plan_light(n: int, vector: int) -> Plan:
     """Return the plan where each element of the result needs little more than its own of the inputs."""
     return plan(n, vector) if n <= 8192 else plan(n, vector, each=16, registers=32, alone=1024)
 
 
-def plan_two(n: int, vector: int) -> Plan:
-    """Return the plan for two inputs."""
+def plan_two(n: int, vector: int, bytes: int) -> Plan:
+    """Return the plan for two inputs: threads copy long rows ahead."""
+    p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 16_384)), vector, 1), n, bytes, 2)
+    if 32_768 < n <= 131_072 and p.ahead:
+        return p
     return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
 
 
@@ -182,10 +228,12 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
     if 16_384 < n <= 262_144 and bytes == 2:
-        cluster = 1 << (-(-n // 16_384) - 1).bit_length()  # 2, 4, 8, 16
+        cluster = power_of_two(n / 16_384)  # 2, 4, 8, 16
         p = ahead(Plan(512, 1, cluster, vector, 1), n, bytes, stages=2, rows=2 * inputs + 2 * sums)
         if p.stages and cluster <= most:
             return replace(p, shared_sums=True)
+    if 512 < n <= 1024 and (inputs, sums, bytes) == (2, 1, 2):
+        return replace(plan(n, vector, registers=160), shared_sums=True, early=True)
     if n <= 1024:
         return plan(n, vector, each=8)
     if 2048 < n <= 4096 and (inputs, sums, bytes) == (2, 1, 2):

@@ -95,7 +95,7 @@ def quantise(
     p = instance("how", how, Plan) or plan(rows.n, ACCESS // rows.dtype.bytes, each=32 if more is None else 16)
     p = replace(p, aligned=aligned)
     kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)
-    kernel[p.grid(rows), p.block](
+    kernel[p.launch(rows)](
         rows.matrix,
         None if more is None else more.matrix,
         q.reshape((rows.m, rows.n)),

@@ -99,7 +99,7 @@ def argmax(x: Any, *, how: Plan | None = None) -> Found:
     values, columns = empty(x, leading), empty(x, leading, "i64")
     p = instance("how", how, Plan) or plan_fold(rows.n, rows.vector)
     kernel = greatest(rows.dtype, rows.n, p)
-    kernel[p.grid(rows), p.block](rows.matrix, flat(values, rows.m), flat(columns, rows.m))
+    kernel[p.launch(rows)](rows.matrix, flat(values, rows.m), flat(columns, rows.m))
     return Found(values, columns)
 
 

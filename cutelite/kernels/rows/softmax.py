@@ -22,6 +22,7 @@ from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
 
 M = cl.dims("M")  # rows
 LOG2_E = math.log2(math.e)
+TOGETHER, AT_ONCE = 32, 16  # elements of a thread that registers hold as f32; whose exponentials are added otherwise
 LOWEST = -3.4028234663852886e38  # the least finite f32: -inf less that is -inf, -inf less -inf NaN
 
 
@@ -69,24 +70,27 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     @cl.kernel(**p.options)
     def softmax(x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)]) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,), stages=p.stages, outside=p.outside, early=p.early, fill=-math.inf)
+        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf)
 
         def first(row: Any, _: Any, held: Any) -> Any:
-            if not stream.outside:
+            if not stream.outside and part.vector * part.pieces <= TOGETHER:
                 known = exponentials(held.load().to(f32), exact)
                 return known, known
-            start = Exponentials(f32(LOWEST), f32(0))
-            return stream.walk(start, lambda known, some: added(known, held.of(some).to(f32), exact)), None
+
+            def more(known: Exponentials, some: Any) -> Exponentials:
+                return added(known, held.of(some).to(f32), exact)
+
+            return stream.walk(Exponentials(f32(LOWEST), f32(0)), more, pieces=max(1, AT_ONCE // part.vector)), None
 
         def last(row: Any, _: Any, mine: Any, all: Exponentials, held: Any) -> None:
-            top, less = (all.top, cl.math.log(all.total)) if log or stream.outside else (mine.top, f32(0))
+            top, less = (all.top, cl.math.log(all.total)) if log or mine is None else (mine.top, f32(0))
             scale = power(top - all.top, exact) / all.total
 
             def write(_: Any, some: Any) -> None:
                 v = held.of(some).to(f32) - top
                 some.store((v - less if log else power(v, exact) * scale).to(dtype), y[row, None])
 
-            stream.walk(None, write)
+            stream.walk(None, write, last=True)
 
         stream.each_reduced(first, last, merge(exact))
 
@@ -104,7 +108,7 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)]
     ) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (dy, y), stages=p.stages, outside=p.outside, early=p.early)
+        stream = cl.RowStream.create(part, (dy, y), packed=True, **p.stream)
 
         def first(row: Any, _: Any, held: Any, values: Any) -> Any:
             def add(total: Any, some: Any) -> Any:
@@ -119,7 +123,7 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
                 d = g - power(out, exact) * total if log else out * (g - total)
                 some.store(d.to(dtype), dx[row, None])
 
-            stream.walk(None, write)
+            stream.walk(None, write, last=True)
 
         stream.each_reduced(first, last)
 
@@ -148,7 +152,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out")
     p = instance("how", how, Plan) or plan_softmax(rows.n, math.gcd(rows.vector, results.vector), rows.dtype.bytes)
-    forward(rows.dtype, rows.n, p, log)[p.grid(rows), p.block](rows.matrix, results.matrix)
+    forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix)
     return out
 
 
@@ -162,7 +166,8 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     gradients = Rows(dy, "dy").like(values, "dy")
     out = empty(y, tuple(y.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(values, "out")
-    p = instance("how", how, Plan) or plan_two(values.n, math.gcd(gradients.vector, values.vector, results.vector))
+    vector = math.gcd(gradients.vector, values.vector, results.vector)
+    p = instance("how", how, Plan) or plan_two(values.n, vector, values.dtype.bytes)
     kernel = backward(values.dtype, values.n, p, log)
-    kernel[p.grid(values), p.block](gradients.matrix, values.matrix, results.matrix)
+    kernel[p.launch(values)](gradients.matrix, values.matrix, results.matrix)
     return out
