@@ -277,9 +277,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         dws, dbs = (None if each is None else part_sums(part, p.shared_sums) for each in (dw, db))
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
-        scale = None
-        if w is not None:
-            scale = stream.hold(w)(0) if piecewise(stream) else cl.RowPart(part, part.load(w))
+        scale = None if w is None else stream.hold(w)(0) if piecewise(stream) else cl.RowPart(part, part.load(w))
 
         def parts_of(some: Any, asked: Any, gs: Any, xs: Any) -> Any:
             g, xhat = gs.of(some).to(f32), (xs.of(some).to(f32) - asked[1]) * asked[0]
@@ -303,9 +301,7 @@ def backward(norm: Norm, p: Plan) -> Any:
                 d = (g - (xhat * inner + outer)) * asked[0]
                 return (d if add is None else d + more.of(some).to(f32)).to(dtype)
 
-            if add is not None:
-                more = adds[0] if adds else added(stream, add[row, None], more)
-            store_row(stream, gradient, more, dx[row, None])
+            store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
         stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
         number = team.number()
@@ -316,11 +312,13 @@ def backward(norm: Norm, p: Plan) -> Any:
     return norm_backward
 
 
-def added(stream: Any, row: Any, loaded: Any) -> Any:
-    """Return the thread's part of a row that is added to the gradient; `loaded` is it already, or None."""
+def added(stream: Any, add: Any, row: Any, loaded: Any) -> Any:
+    """Return the thread's part of a row of what is added to the gradient, or None; `loaded` is it already, or None."""
+    if add is None:
+        return None
     if stream.loops:
-        return cl.RowPart(stream.part, row, 0, True)
-    return cl.RowPart(stream.part, stream.part.load(row) if loaded is None else loaded)
+        return cl.RowPart(stream.part, add[row, None], 0, True)
+    return cl.RowPart(stream.part, stream.part.load(add[row, None]) if loaded is None else loaded)
 
 
 def piecewise(stream: Any) -> bool:
