@@ -672,7 +672,7 @@ class RowStream:
         return [RowPart(self.part, self.ring[None, stage, i], self.fill, True, begin) for i in range(len(self.arrays))]
 
     def place(self, number: int, array: int) -> Any:
-        """Where this thread has vector `number`, counted from the first of the row that is worked on."""
+        """Return this thread's place of vector `number`, counted from the first of the row that is worked on."""
         slots = self.part.pieces + self.ahead  # type: ignore[operator]
         at = self.turn[0] + number % slots
         return self.ring[None, linear_thread_idx(), where(at >= slots, at - slots, at), array]

@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def stream(self) -> dict[str, Any]:
-        """How a `RowStream` is made."""
+        """The arguments of `RowStream.create` that are the plan's."""
         return {each: getattr(self, each) for each in ("stages", "outside", "early", "ahead")}
 
     @property
