@@ -1,0 +1,85 @@
+"""Compile times of Blackwell's kernels beside Hopper's: ``CUTELITE_CACHE=0 python tests/bench/blackwell.py``.
+
+Seconds of CPU of one first compile, of the process and of ptxas together, and of the process alone: of each library's
+GEMM in bf16, and of attention, causal, with heads of 128. A small kernel is compiled for both targets before, so that
+LLVM has started; with --cold it is not, and whoever comes first pays. Then a GEMM of 512 x 512 x 512 in the simulator.
+
+--hopper-first  compile Hopper's before Blackwell's
+--cold          compile nothing before
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import cutelite as cl
+from cutelite import Tensor, f32
+from cutelite.dispatch.divert import diverted
+from cutelite.kernels.attention.call import attention
+from cutelite.kernels.blackwell import attention_call, call, configs
+from cutelite.kernels.gemm import Config, gemm
+
+Row = tuple[str, Callable[[], Any], str]
+
+
+@cl.kernel(block=32)
+def first(x: Tensor[f32, (32,)]) -> None:
+    x[cl.thread_idx.x] = 1.0
+
+
+def compiling(run: Callable[[], Any], arch: str) -> Callable[[], Any]:
+    """The compile of the first kernel that `run` launches."""
+    found: list[Callable[[], Any]] = []
+
+    def take(kernel: Any, launch: Any, args: Any, kwargs: Any) -> None:
+        found.append(lambda: kernel.compile(*args, **kwargs, arch=arch))
+
+    with diverted(take):
+        run()
+    return found[0]
+
+
+def seconds(call: Callable[[], Any]) -> tuple[float, float]:
+    """CPU time of a call: of this process and its children, and of this process."""
+    before = os.times()
+    call()
+    after = os.times()
+    return sum(after[:4]) - sum(before[:4]), sum(after[:2]) - sum(before[:2])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hopper-first", action="store_true")
+    parser.add_argument("--cold", action="store_true")
+    options = parser.parse_args()
+    a = np.ones((512, 512), ml_dtypes.bfloat16)
+    q = np.ones((1, 512, 2, 128), ml_dtypes.bfloat16)
+    pairs: list[tuple[Row, Row]] = [
+        (
+            ("GEMM", lambda: call.gemm(a, a, config=configs.Config()), "sm_100a"),
+            ("GEMM", lambda: gemm(a, a, config=Config()), "sm_90a"),
+        ),
+        (
+            ("attention", lambda: attention_call.attention(q, q, q, causal=True), "sm_100a"),
+            ("attention", lambda: attention(q, q, q, causal=True), "sm_90a"),
+        ),
+    ]
+    if not options.cold:
+        for arch in ("sm_100a", "sm_90a"):
+            first.compile(arch=arch)
+    for pair in pairs:
+        for name, run, arch in reversed(pair) if options.hopper_first else pair:
+            whole, own = seconds(compiling(run, arch))
+            print(f"{name:10} {arch:8} {whole:.2f} s with ptxas, {own:.2f} s without", flush=True)
+    whole, _ = seconds(lambda: call.gemm(a, a))
+    print(f"GEMM of 512 x 512 x 512 in the simulator: {whole:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
