@@ -97,7 +97,9 @@ def test_what_is_refused() -> None:
     x = np.zeros((4, 8), np.float32)
     with pytest.raises(cl.ArgumentError, match="up is 3 x 8, but must be 4 x 8, as gate"):
         gated(x, x[:3])
-    with pytest.raises(cl.ArgumentError, match="activation is 'swish', but must be one of 'silu', 'gelu', 'gelu_tanh', 'relu'"):
+    with pytest.raises(
+        cl.ArgumentError, match="activation is 'swish', but must be one of 'silu', 'gelu', 'gelu_tanh', 'relu'"
+    ):
         activated(x, "swish")
     with pytest.raises(cl.ArgumentError, match="x has dtype int32"):
         activated(x.astype(np.int32), "silu")
