@@ -21,7 +21,7 @@ def torch_on_gpu(sm: int = 0) -> Any:
 
 
 def place() -> str:
-    """Where kernels will run, in words."""
+    """The name of the GPU on which kernels will run, or the words for the simulator."""
     torch = torch_on_gpu()
     return torch.cuda.get_device_name(0) if torch else "the simulator"
 
