@@ -74,6 +74,16 @@ def test_what_is_in_layout_is_there(left: str) -> None:
     assert all(hasattr(cutelite.layout, name) for name in names(left))
 
 
+def test_what_cuda_has_of_mathematics_is_in_math() -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+) \| (.+) \|$", page, re.M)
+    assert len([name for left, right in rows if right.startswith("the same") for name in names(left)]) > 60
+    assert not [
+        n for left, right in rows if right.startswith("the same") for n in names(left) if not hasattr(cl.math, n)
+    ]
+    assert all(resolves(path) for path in re.findall(r"\bcl(?:\.[A-Za-z_]\w*)+", page))
+
+
 def test_each_name_has_one_row() -> None:
     seen: dict[str, str] = {}
     for left, right in ROWS:

@@ -192,9 +192,12 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "rcp": (lambda y, x: -(y * y),),
     "divide": (lambda y, a, b: 1.0 / b, lambda y, a, b: -y / b),
     "cbrt": (lambda y, x: 1.0 / (3.0 * y * y),),
-    "hypot": (lambda y, a, b: a / y, lambda y, a, b: b / y),
+    "rcbrt": (lambda y, x: -y / (3.0 * x),),
+    "hypot": tuple(lambda y, *xs, i=i: xs[i] / y for i in range(8)),
+    "rhypot": tuple(lambda y, *xs, i=i: -xs[i] * y * y * y for i in range(8)),
     "exp": (lambda y, x: y,),
     "exp2": (lambda y, x: y * python_math.log(2.0),),
+    "exp10": (lambda y, x: y * python_math.log(10.0),),
     "expm1": (lambda y, x: y + 1.0,),
     "log": (lambda y, x: 1.0 / x,),
     "log2": (lambda y, x: 1.0 / python_math.log(2.0) / x,),
@@ -203,6 +206,8 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "pow": (lambda y, a, b: b * _math().pow(a, b - 1.0), lambda y, a, b: y * _math().log(a)),
     "sin": (lambda y, x: _math().cos(x),),
     "cos": (lambda y, x: -_math().sin(x),),
+    "sinpi": (lambda y, x: _math().cospi(x) * python_math.pi,),
+    "cospi": (lambda y, x: _math().sinpi(x) * -python_math.pi,),
     "tan": (lambda y, x: 1.0 + y * y,),
     "asin": (lambda y, x: _math().rsqrt(1.0 - x * x),),
     "acos": (lambda y, x: -_math().rsqrt(1.0 - x * x),),
@@ -217,6 +222,11 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "erf": (lambda y, x: 2.0 / python_math.sqrt(python_math.pi) * _math().exp(-x * x),),
     "erfc": (lambda y, x: -2.0 / python_math.sqrt(python_math.pi) * _math().exp(-x * x),),
     "erfinv": (lambda y, x: python_math.sqrt(python_math.pi) / 2.0 * _math().exp(y * y),),
+    "erfcx": (lambda y, x: 2.0 * x * y - 2.0 / python_math.sqrt(python_math.pi),),
+    "erfcinv": (lambda y, x: -python_math.sqrt(python_math.pi) / 2.0 * _math().exp(y * y),),
+    "normcdf": (lambda y, x: _math().exp(x * x * -0.5) / python_math.sqrt(2.0 * python_math.pi),),
+    "normcdfinv": (lambda y, x: _math().exp(y * y * 0.5) * python_math.sqrt(2.0 * python_math.pi),),
+    "fdim": (lambda y, a, b: (a > b).to(f32), lambda y, a, b: -(a > b).to(f32)),
     "fma": (lambda y, a, b, c: b, lambda y, a, b, c: a, lambda y, a, b, c: 1.0),
     "fabs": (lambda y, x: where(x < 0.0, full_like(x, -1.0), full_like(x, 1.0)),),
     "copysign": (
@@ -229,7 +239,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
 }
 """Derivatives of functions of `cl.math` by each of their arguments, of the result and the arguments."""
 
-FLAT = ("floor", "ceil", "trunc", "rint", "round")
+FLAT = ("floor", "ceil", "trunc", "rint", "round", "logb")
 """Functions that are constant between jumps: their derivative is 0."""
 
 LOGICAL = ("isnan", "isinf", "isfinite")

@@ -43,6 +43,10 @@ def exp(x: Number) -> Number:
     return exp2(x * math.log2(math.e))
 
 
+def exp10(x: Number) -> Number:
+    return exp2(x * math.log2(10))
+
+
 def log2(x: Number) -> Number:
     return emit(ops.Lg2Approx(x.value, ftz=True))
 

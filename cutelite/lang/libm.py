@@ -43,6 +43,8 @@ class Form:
     log2_e: tuple[float, float]
     log10_e: tuple[float, float]
     log10_2: tuple[float, float]
+    ln10: tuple[float, float]
+    pi: tuple[float, float]
     two_thirds: tuple[float, float]
     half_pi: tuple[float, float]
     exp_range: tuple[float, float]  # beyond it exp is 0 or infinite, and sinh and cosh are infinite
@@ -69,6 +71,8 @@ FORMS = {
         log2_e=(H("0x1.715476p+0"), H("0x1.4ae0c0p-26")),
         log10_e=(H("0x1.bcb7b2p-2"), H("-0x1.5b235ep-27")),
         log10_2=(H("0x1.344136p-2"), H("-0x1.ec10c0p-27")),
+        ln10=(H("0x1.26bb1cp+1"), H("-0x1.12aabap-25")),
+        pi=(H("0x1.921fb6p+1"), H("-0x1.777a5cp-24")),
         two_thirds=(H("0x1.555556p-1"), H("-0x1.555556p-26")),
         half_pi=(H("0x1.921fb6p+0"), H("-0x1.777a5cp-25")),
         exp_range=(-104.0, 90.0), erf_limit=4.0,
@@ -80,6 +84,8 @@ FORMS = {
         log2_e=(H("0x1.71547652b82fep+0"), H("0x1.777d0ffda0d24p-56")),
         log10_e=(H("0x1.bcb7b1526e50ep-2"), H("0x1.95355baaafad3p-57")),
         log10_2=(H("0x1.34413509f79ffp-2"), H("-0x1.9dc1da994fd21p-59")),
+        ln10=(H("0x1.26bb1bbb55516p+1"), H("-0x1.f48ad494ea3e9p-53")),
+        pi=(H("0x1.921fb54442d18p+1"), H("0x1.1a62633145c07p-53")),
         two_thirds=(H("0x1.5555555555555p-1"), H("0x1.5555555555555p-55")),
         half_pi=(H("0x1.921fb54442d18p+0"), H("0x1.1a62633145c07p-54")),
         exp_range=(-746.0, 711.0), erf_limit=6.0,
@@ -240,6 +246,14 @@ def exp2(x: Number) -> Number:
     return scaled(fma(r, polynomial(r, form.tables["exp2"]), 1.0), whole)
 
 
+def exp10(x: Number) -> Number:
+    form = form_of(x)
+    x = clamped(x, -4.0 * form.bias, 4.0 * form.bias)
+    hi, lo = form.ln10
+    product = x * hi
+    return exp_core(product, fma(x, hi, -product) + x * lo)
+
+
 def expm1(x: Number) -> Number:
     form = form_of(x)
     c = clamped(x, -2.0 * form.mantissa, (form.bias + 1) * form.ln2[0] + 0.25)  # infinite, but 2**n just not
@@ -381,18 +395,59 @@ def cbrt(x: Number) -> Number:
     return where((size > 0.0) & (size < INF), copysign(t, x), x)
 
 
-def hypot(x: Number, y: Number) -> Number:
-    form = form_of(x)
-    a, b = absolute(x), absolute(y)
-    big, small = emit(arith.Max(a.value, b.value)), emit(arith.Min(a.value, b.value))
-    # A power of two near the larger one, in the middle range so that its inverse exists.
+def length(xs: tuple[Number, ...]) -> tuple[Number, Number, Number]:
+    """Return r, up and down, where ``r * up`` is the root of the sum of squares, and ``down`` is ``1 / up``."""
+    form = form_of(xs[0])
+    sizes = [absolute(x) for x in xs]
+    big = sizes[0]
+    for size in sizes[1:]:
+        big = emit(arith.Max(big.value, size.value))
+    # A power of two near the largest one, in the middle range so that its inverse exists.
     exponent = clamped_integer((bits(big) >> form.mantissa) - form.bias, 2 - form.bias, form.bias - 2)
-    down, up = power_of_two(-exponent, x), power_of_two(exponent, x)
-    p, q = big * down, small * down
-    square = p * p
-    result = sqrt(fma(q, q, square) + fma(p, p, -square)) * up
-    result = where(is_nan(x) | is_nan(y), NAN, result)
-    return where((a == INF) | (b == INF), INF, result)
+    down, up = power_of_two(-exponent, big), power_of_two(exponent, big)
+    if len(sizes) == 2:
+        small = emit(arith.Min(sizes[0].value, sizes[1].value))
+        p, q = big * down, small * down
+        square = p * p
+        return sqrt(fma(q, q, square) + fma(p, p, -square)), up, down
+    total: Any = 0.0
+    rest: Any = 0.0
+    for size in sizes:  # each square in two parts, and what each sum loses
+        p = size * down
+        square = p * p
+        found = square + total
+        lost = (square - (found - total)) + (total - (found - (found - total)))
+        total, rest = found, rest + (fma(p, p, -square) + lost)
+    return sqrt(total + rest), up, down
+
+
+def of_length(result: Number, xs: tuple[Number, ...], infinite: float) -> Number:
+    """`result`, but NaN where one of `xs` is, and `infinite` where one of them is infinite."""
+    for x in xs:
+        result = where(is_nan(x), NAN, result)
+    for x in xs:
+        result = where(absolute(x) == INF, infinite, result)
+    return result
+
+
+def hypot(*xs: Number) -> Number:
+    root, up, _ = length(xs)
+    return of_length(root * up, xs, INF)
+
+
+def rhypot(*xs: Number) -> Number:
+    root, _, down = length(xs)
+    return of_length(rcp(root) * down, xs, 0.0)
+
+
+def rcbrt(x: Number) -> Number:
+    size = absolute(x)
+    y = rcp(cbrt(x))
+    root = y * y
+    # One step of Newton's method on 1 / y**3 = x, where nothing of it is subnormal or infinite.
+    off = fma(-(root * x), y, 1.0)
+    better = fma(y * (1.0 / 3.0), off, y)
+    return where((size > form_of(x).least) & (size < INF), better, y)
 
 
 def clamped_integer(n: Number, low: int, high: int) -> Number:
@@ -457,6 +512,35 @@ def tan(x: Number) -> Number:
     z = r * r
     t = fma(z * r, polynomial(z, form_of(x).tables["tan"]), r)
     return where((q & 1) == 0, t, -1.0 / t)
+
+
+def sincospi(x: Number) -> tuple[Number, Number]:
+    """sin(pi x) and cos(pi x): x = 2 n + q / 2 + r is exact, so that whole numbers and halves are too."""
+    form = form_of(x)
+    rest = fma(emit(math.Rint((x * 0.5).value)), -2.0, x)
+    q = emit(math.Rint((rest * 2.0).value))
+    r = fma(q, -0.5, rest)
+    q = where(q < 0.0, q + 4.0, q)
+    hi = r * form.pi[0]
+    lo = fma(r, form.pi[0], -hi) + r * form.pi[1]
+    s = sin_core(hi)
+    s = s + lo * fma(s * 0.5, -s, 1.0)  # (1 - s**2 / 2) is the cosine, near enough for so little
+    c = cos_core(hi) - lo * hi
+    turned, back = (q == 1.0) | (q == 3.0), q >= 2.0
+    left = (q == 1.0) | (q == 2.0)
+    sine, cosine = where(turned, c, s), where(turned, s, c)
+    sine = where(back, -sine, sine)
+    cosine = where(left, -cosine, cosine)
+    sine = where(r == 0.0, where(turned, sine, copysign(as_proxy(0.0, x), x)), sine)  # IEEE 754: sinPi(-1) is -0
+    return sine, where((r == 0.0) & turned, 0.0, cosine)  # and cosPi of a half +0
+
+
+def sinpi(x: Number) -> Number:
+    return sincospi(x)[0]
+
+
+def cospi(x: Number) -> Number:
+    return sincospi(x)[1]
 
 
 def atan_core(x: Number) -> Number:
@@ -580,10 +664,15 @@ def erf_core(x: Number) -> Number:
     return fma(x, polynomial(x * x, form_of(x).tables["erf"]), x)
 
 
+def erfcx_core(a: Number) -> Number:
+    """exp(a * a) erfc(a) for 0 to where erfc is 0."""
+    t = (a - 4.0) / (a + 4.0)
+    return polynomial(t, form_of(a).tables["erfcx"]) / fma(a, 2.0, 1.0)
+
+
 def erfc_core(a: Number) -> Number:
     """erfc(x) for 0 and above."""
-    t = (a - 4.0) / (a + 4.0)
-    tail = polynomial(t, form_of(a).tables["erfcx"]) / fma(a, 2.0, 1.0)
+    tail = erfcx_core(a)
     square = a * a
     gauss = exp_core(-square, -fma(a, a, -square))
     return gauss * tail
@@ -594,6 +683,36 @@ def erfc(x: Number) -> Number:
     rest = erfc_core(clamped(size, 0.0, 40.0))  # 0 far before 40
     rest = where(x < 0.0, 2.0 - rest, rest)
     return where(size < 0.5, 1.0 - erf_core(x), rest)
+
+
+FAR = (-1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64, -135135 / 128)
+"""The series of sqrt(pi) x erfcx(x) - 1 in 1 / x**2, from x**-2 on (Abramowitz and Stegun, 7.1.23)."""
+
+
+def erfcx(x: Number) -> Number:
+    size = absolute(x)
+    start = 10.0 if x.dtype == f32 else 26.0  # from where on the series is right to the last place
+    near = erfcx_core(clamped(size, 0.0, start))
+    inverse = rcp(size)
+    square = inverse * inverse
+    far = fma(inverse, square * polynomial(square, FAR), inverse) * 0.5641895835477563
+    positive = where(size > start, far, near)
+    square = x * x
+    low = where(square < 1000.0, fma(x, x, -square), 0.0)  # beyond, the power is infinite without it
+    return where(x < 0.0, exp_core(square, low, shift=1) - where(size < INF, positive, 0.0), positive)
+
+
+def normcdf(x: Number) -> Number:
+    """``erfc(-x / sqrt(2)) / 2``; the square, not the quotient, is taken in two parts."""
+    size = absolute(x)
+    size = clamped(size, 0.0, 15.0 if x.dtype == f32 else 39.0)  # 0 from there on
+    root = size * 0.7071067811865476
+    square = size * size
+    gauss = exp_core(square * -0.5, fma(size, size, -square) * -0.5)
+    rest = gauss * (erfcx_core(root) * 0.5)
+    small = erf_core(root) * 0.5
+    centre = where(x < 0.0, 0.5 - small, small + 0.5)
+    return where(size < 0.7, centre, where(x > 0.0, 1.0 - rest, rest))
 
 
 # The gamma function, and the inverse of the error function. f32 is computed in f64, and rounded.
@@ -664,16 +783,81 @@ def tgamma(x: Number) -> Number:
 
 
 def erfinv(y: Number) -> Number:
-    """The x with erf(x) = y: a guess that is right to 2e-3 (Winitzki), and Halley's method two or three times."""
     size = absolute(y)
-    w = -log1p(-size * size)
+    x = quantile(size, 1.0 - size, -log1p(-size * size))
+    return copysign(where(size > 1.0, NAN, x), y)
+
+
+def erfcinv(y: Number) -> Number:
+    if y.dtype == f32:
+        return in_f64(erfcinv, y)
+    rest = where(y > 1.0, 2.0 - y, y)
+    size = 1.0 - rest
+    x = quantile(size, rest, -(log(rest) + log1p(size)))
+    x = where(y > 1.0, -x, x)
+    return where((y >= 0.0) & (y <= 2.0), x, NAN)
+
+
+def normcdfinv(p: Number) -> Number:
+    if p.dtype == f32:
+        return in_f64(normcdfinv, p)
+    return erfcinv(p * 2.0) * -1.4142135623730951
+
+
+def quantile(size: Number, rest: Number, w: Number) -> Number:
+    """The x with erf(x) = size and erfc(x) = rest: a guess right to 2e-3 (Winitzki), and Halley's method.
+
+    w  -log(1 - size * size)
+    """
+    w = where(w > 0.0, w, 0.0)
     shift = 4.330746750799873 - w * 0.5
     more = w * (1 / 0.147)
     x = sqrt(divide(more, sqrt(fma(shift, shift, more)) + shift))
-    for _ in range(2 if y.dtype == f32 else 3):
-        above = (1.0 - size) - erfc(x)
-        off = where(size < 0.5, erf(x) - size, above)
-        step = divide(off, exp(-x * x)) * 0.886226925452758
+    for _ in range(2 if size.dtype == f32 else 4):
+        square = x * x
+        half = exp_core(square * 0.5, fma(x, x, -square) * 0.5)  # its square is e**(x * x), which can overflow
+        off = where(size < 0.5, (erf_core(x) - size) * half * half, rest * half * half - erfcx_core(x))
+        step = off * 0.886226925452758
         x = x - divide(step, fma(x, step, 1.0))
-    x = where(size == 0.0, size, where(size == 1.0, INF, x))
-    return copysign(where(size > 1.0, NAN, x), y)
+    return where(size == 0.0, size, where(rest == 0.0, INF, x))
+
+
+# Numbers taken apart. Exact.
+
+
+def frexp(x: Number) -> tuple[Number, Number]:
+    form = form_of(x)
+    size = absolute(x)
+    tiny = size < form.least
+    wide = where(tiny, x * 2.0**form.subnormal_shift, x)
+    field = (bits(absolute(wide)) >> form.mantissa) - (form.bias - 1)
+    ordinary = (size > 0.0) & (size < INF)
+    kept = bits(wide) & ~(((1 << form.dtype.bits - 1 - form.mantissa) - 1) << form.mantissa)
+    mantissa = from_bits(kept | ((form.bias - 1) << form.mantissa), x)
+    exponent = where(ordinary, field - where(tiny, form.subnormal_shift, as_proxy(0, field)), 0)
+    return where(ordinary, mantissa, x), exponent
+
+
+def modf(x: Number) -> tuple[Number, Number]:
+    whole = truncated(x)
+    return copysign(where(absolute(x) == INF, 0.0, x - whole), x), copysign(whole, x)
+
+
+def logb(x: Number) -> Number:
+    size = absolute(x)
+    result = to_float(frexp(x)[1], x) - 1.0
+    return where(size == 0.0, -INF, where(size < INF, result, where(is_nan(x), x, INF)))
+
+
+def fdim(x: Number, y: Number) -> Number:
+    return where(is_nan(x) | is_nan(y), NAN, where(x > y, x - y, 0.0))
+
+
+def remquo(x: Number, y: Number) -> tuple[Number, Number]:
+    """The remainder, and the quotient modulo 8 with its sign."""
+    rest = remainder(x, y)
+    eightfold = absolute(y) * 8.0
+    more = where(eightfold < INF, fmod(x, eightfold), x)
+    quotient = emit(math.Rint((more / absolute(y) - rest / absolute(y)).value))
+    quotient = quotient - truncated(quotient * 0.125) * 8.0
+    return rest, where(is_nan(rest), 0.0, copysign(1.0, y) * quotient)

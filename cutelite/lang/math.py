@@ -17,16 +17,18 @@ import math as python_math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cutelite.ir.types import Vec, boolean, f16, f32, f64
+from cutelite.ir.types import Vec, boolean, f16, f32, f64, i16, i32, i64
 from cutelite.lang import fastmath, libm
+from cutelite.lang.convert import bitcast
 from cutelite.lang.emit import builder_here, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, differentiable, promote, to_dtype
-from cutelite.lang.values import RuntimeNumber, Scalar, Vector
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector, where
 from cutelite.lang.values import maximum as larger
 from cutelite.lang.values import minimum as smaller
 from cutelite.ops import math as ops
 from cutelite.ops.arith import Abs, Fma
 
+I32_MIN = -(1 << 31)
 N = TypeVar("N", Scalar, Vector, float)
 """What goes in comes out: a scalar, a vector, or a literal."""
 
@@ -47,9 +49,14 @@ def _by_python(name: str, *xs: Any) -> Any:
 
 
 def _floats(*xs: Any) -> tuple[Any, ...]:
-    """One or two run-time numbers, as floats of one type."""
-    values = promote(*xs) if len(xs) == 2 else (as_value(xs[0]),)
-    return tuple(_float(wrap(value)) for value in values)
+    """Run-time numbers, as floats of one type."""
+    if len(xs) <= 2:
+        values = promote(*xs) if len(xs) == 2 else (as_value(xs[0]),)
+        return tuple(_float(wrap(value)) for value in values)
+    common = xs[0]
+    for x in xs[1:]:
+        common = wrap(promote(common, x)[0])
+    return tuple(_float(wrap(promote(x, common)[0])) for x in xs)
 
 
 def _float(x: Any) -> Any:
@@ -76,7 +83,7 @@ def _call(name: str, fast: bool, x: N, *more: N) -> N:
         return function(*xs)  # type: ignore[no-any-return]
     result = function(*(to_dtype(y, f32) for y in xs))
     if isinstance(result, tuple):
-        return tuple(to_dtype(y, dtype) for y in result)  # type: ignore[return-value]
+        return tuple(to_dtype(y, dtype) if y.dtype.is_float else y for y in result)  # type: ignore[return-value]
     return to_dtype(result, dtype)  # type: ignore[no-any-return]
 
 
@@ -141,12 +148,28 @@ def cbrt(x: N) -> N:
     return _call("cbrt", False, x)
 
 
-def hypot(x: N, y: N) -> N:
-    """The square root of ``x * x + y * y``, without overflow on the way.
+def rcbrt(x: N) -> N:
+    """One over the cube root.
 
     Error   1.5 ulp
     """
-    return _call("hypot", False, x, y)
+    return _call("rcbrt", False, x)
+
+
+def hypot(x: N, y: N, *more: N) -> N:
+    """The square root of the sum of squares, of two numbers or more, without overflow on the way.
+
+    Error   1.5 ulp
+    """
+    return _call("hypot", False, x, y, *more)
+
+
+def rhypot(x: N, y: N, *more: N) -> N:
+    """One over `hypot`, without overflow on the way.
+
+    Error   2.5 ulp
+    """
+    return _call("rhypot", False, x, y, *more)
 
 
 def fma(a: N, b: N, c: N) -> N:
@@ -184,6 +207,15 @@ def exp2(x: N, *, fast: bool = False) -> N:
     Fast    2 ulp (ex2.approx); f16 2**-9.9 relative (ex2.approx.f16x2)
     """
     return _call("exp2", fast, x)
+
+
+def exp10(x: N, *, fast: bool = False) -> N:
+    """10 to the power `x`.
+
+    Error   1 ulp
+    Fast    3 + 2.4 abs(x) ulp (ex2.approx of a product)
+    """
+    return _call("exp10", fast, x)
 
 
 def expm1(x: N) -> N:
@@ -258,6 +290,9 @@ def ldexp(x: N, n: Any) -> N:
     return result if wide is y else to_dtype(result, y.dtype)  # type: ignore[no-any-return]
 
 
+scalbn = ldexp
+
+
 # Trigonometry, in radians.
 
 
@@ -286,6 +321,30 @@ def sincos(x: N, *, fast: bool = False) -> tuple[N, N]:
     Fast    as sin and cos
     """
     return _call("sincos", fast, x)  # type: ignore[return-value]
+
+
+def sinpi(x: N) -> N:
+    """The sine of pi times `x`: exactly 0 of whole numbers.
+
+    Error   1.5 ulp
+    """
+    return _call("sinpi", False, x)
+
+
+def cospi(x: N) -> N:
+    """The cosine of pi times `x`: exactly 0 between whole numbers.
+
+    Error   1.5 ulp
+    """
+    return _call("cospi", False, x)
+
+
+def sincospi(x: N) -> tuple[N, N]:
+    """`sinpi` and `cospi`, for little more than the price of one.
+
+    Error   1.5 ulp
+    """
+    return _call("sincospi", False, x)  # type: ignore[return-value]
 
 
 def tan(x: N, *, fast: bool = False) -> N:
@@ -408,6 +467,38 @@ def erfinv(x: N) -> N:
     return _call("erfinv", False, x)
 
 
+def erfcx(x: N) -> N:
+    """``exp(x * x) * erfc(x)``: what is left of `erfc` where that vanishes.
+
+    Error   5 ulp
+    """
+    return _call("erfcx", False, x)
+
+
+def erfcinv(x: N) -> N:
+    """The inverse of `erfc`: infinite at 0 and 2, NaN beyond.
+
+    Error   1 ulp (f64 6)
+    """
+    return _call("erfcinv", False, x)
+
+
+def normcdf(x: N) -> N:
+    """The distribution function of the standard normal distribution: ``erfc(-x / sqrt(2)) / 2``.
+
+    Error   4 ulp
+    """
+    return _call("normcdf", False, x)
+
+
+def normcdfinv(x: N) -> N:
+    """The inverse of `normcdf`: infinite at 0 and 1, NaN beyond.
+
+    Error   1 ulp (f64 7)
+    """
+    return _call("normcdfinv", False, x)
+
+
 def lgamma(x: N) -> N:
     """The logarithm of the magnitude of the gamma function; infinite at 0 and negative whole numbers.
 
@@ -449,6 +540,7 @@ def rint(x: N) -> N:
 
 
 roundeven = rint
+nearbyint = rint
 
 
 def round(x: N) -> N:
@@ -464,6 +556,74 @@ def fmod(a: N, b: N) -> N:
 def remainder(a: N, b: N) -> N:
     """`a` minus the nearest multiple of `b` (of two, the even one). Exact; slow for large a/b."""
     return _call("remainder", False, a, b)
+
+
+def remquo(a: N, b: N) -> tuple[N, Any]:
+    """`remainder`, and the nearest quotient modulo 8, an i32 with its sign. Exact; slow for large a/b."""
+    if _literal(a, b):
+        return _by_python("remquo", a, b)  # type: ignore[no-any-return]
+    found: Any = _call("remquo", False, a, b)
+    rest, quotient = found
+    return rest, to_dtype(quotient, i32)
+
+
+def fdim(x: N, y: N) -> N:
+    """``x - y``, or 0 where that is negative; NaN if one of them is. Exact, but for one rounding."""
+    return _call("fdim", False, x, y)
+
+
+# Numbers taken apart, and their neighbours. Exact.
+
+
+def frexp(x: N) -> tuple[N, Any]:
+    """A fraction of magnitude 1/2 to 1 and an i32 n, with ``x = fraction * 2**n``. Exact.
+
+    Of 0, infinities and NaN they are x and 0.
+    """
+    if _literal(x):
+        return _by_python("frexp", x)  # type: ignore[no-any-return]
+    found: Any = _call("frexp", False, x)
+    fraction, n = found
+    return fraction, to_dtype(n, i32)
+
+
+def modf(x: N) -> tuple[N, N]:
+    """The fraction and the whole part, both with the sign of `x`, as Python's `math.modf` has them. Exact."""
+    return _call("modf", False, x)  # type: ignore[return-value]
+
+
+def logb(x: N) -> N:
+    """The exponent of `x`, as a float: ``floor(log2(abs(x)))``; -inf at 0, inf at infinities. Exact."""
+    return _call("logb", False, x)
+
+
+def ilogb(x: Any) -> Any:
+    """The exponent of `x`, an i32: its least for 0 and NaN, its greatest for infinities, as in CUDA. Exact."""
+    if _literal(x):
+        return _by_python("ilogb", x)
+    exponent = _call("logb", False, x)
+    return where(exponent != exponent, I32_MIN, to_dtype(where(exponent != exponent, 0.0, exponent), i32))
+
+
+def nextafter(x: Any, y: Any) -> Any:
+    """The number of the type of `x` next to it on the way to `y`; `y` where they are equal. Exact."""
+    if _literal(x, y):
+        return _by_python("nextafter", x, y)
+    if _literal(x):
+        raise mistake(
+            "nextafter", "the first argument of nextafter is a literal: its type is not known", help="cl.f32(x)"
+        )
+    if differentiable(x, y) is not None:
+        return _call("nextafter", False, x, y)
+    (x,) = _floats(x)
+    y = wrap(as_value(to_dtype(y, x.dtype) if isinstance(y, RuntimeNumber) else y, x.value.type))
+    words = {16: i16, 32: i32, 64: i64}[x.dtype.bits]
+    bits = bitcast(x, words)
+    away = (x < y) == (bits >= 0)  # from 0
+    least = bitcast(wrap(as_value(1, bits.value.type)), x.dtype)
+    moved = bitcast(where(away, bits + 1, bits - 1), x.dtype)
+    moved = where(x == 0.0, copysign(least, y), moved)
+    return where((x != x) | (y != y), x + y, where(x == y, y, moved))
 
 
 # Signs, comparisons, kinds of numbers. Exact.
@@ -539,6 +699,49 @@ def _python_erfinv(y: float) -> float:
     return NormalDist().inv_cdf((y + 1) / 2) / python_math.sqrt(2)
 
 
+def _python_erfcinv(y: float) -> float:
+    return _python_normcdfinv(y / 2) / -python_math.sqrt(2)
+
+
+def _python_normcdfinv(p: float) -> float:
+    from statistics import NormalDist  # 5 ms, which few kernels need
+
+    if p in (0, 1):
+        return python_math.copysign(python_math.inf, p - 0.5)
+    return NormalDist().inv_cdf(p) if 0 < p < 1 else python_math.nan
+
+
+def _python_erfcx(x: float) -> float:
+    if x < 25:
+        return python_math.exp(x * x) * python_math.erfc(x)
+    inverse = 1 / (x * x)
+    total = sum(c * inverse ** (i + 1) for i, c in enumerate(libm.FAR))
+    return (1 + total) / x / python_math.sqrt(python_math.pi)
+
+
+def _python_sincospi(x: float) -> tuple[float, float]:
+    rest = python_math.remainder(x, 2.0)
+    half = rest * 2 == builtins.round(rest * 2)
+    sine, cosine = python_math.sin(python_math.pi * rest), python_math.cos(python_math.pi * rest)
+    if half:
+        sine = python_math.copysign(0.0, x) if rest == builtins.round(rest) else builtins.round(sine) * 1.0
+        cosine = builtins.round(cosine) * 1.0
+    return sine, cosine
+
+
+def _python_ilogb(x: float) -> int:
+    if x != x or x == 0:
+        return I32_MIN
+    return ~I32_MIN if abs(x) == python_math.inf else python_math.frexp(x)[1] - 1
+
+
+def _python_remquo(x: float, y: float) -> tuple[float, int]:
+    rest = python_math.remainder(x, y)
+    more = python_math.fmod(x, abs(y) * 8) if abs(y) * 8 < python_math.inf else x
+    quotient = int(python_math.copysign(builtins.round(more / abs(y) - rest / abs(y)), 1.0))
+    return rest, int(python_math.copysign(1, x) * python_math.copysign(1, y)) * (quotient % 8)
+
+
 def _python_round(x: float) -> float:
     whole = python_math.trunc(abs(x))
     return python_math.copysign(whole + (abs(x) - whole >= 0.5), x)
@@ -553,6 +756,22 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "rsqrt": lambda x: 1.0 / python_math.sqrt(x) if x else python_math.inf,
     "divide": lambda a, b: a / b,
     "sincos": lambda x: (python_math.sin(x), python_math.cos(x)),
+    "rcbrt": lambda x: 1.0 / python_math.cbrt(x) if x else python_math.copysign(python_math.inf, x),
+    "rhypot": lambda *xs: 1.0 / python_math.hypot(*xs) if any(xs) else python_math.inf,
+    "exp10": lambda x: 10.0**x,
+    "sinpi": lambda x: _python_sincospi(x)[0],
+    "cospi": lambda x: _python_sincospi(x)[1],
+    "sincospi": _python_sincospi,
+    "erfcx": _python_erfcx,
+    "erfcinv": _python_erfcinv,
+    "normcdf": lambda x: python_math.erfc(-x / python_math.sqrt(2)) / 2,
+    "normcdfinv": _python_normcdfinv,
+    "fdim": lambda x, y: python_math.nan if x != x or y != y else max(x - y, 0.0) if x > y else 0.0,
+    "logb": lambda x: (
+        abs(x) if x != x or abs(x) == python_math.inf else _python_ilogb(x) * 1.0 if x else -python_math.inf
+    ),
+    "ilogb": _python_ilogb,
+    "remquo": _python_remquo,
     "rint": lambda x: float(builtins.round(x)),
     "tgamma": python_math.gamma,
     "erfinv": _python_erfinv,

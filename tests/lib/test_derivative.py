@@ -64,8 +64,27 @@ def nothing(x: Any) -> Any:
 
 
 MATHS = {
-    "positive": ["sqrt", "rsqrt", "rcp", "cbrt", "log", "log2", "log10", "log1p"],
-    "any": ["exp", "exp2", "expm1", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh", "erf", "erfc"],
+    "positive": ["sqrt", "rsqrt", "rcp", "cbrt", "log", "log2", "log10", "log1p", "rcbrt"],
+    "any": [
+        "exp",
+        "exp2",
+        "expm1",
+        "sin",
+        "cos",
+        "tan",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "erf",
+        "erfc",
+        "sinpi",
+        "cospi",
+        "exp10",
+        "erfcx",
+        "normcdf",
+    ],
     "small": ["asin", "acos", "atanh"],
 }
 CASES: list[Any] = [(f, ANY) for f in (polynomial, quotient, choices, capped, loops, nothing)]
@@ -74,6 +93,8 @@ CASES += [(getattr(cl.math, name), {"positive": POSITIVE, "any": ANY, "small": S
 CASES += [
     (lambda x: cl.math.acosh(x + 1.5), POSITIVE),
     (lambda x: cl.math.pow(x, 2.5) + 2.0**x + x**1.5, POSITIVE),
+    (lambda x: cl.math.normcdfinv(x / 5.0) + cl.math.erfcinv(x / 3.0) + cl.math.fdim(x, 1.0), POSITIVE),
+    (lambda x: cl.math.rhypot(x, 2.0) + cl.math.hypot(x, 1.0, x * 0.5), ANY),
     (lambda x: cl.math.hypot(x, 2.0) + cl.math.atan2(x, x * x + 1.0), ANY),
     (lambda x: cl.math.fma(x, x + 1.0, x * 3.0), ANY),
     (lambda x: cl.math.fabs(x) + cl.math.saturate(x) + cl.math.maximum(x, 0.5) * cl.math.minimum(1.0, x), ANY),
