@@ -16,12 +16,11 @@ from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.launch import PERSISTENT, extents
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.export.cprogram import WORKSPACE, Place, Step, c_program
+from cutelite_rt.export.cprogram import Step, c_program
 from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.params import TENSORMAP_BYTES, ParameterLayout
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data, kinds
-from cutelite_rt.signature.bind import Address, MapRequest
 
 
 def exported(
@@ -38,29 +37,10 @@ def exported(
     rows = [_row(parameter, view, aligned) for parameter, view in views.items()]
     values = [each.kernel.signature.bound(each.arguments(), 0).values for each in recorded]
     total, offsets = program.offsets(calling, values)
-    shift = {made.pointer: offset for made, offset in zip(calling.workspaces, offsets, strict=True)}
-    spaces = [(made.pointer, made.pointer + max(made.nbytes, 1)) for made in calling.workspaces]
-
-    def place_of(parameter: int, value: Any) -> Place | None:
-        if isinstance(value, Address) and value.view is None:
-            raise ArgumentError(f"{program.__name__}(): an address is given for `{value.name}`: give it the array")
-        view = value if isinstance(value, rt.ArrayView) else getattr(value, "view", None)
-        if view is None:
-            return None
-        form = None
-        if isinstance(value, MapRequest):
-            box = data.Box(value.tiling.box, value.tiling.swizzle)
-            form = kinds.Array(value.name, "", value.dtype, data.Strided(view.shape, view.strides), box=box)
-        shape, strides = (view.shape, view.strides) if form else ((), ())
-        for start, end in spaces:
-            if start <= view.pointer < end:
-                return Place(parameter, WORKSPACE, shift[start] + view.pointer - start, form, shape, strides)
-        for i, (start, end) in enumerate(spans):
-            if start <= view.pointer < end:
-                return Place(parameter, i, view.pointer - start, form, shape, strides)
-        raise ArgumentError(f"{program.__name__}(): an array of {view.dtype} {view.shape} lies in no argument: take "
-                            "it as one, or as a cl.workspace")  # fmt: skip
-
+    spaces = [
+        (made.pointer, made.pointer + max(made.nbytes, 1), offset)
+        for made, offset in zip(calling.workspaces, offsets, strict=True)
+    ]
     steps = []
     for each, its in zip(recorded, values, strict=True):
         launch = each.launch.resolved(each.arguments())
@@ -74,14 +54,14 @@ def exported(
             for arch in archs
         ]
         artifacts = tuple(c.artifact._replace(cubin=c.cubin, ptx="", signature=None) for c in compiled)
-        places = tuple(p for i, value in enumerate(its) if (p := place_of(i, value)) is not None)
-        empty = {p.parameter: bytes(TENSORMAP_BYTES) if p.map else 0 for p in places}
+        moved = tuple(program.moved(each, its, spans, spaces))
+        empty = {move.parameter: bytes(TENSORMAP_BYTES) if move.form else 0 for move in moved}
         packed = ParameterLayout(artifacts[0].params).pack([empty.get(i, value) for i, value in enumerate(its)])
         smem = whole(launch.smem, "smem")
         if launch.launched is not None or launch.triggered is not None:
             raise ArgumentError(f"{program.__name__}(): an event is of this process, and is not exported")
         ways = launch.cooperative, launch.pdl, attributes_of(launch)
-        steps.append(Step(artifacts, grid, smem, *ways, packed.data(), places))
+        steps.append(Step(artifacts, grid, smem, *ways, packed.data(), moved))
     signature = kinds.Signature(program.__name__, tuple(rows), len(rows))
     return c_program(name or program.__name__, signature, steps, total)
 

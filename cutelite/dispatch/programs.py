@@ -16,7 +16,7 @@ import inspect
 import itertools
 import math
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,7 +34,7 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.launcher import facts, native
-from cutelite_rt.launcher.variants import MapForm, Moved, Plan
+from cutelite_rt.launcher.variants import WORKSPACE, Moved, Plan, PlannedLaunch
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data, kinds
 from cutelite_rt.signature.bind import Address, MapRequest, packable
@@ -280,22 +280,22 @@ class Program:
         """The plan for a call; None where there is nothing to launch."""
         calling, recorded = self.traced(arguments, rt.device(ordinal))
         block = self._placed(calling, [p and p.values for p in (each.planned() for each in recorded)], ordinal)
-        launches, moves, watched = [], [], {id(source): source for source in group.watched}
-        places = {name: (i, *views[name].span) for i, name in enumerate(group.arrays)}
+        launches, watched = [], {id(source): source for source in group.watched}
+        spans = [views[name].span for name in group.arrays]
+        spaces = [] if block is None else [(block.pointer, block.pointer + block.nbytes, 0)]
         for each in recorded:
             planned = each.planned()
             if planned is None:
                 continue
             values = [packable(each.kernel.__name__, value) for value in planned.values]
-            launches.append((planned.function, planned.config, planned.function.layout.pack(values)))
+            moved = [move for move in self.moved(each, planned.values, spans, spaces) if move.array != WORKSPACE]
+            packed = planned.function.layout.pack(values)
+            launches.append(PlannedLaunch(planned.function, planned.config, packed, moved))
             watched |= {id(source): source for source in planned.watched}
-            for i, value in enumerate(planned.values):
-                move = self._moved(each, value, len(launches) - 1, i, places, block)
-                moves += [] if move is None else [move]
         group.watched = tuple(watched.values())
         group.launcher.watch(building.watch(group.watched))
         memory = None if block is None else (block, streams.of(arguments.values()))
-        return Plan(launches, moves, memory) if launches else None
+        return Plan(launches, memory) if launches else None
 
     def _placed(
         self, calling: _Calling, planned: Sequence[Sequence[Any] | None], ordinal: int
@@ -340,36 +340,38 @@ class Program:
         offsets, total = placed(lives)
         return total, offsets
 
-    def _moved(
+    def moved(
         self,
         of: _Recorded,
-        value: Any,
-        launch: int,
-        parameter: int,
-        places: Mapping[str, tuple[int, int, int]],
-        block: rt.DeviceArray | None,
-    ) -> Moved | None:
-        """Return how a parameter follows an argument; None where it does not."""
-        view = _view(value)
-        if view is None:
-            if isinstance(value, Address):
-                raise ArgumentError(f"{self.__name__}(): {of.kernel.__name__} is given an address for `{value.name}`: "
+        values: Iterable[Any],
+        spans: Sequence[tuple[int, int]],
+        spaces: Sequence[tuple[int, int, int]],
+    ) -> Iterator[Moved]:
+        """Find where the parameters of a launch follow memory.
+
+        spans   first address of each argument that is an array, and the address behind the last
+        spaces  likewise of workspaces, and what is added for each to what lies in it
+        Errors  `ArgumentError` for an address that is in neither, and for what programs have not
+        """
+        name, aligned = of.kernel.__name__, of.aligned()
+        homes = [(i, *span, 0) for i, span in enumerate(spans)] + [(WORKSPACE, *space) for space in spaces]
+        for parameter, value in enumerate(values):
+            view = _view(value)
+            if view is None and not isinstance(value, Address):
+                continue
+            if view is None:
+                raise ArgumentError(f"{self.__name__}(): {name} is given an address for `{value.name}`: "
                                     "give it the array")  # fmt: skip
-            return None
-        if block is not None and 0 <= view.pointer - block.pointer < block.nbytes:
-            return None
-        for i, start, end in places.values():
-            if start <= view.pointer < end:
-                form = None
-                if isinstance(value, MapRequest):
-                    if value.tiling.corners:
-                        raise ArgumentError(f"{self.__name__}(): `{value.name}` is for im2col, which programs have not")
-                    form = MapForm(value.dtype, value.tiling.box, value.tiling.swizzle)
-                aligned = of.aligned() if view.pointer % of.aligned() == 0 else 1
-                return Moved(i, view.pointer - start, launch, parameter, aligned, form, view.shape, view.strides)
-        name = of.kernel.__name__
-        raise ArgumentError(f"{self.__name__}(): an array of {name}, {view.dtype} {view.shape}, lies in no argument: "
-                            "take it as one, or as a cl.workspace")  # fmt: skip
+            home = next((home for home in homes if home[1] <= view.pointer < home[2]), None)
+            if home is None:
+                raise ArgumentError(f"{self.__name__}(): an array of {name}, {view.dtype} {view.shape}, lies in no "
+                                    "argument: take it as one, or as a cl.workspace")  # fmt: skip
+            array, start, _, base = home
+            form = value.form if isinstance(value, MapRequest) else None
+            if form is not None and value.tiling.corners:
+                raise ArgumentError(f"{self.__name__}(): `{value.name}` is for im2col, which programs have not")
+            must = aligned if view.pointer % aligned == 0 else 1
+            yield Moved(array, base + view.pointer - start, parameter, must, form, view.shape, view.strides)
 
     # For C.
 

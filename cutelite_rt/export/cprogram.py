@@ -33,29 +33,13 @@ from cutelite_rt.export.cstub import (
 )
 from cutelite_rt.gpu.attributes import Attribute
 from cutelite_rt.gpu.params import ParameterLayout
-from cutelite_rt.signature.kinds import Array, Signature
+from cutelite_rt.launcher.variants import WORKSPACE, Moved
+from cutelite_rt.signature.kinds import Signature
 from cutelite_rt.signature.table import Table
-
-WORKSPACE = -1
-"""A `Place.array` that is no argument: the program's own memory."""
-
-
-class Place(NamedTuple):
-    """A parameter that is an address: `delta` bytes behind the argument number `array`, or behind the `WORKSPACE`.
-
-    map  the parameter is a tensor map of an array of that shape, strides and box; None: it is the address
-    """
-
-    parameter: int
-    array: int
-    delta: int
-    map: Array | None = None
-    shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
 
 
 class Step(NamedTuple):
-    """One launch: code by architecture, blocks, settings, parameters packed with zeros for `places`."""
+    """One launch: code by architecture, blocks, settings, parameters packed with zeros for those that are `moved`."""
 
     artifacts: tuple[Artifact, ...]
     grid: tuple[int, int, int]
@@ -64,7 +48,7 @@ class Step(NamedTuple):
     pdl: bool
     attributes: tuple[Attribute, ...]
     packed: bytes
-    places: tuple[Place, ...]
+    moved: tuple[Moved, ...]
 
 
 def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace: int) -> CStub:
@@ -133,20 +117,20 @@ def _body(
 def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
     layout = ParameterLayout(step.artifacts[0].params)
     yield f"    {{\n        _Alignas(128) unsigned char at[] = {braces(step.packed or b'0')};\n"
-    for place in step.places:
-        offset = layout.offsets[place.parameter]
-        base = "program->workspace" if place.array == WORKSPACE else f"frame_of(&on)[{place.array}]"
-        yield f"        {{\n            u64 address = {base} + {place.delta};\n"
-        if place.map is None:
+    for move in step.moved:
+        offset = layout.offsets[move.parameter]
+        base = "program->workspace" if move.array == WORKSPACE else f"frame_of(&on)[{move.array}]"
+        yield f"        {{\n            u64 address = {base} + {move.delta};\n"
+        if move.form is None:
             yield f"            memcpy(at + {offset}, &address, sizeof address);\n        }}\n"
             continue
-        shape, strides = (braces(numbers) for numbers in (place.shape, place.strides))
-        rank = len(place.shape)
+        shape, strides = (braces(numbers) for numbers in (move.shape, move.strides))
+        rank = len(move.shape)
         yield (
             f"            static const i64 extents[] = {shape}, steps[] = {strides};\n"
-            f"            static const map_form form = {map_form(place.map)};\n"
+            f"            static const map_form form = {map_form(move.form)};\n"
             f"            tensor of = {{.rank = {rank}, .extents = extents, .strides = steps}};\n"
-            f"            on.leaf = {name}_leaves + {max(place.array, 0)};\n"
+            f"            on.leaf = {name}_leaves + {max(move.array, 0)};\n"
             f"            if ((bad = encode(&on, &form, &of, address, at + {offset}))) return bad;\n        }}\n"
         )
     pointers = ", ".join(f"at + {offset}" for offset in layout.offsets) or "NULL"

@@ -23,9 +23,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from cutelite_rt.artifact import Artifact
-from cutelite_rt.dtype import DTYPES
 from cutelite_rt.export.bundle import Bundle, Variant, rank_of
-from cutelite_rt.gpu.tensormap import DATA_TYPES, SWIZZLES
+from cutelite_rt.gpu.tensormap import MapForm
 from cutelite_rt.signature.data import Nested, Unsupported
 from cutelite_rt.signature.kinds import Array, Leaf, Signature
 from cutelite_rt.signature.table import Table
@@ -202,7 +201,7 @@ class _Part:
         by_name = sorted(range(len(dims)), key=lambda i: dims[i].name)
         yield f"static const unsigned char {name}_by_name[] = {{{', '.join(map(str, by_name)) or '0'}}};\n"
         yield array_of("char *const", f"{name}_expressions", map(string, self.table.expressions))
-        maps = (f"{{{i}, {map_form(array)}}}" for i, array in self.arrays if array.box is not None)
+        maps = (f"{{{i}, {map_form(array.form)}}}" for i, array in self.arrays if array.form is not None)
         yield array_of("leaf_map", f"{name}_maps", maps)
         its = f"{name}_tables, {name}_leaves, {name}_dims, {name}_by_name, {name}_expressions"
         yield kernel_rule(name, self.kernel, its, self.variant.artifacts, self.signature.wide)
@@ -304,11 +303,8 @@ def kernel_rule(name: str, kernel: str, tables: str, artifacts: Sequence[Artifac
     )
 
 
-def map_form(array: Array) -> str:
-    assert array.box is not None and isinstance(array.dtype, str)
-    row, box = DTYPES[array.dtype], array.box.extents
-    form = DATA_TYPES[row.tensormap], SWIZZLES[array.box.swizzle], row.bytes, len(box)
-    return f"{{{', '.join(map(str, form))}, {braces(box[::-1])}}}"
+def map_form(form: MapForm) -> str:
+    return f"{{{', '.join(map(str, form.words[:4]))}, {braces(form.words[4:])}}}"
 
 
 def array_of(kind: str, name: str, rows: Iterable[str]) -> str:

@@ -67,6 +67,21 @@ class Tiling(NamedTuple):
     corners: tuple[int, ...] = ()
 
 
+class MapForm(NamedTuple):
+    """The form of a tensor map besides its tensor: dtype, box (outermost extent first), swizzle."""
+
+    dtype: str
+    box: tuple[int, ...]
+    swizzle: str
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """`map_form` of launcher/tables.h, as far as its box has extents."""
+        row = DTYPES[self.dtype]
+        form = DATA_TYPES[row.tensormap], SWIZZLES[self.swizzle], row.bytes, len(self.box)
+        return *form, *reversed(self.box)
+
+
 class TensorMapError(ValueError):
     """TMA cannot describe this tensor, by the named `rule`."""
 

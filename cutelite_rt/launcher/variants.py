@@ -11,10 +11,9 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import Parameters
-from cutelite_rt.gpu.tensormap import DATA_TYPES, SWIZZLES
+from cutelite_rt.gpu.tensormap import MapForm
 from cutelite_rt.signature.data import Unsupported
 from cutelite_rt.signature.kinds import KIND, Array, Signature
 from cutelite_rt.signature.table import HEAD, Places, Table
@@ -22,7 +21,6 @@ from cutelite_rt.signature.table import HEAD, Places, Table
 MAP_ENTRIES, MAP_ENTRY_BYTES, MAP_HEADER_BYTES = 32, 256, 128
 """A cache of tensor maps: a header, and entries by hash. An entry is a pointer, five extents and five strides, and at
 byte 128 the map."""
-_MAP_HEADER = struct.Struct("<4I 5I")  # CUtensorMapDataType, CUtensorMapSwizzle, element bytes, rank; box from inside
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: multiplicative hashing
 _M64 = (1 << 64) - 1
@@ -35,14 +33,6 @@ def hash_of(words: Iterable[int]) -> int:
         h = (h ^ word) * MULTIPLIER & _M64
         h ^= h >> 29
     return h
-
-
-class MapForm(NamedTuple):
-    """The form of a tensor map besides its tensor: dtype, box (outermost extent first), swizzle."""
-
-    dtype: str
-    box: tuple[int, ...]
-    swizzle: str
 
 
 class Outcome(NamedTuple):
@@ -78,8 +68,7 @@ def slots_of(table: Table, settled: Signature) -> Slots:
     dims = {dim.name: len(its) + i for i, dim in enumerate(settled.dims)}
     boxes = {leaf.name: leaf for leaf in settled.leaves() if isinstance(leaf, Array)}
     maps = [boxes.get(leaf.name) for leaf in table.leaves if isinstance(leaf, Array) and leaf.box is not None]
-    forms = [array and array.box and MapForm(str(array.dtype), *array.box) for array in maps]
-    return Slots([*map(its.get, names), *map(dims.get, table.dims)], forms)
+    return Slots([*map(its.get, names), *map(dims.get, table.dims)], [array and array.form for array in maps])
 
 
 class Variant:
@@ -123,16 +112,16 @@ _TENSOR = struct.Struct("<Q 2i 2I 2Q Q")
 
 
 class Moved(NamedTuple):
-    """A parameter that lies where an argument does: `delta` bytes behind the beginning of the array number `array`.
+    """A parameter of a planned launch that lies in an array: `delta` bytes behind the beginning of number `array`.
 
-    launch, parameter     which parameter of which launch
+    array                 of the arguments; `WORKSPACE`: memory of the program's own
+    parameter             its number among those of the launch
     aligned               bytes that it has to be a multiple of
     form, shape, strides  of a tensor map; None where it is the address
     """
 
     array: int
     delta: int
-    launch: int
     parameter: int
     aligned: int = 1
     form: MapForm | None = None
@@ -140,42 +129,51 @@ class Moved(NamedTuple):
     strides: tuple[int, ...] = ()
 
 
+WORKSPACE = -1
+
+
+class PlannedLaunch(NamedTuple):
+    """A launch of a plan: function, how it is launched (the stream is the call's), parameters, those that move."""
+
+    function: Function
+    config: LaunchConfig
+    parameters: Parameters
+    moved: Sequence[Moved]
+
+
 class Plan:
     """Launches that one call makes, in order, and the parameters that each call moves: `program` in launcher.c.
 
-    launches  functions, how they are launched (the stream is the call's), and their parameters
     memory    of workspaces, and the one stream that may use it; None without
     """
 
-    def __init__(
-        self,
-        launches: Sequence[tuple[Function, LaunchConfig, Parameters]],
-        moves: Sequence[Moved],
-        memory: tuple[object, int] | None,
-    ) -> None:
-        attributes = [_attributes(config) for _, config, _ in launches]
-        caches = [None if move.form is None else _cache(move.form) for move in moves]
-        tensors = [None if move.form is None else _tensor(move.shape, move.strides) for move in moves]
-        places = [launches[move.launch][2].places[move.parameter] for move in moves]
-        rows = (
-            _MOVED.pack(
-                move.array, move.delta, move.aligned - 1, to, 0 if cache is None else cache[1], 0 if t is None else t[1]
-            )
-            for move, to, cache, t in zip(moves, places, caches, tensors, strict=True)
+    def __init__(self, launches: Sequence[PlannedLaunch], memory: tuple[object, int] | None) -> None:
+        self._keep: list[object] = [launches, memory]
+        rows = [self._row(move, each.parameters) for each in launches for move in each.moved]
+        moved, planned = (
+            ctypes.create_string_buffer(b"".join(group)) for group in (rows, map(self._planned, launches))
         )
-        planned = (
-            _PLANNED.pack(
-                *(*config.grid, *config.block, config.smem, 0, ctypes.addressof(each), count),
-                *(int(function.handle), parameters.address),
-            )
-            for (function, config, parameters), (each, count) in zip(launches, attributes, strict=True)
-        )
-        moved, out = (ctypes.create_string_buffer(b"".join(group)) for group in (rows, planned))
         owns, stream = memory is not None, 0 if memory is None else memory[1]
-        head = 0, owns, stream, len(moves), len(launches), ctypes.addressof(moved), ctypes.addressof(out)
+        head = 0, owns, stream, len(rows), len(launches), ctypes.addressof(moved), ctypes.addressof(planned)
         self._head = ctypes.create_string_buffer(_PROGRAM_HEAD.pack(*head))
-        self._keep = moved, out, attributes, caches, tensors, [*launches], memory
+        self._keep += moved, planned
         self.address = ctypes.addressof(self._head)
+
+    def _row(self, move: Moved, parameters: Parameters) -> bytes:
+        cache = tensor = 0
+        if move.form is not None:
+            (kept, cache), (numbers, tensor) = _cache(move.form), _tensor(move.shape, move.strides)
+            self._keep += kept, numbers
+        to = parameters.places[move.parameter]
+        return _MOVED.pack(move.array, move.delta, move.aligned - 1, to, cache, tensor)
+
+    def _planned(self, launch: PlannedLaunch) -> bytes:
+        config, (attributes, count) = launch.config, _attributes(launch.config)
+        self._keep.append(attributes)
+        return _PLANNED.pack(
+            *(*config.grid, *config.block, config.smem, 0, ctypes.addressof(attributes), count),
+            *(int(launch.function.handle), launch.parameters.address),
+        )
 
 
 def _tensor(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[object, int]:
@@ -204,9 +202,7 @@ def _attributes(config: LaunchConfig) -> tuple[ctypes.Array[ctypes.c_char], int]
 
 def _cache(form: MapForm) -> tuple[object, int]:
     """An empty cache of tensor maps, and its address."""
-    row = DTYPES[form.dtype]
-    box = (*reversed(form.box), *(1,) * (5 - len(form.box)))
-    header = _MAP_HEADER.pack(DATA_TYPES[row.tensormap], SWIZZLES[form.swizzle], row.bytes, len(form.box), *box)
+    header = struct.pack(f"<{len(form.words)}I", *form.words)
     memory = ctypes.create_string_buffer(MAP_HEADER_BYTES + MAP_ENTRIES * MAP_ENTRY_BYTES + 127)
     address = -(-ctypes.addressof(memory) // 128) * 128
     ctypes.memmove(address, header, len(header))

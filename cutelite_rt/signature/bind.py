@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import ArrayView, UnreadableArray, is_array, read
 from cutelite_rt.errors import ArgumentError
-from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, check_tensormap, encode
+from cutelite_rt.gpu.tensormap import MapForm, TensorMapError, Tiling, check_tensormap, encode
 from cutelite_rt.signature.data import Dim, DType, Expr, Expression, dims_of, evaluate
 
 MISSING: Any = object()
@@ -255,6 +255,10 @@ class MapRequest(NamedTuple):
     view: ArrayView
     dtype: str
     tiling: Tiling
+
+    @property
+    def form(self) -> MapForm:
+        return MapForm(self.dtype, self.tiling.box, self.tiling.swizzle)
 
     def packed(self, kernel: str) -> bytes:
         """The map. Errors: `ArgumentError` for what TMA cannot take."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.arrays.memory import ArrayView, read, reader_library
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.gpu.tensormap import SWIZZLES, Tiling
+from cutelite_rt.gpu.tensormap import SWIZZLES, MapForm, Tiling
 from cutelite_rt.signature.bind import Call, MapRequest
 from cutelite_rt.signature.data import Box, DType, Name, Nested, Positive, Strided, compact, kind
 from cutelite_rt.signature.kinds.base import C, Looked, Rows
@@ -35,6 +35,11 @@ class Array(NamedTuple):
     @property
     def packs_as(self) -> str:
         return "ptr" if self.box is None else "tensormap"
+
+    @property
+    def form(self) -> MapForm | None:
+        """The form of its tensor map; None for an address."""
+        return self.box and MapForm(str(self.dtype), *self.box)
 
     def leaves(self) -> Iterator[Array]:
         yield self
