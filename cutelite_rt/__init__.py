@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from cutelite_rt.export.cstub import c_stub
     from cutelite_rt.export.exported import ExportedKernel, load_kernel
     from cutelite_rt.gpu.occupancy import max_active_clusters, resident_clusters
-    from cutelite_rt.launcher.facts import ExportedLaunch
+    from cutelite_rt.launcher.asked import ExportedLaunch
 
 _LATER = {
     "Bundle": "export.bundle",
     "Variant": "export.bundle",
     "ExportedKernel": "export.exported",
-    "ExportedLaunch": "launcher.facts",
+    "ExportedLaunch": "launcher.asked",
     "load_kernel": "export.exported",
     "c_stub": "export.cstub",
     "max_active_clusters": "gpu.occupancy",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -28,8 +27,6 @@ from cutelite.dispatch.launch import (
     Launch,
     LaunchError,
     calling_line,
-    check_grid,
-    check_settings,
     check_shape,
     extents,
     from_subscript,
@@ -45,7 +42,10 @@ from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
+from cutelite_rt.errors import named
 from cutelite_rt.gpu.attributes import attributes_of
+from cutelite_rt.gpu.launch import Loaded
+from cutelite_rt.launcher import asked
 from cutelite_rt.shapes import hashable, is_wide
 from cutelite_rt.signature.bind import packable, simulable
 
@@ -123,7 +123,7 @@ def _told(function: F) -> F:
 
     @functools.wraps(function)
     def call(self: Kernel, /, *args: Any, **kwargs: Any) -> Any:
-        return self._named(functools.partial(function, self, *args, **kwargs))
+        return named(self.__name__, function, self, *args, **kwargs)
 
     return _without_our_frames(call)  # type: ignore[return-value]
 
@@ -141,7 +141,7 @@ def _mirrors(launch: Launch, bound: Bound) -> Mirrors | None:
         return None
     from cutelite.dispatch.mirrors import Mirrors
 
-    return Mirrors(views, None if launch.stream is None else _handle(launch.stream))
+    return Mirrors(views, asked.given_stream(launch))
 
 
 class Kernel:
@@ -170,10 +170,9 @@ class Kernel:
         self._seen: Mapping[str, Any] = NOTHING_SEEN
         self._made = Specialisations(function)
         self._known: dict[Hashable, Specialisation] = {}
-        self._loaded: dict[tuple[Specialisation, int], rt.Function] = {}
-        self._parameters = threading.local()
+        self._loaded = Loaded()
         declared = block is not None
-        read = functools.partial(self._named, lambda key: self._filling(from_subscript(key, declared)))
+        read = functools.partial(named, self.__name__, lambda key: self._filling(from_subscript(key, declared)))
         self._launching = Launching(lambda: self.signature, read, self._launch)
         self._resident: dict[Any, int] = {}
 
@@ -281,14 +280,10 @@ class Kernel:
         The result may be called in any thread; its last argument is the specialisation. None for a grid of no blocks.
         Errors  as `launch`, each in its half
         """
-        checked: _Checked | None = self._named(self._checked, launch, args, kwargs)
-        return None if checked is None else functools.partial(self._named, self._compiled, launch, checked.spec)
-
-    def _named(self, function: Callable[..., Any], *args: Any) -> Any:
-        try:
-            return function(*args)
-        except LaunchError as error:
-            raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
+        checked = named(self.__name__, self._checked, launch, args, kwargs)
+        return (
+            None if checked is None else functools.partial(named, self.__name__, self._compiled, launch, checked.spec)
+        )
 
     @_without_our_frames
     def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
@@ -296,7 +291,7 @@ class Kernel:
         keep_out()
         instead = diversion.get()
         if instead is None:
-            self._named(self._launch_anew, key, held[1], args, kwargs)
+            named(self.__name__, self._launch_anew, key, held[1], args, kwargs)
         else:
             instead(self, held[1], args, kwargs)
 
@@ -327,7 +322,7 @@ class Kernel:
         grid = extents(launch.grid, "grid", least=0)
         if 0 in grid:
             return None
-        stream = None if launch.stream is None else _handle(launch.stream)
+        stream = asked.given_stream(launch)
         arguments = self.signature.match(args, kwargs)
         bound = self.signature.bound(arguments, stream)
         ordinal = device_of(self.__name__, bound, self._settings.environment)
@@ -336,8 +331,8 @@ class Kernel:
         arch = self._settings.environment.arch or (self.default_arch if ordinal is None else arch_of(ordinal))
         spec = self._specialisation(launch, grid, bound, arch)
         target = Target.parse(arch)
-        check_grid(grid, spec.cluster, target)
-        check_settings(launch, target)
+        asked.check_grid(grid, spec.cluster, target.max_grid, target.arch)
+        asked.check_settings(launch, target.smem_per_block, target.has("pdl"), target.arch)
         return _Checked(grid, spec, bound, ordinal, stream, generation, arguments)
 
     def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked:
@@ -375,7 +370,7 @@ class Kernel:
 
     def _forget_if_changed(self) -> None:
         if self._made.drop_if_changed():
-            self._known, self._loaded, self._resident = {}, {}, {}
+            self._known, self._loaded, self._resident = {}, Loaded(), {}
             self._launching.forget()
 
     def _specialisation(self, launch: Launch, grid: Dim3, bound: Bound, arch: str) -> Specialisation:
@@ -418,11 +413,7 @@ class Kernel:
         """Errors: as compiling; `LaunchError` where the launch asks for more shared memory than is left."""
         compiled = self._made.get(spec, self._settings.environment)
         target = Target.parse(spec.arch)
-        if launch.smem + compiled.shared_memory > target.smem_per_block:
-            raise LaunchError(
-                f"a block needs {compiled.shared_memory} bytes of shared memory and {launch.smem} are asked for on "
-                f"top; {target.arch} has {target.smem_per_block}"
-            )
+        asked.check_memory(compiled.shared_memory, launch.smem, target.smem_per_block, target.arch)
         return compiled
 
     @_told
@@ -456,7 +447,7 @@ class Kernel:
         environment = self._settings.environment
         grid, spec, bound = checked.grid, checked.spec, checked.bound
         function, shape = self._shaped(launch, checked, ordinal)
-        parameters = self._packed(function, [packable(self.__name__, value) for value in bound.values])
+        parameters = function.packed([packable(self.__name__, value) for value in bound.values])
         try:
             with launch_range(self.__name__, grid, spec.block) if environment.nvtx else nullcontext():
                 rt.launch(function, shape, parameters, sync=environment.sync)
@@ -467,23 +458,7 @@ class Kernel:
         return function, shape
 
     def _function(self, spec: Specialisation, compiled: Compiled, ordinal: int) -> rt.Function:
-        """The kernel in the context that is current on its device, else in the primary one."""
-        device = rt.device(ordinal)
-        with device.active() as context:
-            key = spec, int(device.driver.call("cuCtxGetId", context))
-            function = self._loaded.get(key)
-            if function is None:
-                function = self._loaded[key] = rt.load(compiled.artifact, device)
-            return function
-
-    def _packed(self, function: rt.Function, values: list[Any]) -> rt.Parameters:
-        """The parameters in a buffer of this thread's, which the driver copies when it launches."""
-        kept: dict[rt.Function, rt.Parameters] = self._parameters.__dict__.setdefault("kept", {})
-        parameters = kept.get(function)
-        if parameters is None:
-            parameters = kept[function] = rt.Parameters(function.layout)
-        parameters.write(values)
-        return parameters
+        return self._loaded.function(spec, rt.device(ordinal), lambda: compiled.artifact)
 
     # In the simulator.
 
@@ -782,9 +757,9 @@ class Kernel:
         from cutelite.dispatch import export
 
         said = self._options_among(given)
-        asked = (arch,) if arch is None or isinstance(arch, str) else arch
+        names = (arch,) if arch is None or isinstance(arch, str) else arch
         default = config.read().arch or self.default_arch
-        archs = [Target.parse(name or default).arch for name in asked]
+        archs = [Target.parse(name or default).arch for name in names]
         ptx = export.default_ptx(archs) if ptx is None else Target.parse(ptx).arch
         blocks = grid if grid is None or isinstance(grid, tuple | list) else (grid,)
         made = export.bundle(
@@ -949,13 +924,6 @@ def _simulator() -> Any:
     from cutelite import sim
 
     return sim
-
-
-def _handle(stream: Any) -> int:
-    try:
-        return streams.handle(stream)
-    except (TypeError, ValueError) as error:
-        raise LaunchError(str(error)) from error
 
 
 def _seen_beside(function: FunctionType) -> Mapping[str, Any]:

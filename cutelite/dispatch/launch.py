@@ -13,16 +13,14 @@ from cutelite.target import Target
 from cutelite_rt import shapes
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError as LaunchError
-from cutelite_rt.gpu.attributes import attributes_of
-from cutelite_rt.launcher import facts
+from cutelite_rt.launcher import asked, facts
 from cutelite_rt.shapes import Dim3 as Dim3
 from cutelite_rt.shapes import Extent as Extent
 from cutelite_rt.shapes import extents as extents
-from cutelite_rt.shapes import whole as whole
 
 
 @dataclass(frozen=True)
-class Launch(facts.ExportedLaunch):
+class Launch(asked.ExportedLaunch):
     """Everything about a launch but the arguments: what `cutelite_rt.ExportedLaunch` has, and what a compiler is for.
 
     grid    blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. Or a function
@@ -43,7 +41,7 @@ class Launch(facts.ExportedLaunch):
         return facts.facts_while(stays, self.settled)
 
     def settled(self) -> bytes:
-        """Facts of it now. Errors: `LaunchError`; those of `streams.handle`."""
+        """Facts of it now. Errors: `LaunchError`."""
         return facts.settled_facts(self, extents(self.grid, "grid", least=0))
 
     def resolved(self, arguments: dict[str, Any]) -> Launch:
@@ -80,12 +78,8 @@ def from_subscript(key: Any, declared: bool = True) -> Launch:
         return key
     if declared and (callable(key) or type(key) is str or _is_symbolic(key) or hasattr(type(key), "__index__")):
         return Launch(key)
-    if not isinstance(key, tuple) or not 2 - declared <= len(key) <= 4:
-        raise LaunchError("a kernel is launched as kernel[grid, block](...) or kernel[Launch(...)](...)")
-    if len(key) == 1:
-        return Launch(key)
-    grid, block, *rest = key
-    return Launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
+    forms = "kernel[grid, block](...) or kernel[Launch(...)](...)"
+    return asked.from_subscript(key, Launch, 2 - declared, forms)
 
 
 def calling_line() -> str:
@@ -109,37 +103,13 @@ def shortest(shape: Dim3) -> int | tuple[int, ...]:
     return shape if z > 1 else (x, y) if y > 1 else x
 
 
-def check_grid(grid: Dim3, cluster: Dim3 | None, target: Target) -> None:
-    """Errors: `LaunchError` where there are more blocks than the target takes, or no whole number of clusters."""
-    _check_extents("grid", grid, target.max_grid, target)
-    for axis, n, of in zip("xyz", grid, cluster or (1, 1, 1), strict=True):
-        if n % of:
-            raise LaunchError(f"the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
-
-
 def check_shape(block: Dim3, cluster: Dim3 | None, target: Target) -> None:
     """Errors: `LaunchError` for blocks and clusters larger than the target takes."""
     threads = block[0] * block[1] * block[2]
     if threads > target.max_threads:
         raise LaunchError(f"a block of {block} has {threads} threads, but {target.arch} takes {target.max_threads}")
-    _check_extents("block", block, target.max_block, target)
+    asked.check_extents("block", block, target.max_block, target.arch)
     blocks = 1 if cluster is None else cluster[0] * cluster[1] * cluster[2]
     if blocks > target.max_cluster:
         takes = str(target.max_cluster) if target.max_cluster > 1 else "no clusters"
         raise LaunchError(f"a cluster of {cluster} has {blocks} blocks, but {target.arch} takes {takes}")
-
-
-def check_settings(launch: Launch, target: Target) -> None:
-    """Errors: `LaunchError` for what the target cannot do, and for a negative size."""
-    if whole(launch.smem, "the dynamic shared memory") > target.smem_per_block:
-        raise LaunchError(f"{launch.smem} bytes of shared memory are asked for, but {target.arch} has "
-                          f"{target.smem_per_block} for a block")  # fmt: skip
-    if launch.pdl and not target.has("pdl"):
-        raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {target.arch} has none")
-    attributes_of(launch)
-
-
-def _check_extents(what: str, shape: Dim3, limits: Dim3, target: Target) -> None:
-    for axis, n, limit in zip("xyz", shape, limits, strict=True):
-        if n > limit:
-            raise LaunchError(f"the {what}'s {axis} extent is {n}, but {target.arch} takes at most {limit}")

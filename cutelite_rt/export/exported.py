@@ -8,7 +8,6 @@ add(a, b, c)                       # where it was exported with its grid
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,16 +15,23 @@ from typing import Any, NamedTuple
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import ArrayView, check_writable
-from cutelite_rt.errors import ArgumentError, LaunchError
+from cutelite_rt.errors import ArgumentError, LaunchError, named
 from cutelite_rt.export.bundle import Bundle
 from cutelite_rt.export.exported_host import ExportedRecord, HostLauncher, image_for
 from cutelite_rt.gpu import driver as cuda
 from cutelite_rt.gpu.attributes import attributes_of
-from cutelite_rt.gpu.device import Device, device
-from cutelite_rt.gpu.launch import Function, LaunchConfig, load
+from cutelite_rt.gpu.device import device
+from cutelite_rt.gpu.launch import Function, LaunchConfig, Loaded
 from cutelite_rt.gpu.launch import launch as start
 from cutelite_rt.gpu.params import Parameters
-from cutelite_rt.launcher.facts import ExportedLaunch
+from cutelite_rt.launcher.asked import (
+    ExportedLaunch,
+    check_grid,
+    check_memory,
+    check_settings,
+    from_subscript,
+    given_stream,
+)
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
 from cutelite_rt.signature.bind import MapRequest, packable
 from cutelite_rt.signature.data import evaluate
@@ -94,8 +100,7 @@ class ExportedKernel:
     def __init__(self, bundle: Bundle, sync: bool = False, host_code: bool = False) -> None:
         self.bundle, self.sync = bundle, sync
         self.__name__ = bundle.name
-        self._kept = threading.local()
-        self._functions: dict[tuple[int, int], Function] = {}
+        self._functions = Loaded()
         self._lock = forks.lock()
         self._plans: dict[Hashable, _Plan] = {}
         self._binders = [Binder(variant.signature) for variant in bundle.variants]
@@ -103,7 +108,11 @@ class ExportedKernel:
         self._alignment = max([16, *(getattr(parameter, "align", None) or 1 for parameter in parameters)])
 
         image = image_for(bundle) if host_code and not sync else None
-        self._host = None if image is None else HostLauncher(bundle, image, cuda.get(), self._read, self._launch_named)
+        self._host = (
+            None
+            if image is None
+            else HostLauncher(bundle, image, cuda.get(), self._read, partial(named, self.__name__, self._launch))
+        )
         self._subscript = self._by_python if self._host is None else self._host.subscript
         self._default = self.held(ExportedLaunch())
 
@@ -146,18 +155,10 @@ class ExportedKernel:
     def _launch_by_python(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
         key, ready = self._planned(launch, args, kwargs)
         if ready is None:
-            self._launch_named(launch, args, kwargs, key)
+            named(self.__name__, self._launch, launch, args, kwargs, key)
         else:
             function, config, parameters, context = ready
             start(function, config, parameters, self.sync, context)
-
-    def _launch_named(
-        self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None
-    ) -> ExportedRecord | None:
-        try:
-            return self._launch(launch, args, kwargs, key)
-        except LaunchError as error:
-            raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
 
     def _planned(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -174,9 +175,7 @@ class ExportedKernel:
             views = (view for view in found if isinstance(view, ArrayView))
             stream = streams.current(views) if launch.stream is None else streams.handle(launch.stream)
             config = plan.config if plan.config.stream == stream else plan.config._replace(stream=stream)
-            parameters = self._parameters(plan.function)
-            parameters.write(plan.filled(found))
-            return key, (plan.function, config, parameters, context)
+            return key, (plan.function, config, plan.function.packed(plan.filled(found)), context)
         except Exception:  # the full check meets the same problem, and words it
             return key, None
 
@@ -201,21 +200,22 @@ class ExportedKernel:
         return (len(args), *looked.key), looked.found
 
     def _launch(
-        self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable
+        self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None
     ) -> ExportedRecord | None:
         """Launch from the start, and keep a plan under the key, if there is one; None where there are no blocks."""
         grid = None if launch.grid is None else extents(launch.grid, "grid", least=0)
         if grid is not None and 0 in grid:
             return None
-        stream = None if launch.stream is None else _handle(launch.stream)
+        stream = given_stream(launch)
         index, fitted = self._fit(args, kwargs, stream)
-        signature = self.bundle.variants[index].signature
+        variant = self.bundle.variants[index]
+        signature = variant.signature
         if grid is None:
             grid = _grid_of(signature, fitted.dims)
             if 0 in grid:
                 return None
-        ordinal = device_of(self.__name__, fitted.arrays)
-        function = self._function(index, device(ordinal))
+        where = device(device_of(self.__name__, fitted.arrays))
+        function = self._functions.function(index, where, lambda: variant.artifact(where))
         check_writable(self.__name__, fitted.arrays, function.artifact.written)
         if stream is None:
             stream = streams.current(view for _, view in fitted.arrays)
@@ -223,9 +223,8 @@ class ExportedKernel:
         if is_wide(grid, config.block) and not signature.wide:
             raise LaunchError(f"a grid of {grid} in blocks of {config.block} has more threads along an axis than the "
                               "kernel was exported to count: export it with wide_dims=True")  # fmt: skip
-        parameters = self._parameters(function)
-        parameters.write([packable(self.__name__, value) for value in fitted.values])
-        start(function, config, parameters, sync=self.sync)
+        packed = function.packed([packable(self.__name__, value) for value in fitted.values])
+        start(function, config, packed, sync=self.sync)
         if key is not None and fitted.arrays:  # without arrays, the device may be another one each time
             plan = _Plan(self.__name__, function, config, _values(signature, fitted, len(args)))
             with self._lock:
@@ -248,24 +247,6 @@ class ExportedKernel:
         )
         raise ArgumentError(f"{self.__name__}() was exported for {len(problems)} signatures, and none fits:\n{said}")
 
-    def _function(self, index: int, where: Device) -> Function:
-        """The code of a variant in the context that is current on `where`, else in its primary one."""
-        with where.active() as context:
-            key = index, int(where.driver.call("cuCtxGetId", context))
-            function = self._functions.get(key)
-            if function is None:
-                artifact = self.bundle.variants[index].artifact(where)
-                function = self._functions[key] = load(artifact, where)
-            return function
-
-    def _parameters(self, function: Function) -> Parameters:
-        """A buffer of this thread's, which the driver copies when it launches."""
-        kept: dict[Function, Parameters] = self._kept.__dict__.setdefault("kept", {})
-        parameters = kept.get(function)
-        if parameters is None:
-            parameters = kept[function] = Parameters(function.layout)
-        return parameters
-
 
 def load_kernel(
     source: str | os.PathLike[str] | bytes | Bundle, sync: bool = False, host_code: bool = False
@@ -286,23 +267,12 @@ def load_kernel(
 # How it is launched.
 
 
-def _from_subscript(name: str, key: Any) -> Any:
-    if hasattr(key, "grid"):
-        return key
-    if not isinstance(key, tuple):
+def _from_subscript(name: str, key: Any) -> ExportedLaunch:
+    if not isinstance(key, tuple | ExportedLaunch):
         return ExportedLaunch(key)
-    if not 2 <= len(key) <= 4:
-        raise LaunchError(f"{name}: a kernel is launched as kernel[grid](...), kernel[grid, block](...) or "
-                          "kernel[ExportedLaunch(...)](...)")  # fmt: skip
-    grid, block, *rest = key
-    return ExportedLaunch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
-
-
-def _handle(stream: Any) -> int:
-    try:
-        return streams.handle(stream)
-    except (TypeError, ValueError) as error:
-        raise LaunchError(str(error)) from error
+    forms = "kernel[grid](...), kernel[grid, block](...) or kernel[ExportedLaunch(...)](...)"
+    found: ExportedLaunch = named(name, from_subscript, key, ExportedLaunch, 2, forms)
+    return found
 
 
 def _grid_of(signature: Signature, dims: dict[str, int]) -> Dim3:
@@ -319,23 +289,11 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
     ):
         if given is not None and extents(given, what) != (compiled or (1, 1, 1)):
             raise LaunchError(f"the kernel was exported for a {what} of {compiled or 1}, not of {given}")
-    for axis, n, limit, of in zip("xyz", grid, limits[4:7], artifact.cluster or (1, 1, 1), strict=True):
-        if n > limit:
-            raise LaunchError(f"the grid's {axis} extent is {n}, but {artifact.arch} takes at most {limit}")
-        if n % of:
-            raise LaunchError(f"the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
-    if launch.pdl and function.device.compute_capability < (9, 0):
-        raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {artifact.arch} has none")
-    asked = whole(launch.smem, "the dynamic shared memory")
     most = limits.smem_per_block_optin
-    if asked > most:
-        raise LaunchError(f"{asked} bytes of shared memory are asked for, but {artifact.arch} has {most} for a block")
-    smem = asked + artifact.dynamic_smem
-    if smem + artifact.static_smem > most:
-        raise LaunchError(
-            f"a block needs {smem - asked + artifact.static_smem} bytes of shared memory and {asked} are asked for on "
-            f"top; {artifact.arch} has {most}"
-        )
+    check_grid(grid, artifact.cluster, limits[4:7], artifact.arch)
+    check_settings(launch, most, function.device.compute_capability >= (9, 0), artifact.arch)
+    check_memory(artifact.dynamic_smem + artifact.static_smem, launch.smem, most, artifact.arch)
+    smem = whole(launch.smem, "smem") + artifact.dynamic_smem
     block = artifact.block
     assert block is not None, "the compiler fixes the block of every kernel"
     ways = bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)

@@ -10,6 +10,8 @@ This is the path that a compiled launcher replaces: it needs `function.handle`, 
 from __future__ import annotations
 
 import functools
+import threading
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from cutelite_rt import forks
@@ -74,6 +76,7 @@ class Function:
         self._smem_allowed = device.limits.smem_per_block - artifact.static_smem
         self._configs: dict[LaunchConfig, Any] = {}
         self._lock = forks.lock()
+        self._buffers = threading.local()
 
     def __repr__(self) -> str:
         return f"Function({self.artifact.name!r}, {self.device!r})"
@@ -101,6 +104,17 @@ class Function:
     def usage(self) -> Usage:
         """Return what the code takes, as the driver reports it."""
         return Usage(*(self._attribute(number) for number in (_REGISTERS, _STATIC_SMEM, _LOCAL_BYTES, _MAX_THREADS)))
+
+    def packed(self, values: Sequence[Any]) -> Parameters:
+        """Values in a buffer of this thread's, which the driver copies when it launches.
+
+        Errors  as `Parameters.write`
+        """
+        parameters: Parameters | None = getattr(self._buffers, "parameters", None)
+        if parameters is None:
+            parameters = self._buffers.parameters = Parameters(self.layout)
+        parameters.write(values)
+        return parameters
 
     def prepared(self, config: LaunchConfig) -> Any:
         """The driver's `CUlaunchConfig` for `config`, the function's attributes raised to what it needs."""
@@ -186,6 +200,22 @@ def load(artifact: Artifact, device: Device) -> Function:
                 doing = f"looking up `{artifact.name}` in its image"
                 handle = driver.call("cuModuleGetFunction", module, artifact.name.encode(), doing=doing)
                 function = _loaded[key] = Function(artifact, device, context, handle, module)
+            return function
+
+
+class Loaded:
+    """Functions under keys, each in the contexts in which it was asked for: `load`, without a digest of its code."""
+
+    def __init__(self) -> None:
+        self._functions: dict[tuple[Hashable, int], Function] = {}
+
+    def function(self, key: Hashable, device: Device, artifact: Callable[[], Artifact]) -> Function:
+        """The kernel in the context that is current on a device, else in its primary one. Errors: as `load`."""
+        with device.active() as context:
+            at = key, int(device.driver.call("cuCtxGetId", context))
+            function = self._functions.get(at)
+            if function is None:
+                function = self._functions[at] = load(artifact(), device)
             return function
 
 

@@ -5,4 +5,5 @@ image         its machine code in this process            native       machine c
 state         the launcher of a kernel                    environment  what there is once for a driver
 variants      the outcomes of launches                    facts        what ``kernel[grid, block]`` says
 subscript     ``kernel[...]``, found again                watching     changes of globals
+asked         a launch in the user's words, checked
 """

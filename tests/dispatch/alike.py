@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
 import cutelite_rt as rt
+from cutelite_rt.gpu.launch import Loaded
 from tests.rt.conftest import FakeCuda
 
 
@@ -23,10 +24,10 @@ class Placed:
     device: rt.Device
 
 
-def outcome(cuda: FakeCuda, launch: Callable[[], Any], kept: Callable[[], Iterable[rt.Parameters]]) -> Any:
+def outcome(cuda: FakeCuda, launch: Callable[[], Any], loaded: Callable[[], Loaded]) -> Any:
     """What a launch comes to: the error and its words, or what the driver was asked for.
 
-    kept  the parameters that launches by Python have had so far
+    loaded  what launches by Python have loaded so far
     """
     cuda.launches.clear()
     cuda.packed.clear()
@@ -40,7 +41,8 @@ def outcome(cuda: FakeCuda, launch: Callable[[], Any], kept: Callable[[], Iterab
     if cuda.packed:
         (data,) = cuda.packed
     else:
-        (data,) = (p.data() for p in kept() if p.address == address)
+        kept = (getattr(each._buffers, "parameters", None) for each in {*loaded()._functions.values()})
+        (data,) = (p.data() for p in kept if p is not None and p.address == address)
     attributes = [attribute.id for attribute in config.attrs]
     return {**vars(config), "attrs": attributes}, handle, cuda.launch_contexts[-1], data
 

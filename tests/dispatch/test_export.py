@@ -186,7 +186,7 @@ def test_the_same_bytes_reach_the_kernel(cuda: FakeCuda, on_gpu: GpuArray, expor
     loaded[(3, 2), 32, 77, 512](**given)
     config, _, _ = cuda.launches[-1]
     assert (config.gridDimX, config.gridDimY, config.blockDimX, config.hStream) == (3, 2, 32, 77)
-    (function,) = loaded._functions.values()
+    (function,) = loaded._functions._functions.values()
     assert config.sharedMemBytes == 512 and function.artifact.arch == "sm_90a"
     mine = packed(cuda, function)
     bound = everything.signature.bind((), given)
@@ -300,7 +300,7 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
     loaded[1](z, 2.0, 2)
     monkeypatch.setattr("cutelite_rt.signature.settled.Binder.fit", None)
     loaded[1](y, 3.0)
-    (first, second) = loaded._functions.values()
+    (first, second) = loaded._functions._functions.values()
     assert packed(cuda, first) == y.pointer.to_bytes(8, "little") + np.float32(3).tobytes() + (8).to_bytes(4, "little")
     loaded[1](z, 0.5, 2)
     assert packed(cuda, second)[8:10] == np.float16(0.5).tobytes()
@@ -342,7 +342,7 @@ def test_tensor_maps_of_launches_like_an_earlier_one(
     for a in arrays:
         loaded[1](a, arrays[0])
     assert [each["address"] for each in cuda.maps] == [a.pointer for a in arrays]
-    (function,) = loaded._functions.values()
+    (function,) = loaded._functions._functions.values()
     assert packed(cuda, function)[:128] == bytes([3]) * 128  # as the fake driver encodes the third
 
 

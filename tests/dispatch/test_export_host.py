@@ -96,7 +96,7 @@ def launched(kernel: rt.ExportedKernel, cuda: FakeCuda, key: Any, *args: Any, **
     def launch_it() -> None:
         (kernel if key is None else kernel[key])(*args, **kwargs)
 
-    return outcome(cuda, launch_it, lambda: kernel._kept.kept.values())
+    return outcome(cuda, launch_it, lambda: kernel._functions)
 
 
 def reuses(kernel: rt.ExportedKernel, monkeypatch: pytest.MonkeyPatch) -> None:

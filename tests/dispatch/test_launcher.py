@@ -95,7 +95,7 @@ def launched(kernel: Kernel, cuda: FakeCuda, launch: Any, *args: Any, **kwargs: 
     def launch_it() -> None:
         kernel[launch](*args, **kwargs)
 
-    return outcome(cuda, launch_it, lambda: kernel._parameters.kept.values())
+    return outcome(cuda, launch_it, lambda: kernel._loaded)
 
 
 def reuses(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.driver import CudaError
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import KINDS, ParameterLayout
-from cutelite_rt.launcher.facts import ExportedLaunch
+from cutelite_rt.launcher.asked import ExportedLaunch
 
 if TYPE_CHECKING:
     from tests.rt.conftest import Samples

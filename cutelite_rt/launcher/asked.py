@@ -1,0 +1,117 @@
+"""A launch as it is asked for, without its arguments: subscripts, streams, and the limits of a GPU on the rest.
+
+In    ``kernel[...]`` of a live or an exported kernel
+Out   an `ExportedLaunch`, or the compiler's `Launch`; `LaunchError` with the words for what cannot be launched
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.errors import LaunchError
+from cutelite_rt.gpu.attributes import attributes_of
+from cutelite_rt.shapes import Dim3, Extent, whole
+
+
+@dataclass(frozen=True)
+class ExportedLaunch:
+    """Everything about a launch but the arguments, as far as no compiler is needed: grids are numbers.
+
+    grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. None: by
+                 the rule that the kernel was exported with
+    block        threads in a block, likewise; None: what the kernel was compiled for, and it takes no other
+    cluster      blocks in a cluster, likewise
+    smem         bytes of dynamic shared memory on top of what the kernel declares
+    stream       a stream of torch, CuPy or cuda.core, or a handle; default: the current one of the arrays' library
+    cooperative  all blocks are resident at once, so that they may wait for each other
+    pdl          the kernel may start before the one ahead of it in the stream has ended, and waits for it with
+                 `cl.griddepcontrol_wait` (programmatic dependent launch)
+    priority     of its blocks before those of other streams' kernels, as of streams: the lower, the sooner
+    carveout     percent of L1 that is to be shared memory, 0 to 100: a wish, which the driver rounds
+    domain       'default' or 'remote': of memory synchronisation; a fence waits for writes of its own domain alone
+    launched     an event of torch, CuPy or cuda.core, or a handle, recorded once all blocks have begun
+    triggered    likewise, once all have called `cl.griddepcontrol_launch_dependents`, or have ended
+    Source       CUDA driver API: cuLaunchKernelEx, CUlaunchAttributeID
+    """
+
+    grid: Any = None
+    block: Extent | None = None
+    cluster: Extent | None = None
+    smem: int = 0
+    stream: Any = None
+    cooperative: bool = False
+    pdl: bool = False
+    priority: int | None = None
+    carveout: int | None = None
+    domain: Literal["default", "remote"] | None = None
+    launched: Any = None
+    triggered: Any = None
+
+
+Launch = TypeVar("Launch", bound=ExportedLaunch)
+
+
+def from_subscript(key: Any, launch: type[Launch], least: int, forms: str) -> Launch:
+    """``kernel[key]``: a launch, or (grid, block) with stream and dynamic shared memory as Numba has it.
+
+    least   parts that are needed
+    forms   words for how the kernel is launched
+    Errors  `LaunchError`
+    """
+    if isinstance(key, launch):
+        return key
+    if not isinstance(key, tuple) or not least <= len(key) <= 4:
+        raise LaunchError(f"a kernel is launched as {forms}")
+    if len(key) == 1:
+        return launch(key)
+    grid, block, *rest = key
+    return launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
+
+
+def given_stream(launch: ExportedLaunch) -> int | None:
+    """The handle of a launch's stream; None where it names none. Errors: `LaunchError` for what is no stream."""
+    try:
+        return None if launch.stream is None else streams.handle(launch.stream)
+    except (TypeError, ValueError) as error:
+        raise LaunchError(str(error)) from error
+
+
+def check_extents(what: str, shape: Dim3, limits: Dim3, arch: str) -> None:
+    """Errors: `LaunchError` for a grid or block (`what`) that is larger than an architecture takes."""
+    for axis, n, limit in zip("xyz", shape, limits, strict=True):
+        if n > limit:
+            raise LaunchError(f"the {what}'s {axis} extent is {n}, but {arch} takes at most {limit}")
+
+
+def check_grid(grid: Dim3, cluster: Dim3 | None, limits: Dim3, arch: str) -> None:
+    """Errors: as `check_extents`, and `LaunchError` for a grid that is no whole number of clusters."""
+    check_extents("grid", grid, limits, arch)
+    for axis, n, of in zip("xyz", grid, cluster or (1, 1, 1), strict=True):
+        if n % of:
+            raise LaunchError(f"the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
+
+
+def check_settings(launch: ExportedLaunch, smem_per_block: int, pdl: bool, arch: str) -> None:
+    """Errors: `LaunchError` for what an architecture cannot do, and for a negative size.
+
+    smem_per_block  bytes that it has
+    pdl             it has programmatic dependent launch
+    """
+    if whole(launch.smem, "the dynamic shared memory") > smem_per_block:
+        raise LaunchError(
+            f"{launch.smem} bytes of shared memory are asked for, but {arch} has {smem_per_block} for a block"
+        )
+    if launch.pdl and not pdl:
+        raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {arch} has none")
+    attributes_of(launch)
+
+
+def check_memory(declared: int, asked: int, smem_per_block: int, arch: str) -> None:
+    """Errors: `LaunchError` where a launch asks for more bytes of shared memory than the kernel leaves."""
+    if declared + asked > smem_per_block:
+        raise LaunchError(
+            f"a block needs {declared} bytes of shared memory and {asked} are asked for on top; {arch} has "
+            f"{smem_per_block}"
+        )
