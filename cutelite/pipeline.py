@@ -20,6 +20,8 @@ are told is in `builds/`. No stage keeps state between kernels, so kernels may b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cutelite import lower, passes, toolchain
 from cutelite.builds.artifact import BITCODE, artifact, assembled, libraries
 from cutelite.builds.build import Build
@@ -82,18 +84,22 @@ def for_simulator(source: Source, target: Target) -> Function:
 
     Errors  as `compile_kernel`
     """
-    return _both_ends(source, target)[0]
+    front = _front(source, target)
+    _passed(front, passes.REFUSALS, target)
+    return front
 
 
 def for_costs(source: Source, target: Target) -> Function:
     """Return the same as the passes leave it: with the accesses that the GPU makes. Errors: as `compile_kernel`."""
-    return _both_ends(source, target)[1]
+    return _passed(_front(source, target), passes.PIPELINE, target)
 
 
-def _both_ends(source: Source, target: Target) -> tuple[Function, Function]:
-    times: dict[str, float] = {}
-    with stage("front", times):
-        front = evaluate(*source, target)
-    with stage("passes", times):
+def _front(source: Source, target: Target) -> Function:
+    with stage("front", {}):
+        return evaluate(*source, target)
+
+
+def _passed(front: Function, steps: Sequence[passes.Pass], target: Target) -> Function:
+    with stage("passes", {}):
         verify(front, "front")
-        return front, passes.run(passes.PIPELINE, front, passes.Context(target), verified=False)
+        return passes.run(steps, front, passes.Context(target), verified=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -20,6 +21,13 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the second halves of golden files; read the diff")
+
+
+def pytest_collection_finish() -> None:
+    """Let Python look for cycles of garbage less often: thousands of tests and kernels are alive, and stay so."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from cutelite.ir.faults import reported
 from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
 from cutelite.passes.context import Context, Warned
-from cutelite.passes.order import PIPELINE, Pass, PassFunction
+from cutelite.passes.order import PIPELINE, REFUSALS, Pass, PassFunction
 from cutelite.passes.texts import of_users, pipeline, register
 
 Dump = Callable[[str, Function], None]
@@ -57,4 +57,7 @@ def _claim(function: Function) -> None:
             value.op = op
 
 
-__all__ = ["PIPELINE", "Context", "Dump", "Pass", "PassFunction", "Warned", "of_users", "pipeline", "register", "run"]
+__all__ = [
+    "PIPELINE", "REFUSALS", "Context", "Dump", "Pass", "PassFunction", "Warned", "of_users", "pipeline", "register",
+    "run",
+]  # fmt: skip

@@ -25,12 +25,16 @@ PassFunction = Callable[[Function, Context], Function]
 
 
 class Pass(NamedTuple):
-    """A row of the table: the pass, the reason for its place, the passes that must have run before; a user's or not."""
+    """A row of the table: the pass, the reason for its place, the passes that must have run before; a user's or not.
+
+    refuses  it finds mistakes of the user's
+    """
 
     function: PassFunction
     why: str
     after: tuple[PassFunction, ...] = ()
     ours: bool = True
+    refuses: bool = False
 
     @property
     def name(self) -> str:
@@ -39,17 +43,22 @@ class Pass(NamedTuple):
 
 PIPELINE = (
     Pass(fold, why="branches and indices that are known decide what the others see"),
-    Pass(check_indices, why="while tensors and their indices are whole", after=(fold,)),
-    Pass(check_registers, why="branches that are known say who comes there", after=(fold,)),
+    Pass(check_indices, why="while tensors and their indices are whole", after=(fold,), refuses=True),
+    Pass(check_registers, why="branches that are known say who comes there", after=(fold,), refuses=True),
     Pass(
         unroll_loops,
         why="indices of registers that a short loop's counter gives are known",
         after=(fold, check_indices),
     ),
-    Pass(promote_rmem, why="values can be followed, memory cannot", after=(fold, check_indices, unroll_loops)),
-    Pass(allocate_smem, why="a kernel that asks for too much is refused before work goes into it"),
+    Pass(
+        promote_rmem,
+        why="values can be followed, memory cannot",
+        after=(fold, check_indices, unroll_loops),
+        refuses=True,
+    ),
+    Pass(allocate_smem, why="a kernel that asks for too much is refused before work goes into it", refuses=True),
     Pass(lower_tensors, why="addresses become arithmetic like any other", after=(promote_rmem, check_indices)),
-    Pass(materialise_dims, why="strides and extents have been asked for", after=(lower_tensors,)),
+    Pass(materialise_dims, why="strides and extents have been asked for", after=(lower_tensors,), refuses=True),
     Pass(hoist_descriptors, why="what a tile's address is made of is arithmetic now", after=(lower_tensors,)),
     Pass(cse, why="neighbouring accesses share most of their address", after=(lower_tensors, materialise_dims)),
     Pass(fold, why="address arithmetic of known numbers, and parameters that promotion made in vain", after=(cse,)),
@@ -58,3 +67,6 @@ PIPELINE = (
     Pass(number_fences, why="the fences that are left are to be found again in machine code", after=(dce,)),
 )
 """The order, as a table. Verified IR goes into each pass and comes out of it."""
+
+REFUSALS = PIPELINE[: 1 + max(at for at, step in enumerate(PIPELINE) if step.refuses)]
+"""The passes that find the user's mistakes, and those that they need."""
