@@ -107,6 +107,10 @@ class Options:
         FLAG, False, "record the events of `cl.profile`; `kernel.profile(...)` says it of a launch (docs/profiling.md)",
         of_one=True,
     )  # fmt: skip
+    record: bool = _option(
+        FLAG, False, "keep the values of all ops, for `kernel.compare_with_gpu(..., by=\"line\")` (docs/debugging.md)",
+        of_one=True,
+    )  # fmt: skip
     name: str | None = _option(
         optional(TEXT), None,
         "name of the kernel in profilers and in the cubin, `{BM}` being the value of the Constexpr `BM`",
@@ -132,6 +136,8 @@ class Options:
             attrs["assertions"] = True
         if self.profile:
             attrs["profile"] = True
+        if self.record:
+            attrs["record"] = True
         for name in ("min_blocks", "max_registers", "name"):
             if getattr(self, name) is not None:
                 attrs[name] = getattr(self, name)
@@ -154,6 +160,7 @@ class Given(TypedDict, total=False):
     passes: str | None
     warnings_as_errors: bool | None
     profile: bool | None
+    record: bool | None
     name: str | None
 
 

@@ -49,7 +49,7 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     steps = passes.pipeline(options.passes)
     hooks.before("front", source.function)
     with stage("front", times):
-        front = evaluate(*source, target)
+        front = passes.recorded(evaluate(*source, target))
     build = Build(source, target, options, hooks.after("front", front))
     build.times = times
     front = hooks.before("passes", build.front)
@@ -96,7 +96,7 @@ def for_costs(source: Source, target: Target) -> Function:
 
 def _front(source: Source, target: Target) -> Function:
     with stage("front", {}):
-        return evaluate(*source, target)
+        return passes.recorded(evaluate(*source, target))
 
 
 def _passed(front: Function, steps: Sequence[passes.Pass], target: Target) -> Function:

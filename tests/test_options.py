@@ -32,6 +32,7 @@ OTHERS: dict[str, Any] = {
     "passes": "-join_accesses",
     "warnings_as_errors": True,
     "profile": True,
+    "record": True,
     "name": "other",
 }
 """A value of each that is not its default."""

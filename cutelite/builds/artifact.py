@@ -9,7 +9,7 @@ from cutelite import toolchain
 from cutelite.builds.build import Build
 from cutelite.ir.function import Function
 from cutelite.ir.types import Scalar, TensorMap
-from cutelite.ops.debug import mark_names
+from cutelite.ops.debug import mark_names, recorded_ops
 from cutelite.passes.written import written_parameters
 from cutelite.toolchain import ToolchainError
 from cutelite_rt import Artifact
@@ -75,13 +75,20 @@ def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
         max_threads=x * y * z,
         written=written_parameters(build.front),
         built_with=cubin.cuda_version if cubin else (0, 0),
-        signature={"warnings": build.warnings, "report": report(cubin), **marks(final)},
+        signature={"warnings": build.warnings, "report": report(cubin), **marks(final), **records(final)},
     )
 
 
 def marks(final: Function) -> dict[str, Any]:
     """Return the names of the events that the kernel records, by number; nothing for one that records none."""
     return {"marks": mark_names(final.ops())} if final.attrs.get("profile") else {}
+
+
+def records(final: Function) -> dict[str, Any]:
+    """Return the ops whose values the kernel keeps, as texts by number; nothing for one that keeps none."""
+    if not final.attrs.get("record"):
+        return {}
+    return {"records": {str(number): op["what"] for number, op in recorded_ops(final.ops()).items()}}
 
 
 def report(cubin: toolchain.Cubin | None) -> dict[str, Any]:

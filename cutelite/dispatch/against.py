@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,66 @@ class Difference:
     span: Span | None
 
 
-class GpuComparison:
-    """The result of `kernel.compare_with_gpu`; true where all arguments agree. ``print`` shows the lines at fault."""
+@dataclass(frozen=True)
+class Step:
+    """An op whose value on the GPU is not that of the simulator, at its first such execution.
 
-    def __init__(self, kernel: str, compared: Sequence[str], differences: Sequence[Difference]) -> None:
+    what       'value', or 'path': the GPU recorded another op there, or none
+    span       the line; `op` is the op's name, `name` the variable's, where it has one
+    block      linear index of the block, `thread` of the thread in it: the first that differs
+    visit      times that this thread had come to the op before
+    element    of a vector; `gpu` and `simulator` are its values, for a path that of the GPU is the op that it recorded
+    threads    that differ, of `together` that executed it together
+    """
+
+    what: str
+    span: Span
+    op: str
+    name: str
+    block: int
+    thread: int
+    visit: int
+    element: int | None
+    gpu: float | str
+    simulator: float
+    threads: int
+    together: int
+
+    def __str__(self) -> str:
+        subject = f"`{self.name}`" if self.name else f"the value of `{self.op}`"
+        who = f"thread {self.thread} of block {self.block}, at visit {self.visit} of this op"
+        if self.what == "path":
+            there = f"the GPU came to {self.gpu}" if self.gpu else "the GPU recorded nothing more"
+            mistake = Mistake("gpu-differs", "the GPU goes another way than the simulator", there, f"It is {who}.")
+            return render(mistake, self.span, ())
+        at = "" if self.element is None else f"[{self.element}]"
+        mistake = Mistake(
+            "gpu-differs",
+            f"{subject}{at} is {self.gpu:g} on the GPU and {self.simulator:g} in the simulator",
+            f"{who}; {self.threads} of {self.together} threads differ",
+            "All that was recorded before, in the order of the simulator, agrees.",
+        )
+        return render(mistake, self.span, [Note(f"the op is `{self.op}`", None)])
+
+
+class GpuComparison:
+    """The result of `kernel.compare_with_gpu`; true where all arguments agree. ``print`` shows the lines at fault.
+
+    differences  of arguments, after the launch
+    steps        ops whose values differ, in the order of the simulator: with ``by="line"``, where arguments differ
+    remark       what is to be said of steps that were looked for and not found, or of some that were not looked at
+    """
+
+    def __init__(
+        self,
+        kernel: str,
+        compared: Sequence[str],
+        differences: Sequence[Difference],
+        steps: Sequence[Step] = (),
+        remark: str = "",
+    ) -> None:
         self.kernel, self.compared, self.differences = kernel, tuple(compared), tuple(differences)
+        self.steps, self.remark = tuple(steps), remark
 
     def __bool__(self) -> bool:
         return not self.differences
@@ -57,7 +113,11 @@ class GpuComparison:
     def __str__(self) -> str:
         if not self.differences:
             return f"{self.kernel}: GPU and simulator agree on {', '.join(self.compared) or 'nothing that is written'}"
-        return "\n\n".join(map(self._shown, self.differences))
+        parts = [str(step) for step in self.steps[:1]]
+        later = [f"{Path(step.span.filename).name}:{step.span.line}" for step in self.steps[1:]]
+        if later:
+            parts.append(f"Values differ later at {', '.join(dict.fromkeys(later))}")
+        return "\n\n".join([*parts, *([self.remark] if self.remark else []), *map(self._shown, self.differences)])
 
     def _shown(self, found: Difference) -> str:
         where = f"`{found.argument}`[{', '.join(map(str, found.index))}]"

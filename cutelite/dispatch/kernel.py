@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from cutelite.dispatch.against import GpuComparison
+    from cutelite.dispatch.against import Difference, GpuComparison, Step, Writers
     from cutelite.dispatch.mirrors import Mirrors
     from cutelite.dispatch.profiling import Profile
     from cutelite.ir.function import Function
@@ -131,6 +132,12 @@ def _told(function: F) -> F:
 def recording(spec: Specialisation) -> Specialisation:
     """Return the specialisation with the events of `cl.profile` in it."""
     options = replace(spec.options, profile=True)
+    return Specialisation(dict(spec.types), dict(spec.dims), spec.block, spec.cluster, spec.arch, options, spec.wide)
+
+
+def keeping(spec: Specialisation) -> Specialisation:
+    """Return the specialisation that keeps the values of its ops, with source lines to tell which."""
+    options = replace(spec.options, record=True)
     return Specialisation(dict(spec.types), dict(spec.dims), spec.block, spec.cluster, spec.arch, options, spec.wide)
 
 
@@ -600,30 +607,57 @@ class Kernel:
         cluster: Extent | None = None,
         smem: int = 0,
         tolerance: float | None = None,
+        by: Literal["kernel", "line"] = "kernel",
         **kwargs: Any,
     ) -> GpuComparison:
         """Launch on the GPU and, on copies of the arrays, in the simulator; compare what either leaves in them.
 
         grid, block, ...  as in ``kernel[grid, block](*args)`` and `Launch`; arrays on a GPU, written as by the launch
-        tolerance         difference that passes, relative to an argument's largest element; default: by dtype
+        tolerance         difference that passes, relative to an argument's largest element (of a value: to the largest
+                          of the threads that compute it together); default: by dtype
+        by                'line': where arrays differ, run again on the same input with the values of all ops recorded,
+                          and tell the first op that differs: docs/debugging.md
         Result            true where all arguments agree; printed, the first element of each that does not, and the
-                          line that wrote it
-        Errors            as `launch`; `ArgumentError` for arrays in host memory; `SimError`
+                          line that wrote it; before these the first op
+        Errors            as `launch`; `ArgumentError` for arrays in host memory; `SimError`; ValueError for `by`
         """
-        from cutelite.dispatch.against import GpuComparison, Writers, difference
+        from cutelite.dispatch.against import GpuComparison, Writers
 
+        if by not in ("kernel", "line"):
+            raise ValueError(f"a comparison is by 'kernel' or by 'line', not by {by!r}")
         launch = Launch(grid, block, cluster, smem)
         checked = self._blocks("compare", launch, args, kwargs)
         mirrors = _mirrors(launch, checked.bound)
         if checked.ordinal is None or mirrors is None:
             raise ArgumentError(f"{self.__name__}(): a comparison with the GPU takes arrays on a GPU")
-        function, values, dims = self._simulation(checked.spec, checked.bound, mirrors)
-        writers = Writers()
-        _simulator().run(
-            function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, observer=writers,
-            seed=self._settings.environment.sim_seed,
-        )  # fmt: skip
+        before, writers = mirrors.kept(), Writers()
+        self._simulate_for(writers, launch, checked, mirrors)
         self._run(launch, checked, checked.ordinal)
+        found = self._differences(launch, checked, mirrors, writers, tolerance)
+        names = [name for name, _ in checked.bound.arrays]
+        if by == "kernel" or not found:
+            return GpuComparison(self.__name__, names, found)
+
+        def restore() -> None:
+            mirrors.put(before)
+            mirrors.write_back()
+
+        steps, remark = self._first_steps(launch, checked, mirrors, restore, tolerance)
+        return GpuComparison(self.__name__, names, found, steps, remark)
+
+    def _simulate_for(self, observer: Any, launch: Launch, checked: _Checked, mirrors: Mirrors) -> None:
+        function, values, dims = self._simulation(checked.spec, checked.bound, mirrors)
+        seed = self._settings.environment.sim_seed
+        _simulator().run(
+            function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, observer=observer, seed=seed
+        )
+
+    def _differences(
+        self, launch: Launch, checked: _Checked, mirrors: Mirrors, writers: Writers, tolerance: float | None
+    ) -> list[Difference]:
+        """Compare the arrays as the GPU left them with their mirrors, as the simulator did."""
+        from cutelite.dispatch.against import difference
+
         after = _mirrors(launch, checked.bound)
         assert after is not None, "there was one before"
         found = [
@@ -631,8 +665,30 @@ class Kernel:
             for name, view in checked.bound.arrays
             if view.size
         ]
-        names = [name for name, _ in checked.bound.arrays]
-        return GpuComparison(self.__name__, names, [each for each in found if each is not None])
+        return [each for each in found if each is not None]
+
+    def _first_steps(
+        self, launch: Launch, checked: _Checked, mirrors: Mirrors, restore: Callable[[], None], tolerance: float | None
+    ) -> tuple[list[Step], str]:
+        """Run a launch again with the values of its ops recorded: the ops that differ, and a remark."""
+        from cutelite.dispatch.records import Logs, by_line, check_same, longest, remark
+
+        checked = checked._replace(spec=keeping(checked.spec))
+        ordinal, grid = checked.ordinal, checked.grid
+        assert ordinal is not None, "it is on a GPU"
+        compiled = self._compiled(launch, checked.spec)
+        function = self._made.simulation(checked.spec)
+        check_same(self.__name__, (compiled.artifact.signature or {})["records"], function)
+        logs = Logs(self._function(checked.spec, compiled, ordinal), grid, checked.spec.block, longest(function))
+        followers = by_line(
+            logs,
+            lambda: self._run(launch, checked, ordinal),
+            lambda follower: self._simulate_for(follower, launch, checked, mirrors),
+            restore, function, math.prod(grid), tolerance,
+        )  # fmt: skip
+        last = followers[-1]
+        agree = not self._differences(launch, checked, mirrors, last, tolerance)
+        return list(last.steps.values()), remark(followers, agree)
 
     # Profiles.
 

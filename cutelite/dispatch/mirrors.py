@@ -38,6 +38,15 @@ class Mirrors:
         strides = tuple(stride * size for stride in view.strides)
         return np.ndarray(view.shape, f"u{size}", memory, view.pointer - first, strides)
 
+    def kept(self) -> list[Array]:
+        """Return copies of the mirrors as they are now, for `put`."""
+        return [data.copy() for _, data in self.spans]
+
+    def put(self, before: list[Array]) -> None:
+        """Make the mirrors what they were."""
+        for (_, data), kept in zip(self.spans, before, strict=True):
+            data[:] = kept
+
     def write_back(self) -> None:
         """Copy the mirrors, as the simulator left them, to the GPU."""
         self._copy("cuMemcpyHtoDAsync")

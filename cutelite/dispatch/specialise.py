@@ -110,7 +110,9 @@ class Specialisations:
 
         def make() -> Function:
             self._reads(spec)
-            attrs = spec.attrs | {"assertions": True, "simulated": True}
+            attrs = spec.attrs | {"simulated": True}
+            if not spec.options.record:  # which has to be made of the same ops as what a GPU runs
+                attrs["assertions"] = True
             ir: Function = _pipeline().for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
             return ir
 

@@ -12,7 +12,7 @@ from cutelite.ir.faults import reported
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ir.types import I32_DIM_LIMIT, Ptr, Scalar, Tensor, TensorMap, i32
-from cutelite.lower import assembly, instructions, profile
+from cutelite.lower import assembly, instructions, profile, records
 from cutelite.lower.debug import LineInfo
 from cutelite.lower.structure import STRUCTURE, missing
 from cutelite.lower.types import TENSOR_MAP, count, leaf, memory
@@ -61,6 +61,8 @@ class _Module:
         note = self.debug.start(next((op.span for op in self.function.ops() if op.span), None)) if self.debug else ""
         if self.function.attrs.get("profile"):
             profile.begin(w, self.function, self.debug.at(None) if self.debug else "")
+        if self.function.attrs.get("record"):
+            records.begin(w, self.function, self.debug.at(None) if self.debug else "")
         for block in self.order:
             self._block(block)
         self._fill_phis()
@@ -71,6 +73,7 @@ class _Module:
                 'target triple = "nvptx64-nvidia-cuda"',
                 *smem,
                 *([profile.GLOBAL] if w.profiled else []),
+                *([records.GLOBAL] if w.recorded else []),
                 *(f"{name} = {constant}" for constant, name in w.globals.items()),
                 *w.declared,
                 f"define ptx_kernel void @{self.function.name}({signature}) #0{note} {{",

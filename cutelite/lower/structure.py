@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite.ir.op import Op
-from cutelite.lower import profile
+from cutelite.lower import profile, records
 from cutelite.lower.calls import call
 from cutelite.lower.constants import constant
 from cutelite.lower.reports import assert_fail, printf
@@ -69,6 +69,7 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "call": call,
     "breakpoint": lambda w, op: None,
     "profile.mark": profile.mark,
+    "record": records.record,
     "ret": profile.ret,
     "unreachable": lambda w, op: w.line("unreachable"),
 }

@@ -25,6 +25,7 @@ class Writer:
         self.globals: dict[str, str] = {}  # constants, and their names
         self.note = ""
         self.profiled = False
+        self.recorded = False
         self.marks: list[str] = []  # names of events, by their number
         self._next = 0
 

@@ -10,7 +10,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Lanes
-from cutelite.ir.types import Ptr, Scalar, elem_of, i32
+from cutelite.ir.types import Ptr, Scalar, Type, Vec, elem_of, i32
 
 SPECIFIER = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGaAcp]))")
 """A conversion of C's printf that CUDA's vprintf knows; group 1 is its letter, None for %%."""
@@ -169,6 +169,42 @@ class ProfileMark(Op):
 PHASES = ("mark", "begin", "end")
 
 
+@op("record", effects=Effect.HOST_VISIBLE, source="cutelite: comparison by line")
+class Record(Op):
+    """Keep the value of each thread that comes here in the thread's log in global memory (`lower/records.py`).
+
+    number  of the op that made it among those that are recorded
+    what    the line and the op, as text: what a number means
+    value   a scalar or vector whose elements have 8, 16, 32 or 64 bits, or bools
+    """
+
+    number: int
+    what: str
+    value: Value
+
+    def verify(self) -> Iterator[Problem]:
+        if not recordable(self.value.type):
+            yield Problem("value", f"{self.value.type} is not recorded")
+
+    def simulate(self, lanes: Lanes) -> None:
+        return None
+
+
+def recordable(t: Type) -> bool:
+    """Tell whether values of this type can be recorded."""
+    return isinstance(t, Scalar | Vec) and (elem_of(t).kind == "bool" or elem_of(t).bits in (8, 16, 32, 64))
+
+
+def record_words(t: Type) -> int:
+    """Return the number of 32-bit words of a record: one that tells which, and one or two for each element."""
+    return 1 + (t.n if isinstance(t, Vec) else 1) * (2 if elem_of(t).bits == 64 else 1)
+
+
+def recorded_ops(ops: Iterable[Op]) -> dict[int, Op]:
+    """Return the records of a kernel by number."""
+    return {op["number"]: op for op in ops if op.name == "record"}
+
+
 def mark_names(ops: Iterable[Op]) -> list[str]:
     """Return the names of the events that a kernel records, by their number."""
     return sorted({op["label"] for op in ops if op.name == "profile.mark"})
@@ -182,7 +218,11 @@ __all__ = [
     "Brkpt",
     "Printf",
     "ProfileMark",
+    "Record",
     "Trap",
     "letters",
     "mark_names",
+    "record_words",
+    "recordable",
+    "recorded_ops",
 ]

@@ -15,6 +15,7 @@ from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
 from cutelite.passes.context import Context, Warned
 from cutelite.passes.order import PIPELINE, REFUSALS, Pass, PassFunction
+from cutelite.passes.recorded import recorded
 from cutelite.passes.texts import of_users, pipeline, register
 
 Dump = Callable[[str, Function], None]
@@ -58,6 +59,6 @@ def _claim(function: Function) -> None:
 
 
 __all__ = [
-    "PIPELINE", "REFUSALS", "Context", "Dump", "Pass", "PassFunction", "Warned", "of_users", "pipeline", "register",
-    "run",
+    "PIPELINE", "REFUSALS", "Context", "Dump", "Pass", "PassFunction", "Warned", "of_users", "pipeline", "recorded",
+    "register", "run",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from cutelite.ir.contract import Effect
-from cutelite.ir.function import Block, Function, Value, predecessors, reverse_postorder
+from cutelite.ir.function import Block, Function, Value, post_dominators, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ops.arith import Const
 from cutelite.ops.index import Dim, DimBind, Special
@@ -189,59 +189,6 @@ class MemoryPlan:
 def name_of(op: Op) -> str:
     """The user's name for the first result of `op`, else its type."""
     return op.result.hint or str(op.result.type)
-
-
-def post_dominators(order: list[Block]) -> dict[Block, Block]:
-    """The immediate post-dominator of each block that has one; blocks from which there is no way out have none.
-
-    Cooper, Harvey, Kennedy 2001, on the reversed graph with one exit (None) behind all blocks without successors.
-    """
-    inside = set(order)
-    backwards: list[Block] = []
-    seen: set[Block] = set()
-    before = {block: [b for b, _ in found if b in inside] for block, found in predecessors(order).items()}
-    for end in (block for block in order if not block.successors):
-        stack = [(end, iter(before[end]))] if end not in seen else []
-        seen.add(end)
-        while stack:
-            block, sources = stack[-1]
-            following = next((source for source in sources if source not in seen), None)
-            if following is None:
-                backwards.append(block)
-                stack.pop()
-            else:
-                seen.add(following)
-                stack.append((following, iter(before[following])))
-    rank: dict[Block | None, int] = {block: i for i, block in enumerate(backwards)}
-    rank[None] = len(backwards)  # the exit: last in postorder of the reversed graph
-    parent: dict[Block | None, Block | None] = {None: None}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(backwards):
-            targets: list[Block | None] = [b for b in block.successors if b in parent] or []
-            if not block.successors:
-                targets = [None]
-            if not targets:
-                continue
-            new = targets[0]
-            for target in targets[1:]:
-                new = _common(new, target, parent, rank)
-            if block not in parent or parent[block] is not new:
-                parent[block] = new
-                changed = True
-    return {block: up for block, up in parent.items() if block is not None and up is not None}
-
-
-def _common(
-    a: Block | None, b: Block | None, parent: dict[Block | None, Block | None], rank: dict[Block | None, int]
-) -> Block | None:
-    while a is not b:
-        while rank[a] < rank[b]:
-            a = parent[a]
-        while rank[b] < rank[a]:
-            b = parent[b]
-    return a
 
 
 def liveness(order: list[Block]) -> dict[Block, set[Value]]:
