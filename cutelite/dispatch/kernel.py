@@ -751,7 +751,8 @@ class Kernel:
     ) -> Compiled:
         """Compile ahead of a launch; needs neither a GPU nor a driver.
 
-        examples        for parameters in order: an array or its shape, a number, the value of a Constexpr
+        examples        for parameters in order: an array or its shape, a number, the value of a Constexpr; those behind
+                        the named parameters are for ``*args``
         block, cluster  threads in a block, blocks in a cluster; default: what `@kernel(block=...)` says
         arch            such as 'sm_90a'; default: CUTELITE_ARCH, else sm_90a
         wide_dims       for extents of 2**31 and more, and arrays of more than 2**30 elements
@@ -868,17 +869,18 @@ class Kernel:
 class GatheringKernel(Kernel):
     """A kernel with ``*args: A``: what is behind the other positional arguments goes there as a tuple.
 
-    Each number of them is a specialisation. A launch costs a call of Python more.
+    Each number of them is a specialisation. A launch costs a call of Python more, which gathers them for the compiled
+    launcher; everything else leaves that to `Signature.match`.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
         raise TypeError(f"{name} of {owner.__name__}: a kernel that is a method takes no *args; take a tuple")
 
-    def _gathered(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        count = self.__cutelite_function__.__code__.co_argcount
-        if gathers(self.__cutelite_function__)[0] in kwargs or len(args) < count:
-            return function(*args, **kwargs)
-        return function(*args[:count], tuple(args[count:]), **kwargs)
+    def _gathered(self, launch: Callable[..., None], /, *args: Any, **kwargs: Any) -> None:
+        count, (star,) = self.__cutelite_function__.__code__.co_argcount, gathers(self.__cutelite_function__)
+        if len(args) >= count:
+            kwargs.setdefault(star, tuple(args[count:]))
+        launch(*args[:count], **kwargs)
 
     @untraced
     def __getitem__(self, key: Any) -> Callable[..., None]:
@@ -888,24 +890,13 @@ class GatheringKernel(Kernel):
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         self._gathered(functools.partial(super().launch, launch), *args, **kwargs)
 
-    def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> functools.partial[Compiled] | None:
-        found: functools.partial[Compiled] | None = self._gathered(
-            functools.partial(super().compiling, launch), *args, **kwargs
-        )
-        return found
 
-    def check_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> CheckReport:
-        report: CheckReport = self._gathered(functools.partial(super().check_launch, launch), *args, **kwargs)
-        return report
-
-    def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
-        timeline: Timeline = self._gathered(functools.partial(super().trace_launch, launch), *args, **kwargs)
-        return timeline
-
-    def compile(self, /, *examples: Any, **given: Any) -> Compiled:
-        """As `Kernel.compile`; examples behind those of the named parameters are for ``*args``."""
-        compiled: Compiled = self._gathered(super().compile, *examples, **given)
-        return compiled
+_BEFORE_ARGUMENTS = {
+    **dict.fromkeys(("compiling", "planned", "check_launch", "trace_launch", "tally_launch", "profile_launch"), 1),
+    **dict.fromkeys(("check", "profile", "compare_with_gpu"), 2),
+    "export": 1,
+}
+"""Methods of `Kernel` that take its arguments: how many of their own come before those."""
 
 
 class BoundKernel:
@@ -930,18 +921,6 @@ class BoundKernel:
         """As `Kernel.launch`."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)
 
-    def profile(
-        self, grid: Extent | Literal["persistent"], block: Extent | None = None, /, *args: Any, **options: Any
-    ) -> Profile | Timeline:
-        """As `Kernel.profile`."""
-        return self.kernel.profile(grid, block, self.instance, *args, **options)
-
-    def check(
-        self, grid: Extent | Literal["persistent"], block: Extent | None = None, /, *args: Any, **options: Any
-    ) -> CheckReport:
-        """As `Kernel.check`."""
-        return self.kernel.check(grid, block, self.instance, *args, **options)
-
     def options(self, text: str = "", /, **said: Any) -> BoundKernel:
         """As `Kernel.options`."""
         return BoundKernel(self.kernel.options(text, **said), self.instance)
@@ -954,12 +933,17 @@ class BoundKernel:
             compiled.of_method = True
         return compiled
 
-    def export(self, path: str | os.PathLike[str] | None, /, *examples: Any, **given: Any) -> rt.Bundle:
-        """As `Kernel.export`."""
-        return self.kernel.export(path, self.instance, *examples, **given)
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.kernel, name)
+        found, before = getattr(self.kernel, name), _BEFORE_ARGUMENTS.get(name)
+        if before is None:
+            return found
+
+        @functools.wraps(found)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            own = (*args[:before], *(None,) * (before - len(args)))
+            return found(*own, self.instance, *args[before:], **kwargs)
+
+        return method
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as a method is: the object, and the name by which it has the kernel."""

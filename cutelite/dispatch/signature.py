@@ -51,7 +51,8 @@ class Signature:
         self.defaults = dict(zip(self.positional[count - len(defaults) : count], defaults, strict=True))
         self.defaults |= dict.fromkeys(star, ())
         self.defaults |= function.__kwdefaults__ or {}
-        self._names = Names(self.kernel, self.names, self.positional, self.position_only, self.defaults, self.__str__)
+        positions = self.positional, self.position_only
+        self._names = Names(self.kernel, self.names, *positions, self.defaults, self.__str__, bool(star))
         self.specs = self._specs(function, method, seen)
         self.parameters = [parameter(name, spec) for name, spec in self.specs.items()]
         # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.

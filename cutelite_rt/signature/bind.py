@@ -32,6 +32,7 @@ class Names(NamedTuple):
     names, positional, position_only  all parameters, and those that may and must be given by position
     defaults                          values for parameters that are left out
     text                              the parameters in words
+    gathers                           the last positional one gets all arguments behind the others, as a tuple
     """
 
     kernel: str
@@ -40,12 +41,16 @@ class Names(NamedTuple):
     position_only: Sequence[str]
     defaults: Mapping[str, Any]
     text: Callable[[], str]
+    gathers: bool = False
 
     def match(self, args: Sequence[Any], kwargs: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
         """An argument for each parameter, defaults filled in; with `partial`, for some of them.
 
         Errors  `ArgumentError` for too many or too few, for a name that is none, and for one given twice
         """
+        named = len(self.positional) - 1
+        if self.gathers and len(args) >= named and self.positional[named] not in kwargs:
+            args = (*args[:named], tuple(args[named:]))
         if not kwargs and len(args) == len(self.names) == len(self.positional):
             return dict(zip(self.names, args, strict=True))
         if len(args) > len(self.positional):
