@@ -1,19 +1,20 @@
 """The environment variables that cutelite reads: name, type, default and meaning, in one table. Read only here.
 
 In: the environment, at the moment `read` is called. Out: a frozen `Config`. `python -m cutelite.config` prints the
-table as docs/environment.md shows it. A leaf: imports only `options` and `parsers`.
+table as docs/environment.md shows it. A leaf: imports `options`, `parsers` and
+what warns at the user's line.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, cast
 
 from cutelite.options import NAMES, OPTIONS, Options
 from cutelite.parsers import FLAG, PATH, TEXT, Parser, any_of, choice, optional, whole
+from cutelite_rt import callers
 
 T = TypeVar("T")
 
@@ -209,7 +210,7 @@ def read(environment: Mapping[str, str] | None = None) -> Config:
     for name in unknown(environment):
         if name not in _warned_of:
             _warned_of.add(name)
-            warnings.warn(f"{name} is set, but cutelite has no such variable{_nearest(name)}", stacklevel=2)
+            callers.warn(f"{name} is set, but cutelite has no such variable{_nearest(name)}", UserWarning)
     said = {name: values.pop(name) for name in NAMES & values.keys()}
     return Config(options=Options(**said), **values)  # type: ignore[arg-type]  # each parser returns its field's type
 

@@ -3,7 +3,7 @@
 gpu         driver, devices, launches, memory maps for TMA          arrays      arrays of any library, and streams
 signature   what a kernel takes, and the words for what it does not launcher    the one launcher, as machine code
 export      kernels in files, and C for them                        artifact    a cubin and what it needs
-cache       what was compiled, on disk      dtype, shapes, errors, forks        what all of these share
+cache       what was compiled, on disk      dtype, shapes, errors, forks, callers   what these share
 
 A folder imports those before it in this order: gpu, arrays, signature, launcher, export.
 

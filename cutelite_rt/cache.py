@@ -19,11 +19,10 @@ import stat
 import struct
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cutelite_rt import forks
+from cutelite_rt import callers, forks
 
 _MAGIC = b"cutecach"
 _HEADER = struct.Struct("<8sHQ16s")  # magic, bytes of key, bytes of payload, checksum of both
@@ -293,7 +292,7 @@ class DiskCache:
         with self._lock:
             said, self._writable = not self._writable, False
         if not said:
-            warnings.warn(f"{why}; kernels compiled now will be compiled again", RuntimeWarning, stacklevel=4)
+            callers.warn(f"{why}; kernels compiled now will be compiled again")
 
     def _drop(self, path: str) -> None:
         import logging  # costs more than a hit does

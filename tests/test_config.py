@@ -65,8 +65,9 @@ def test_a_misspelt_name_is_warned_of() -> None:
 
 
 def test_a_misspelt_name_is_warned_of_once() -> None:
-    with pytest.warns(UserWarning, match="CUTELITE_TIMSE is set, .*did you mean CUTELITE_TIMES?"):
+    with pytest.warns(UserWarning, match="CUTELITE_TIMSE is set, .*did you mean CUTELITE_TIMES?") as caught:
         config.read({"CUTELITE_TIMSE": "1"})
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         config.read({"CUTELITE_TIMSE": "1"})

@@ -13,7 +13,7 @@ BELOW_PIPELINE = {"front", "lang", "passes", "lower", "sim", "toolchain", *MIDDL
 ARROWS: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
     "options": {"parsers"},
-    "config": {"options", "parsers"},
+    "config": {"options", "parsers", "cutelite_rt"},
     "ir": LEAVES,
     "ops": {"ir", *LEAVES},
     "lang": MIDDLE | LEAVES,

@@ -7,10 +7,11 @@ Out   the result of that function, after `on_compile`'s listeners were called; `
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from cutelite_rt import callers
 
 if TYPE_CHECKING:
     from cutelite.builds.build import Build
@@ -78,7 +79,7 @@ def compiled(name: str, spec: str, arch: str, environment: Config, make: Callabl
             "into the disk cache"
         )
     if environment.compile == "warn":
-        warnings.warn(f"{name} {spec} is compiled now (CUTELITE_COMPILE=warn)", RuntimeWarning, stacklevel=2)
+        callers.warn(f"{name} {spec} is compiled now (CUTELITE_COMPILE=warn)")
     start = perf_counter()
     try:
         made = make()

@@ -27,7 +27,6 @@ from cutelite.dispatch.launch import (
     Extent,
     Launch,
     LaunchError,
-    calling_line,
     check_shape,
     extents,
     from_subscript,
@@ -43,6 +42,7 @@ from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
+from cutelite_rt.callers import calling_line
 from cutelite_rt.errors import named
 from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.launch import Loaded
@@ -180,7 +180,7 @@ class Kernel:
         self._loaded = Loaded()
         declared = block is not None
         read = functools.partial(named, self.__name__, lambda key: self._filling(from_subscript(key, declared)))
-        self._launching = Launching(lambda: self.signature, read, self._launch)
+        self._launching = Launching(self.__qualname__, lambda: self.signature, read, self._launch)
         self._resident: dict[Any, int] = {}
 
     def __repr__(self) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import FrameType
 from typing import Any, Literal
 
 from cutelite.target import Target
@@ -19,7 +17,7 @@ from cutelite_rt.shapes import Extent as Extent
 from cutelite_rt.shapes import extents as extents
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Launch(asked.ExportedLaunch):
     """Everything about a launch but the arguments: what `cutelite_rt.ExportedLaunch` has, and what a compiler is for.
 
@@ -80,21 +78,6 @@ def from_subscript(key: Any, declared: bool = True) -> Launch:
         return Launch(key)
     forms = "kernel[grid, block](...) or kernel[Launch(...)](...)"
     return asked.from_subscript(key, Launch, 2 - declared, forms)
-
-
-def calling_line() -> str:
-    """Words for the line that a launch is written in: the innermost that is not of cutelite; empty without one."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] not in (
-            "cutelite",
-            "cutelite_rt",
-            "functools",
-            "runpy",
-        ):
-            return f" in {frame.f_code.co_filename}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""
 
 
 def shortest(shape: Dim3) -> int | tuple[int, ...]:

@@ -53,9 +53,19 @@ class LaunchRecord(NamedTuple):
     arguments: dict[str, Any]
 
 
+class HeldLaunch(functools.partial[None]):
+    """``kernel[...]`` as long as Python launches: a call launches so."""
+
+    kernel: str
+
+    def __repr__(self) -> str:
+        return f"<{self.kernel}[{self.args[0][1]}]>"
+
+
 class Launching:
     """The launches of one kernel.
 
+    kernel     its name
     signature  makes it, at a launch
     read       what a subscript of the kernel says. Errors: `LaunchError`
     launch     (key, held, *args, **kwargs): launch from the start, and tell `went_well` of it, with the key
@@ -68,9 +78,13 @@ class Launching:
     subscript: Callable[[Any], Callable[..., None]]
 
     def __init__(
-        self, signature: Callable[[], Signature], read: Callable[[Any], Launch], launch: Callable[..., None]
+        self,
+        kernel: str,
+        signature: Callable[[], Signature],
+        read: Callable[[Any], Launch],
+        launch: Callable[..., None],
     ) -> None:
-        self._signature, self._read, self._launch = signature, read, launch
+        self._kernel, self._signature, self._read, self._launch = kernel, signature, read, launch
         self.entry: Callable[..., None] = self._by_python
         self.subscript = self._by_key
         self.launcher: Launcher | None = None
@@ -78,7 +92,7 @@ class Launching:
         self._kept: dict[Any, Callable[..., None]] = {}
         self._count = 0
         self._lock = forks.lock()
-        self._partials: weakref.WeakSet[functools.partial[None]] = weakref.WeakSet()
+        self._partials: weakref.WeakSet[HeldLaunch] = weakref.WeakSet()
         self._watched: Watched = ()
 
     @untraced
@@ -110,7 +124,8 @@ class Launching:
         """Return what launches so; `before` goes ahead of the arguments."""
         if self.launcher is not None and not before:
             return self.launcher.bound(launch.facts, launch)
-        made = functools.partial(self.entry, (launch.facts, launch), *before)
+        made = HeldLaunch(self.entry, (launch.facts, launch), *before)
+        made.kernel = self._kernel
         if self.launcher is None:
             with self._lock:
                 self._partials.add(made)
@@ -118,10 +133,10 @@ class Launching:
                     self._enter(made)
         return made
 
-    def _enter(self, made: functools.partial[None]) -> None:
+    def _enter(self, made: HeldLaunch) -> None:
         """Have it launch by the launcher; a partial takes a new state, as it does from a pickle."""
         state: Any = made
-        state.__setstate__((self.entry, made.args, {}, None))
+        state.__setstate__((self.entry, made.args, {}, vars(made)))
 
     @property
     def generation(self) -> object:

@@ -11,7 +11,6 @@ Processes that want the same winner have it found once; those of other keys take
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from time import perf_counter
@@ -31,7 +30,7 @@ from cutelite.tune.race import race, winner
 from cutelite.tune.report import Report, none_runs, rows_of
 from cutelite.tune.sets import Sets
 from cutelite.tune.timing import Timer, timed_stream_on
-from cutelite_rt import DiskCache
+from cutelite_rt import DiskCache, callers
 from cutelite_rt.gpu.clock import TimedStream
 
 Key = tuple[str, ...] | Callable[..., Hashable] | None
@@ -108,11 +107,9 @@ class Tuner:
         if report is None and environment.autotune == "cached":
             return (self._candidates(problem)[0][1],)
         if report is None and is_capturing(views, ordinal):
-            warnings.warn(
+            callers.warn(
                 f"{self.name} is captured into a graph before it was tuned for these arguments: the first config is "
-                "used; call it once before",
-                RuntimeWarning,
-                stacklevel=6,  # the caller of the tuned function
+                "used; call it once before"
             )
             return None
         if report is None:
@@ -201,7 +198,7 @@ class Tuner:
                     times = race(trials.seconds) if trials.seconds else {}
             for i, error in errors.items():
                 if isinstance(error, InternalError):  # others are told by the report; this one is ours to know of
-                    warnings.warn(f"{self.name}: {self.configs[i]} is skipped: {error}", RuntimeWarning, stacklevel=8)
+                    callers.warn(f"{self.name}: {self.configs[i]} is skipped: {error}")
             if not times:
                 raise none_runs(self.name, self.configs, errors) from next(iter(errors.values()))
         best = winner(times)

@@ -191,6 +191,8 @@ def _numpy_code(dtype: Any) -> str:
 
 def _read_numpy(array: numpy.ndarray[Any, Any]) -> ArrayView:
     code = _numpy_code(array.dtype)
+    if hasattr(type(array), "mask"):
+        raise UnreadableArray("this NumPy array has a mask, which a kernel would ignore: pass .filled() or .data")
     pointer = array.__array_interface__["data"][0]
     strides = _element_strides(array.strides, array.itemsize)
     return ArrayView(pointer, array.shape, strides, code, ("cpu", 0), array, "numpy", not array.flags.writeable)

@@ -6,7 +6,7 @@ Out   an `ExportedLaunch`, or the compiler's `Launch`; `LaunchError` with the wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
 from cutelite_rt.arrays import stream as streams
@@ -15,7 +15,7 @@ from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.shapes import Dim3, Extent, whole
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExportedLaunch:
     """Everything about a launch but the arguments, as far as no compiler is needed: grids are numbers.
 
@@ -48,6 +48,11 @@ class ExportedLaunch:
     domain: Literal["default", "remote"] | None = None
     launched: Any = None
     triggered: Any = None
+
+    def __repr__(self) -> str:
+        given = ((each.name, each.default, getattr(self, each.name)) for each in fields(self))
+        said = (f"{name}={value!r}" for name, default, value in given if value is not default)
+        return f"{type(self).__name__}({', '.join(said)})"
 
 
 Launch = TypeVar("Launch", bound=ExportedLaunch)

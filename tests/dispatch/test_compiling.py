@@ -62,5 +62,6 @@ def test_nothing_is_compiled_where_that_is_forbidden(monkeypatch: pytest.MonkeyP
     with pytest.raises(CompileForbidden, match=r"copied \(x: .* for sm_86 would have to be compiled"):
         fresh(copied).compile(arch="sm_86")
     monkeypatch.setenv("CUTELITE_COMPILE", "warn")
-    with pytest.warns(RuntimeWarning, match=r"copied \(x: .* for sm_86 is compiled now"):
+    with pytest.warns(RuntimeWarning, match=r"copied \(x: .* for sm_86 is compiled now") as caught:
         fresh(copied).compile(arch="sm_86")
+    assert caught[0].filename == __file__

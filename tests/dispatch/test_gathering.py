@@ -35,6 +35,7 @@ def test_the_arguments_behind_the_named_ones(count: int) -> None:
     adds.launch(cl.Launch(1), out, *arrays(count), by=2)
     assert out.tolist() == [2 * float("1" * count or 0)] * 5
     assert adds.check(1, None, out, *arrays(count))
+    assert adds.trace_launch(cl.Launch(1), out, *arrays(count)).cycles > 0
 
 
 def test_each_number_of_them_is_compiled_for() -> None:

@@ -123,6 +123,20 @@ def test_methods_are_kernels_and_their_object_a_constant() -> None:
     np.testing.assert_array_equal(x, 30 * floats(32))
     kernels.Scaler(2).twice[1, 32](x)
     np.testing.assert_array_equal(x, 120 * floats(32))
+    run = kernels.Scaler(2).run
+    assert run.check(1, 32, x, seeds=1) and run.trace_launch(cl.Launch(1, 32), x).cycles
+    np.testing.assert_array_equal(x, 480 * floats(32))
+
+
+def test_what_a_launch_looks_like() -> None:
+    assert repr(cl.Launch(2, stream=0, pdl=True)) == "Launch(grid=2, stream=0, pdl=True)"
+    assert repr(kernels.add[(2, 3), 32]) == "<add[Launch(grid=(2, 3), block=32)]>"
+
+
+def test_a_mask_is_not_lost() -> None:
+    masked = np.ma.masked_less(floats(4), 2)
+    with pytest.raises(cl.ArgumentError, match=r"`a` cannot be read: this NumPy array has a mask, .*\.filled\(\)"):
+        kernels.add[1, 32](masked, floats(4), floats(4))
 
 
 def test_a_grid_of_no_blocks_launches_nothing(cuda: FakeCuda) -> None:
