@@ -367,8 +367,8 @@ class TileMap(Protocol):
     def read_pixels(self, agent: Agent, coord: Sequence[int], offsets: Sequence[int]) -> Array:
         """A row of pixels, by an im2col map: of each `offsets` further, 0 outside of the images."""
 
-    def write_pixels(self, agent: Agent, coord: Sequence[int], tile: Array) -> None:
-        """The converse, without offsets; nothing outside of the images."""
+    def write_pixels(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
+        """The converse, without offsets, or with `action` a reduction; nothing outside of the images."""
 
     def repeated(self, times: int) -> TileMap:
         """The same descriptor, whose tiles in shared memory are so many boxes, one behind the other."""

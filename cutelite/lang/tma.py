@@ -193,6 +193,30 @@ def tma_im2col_store(src: Tensor, dst: TmaTensor, *, at: tuple[Any, ...], cache:
     emit(ops.TensorIm2colStore(_images(dst), tuple(map(coordinate, at)), src.value, policy_value(cache)))
 
 
+def tma_im2col_reduce(
+    src: Tensor,
+    dst: TmaTensor,
+    kind: Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"] = "add",
+    *,
+    at: tuple[Any, ...],
+    cache: Cache = None,
+) -> None:
+    """Start combining the tile (pixels, channels) into a row of pixels: as `tma_im2col_store`, and `tma_reduce`.
+
+    Source   PTX ISA: cp.reduce.async.bulk.tensor, im2col_no_offs
+    """
+    emit(ops.TensorIm2colReduce(_images(dst), tuple(map(coordinate, at)), kind, src.value, policy_value(cache)))
+
+
+def tma_im2col_prefetch(src: TmaTensor, *, at: tuple[Any, ...], offsets: tuple[Any, ...], cache: Cache = None) -> None:
+    """Bring a row of pixels into L2: `at` and `offsets` as of `tma_im2col`. One thread.
+
+    Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col
+    """
+    steps = tuple(as_value(offset, u16) for offset in offsets)
+    emit(ops.TensorIm2colPrefetch(_images(src), tuple(map(coordinate, at)), steps, policy_value(cache)))
+
+
 def _images(t: Any) -> Value:
     if not descriptor(t).corners:
         raise mistake("tma", "this TMA tensor has boxes for tiles", help="annotate it with cl.Im2col(...) as its tile")

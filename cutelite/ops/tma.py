@@ -19,8 +19,8 @@ reaches what follows each row up to the next multiple. All this was seen on an H
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
@@ -123,6 +123,21 @@ class TileForm(Op):
             text = f"the tile has the layout {t.layout}, but TMA moves a row-major box of {self.tile_box}"
             yield Problem(field, text, f"give the tile the shape of the box, its rows {pitch} elements apart")
 
+    @property
+    def mode(self) -> str:
+        """The end of the instruction's name that says how global memory is gone through."""
+        return "tile"
+
+    @property
+    def modes(self) -> int:
+        """Modes of the tensor in global memory."""
+        return len(self.coord)
+
+    @property
+    def info(self) -> str:
+        """Operands of a load or prefetch that only rows of pixels have."""
+        return ""
+
     def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
         """The box of each active lane."""
         held, coord, stored = lanes.get(self.map), [lanes.get(index) for index in self.coord], self.tensor_map.stored
@@ -130,24 +145,131 @@ class TileForm(Op):
             map = lanes.machine.stored_map(lanes, lane, int(held[lane]), self.tensor_map) if stored else held
             yield lane, Box(map, tuple(int(index[lane]) for index in coord))
 
-    def load(self, lanes: Lanes, dst: Value, barrier: Value, multicast: Value | None, pair: bool) -> None:
-        """Start loading each active lane's tile."""
-        places = lanes.get(dst)
+
+class Loaded(TileForm):
+    """A load of each active lane's tile to the shared memory `dst`. One thread does it.
+
+    barrier    counts the bytes of the tile, those outside of the tensor included: expect as many
+    multicast  a u16: fill `dst`, and count on `barrier`, at the same offsets in each block of the cluster whose
+               rank is a set bit; absent: in this block
+    policy     an L2 policy
+    pair       `barrier` may be that of the other block of a pair (``cta_group::2``); with `multicast`, what each block
+               gets is counted in the block of its pair that is even or odd as that of `barrier`
+    """
+
+    dst: Value
+    barrier: Value
+    multicast: Value | None
+    policy: Value | None
+    pair: bool = False
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "tcgen05" if self.pair else "tma"
+
+    @property
+    def space(self) -> str:
+        """The space that the tile goes to, as the instruction names it."""
+        return "cluster"
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.tile_problems("dst")
+        yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
+        yield from scalar_problems(self, "multicast", u16)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds = (".multicast::cluster" if self.multicast else "") + (".cta_group::2" if self.pair else "")
+        kinds += ".L2::cache_hint" if self.policy else ""
+        operands = f", [$barrier]{self.info}" + (", $multicast" if self.multicast else "")
+        operands += ", $policy" if self.policy else ""
+        start = f"cp.async.bulk.tensor.{self.modes}d.shared::{self.space}.global.{self.mode}"
+        return Ptx(f"{start}.mbarrier::complete_tx::bytes{kinds} [$dst], {self.place}{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        places = lanes.get(self.dst)
         for lane, box in self.boxes(lanes):
-            arrivals = arrival_places(lanes, lane, barrier, multicast, pair)
+            arrivals = arrival_places(lanes, lane, self.barrier, self.multicast, self.pair)
             assert arrivals is not None
             write = partial(box.fill, int(places[lane]), arrivals)
             lanes.machine.engine.start(lanes, "none", box.read, write, lane=lane, barrier=arrivals.first)
 
-    def store(self, lanes: Lanes, src: Value, action: str | None) -> None:
-        """Start storing, or combining by `action`, each active lane's tile."""
-        tiles = lanes.get(src)
+
+class Stored(TileForm):
+    """A store of each active lane's tile, at shared `src`, in the open bulk group of the thread.
+
+    policy  an L2 policy
+    """
+
+    src: Value
+    policy: Value | None
+
+    @property
+    def mode(self) -> str:
+        return super().mode.replace("im2col", "im2col_no_offs")
+
+    @property
+    def action(self) -> str | None:
+        """The kind of a reduction; None: what is there is overwritten."""
+        return None
+
+    def verify(self) -> Iterator[Problem]:
+        problems = list(self.tile_problems("src"))
+        yield from problems
+        if not problems and self.action is not None:
+            yield from reduction_problems(self.action, self.tensor_map.elem)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        name = "cp.async.bulk.tensor" if self.action is None else "cp.reduce.async.bulk.tensor"
+        action = "" if self.action is None else f".{self.action}"
+        start = f"{name}.{self.modes}d.global.shared::cta{action}.{self.mode}.bulk_group"
+        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        tiles = lanes.get(self.src)
         for lane, box in self.boxes(lanes):
-            read, write = partial(box.take, int(tiles[lane])), partial(box.write, action)
+            read, write = partial(box.take, int(tiles[lane])), partial(box.write, self.action)
             lanes.machine.engine.start(lanes, "bulk", read, write, lane=lane)
 
 
-class Box(NamedTuple):
+class Reduced(Stored):
+    """A reduction of each active lane's tile, at shared `src`, in the open bulk group of the thread.
+
+    kind  add, min, max, inc, dec, and, or, xor; each element is combined atomically (relaxed, at gpu scope)
+    """
+
+    kind: str
+    src: Value
+    policy: Value | None
+
+    @property
+    def action(self) -> str:
+        return self.kind
+
+
+class Prefetched(TileForm):
+    """A prefetch of each active lane's tile into L2."""
+
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.map_problems()
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        start = f"cp.async.bulk.prefetch.tensor.{self.modes}d.L2.global.{self.mode}"
+        return Ptx(f"{start}{kinds} {self.place}{self.info}{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        for lane, box in self.boxes(lanes):
+            lanes.machine.engine.start(lanes, "none", box.read, lane=lane)
+
+
+@dataclass(frozen=True)
+class Box:
     """One box on its way."""
 
     map: TileMap
@@ -177,6 +299,10 @@ class RowsForm(TileForm):
     @property
     def place(self) -> str:
         return f"[$map, {{{', '.join(f'$coord.{i}' for i in range(5))}}}]"
+
+    @property
+    def modes(self) -> int:
+        return 2
 
     @property
     def tile_box(self) -> tuple[int, ...]:
@@ -211,10 +337,13 @@ class Rows(Box):
 class PixelsForm(TileForm):
     """An operation on a row of pixels of images, by an im2col map, whose box is (pixels, channels).
 
-    coord    i32: the image, the place of the first pixel, outermost mode first, and the first channel. Pixels follow in
-             row-major order within the corners of the map, from image to image
-    offsets  u16, one for each mode of a place: added to those of all pixels, which may come to lie outside
+    coord  i32: the image, the place of the first pixel, outermost mode first, and the first channel. Pixels follow in
+           row-major order within the corners of the map, from image to image
     """
+
+    @property
+    def mode(self) -> str:
+        return "im2col"
 
     @property
     def modes(self) -> int:
@@ -229,132 +358,110 @@ class PixelsForm(TileForm):
             yield Problem("coord", f"{len(self.coord)} coordinates into a tensor of {self.modes} modes")
         yield from self.index_problems()
 
+    def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
+        for lane, box in super().boxes(lanes):
+            yield lane, Pixels(box.map, box.coord, (0,) * (self.modes - 2))
 
-class Pixels(NamedTuple):
+
+class SeenPixels(PixelsForm):
+    """The same, looked at from elsewhere.
+
+    offsets  u16, one for each mode of a place: added to those of all pixels, which may come to lie outside
+    """
+
+    offsets: tuple[Value, ...]
+
+    @property
+    def info(self) -> str:
+        return f", {{{', '.join(f'$offsets.{i}' for i in reversed(range(len(self.offsets))))}}}"
+
+    def coord_problems(self, map: TensorMap) -> Iterator[Problem]:
+        problems = list(super().coord_problems(map))
+        yield from problems
+        if not problems and [v.type for v in self.offsets] != [u16] * (self.modes - 2):
+            yield Problem("offsets", f"{self.modes - 2} offsets of u16 are needed, one for each mode of a place")
+
+    def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
+        offsets = [lanes.get(offset) for offset in self.offsets]
+        for lane, box in super().boxes(lanes):
+            yield lane, Pixels(box.map, box.coord, tuple(int(offset[lane]) for offset in offsets))
+
+
+@dataclass(frozen=True)
+class Pixels(Box):
     """A row of pixels on its way."""
 
-    map: TileMap
-    coord: tuple[int, ...]
     offsets: tuple[int, ...]
 
     def read(self, agent: Agent) -> Array:
         return self.map.read_pixels(agent, self.coord, self.offsets)
 
-    def write(self, agent: Agent, tile: Array) -> None:
-        self.map.write_pixels(agent, self.coord, tile)
+    def write(self, action: str | None, agent: Agent, tile: Array) -> None:
+        self.map.write_pixels(agent, self.coord, tile, action)
 
 
 @op("cp.async.bulk.tensor.im2col", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor, im2col")
-class TensorIm2col(PixelsForm):
+class TensorIm2col(Loaded, SeenPixels):
     """Start loading a row of pixels into the tile (pixels, channels) at shared `dst`. One thread does it.
 
     barrier, multicast, policy, pair  as of `cp.async.bulk.tensor.g2s`. Pixels outside of the images are 0
     """
 
-    offsets: tuple[Value, ...]
-    dst: Value
-    barrier: Value
-    multicast: Value | None
-    policy: Value | None
-    pair: bool = False
-
-    @property
-    def feature(self) -> str:  # type: ignore[override]
-        return "tcgen05" if self.pair else "tma"
-
-    def verify(self) -> Iterator[Problem]:
-        problems = list(self.tile_problems("dst"))
-        yield from problems
-        if not problems and [v.type for v in self.offsets] != [u16] * (self.modes - 2):
-            yield Problem("offsets", f"{self.modes - 2} offsets of u16 are needed, one for each mode of a place")
-        yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
-        yield from scalar_problems(self, "multicast", u16)
-        yield from scalar_problems(self, "policy", u64)
-
-    def ptx(self) -> Ptx:
-        kinds, operands = modifiers(self.barrier, None, None)
-        kinds = (".multicast::cluster" if self.multicast else "") + (".cta_group::2" if self.pair else "")
-        kinds += ".L2::cache_hint" if self.policy else ""
-        offsets = ", ".join(f"$offsets.{i}" for i in reversed(range(len(self.offsets))))
-        operands += f", {{{offsets}}}" + (", $multicast" if self.multicast else "")
-        operands += ", $policy" if self.policy else ""
-        start = f"cp.async.bulk.tensor.{self.modes}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
-        return Ptx(f"{start}{kinds} [$dst], {self.place}{operands};")
-
-    def simulate(self, lanes: Lanes) -> None:
-        places, offsets = lanes.get(self.dst), [lanes.get(offset) for offset in self.offsets]
-        for lane, box in self.boxes(lanes):
-            arrivals = arrival_places(lanes, lane, self.barrier, self.multicast, self.pair)
-            assert arrivals is not None
-            pixels = Pixels(box.map, box.coord, tuple(int(offset[lane]) for offset in offsets))
-            write = partial(box.fill, int(places[lane]), arrivals)
-            lanes.machine.engine.start(lanes, "none", pixels.read, write, lane=lane, barrier=arrivals.first)
-
 
 @op(
     "cp.async.bulk.tensor.im2col.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor, im2col"
 )
-class TensorIm2colStore(PixelsForm):
+class TensorIm2colStore(Stored, PixelsForm):
     """Start storing the tile (pixels, channels) at shared `src` to a row of pixels, in the open bulk group.
 
     What lies outside of the images is not written.
     """
 
-    src: Value
-    policy: Value | None
 
-    def verify(self) -> Iterator[Problem]:
-        yield from self.tile_problems("src")
-        yield from scalar_problems(self, "policy", u64)
+@op(
+    "cp.reduce.async.bulk.tensor.im2col",
+    effects=ASYNC_COPY,
+    feature="tma",
+    source="PTX ISA: cp.reduce.async.bulk.tensor, im2col_no_offs",
+)
+class TensorIm2colReduce(Reduced, PixelsForm):
+    """Start combining the tile (pixels, channels) at shared `src` into a row of pixels, in the open bulk group.
 
-    def ptx(self) -> Ptx:
-        kinds, operands = modifiers(None, None, self.policy)
-        start = f"cp.async.bulk.tensor.{self.modes}d.global.shared::cta.im2col_no_offs.bulk_group"
-        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
+    kind  as of `cp.reduce.async.bulk.tensor`. What lies outside of the images is left out
+    """
 
-    def simulate(self, lanes: Lanes) -> None:
-        tiles = lanes.get(self.src)
-        for lane, box in self.boxes(lanes):
-            pixels = Pixels(box.map, box.coord, (0,) * (self.modes - 2))
-            read = partial(box.take, int(tiles[lane]))
-            lanes.machine.engine.start(lanes, "bulk", read, pixels.write, lane=lane)
+
+@op(
+    "cp.async.bulk.prefetch.tensor.im2col",
+    effects=Effect.READS | Effect.ASYNC,
+    feature="tma",
+    source="PTX ISA: cp.async.bulk.prefetch.tensor, im2col",
+)
+class TensorIm2colPrefetch(Prefetched, SeenPixels):
+    """Bring a row of pixels, as `cp.async.bulk.tensor.im2col` reads it, into L2."""
 
 
 ROWS_AT_ONCE = 4
 
 
 @op("cp.async.bulk.tensor.gather4", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor, tile::gather4")
-class TensorGather4(RowsForm):
+class TensorGather4(Loaded, RowsForm):
     """Start loading four rows, by their numbers, into the tile (4, columns) at shared `dst`. One thread does it.
 
     barrier, multicast, policy, pair  as of `cp.async.bulk.tensor.g2s`: four rows of bytes are counted
     """
 
-    dst: Value
-    barrier: Value
-    multicast: Value | None
-    policy: Value | None
-    pair: bool = False
-
     @property
     def feature(self) -> str:  # type: ignore[override]
         return "tcgen05" if self.pair or self.multicast else "tma.gather4"
 
-    def verify(self) -> Iterator[Problem]:
-        yield from self.tile_problems("dst")
-        yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
-        yield from scalar_problems(self, "multicast", u16)
-        yield from scalar_problems(self, "policy", u64)
+    @property
+    def space(self) -> str:
+        return "cluster" if self.pair or self.multicast else "cta"
 
-    def ptx(self) -> Ptx:
-        kinds, operands = modifiers(self.barrier, self.multicast, self.policy)
-        kinds = f".cta_group::2{kinds}" if self.pair else kinds
-        space = "cluster" if self.pair or self.multicast else "cta"
-        start = f"cp.async.bulk.tensor.2d.shared::{space}.global.tile::gather4.mbarrier::complete_tx::bytes"
-        return Ptx(f"{start}{kinds} [$dst], {self.place}{operands};")
-
-    def simulate(self, lanes: Lanes) -> None:
-        self.load(lanes, self.dst, self.barrier, self.multicast, self.pair)
+    @property
+    def mode(self) -> str:
+        return "tile::gather4"
 
 
 @op(
@@ -363,27 +470,16 @@ class TensorGather4(RowsForm):
     feature="tma.scatter4",
     source="PTX ISA: cp.async.bulk.tensor, tile::scatter4",
 )
-class TensorScatter4(RowsForm):
+class TensorScatter4(Stored, RowsForm):
     """Start storing the tile (4, columns) at shared `src` to four rows, by their numbers, in the open bulk group."""
 
-    src: Value
-    policy: Value | None
-
-    def verify(self) -> Iterator[Problem]:
-        yield from self.tile_problems("src")
-        yield from scalar_problems(self, "policy", u64)
-
-    def ptx(self) -> Ptx:
-        kinds, operands = modifiers(None, None, self.policy)
-        start = "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group"
-        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
-
-    def simulate(self, lanes: Lanes) -> None:
-        self.store(lanes, self.src, None)
+    @property
+    def mode(self) -> str:
+        return "tile::scatter4"
 
 
 @op("cp.async.bulk.tensor.g2s", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor")
-class TensorG2S(TileForm):
+class TensorG2S(Loaded):
     """Start loading the box at `coord` into shared `dst`. One thread does it.
 
     barrier    counts `map.tile_bytes` bytes, those outside of the tensor included: expect as many
@@ -394,82 +490,23 @@ class TensorG2S(TileForm):
                gets is counted in the block of its pair that is even or odd as that of `barrier`
     """
 
-    dst: Value
-    barrier: Value
-    multicast: Value | None
-    policy: Value | None
-    pair: bool = False
-
-    @property
-    def feature(self) -> str:  # type: ignore[override]
-        return "tcgen05" if self.pair else "tma"
-
-    def verify(self) -> Iterator[Problem]:
-        yield from self.tile_problems("dst")
-        yield from barrier_problems(self, "barrier", ("smem", "cluster") if self.pair else ("smem",))
-        yield from scalar_problems(self, "multicast", u16)
-        yield from scalar_problems(self, "policy", u64)
-
-    def ptx(self) -> Ptx:
-        kinds, operands = modifiers(self.barrier, self.multicast, self.policy)
-        kinds = f".cta_group::2{kinds}" if self.pair else kinds
-        start = f"cp.async.bulk.tensor.{len(self.coord)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-        return Ptx(f"{start}{kinds} [$dst], {self.place}{operands};")
-
-    def simulate(self, lanes: Lanes) -> None:
-        self.load(lanes, self.dst, self.barrier, self.multicast, self.pair)
-
 
 @op("cp.async.bulk.tensor.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor")
-class TensorS2G(TileForm):
+class TensorS2G(Stored):
     """Start storing shared `src` to the box at `coord`, in this thread's open bulk group. One thread does it.
 
     Outside of the tensor, only the rest of each row's last 16 bytes is written.
     """
 
-    src: Value
-    policy: Value | None
-
-    def verify(self) -> Iterator[Problem]:
-        yield from self.tile_problems("src")
-        yield from scalar_problems(self, "policy", u64)
-
-    def ptx(self) -> Ptx:
-        kinds, operands = modifiers(None, None, self.policy)
-        start = f"cp.async.bulk.tensor.{len(self.coord)}d.global.shared::cta.tile.bulk_group"
-        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
-
-    def simulate(self, lanes: Lanes) -> None:
-        self.store(lanes, self.src, None)
-
 
 @op("cp.reduce.async.bulk.tensor", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.reduce.async.bulk.tensor")
-class TensorReduce(TileForm):
+class TensorReduce(Reduced):
     """Start combining shared `src` into the box at `coord`, in this thread's open bulk group.
 
     kind  add, min, max, inc, dec, and, or, xor; each element is combined atomically (relaxed, at gpu scope)
 
     The rest of each row's last 16 bytes is combined too, as stores write it.
     """
-
-    kind: str
-    src: Value
-    policy: Value | None
-
-    def verify(self) -> Iterator[Problem]:
-        problems = list(self.tile_problems("src"))
-        yield from problems
-        if not problems:
-            yield from reduction_problems(self.kind, self.tensor_map.elem)
-        yield from scalar_problems(self, "policy", u64)
-
-    def ptx(self) -> Ptx:
-        kinds, operands = modifiers(None, None, self.policy)
-        start = f"cp.reduce.async.bulk.tensor.{len(self.coord)}d.global.shared::cta.{self.kind}.tile.bulk_group"
-        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
-
-    def simulate(self, lanes: Lanes) -> None:
-        self.store(lanes, self.src, self.kind)
 
 
 @op(
@@ -478,23 +515,8 @@ class TensorReduce(TileForm):
     feature="tma",
     source="PTX ISA: cp.async.bulk.prefetch.tensor",
 )
-class TensorPrefetch(TileForm):
+class TensorPrefetch(Prefetched):
     """Bring the box at `coord` into L2."""
-
-    policy: Value | None
-
-    def verify(self) -> Iterator[Problem]:
-        yield from self.map_problems()
-        yield from scalar_problems(self, "policy", u64)
-
-    def ptx(self) -> Ptx:
-        kinds, operands = modifiers(None, None, self.policy)
-        start = f"cp.async.bulk.prefetch.tensor.{len(self.coord)}d.L2.global.tile"
-        return Ptx(f"{start}{kinds} {self.place}{operands};")
-
-    def simulate(self, lanes: Lanes) -> None:
-        for lane, box in self.boxes(lanes):
-            lanes.machine.engine.start(lanes, "none", box.read, lane=lane)
 
 
 @op("prefetch.tensormap", effects=Effect.READS, feature="tma", source="PTX ISA: prefetch.tensormap")

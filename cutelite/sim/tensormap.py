@@ -120,11 +120,15 @@ class SimTensorMap:
             tile[inside] = agent.load("gmem", addresses[inside], self.type.elem)[..., 0]
         return tile.reshape(-1).view(np.uint8)
 
-    def write_pixels(self, agent: WorkAgent, coord: Sequence[int], tile: Array) -> None:
+    def write_pixels(self, agent: WorkAgent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
         inside, addresses = self._pixels(agent, coord, (0,) * (len(coord) - 2))
         data = tile.view(memory_dtype(self.type.elem)).reshape(self.type.box)
-        if np.count_nonzero(inside):
+        if not np.count_nonzero(inside):
+            return
+        if action is None:
             agent.store("gmem", addresses[inside], self.type.elem, data[inside][..., None])
+        else:
+            agent.atomic("gmem", addresses[inside], action, self.type.elem, data[inside])
 
     def _pixels(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> tuple[Array, Array]:
         """A mask of the elements of a tile (pixels, channels) that lie inside the images, and the addresses of all."""

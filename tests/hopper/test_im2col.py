@@ -60,28 +60,32 @@ def test_a_filter_sees_rows_of_pixels(first: tuple[int, ...]) -> None:
 
 @cl.kernel(block=32)
 def copied(x: Inner, y: Inner) -> None:
-    """A row of pixels within a border of one, copied."""
+    """A row of pixels within a border of one, copied, and added to it once more."""
     tile, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
     if cl.thread_idx.x == 0:
         full[0].init(1)
         cl.fence_mbarrier_init()
+        cl.tma_im2col_prefetch(x, at=(0, 1, 2, 16), offsets=(0, 0))
         full[0].arrive_expect_tx(x.tile_bytes)
         cl.tma_im2col(x, tile, at=(0, 1, 2, 16), offsets=(0, 0), barrier=full[0])
         full[0].wait(0)
         cl.tma_im2col_store(tile, y, at=(0, 1, 2, 16))
         cl.cp_async_bulk_commit_group()
         cl.cp_async_bulk_wait_group(0)
+        cl.tma_im2col_reduce(tile, y, at=(0, 1, 2, 16))
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
 
 
 @pytest.mark.usefixtures("everywhere")
-def test_rows_of_pixels_are_stored_where_they_came_from() -> None:
+def test_rows_of_pixels_are_stored_and_added_where_they_came_from() -> None:
     x = np.random.default_rng(0).standard_normal((N, H, W, C)).astype(ml_dtypes.bfloat16)
     y = np.zeros_like(x)
     copied[1, 32](x, y)
     inner, want = np.zeros((N, H - 2, W - 2, C), x.dtype), np.zeros_like(x)
     flat, source = inner.reshape(-1, C), x[:, : H - 2, : W - 2].reshape(-1, C)
     start = 1 * (W - 2) + 2
-    flat[start : start + PIXELS, 16:] = source[start : start + PIXELS, 16:]
+    flat[start : start + PIXELS, 16:] = source[start : start + PIXELS, 16:] * 2
     want[:, : H - 2, : W - 2] = inner
     np.testing.assert_array_equal(y, want)
 

@@ -113,6 +113,27 @@ ROWS = [
         tested="tests/hopper/test_im2col.py",
     ),
     Row(
+        tma.TensorIm2colReduce,
+        "cl.tma_im2col_reduce",
+        [
+            of(images(modes), (i32,) * modes, kind, PIXELS, policy)
+            for modes, kind in ((3, "add"), (4, "min"), (5, "max"))
+            for policy in (None, u64)
+        ],
+        tested="tests/hopper/test_im2col.py",
+        refuses=[
+            (of(images(4), (i32,) * 4, "and", PIXELS), "a bulk and does not take bf16"),
+            (of(MAP, PAIR, "add", TILE), "takes an im2col map, not tensormap"),
+        ],
+    ),
+    Row(
+        tma.TensorIm2colPrefetch,
+        "cl.tma_im2col_prefetch",
+        [of(images(modes), (i32,) * modes, (u16,) * (modes - 2), u64) for modes in (3, 4, 5)],
+        tested="tests/hopper/test_im2col.py",
+        refuses=[(of(images(4), (i32,) * 4, (u16,)), "2 offsets of u16 are needed")],
+    ),
+    Row(
         tma.TensorReduce,
         "cl.tma_reduce",
         [of(tensor_map(2, u32), PAIR, kind, U32_TILE) for kind in cp_async.REDUCTIONS],
