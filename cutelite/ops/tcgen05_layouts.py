@@ -7,7 +7,7 @@ of the operands, with each field checked; `rows_of` and `SHAPES` say which lane 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -82,56 +82,88 @@ def _put(bits: int, at: int, width: int, value: int, name: str) -> int:
 
 
 @dataclass(frozen=True)
-class InstructionDescriptor:
-    """The 32-bit word that tells tcgen05.mma of types, shape and signs, for kinds without block scales.
+class OperandFields:
+    """The fields that both 32-bit words have which tell tcgen05.mma of its operands.
 
-    >>> word = InstructionDescriptor("f16", "bf16", "bf16", "f32", 128, 256)
-    >>> hex(word.bits), InstructionDescriptor.parse("f16", word.bits) == word
-    ('0x8400490', True)
-
-    kind              name of a row of `KINDS`
-    a, b, d           names of the types
+    kind              name of a row of `KINDS`, or of `SCALED_KINDS`
+    a, b              names of the types
     m, n              extents of the product
     a_major, b_major  'K' or 'MN'
-    sparse, selector  half of A is left out; the part of the metadata's columns that this instruction reads, 0 to 3
-    max_shift         0, 8, 16 or 32 rows of B that .ws instructions may shift
-    Source            PTX ISA: tcgen05.mma, instruction descriptor
+    sparse            half of A is left out
     """
 
     kind: str
     a: str
     b: str
-    d: str
     m: int
     n: int
     a_major: str = "K"
     b_major: str = "K"
     negate_a: bool = False
     negate_b: bool = False
-    saturate: bool = False
     sparse: bool = False
+
+    @property
+    def types(self) -> dict[str, int]:
+        """The codes of the types that the kind multiplies."""
+        raise NotImplementedError
+
+    def check(self, kinds: dict[str, Any], majors: tuple[str, ...], rows: tuple[int, ...]) -> None:
+        """Raise ValueError for a kind that there is not, and for what none of them has."""
+        if self.kind not in kinds:
+            raise ValueError(f"no kind is called {self.kind!r}; there are {', '.join(kinds)}")
+        for name in ("a", "b"):
+            if getattr(self, name) not in self.types:
+                raise ValueError(f"`{name}` is {getattr(self, name)}; kind::{self.kind} takes {', '.join(self.types)}")
+            if (major := getattr(self, f"{name}_major")) not in majors:
+                raise ValueError(f"`{name}_major` is {major!r}; kind::{self.kind} takes {' and '.join(majors)}")
+        if self.n % 8 or not 8 <= self.n <= 256:
+            raise ValueError(f"`n` is {self.n}, no multiple of 8 from 8 to 256")
+        if self.m not in rows:
+            raise ValueError(f"`m` is {self.m}, none of {', '.join(map(str, rows))}")
+
+    @property
+    def common_bits(self) -> int:
+        word = _put(0, 2, 1, self.sparse, "sparse")
+        word = _put(word, 7, 3, self.types[self.a], "a")
+        word = _put(word, 10, 3, self.types[self.b], "b")
+        word = _put(word, 13, 1, self.negate_a, "negate_a")
+        word = _put(word, 14, 1, self.negate_b, "negate_b")
+        word = _put(word, 15, 1, self.a_major == "MN", "a_major")
+        word = _put(word, 16, 1, self.b_major == "MN", "b_major")
+        word = _put(word, 17, 6, self.n >> 3, "n")
+        return _put(word, 24, 5, self.m >> 4, "m")
+
+
+@dataclass(frozen=True)
+class InstructionDescriptor(OperandFields):
+    """The 32-bit word that tells tcgen05.mma of types, shape and signs, for kinds without block scales.
+
+    >>> word = InstructionDescriptor("f16", "bf16", "bf16", 128, 256, d="f32")
+    >>> hex(word.bits), InstructionDescriptor.parse("f16", word.bits) == word
+    ('0x8400490', True)
+
+    d                 name of the accumulator's type
+    selector          of a sparse A: the part of the metadata's columns that this instruction reads, 0 to 3
+    max_shift         0, 8, 16 or 32 columns of B that .ws instructions may shift
+    Source            PTX ISA: tcgen05.mma, instruction descriptor
+    """
+
+    d: str = field(kw_only=True)
+    saturate: bool = False
     selector: int = 0
     max_shift: int = 0
 
     def __post_init__(self) -> None:
-        kind = KINDS.get(self.kind)
-        if kind is None:
-            raise ValueError(f"no kind is called {self.kind!r}; there are {', '.join(KINDS)}")
+        self.check(KINDS, ("K", "MN"), ROWS)
+        kind = KINDS[self.kind]
         for name in ("a", "b"):
-            if self.__getattribute__(name) not in kind.ab:
-                raise ValueError(f"`{name}` is {getattr(self, name)}; kind::{self.kind} takes {', '.join(kind.ab)}")
-            if getattr(self, f"{name}_major") not in ("K", "MN"):
-                raise ValueError(f"`{name}_major` is {getattr(self, f'{name}_major')!r}, neither 'K' nor 'MN'")
             if getattr(self, f"negate_{name}") and not kind.negate:
                 raise ValueError(f"`negate_{name}`: kind::{self.kind} does not negate")
         if self.d not in kind.d:
             raise ValueError(f"`d` is {self.d}; kind::{self.kind} has accumulators of {', '.join(kind.d)}")
         if self.saturate and self.d != "i32":
             raise ValueError("`saturate` is for integers")
-        if self.n % 8 or not 8 <= self.n <= 256:
-            raise ValueError(f"`n` is {self.n}, no multiple of 8 from 8 to 256")
-        if self.m % 16 or not 32 <= self.m <= 256:
-            raise ValueError(f"`m` is {self.m}, no multiple of 16 from 32 to 256")
         if self.max_shift not in SHIFTS:
             raise ValueError(f"`max_shift` is {self.max_shift}, none of {', '.join(map(str, SHIFTS))}")
         if self.selector and not self.sparse:
@@ -141,20 +173,14 @@ class InstructionDescriptor:
         _put(0, 0, 2, self.selector, "selector")
 
     @property
+    def types(self) -> dict[str, int]:
+        return KINDS[self.kind].ab
+
+    @property
     def bits(self) -> int:
-        codes = KINDS[self.kind].ab
-        word = _put(0, 0, 2, self.selector, "selector")
-        word = _put(word, 2, 1, self.sparse, "sparse")
+        word = _put(self.common_bits, 0, 2, self.selector, "selector")
         word = _put(word, 3, 1, self.saturate, "saturate")
         word = _put(word, 4, 2, D_CODES[self.d], "d")
-        word = _put(word, 7, 3, codes[self.a], "a")
-        word = _put(word, 10, 3, codes[self.b], "b")
-        word = _put(word, 13, 1, self.negate_a, "negate_a")
-        word = _put(word, 14, 1, self.negate_b, "negate_b")
-        word = _put(word, 15, 1, self.a_major == "MN", "a_major")
-        word = _put(word, 16, 1, self.b_major == "MN", "b_major")
-        word = _put(word, 17, 6, self.n >> 3, "n")
-        word = _put(word, 24, 5, self.m >> 4, "m")
         return _put(word, 30, 2, SHIFTS.index(self.max_shift), "max_shift")
 
     @classmethod
@@ -166,15 +192,17 @@ class InstructionDescriptor:
         if codes[0] not in types or codes[1] not in types or codes[2] not in d:
             raise ValueError(f"{bits:#010x} has codes {codes} of A, B and D that kind::{kind} has not")
         found = cls(
-            kind, types[codes[0]], types[codes[1]], d[codes[2]], (bits >> 24 & 31) << 4, (bits >> 17 & 63) << 3,
+            kind, types[codes[0]], types[codes[1]], (bits >> 24 & 31) << 4, (bits >> 17 & 63) << 3,
             "MN" if bits >> 15 & 1 else "K", "MN" if bits >> 16 & 1 else "K", bool(bits >> 13 & 1),
-            bool(bits >> 14 & 1), bool(bits >> 3 & 1), bool(bits >> 2 & 1), bits & 3, SHIFTS[bits >> 30 & 3],
+            bool(bits >> 14 & 1), bool(bits >> 2 & 1), d=d[codes[2]], saturate=bool(bits >> 3 & 1), selector=bits & 3,
+            max_shift=SHIFTS[bits >> 30 & 3],
         )  # fmt: skip
         if found.bits != bits:
             raise ValueError(f"{bits:#010x} has bits where a descriptor has none")
         return found
 
 
+ROWS = tuple(range(32, 257, 16))
 SHIFTS = (0, 8, 16, 32)
 
 
@@ -218,68 +246,37 @@ SCALES_OF_CELL = 4  # bytes of a column of tensor memory
 
 
 @dataclass(frozen=True)
-class ScaledDescriptor:
+class ScaledDescriptor(OperandFields):
     """The 32-bit word that tells tcgen05.mma of types, shape and signs, for kinds with block scales.
 
-    >>> hex(ScaledDescriptor("mxf8f6f4", "e4m3", "e5m2", "ue8m0", 128, 64).bits)
+    >>> hex(ScaledDescriptor("mxf8f6f4", "e4m3", "e5m2", 128, 64, scale="ue8m0").bits)
     '0x8900400'
 
-    kind              name of a row of `SCALED_KINDS`
-    a, b, scale       names of the types
+    scale             name of the type of scales
     scale_a_id        the byte of a column with the first scale of A that the instruction takes, 0 to 3; `scale_b_id`
-    sparse            half of A is left out
     Source            PTX ISA: tcgen05.mma, instruction descriptor of kinds with block scales
     """
 
-    kind: str
-    a: str
-    b: str
-    scale: str
-    m: int
-    n: int
-    a_major: str = "K"
-    b_major: str = "K"
-    negate_a: bool = False
-    negate_b: bool = False
+    scale: str = field(kw_only=True)
     scale_a_id: int = 0
     scale_b_id: int = 0
-    sparse: bool = False
 
     def __post_init__(self) -> None:
-        kind = SCALED_KINDS.get(self.kind)
-        if kind is None:
-            raise ValueError(f"no kind is called {self.kind!r}; there are {', '.join(SCALED_KINDS)}")
-        for name in ("a", "b"):
-            if getattr(self, name) not in kind.ab:
-                raise ValueError(f"`{name}` is {getattr(self, name)}; kind::{self.kind} takes {', '.join(kind.ab)}")
-            major = getattr(self, f"{name}_major")
-            if major not in ("K", "MN") or (major == "MN" and kind.packed):
-                raise ValueError(
-                    f"`{name}_major` is {major!r}; kind::{self.kind} takes K{'' if kind.packed else ' and MN'}"
-                )
+        packed = self.kind in SCALED_KINDS and SCALED_KINDS[self.kind].packed
+        self.check(SCALED_KINDS, ("K",) if packed else ("K", "MN"), (128, 256))
         if self.scale not in SCALE_CODES:
             raise ValueError(f"`scale` is {self.scale}, none of {', '.join(SCALE_CODES)}")
-        if self.n % 8 or not 8 <= self.n <= 256:
-            raise ValueError(f"`n` is {self.n}, no multiple of 8 from 8 to 256")
-        if self.m not in (128, 256):
-            raise ValueError(f"`m` is {self.m}, neither 128 nor 256")
         _put(0, 0, 2, self.scale_a_id, "scale_a_id")
         _put(0, 0, 2, self.scale_b_id, "scale_b_id")
 
     @property
+    def types(self) -> dict[str, int]:
+        return SCALED_KINDS[self.kind].ab
+
+    @property
     def bits(self) -> int:
-        codes = SCALED_KINDS[self.kind].ab
-        word = _put(0, 2, 1, self.sparse, "sparse")
-        word = _put(word, 4, 2, self.scale_b_id, "scale_b_id")
-        word = _put(word, 7, 3, codes[self.a], "a")
-        word = _put(word, 10, 3, codes[self.b], "b")
-        word = _put(word, 13, 1, self.negate_a, "negate_a")
-        word = _put(word, 14, 1, self.negate_b, "negate_b")
-        word = _put(word, 15, 1, self.a_major == "MN", "a_major")
-        word = _put(word, 16, 1, self.b_major == "MN", "b_major")
-        word = _put(word, 17, 6, self.n >> 3, "n")
+        word = _put(self.common_bits, 4, 2, self.scale_b_id, "scale_b_id")
         word = _put(word, 23, 1, SCALE_CODES[self.scale], "scale")
-        word = _put(word, 24, 5, self.m >> 4, "m")
         return _put(word, 29, 2, self.scale_a_id, "scale_a_id")
 
 

@@ -198,8 +198,8 @@ class Mma(OfTensorMemory):
     @property
     def descriptor(self) -> InstructionDescriptor:
         return InstructionDescriptor(
-            self.kind or "", self.name_a, self.name_b, self.elem_d.name, self.m, self.n, self.a_major, self.b_major,
-            self.negate_a, self.negate_b, self.saturate, self.sparse,
+            self.kind or "", self.name_a, self.name_b, self.m, self.n, self.a_major, self.b_major, self.negate_a,
+            self.negate_b, self.sparse, d=self.elem_d.name, saturate=self.saturate,
         )  # fmt: skip
 
     @property
@@ -433,8 +433,8 @@ class MmaScaled(Mma):
         packed, byte = SCALED_KINDS[self.scaled].packed, self.at(step)[0]
         a, b = ("e2m1", "e2m1") if packed else (self.name_a, self.name_b)
         return ScaledDescriptor(
-            self.scaled, a, b, self.scale, self.m, self.n, self.a_major, self.b_major, self.negate_a, self.negate_b,
-            byte, byte, self.sparse,
+            self.scaled, a, b, self.m, self.n, self.a_major, self.b_major, self.negate_a, self.negate_b, self.sparse,
+            scale=self.scale, scale_a_id=byte, scale_b_id=byte,
         )  # fmt: skip
 
     def words(self) -> str:

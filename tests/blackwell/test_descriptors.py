@@ -7,7 +7,7 @@ import pytest
 
 from cutelite.ops.tcgen05_layouts import InstructionDescriptor, SmemDescriptor
 
-PLAIN = InstructionDescriptor("f16", "f16", "f16", "f16", 64, 8)
+PLAIN = InstructionDescriptor("f16", "f16", "f16", 64, 8, d="f16")
 PLAIN_BITS = 8 >> 3 << 17 | 64 >> 4 << 24
 
 # Name of the field, its value, the kind and types that have it, the first bit and what is there.
@@ -50,14 +50,14 @@ def test_each_field_of_an_instruction_descriptor_has_its_bits(fields: dict[str, 
     ],
 )
 def test_types_have_their_codes(kind: str, a: str, d: str, codes: tuple[int, int]) -> None:
-    word = InstructionDescriptor(kind, a, a, d, 128, 256)
+    word = InstructionDescriptor(kind, a, a, 128, 256, d=d)
     assert (word.bits >> 7 & 7, word.bits >> 10 & 7, word.bits >> 4 & 3) == (codes[0], codes[0], codes[1])
     assert (word.bits >> 17 & 63, word.bits >> 24 & 31) == (32, 8)
     assert InstructionDescriptor.parse(kind, word.bits) == word
 
 
 def test_saturation_is_bit_3() -> None:
-    word = InstructionDescriptor("i8", "i8", "u8", "i32", 128, 64)
+    word = InstructionDescriptor("i8", "i8", "u8", 128, 64, d="i32")
     assert replace(word, saturate=True).bits ^ word.bits == 1 << 3
 
 
@@ -67,10 +67,10 @@ def test_saturation_is_bit_3() -> None:
         ({"kind": "f4"}, "no kind is called 'f4'"),
         ({"a": "e4m3"}, "`a` is e4m3; kind::f16 takes f16, bf16"),
         ({"d": "i32"}, "`d` is i32; kind::f16 has accumulators of f32, f16"),
-        ({"b_major": "N"}, "neither 'K' nor 'MN'"),
+        ({"b_major": "N"}, "`b_major` is 'N'; kind::f16 takes K and MN"),
         ({"n": 12}, "`n` is 12, no multiple of 8"),
         ({"n": 264}, "`n` is 264"),
-        ({"m": 24}, "`m` is 24, no multiple of 16"),
+        ({"m": 24}, "`m` is 24, none of 32, 48"),
         ({"m": 512}, "`m` is 512"),
         ({"saturate": True}, "`saturate` is for integers"),
         ({"selector": 1}, "`selector` is for a sparse A"),

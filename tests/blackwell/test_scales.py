@@ -199,7 +199,7 @@ def test_each_field_of_a_descriptor_with_scales_has_its_bits(fields: dict[str, A
         ({"kind": "f16"}, "no kind is called"),
         ({"a": "bf16"}, "`a` is bf16; kind::mxf8f6f4 takes e4m3, e5m2"),
         ({"scale": "f32"}, "`scale` is f32"),
-        ({"m": 64}, "`m` is 64, neither 128 nor 256"),
+        ({"m": 64}, "`m` is 64, none of 128, 256"),
         ({"n": 260}, "`n` is 260"),
         ({"scale_a_id": 4}, "`scale_a_id` is 4, but its field has 2 bits"),
         ({"kind": "mxf4", "a": "e2m1", "b": "e2m1", "a_major": "MN"}, "`a_major` is 'MN'; kind::mxf4 takes K"),

@@ -258,15 +258,15 @@ def test_lanes_are_shifted_and_narrow_numbers_unpacked_by_copies() -> None:
 
 @pytest.mark.parametrize(("name", "code"), [("e4m3", 0), ("e5m2", 1), ("e2m3", 3), ("e3m2", 4), ("e2m1", 5)])
 def test_narrow_types_have_their_codes(name: str, code: int) -> None:
-    word = InstructionDescriptor("f8f6f4", name, "e4m3", "f32", 128, 64)
+    word = InstructionDescriptor("f8f6f4", name, "e4m3", 128, 64, d="f32")
     assert word.bits >> 7 & 7 == code and InstructionDescriptor.parse("f8f6f4", word.bits) == word
-    scaled = ScaledDescriptor("mxf8f6f4", "e4m3", name, "ue8m0", 128, 64)
+    scaled = ScaledDescriptor("mxf8f6f4", "e4m3", name, 128, 64, scale="ue8m0")
     assert scaled.bits >> 10 & 7 == code
 
 
 def test_a_sparse_product_with_scales_says_so_in_bit_2() -> None:
-    plain = ScaledDescriptor("mxf8f6f4", "e4m3", "e4m3", "ue8m0", 128, 64)
-    sparse = ScaledDescriptor("mxf8f6f4", "e4m3", "e4m3", "ue8m0", 128, 64, sparse=True)
+    plain = ScaledDescriptor("mxf8f6f4", "e4m3", "e4m3", 128, 64, scale="ue8m0")
+    sparse = ScaledDescriptor("mxf8f6f4", "e4m3", "e4m3", 128, 64, sparse=True, scale="ue8m0")
     assert plain.bits ^ sparse.bits == 1 << 2
     with pytest.raises(ValueError, match="`selector` is 1; kind::i8 has none but 0"):
-        InstructionDescriptor("i8", "i8", "i8", "i32", 128, 64, sparse=True, selector=1)
+        InstructionDescriptor("i8", "i8", "i8", 128, 64, sparse=True, selector=1, d="i32")
