@@ -242,6 +242,8 @@ from cutelite.lang.tma import fence_proxy_async as fence_proxy_async
 from cutelite.lang.tma import prefetch_tensormap as prefetch_tensormap
 from cutelite.lang.tma import tma_gather4 as tma_gather4
 from cutelite.lang.tma import tma_im2col as tma_im2col
+from cutelite.lang.tma import tma_im2col_prefetch as tma_im2col_prefetch
+from cutelite.lang.tma import tma_im2col_reduce as tma_im2col_reduce
 from cutelite.lang.tma import tma_im2col_store as tma_im2col_store
 from cutelite.lang.tma import tma_load as tma_load
 from cutelite.lang.tma import tma_prefetch as tma_prefetch
@@ -986,6 +988,8 @@ __all__ = [
     "tiled_divide",
     "tma_gather4",
     "tma_im2col",
+    "tma_im2col_prefetch",
+    "tma_im2col_reduce",
     "tma_im2col_store",
     "tma_load",
     "tma_prefetch",

@@ -269,6 +269,9 @@ class TensorMemory(Protocol):
     def check_group(self, lanes: Lanes, cta_group: int) -> None:
         """Report a `cta_group` of 2 where there are no pairs of CTAs."""
 
+    def collect(self, lanes: Lanes, buffer: str, action: str, operand: tuple[object, ...]) -> None:
+        """Do what an instruction says of a buffer of operands: 'fill', 'use', 'lastuse', 'discard'."""
+
     def place(self, lanes: Lanes, address: int, lane: Array, column: Array) -> Array:
         """Return the bytes in the space 'tmem' of cells that are `lane` lanes and `column` columns from an address.
 

@@ -178,7 +178,7 @@ def in_flight(value: Value | None = None) -> CompileError:
         return mistake(
             "in-flight", "this accumulator is in flight: products may still be writing it", "used here", help
         )
-    if value is not None and value.op is not None and value.op.name == "tcgen05.ld":
+    if value is not None and value.op is not None and value.op.name.startswith("tcgen05.ld"):
         title = "these registers are in flight: a load from tensor memory may still be writing them"
         return mistake("in-flight", title, "used here", "wait for it first: `x = cl.tcgen05.wait_load(x)`")
     return mistake(

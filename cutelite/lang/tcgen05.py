@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from cutelite.ir.types import InFlight, Vec, boolean, f32, u8, u16, u32
+from cutelite.ir.types import InFlight, Vec, boolean, f32, u8, u16, u32, u64
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.emit import Handle, Runtime, describe, emit, in_flight, mistake
@@ -55,6 +55,7 @@ from cutelite.ops.tcgen05_layouts import (
 from cutelite.ops.tcgen05_layouts import InstructionDescriptor as InstructionDescriptor
 from cutelite.ops.tcgen05_layouts import ScaledDescriptor as ScaledDescriptor
 from cutelite.ops.tcgen05_layouts import SmemDescriptor as SmemDescriptor
+from cutelite.ops.tcgen05_layouts import ZeroColumnMask as ZeroColumnMask
 from cutelite.ops.tcgen05_layouts import scales_in_smem as _scales_in_smem
 from cutelite.ops.wgmma_layouts import SmemMatrix, Unreadable, smem_matrix
 
@@ -108,9 +109,12 @@ def lanes_layout(lanes: int, extent: int, dtype: DType = f32) -> Layout:
     return tmem_layout(lanes, extent, dtype)
 
 
-def accumulator(m: int, n: int, dtype: DType = f32, cta_group: int = 1) -> Layout:
-    """Return the layout of an (m, n) accumulator: this block's rows of it, each in the lane where `mma` puts it."""
-    return accumulator_layout(m, n, dtype, cta_group)
+def accumulator(m: int, n: int, dtype: DType = f32, cta_group: int = 1, ws: bool = False) -> Layout:
+    """Return the layout of an (m, n) accumulator: this block's rows of it, each in the lane where `mma` puts it.
+
+    ws  of `mma_ws`: all lanes are used, those from `m` on for further columns
+    """
+    return accumulator_layout(m, n, dtype, cta_group, ws)
 
 
 # Products.
@@ -170,8 +174,53 @@ def mma(
     )  # fmt: skip
 
 
+def mma_ws(
+    d: Tensor | Handle,
+    a: Tensor,
+    b: Tensor,
+    *,
+    accumulate: bool | Scalar = True,
+    metadata: Tensor | None = None,
+    format_a: Packed | None = None,
+    format_b: Packed | None = None,
+    negate_a: bool = False,
+    negate_b: bool = False,
+    saturate: bool = False,
+    collector: str = "",
+    zero_columns: ZeroColumnMask | Scalar | int | None = None,
+    max_shift: int = 0,
+    steps: slice = slice(None),
+) -> Handle:
+    """Start ``d += a @ b.T`` as convolutions with stationary weights do: buffers keep B, columns of it are left out.
+
+    d             (M, N) in tensor memory, of layout `accumulator(M, N, ws=True)`: M of 32, 64 and 128, N of 64, 128 and
+                  256. Of M rows, lanes from M on hold further columns
+    b             (N, K) in shared memory; or more rows, up to 32, for a shift
+    collector     'b0::fill' keeps B for a later 'b0::use' of the same, 'b0::lastuse' is the last one; b0 to b3. Each
+                  instruction along K fills it: share B by one instruction after the other (`steps`)
+    zero_columns  a `ZeroColumnMask`: rows of `b` that are taken for zeros, and how many there are before the first one;
+                  or its bits, a run-time u64
+    max_shift     8, 16 or 32: how far what a buffer keeps may be shifted when it is used
+    The rest      as of `mma`: `a` in tensor memory has 128 rows, and with `metadata` N is 64 or 128
+    Source        PTX ISA: tcgen05.mma.ws, tcgen05.mma.ws.sp
+    """
+    acc = _finished(d) if _is_in_flight(d) else d
+    bits = zero_columns.bits if isinstance(zero_columns, ZeroColumnMask) else zero_columns
+    if isinstance(acc, Tensor) and isinstance(b, Tensor) and b.space == "smem":
+        columns, rows = static_extent(acc, 1), static_extent(b, 0)
+        shift = zero_columns.shift if isinstance(zero_columns, ZeroColumnMask) else 0
+        if not columns + shift <= rows <= columns + 32:
+            text = f"B has {rows} rows: {columns} columns of the accumulator, shifted by {shift}, take at least"
+            raise mistake("tcgen05-operand", f"{text} {columns + shift}, and at most {columns + 32} there may be")
+    return _product(
+        ops_mma.MmaWs, acc, a, b, metadata, 1, steps, accumulate, format_a, format_b, negate_a=negate_a,
+        negate_b=negate_b, saturate=saturate, collector=collector, max_shift=max_shift,
+        zero_columns=None if bits is None else as_value(bits, u64),
+    )  # fmt: skip
+
+
 def _product(
-    cls: type[ops_mma.Mma], d: Any, a: Tensor, b: Tensor, metadata: Any, cta_group: int, steps: slice,
+    cls: type[ops_mma.Product], d: Any, a: Tensor, b: Tensor, metadata: Any, cta_group: int, steps: slice,
     accumulate: bool | Scalar, format_a: Packed | None, format_b: Packed | None, **fields: Any,
 ) -> Handle:  # fmt: skip
     """Check the operands that all products have, and start one."""
@@ -189,7 +238,7 @@ def _product(
             emit(ops.Descriptor(b.value, metadata is not None)).value,
             as_value(accumulate, boolean),
             m=static_extent(acc, 0) * cta_group,
-            n=right.rows * cta_group,
+            n=static_extent(acc, 1) if cls.ws else right.rows * cta_group,
             elem_a=a.dtype,
             elem_b=b.dtype,
             elem_d=acc.dtype,
@@ -197,10 +246,10 @@ def _product(
             steps=along,
             format_a="" if format_a is None else format_a.name,
             format_b="" if format_b is None else format_b.name,
-            cta_group=cta_group,
             a_major=left.major if left else "K",
             b_major=right.major,
             **fields,
+            **({} if cls.ws else {"cta_group": cta_group}),
         )
     )
     return emit(ops.Start(acc.value))  # type: ignore[no-any-return]
@@ -540,6 +589,24 @@ def load(t: Tensor, shape: Shape = "32x32b", narrow: bool = False, split: int = 
     """
     place, repeats = _transfer(t, shape, narrow, split)
     return emit(ops.Load(place.value, shape, repeats, narrow, split, elem=t.dtype))  # type: ignore[no-any-return]
+
+
+def load_reduced(
+    t: Tensor, kind: Literal["min", "max"] = "max", shape: Shape = "32x32b", *, abs: bool = False, nan: bool = False,
+    split: int = 0,
+) -> Handle:  # fmt: skip
+    """Start to load as `load` does, and behind this thread's elements the least or greatest of them.
+
+    t        in tensor memory, of f32, u32 or i32: at least 2 registers of 32x32b or 16x32bx2
+    abs      f32: of their magnitudes
+    nan      f32: the reduction is NaN where an element is; else elements that are NaN are left out
+    Result   n + 1 elements, in flight: `wait_load` makes them readable; the last one is the reduction
+    Who      all threads of a warp; sm_103 and sm_110
+    Source   PTX ISA: tcgen05.ld.red
+    """
+    place, repeats = _transfer(t, shape, False, split)
+    fields = {"elem": t.dtype, "kind": kind, "abs": abs, "nan": nan}
+    return emit(ops.LoadReduced(place.value, shape, repeats, False, split, **fields))  # type: ignore[no-any-return]
 
 
 def wait_load(*values: Any) -> Any:

@@ -18,7 +18,7 @@ from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
-from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, f32, u8, u16, u32, u64
+from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, f32, i32, u8, u16, u32, u64
 from cutelite.layout import is_static, rank, size
 from cutelite.ops import wgmma
 from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
@@ -572,6 +572,79 @@ class Load(Transfer):
 
         ticket = lanes.machine.engine.start(lanes, "tcgen05.ld", read)
         lanes.define(np.full(len(lanes.tid), ticket, np.int64))
+
+
+@op(
+    "tcgen05.ld.red",
+    scope="warp",
+    effects=Effect.READS | Effect.ASYNC | Effect.CONVERGENT,
+    feature="tcgen05.ld_red",
+    source="PTX ISA: tcgen05.ld.red",
+)
+class LoadReduced(Transfer):
+    """Start to load registers from tensor memory, and one that is the least or greatest of them: the last one.
+
+    The result is in flight, as that of `tcgen05.ld`. `shape` is 32x32b or 16x32bx2, `repeats` at least 2.
+
+    elem  f32, u32 or i32
+    kind  'min' or 'max'
+    abs   f32: of their magnitudes
+    nan   f32: it is NaN where one of them is; else only where all are
+    """
+
+    elem: Scalar = f32
+    kind: str = "max"
+    abs: bool = False
+    nan: bool = False
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (InFlight(Vec(self.elem, self.registers + 1)),)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.transfer_problems(self.elem)
+        if self.shape not in ("32x32b", "16x32bx2"):
+            yield Problem("shape", f"{self.shape!r}: loads with a reduction are of 32x32b and 16x32bx2")
+        if self.repeats == 1:
+            yield Problem("repeats", "a load with a reduction is repeated at least 2 times")
+        if self.narrow:
+            yield Problem("narrow", "a load with a reduction is of 32 bits to a column")
+        if self.elem not in (f32, u32, i32):
+            yield Problem("elem", f"{self.elem} is not reduced: f32, u32 and i32 are")
+        if self.kind not in ("min", "max"):
+            yield Problem("kind", f"{self.kind!r} is neither 'min' nor 'max'")
+        if (self.abs or self.nan) and self.elem != f32:
+            yield Problem("abs" if self.abs else "nan", f"`abs` and `nan` are for f32, not {self.elem}")
+
+    def ptx(self) -> Ptx:
+        how = self.kind + (".abs" if self.abs else "") + (".NaN" if self.nan else "")
+        kind = {"i32": "s32"}.get(self.elem.name, self.elem.name)
+        out = ", ".join(f"$out.{i}" for i in range(self.registers))
+        call = f"{self.name}.sync.aligned.{self.shape}.x{self.repeats}.{how}.{kind}"
+        return Ptx(f"{call} {{{out}}}, $out.{self.registers}, [$t]{self.last};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        where = self.where(lanes)
+
+        def read(agent: Agent) -> Array:
+            bits = np.ascontiguousarray(load_cells(agent, where[..., 0]))
+            return np.concatenate([bits, self.reduced(bits)[:, None]], axis=1).view(numpy_dtype(self.elem))
+
+        ticket = lanes.machine.engine.start(lanes, "tcgen05.ld", read)
+        lanes.define(np.full(len(lanes.tid), ticket, np.int64))
+
+    def reduced(self, bits: Array) -> Array:
+        """The least or greatest of each row, u32 as the rows are; of zeros, the negative one is less."""
+        least = self.kind == "min"
+        if self.elem != f32:
+            x = bits.view(numpy_dtype(self.elem))
+            return np.ascontiguousarray(x.min(1) if least else x.max(1)).view(np.uint32)
+        bits = bits & 0x7FFFFFFF if self.abs else bits
+        order = (bits ^ (bits.view(np.int32) >> 31).view(np.uint32) & 0x7FFFFFFF).view(np.int32).astype(np.int64)
+        none = bits & 0x7FFFFFFF > 0x7F800000
+        order[none] = 1 << 40 if least else -1 << 40
+        at = (order.argmin(1) if least else order.argmax(1))[:, None]
+        bad = none.any(1) if self.nan else none.all(1)
+        return np.where(bad, np.uint32(0x7FFFFFFF), np.take_along_axis(bits, at, 1)[:, 0])
 
 
 @op("tcgen05.st", scope="warp", effects=Effect.WRITES | Effect.ASYNC | Effect.CONVERGENT, source="PTX ISA: tcgen05.st")

@@ -203,6 +203,78 @@ class InstructionDescriptor(OperandFields):
 
 
 ROWS = tuple(range(32, 257, 16))
+
+
+@dataclass(frozen=True)
+class ZeroColumnMask:
+    """The 64-bit word that tells tcgen05.mma.ws which columns of B to take for zeros, and how far to shift B.
+
+    Runs of `use` columns that are used and of `skip` that are not follow each other; the columns are in one part of 128
+    rows, in two of 64, in four of 32, and each part begins where `starts` and `first` say.
+
+    >>> word = ZeroColumnMask(skip=3, use=4, first=(True, False))
+    >>> "".join("01"[int(x)] for x in word.columns(64, 32)), ZeroColumnMask.parse(word.bits) == word
+    ('11100001110000110000111000011100', True)
+
+    use, skip  1 to 256 columns in turn; of `skip` all is zero
+    starts     for each part, so many columns of the runs are left out at its start, 0 to 255
+    first      for each part, whether it begins with columns that are skipped
+    shift      0 to 32 columns (16 of 32 rows): B begins so many further on
+    Source     PTX ISA: tcgen05.mma.ws, zero-column mask descriptor, its examples: its table has `use` and `skip` swapped
+    """
+
+    use: int
+    skip: int
+    starts: tuple[int, ...] = (0,)
+    first: tuple[bool, ...] = (False,)
+    shift: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("use", "skip"):
+            if not 1 <= getattr(self, name) <= 256:
+                raise ValueError(f"`{name}` is {getattr(self, name)}, not 1 to 256")
+        if not 1 <= len(self.starts) <= 4 or not 1 <= len(self.first) <= 4:
+            raise ValueError("`starts` and `first` have 1 to 4 entries, one for each part of the columns")
+        object.__setattr__(self, "starts", (*self.starts, *(0,) * (4 - len(self.starts))))
+        object.__setattr__(self, "first", (*map(bool, self.first), *(False,) * (4 - len(self.first))))
+        for i, start in enumerate(self.starts):
+            _put(0, 8 * i, 8, start, "starts")
+        if not 0 <= self.shift <= 32:
+            raise ValueError(f"`shift` is {self.shift}, not 0 to 32")
+
+    @property
+    def bits(self) -> int:
+        word = 1 << 39
+        for i, (start, first) in enumerate(zip(self.starts, self.first, strict=True)):
+            word = _put(word, 8 * i, 8, start, "starts")
+            word = _put(word, 32 + i, 1, first, "first")
+        word = _put(word, 40, 8, self.skip - 1, "skip")
+        word = _put(word, 48, 8, self.use - 1, "use")
+        return _put(word, 56, 6, self.shift, "shift")
+
+    @classmethod
+    def parse(cls, bits: int) -> ZeroColumnMask:
+        """Return the mask with these bits. Errors: ValueError for bits that none has, also those that mask nothing."""
+        found = cls(
+            (bits >> 48 & 255) + 1, (bits >> 40 & 255) + 1, tuple(bits >> 8 * i & 255 for i in range(4)),
+            tuple(bool(bits >> 32 + i & 1) for i in range(4)), bits >> 56 & 63,
+        )  # fmt: skip
+        if found.bits != bits:
+            raise ValueError(f"{bits:#018x} has bits where a mask of columns has none, or not bit 39")
+        return found
+
+    def columns(self, m: int, n: int) -> Array:
+        """Return which of `n` columns of a product of `m` rows are taken for zeros. Errors: ValueError: the shift."""
+        if self.shift > min(m // 2, 32):
+            raise ValueError(f"`shift` is {self.shift}; a product of {m} rows takes {min(m // 2, 32)} at most")
+        parts = LANES // m
+        found = []
+        for i in range(parts):
+            at = np.arange(n // parts) + self.starts[i] + (self.use if self.first[i] else 0)
+            found.append(at % (self.use + self.skip) >= self.use)
+        return np.concatenate(found)
+
+
 SHIFTS = (0, 8, 16, 32)
 
 
@@ -488,18 +560,21 @@ def tmem_problem(t: Tensor) -> str:
 
 
 @lru_cache
-def accumulator_cells(m: int, n: int, cta_group: int = 1) -> Array:
+def accumulator_cells(m: int, n: int, cta_group: int = 1, ws: bool = False) -> Array:
     """Return the (rank in the pair, lane, column) of each element of an (m, n) accumulator: an array (m, n, 3).
 
     A block's 128 rows lie in its 128 lanes; 64 rows in the first half of each warp's 32. A pair of blocks has half of
     the rows each: 128 of 256 as they are, of 128 the 64 of each in lanes 0 to 63, with the second half of the columns
-    in lanes 64 to 127.
+    in lanes 64 to 127. With `ws`, 64 and 32 rows of a half and a quarter of the columns lie one below the other.
 
-    Source  PTX ISA: tcgen05.mma, data path layouts A, B, D and F
+    Source  PTX ISA: tcgen05.mma, data path layouts A, B, D, E, F and G
     """
     row, column = np.arange(m)[:, None], np.arange(n)[None, :]
     rank, lane = 0 * row, row
-    if cta_group == 2:
+    if ws:
+        part = n * m // LANES
+        lane, column = lane + column // part * m, column % part
+    elif cta_group == 2:
         rank, lane = row // (m // 2), row % (m // 2)
         if m == LANES:
             lane, column = lane + column // (n // 2) * (LANES // 2), column % (n // 2)
@@ -508,10 +583,12 @@ def accumulator_cells(m: int, n: int, cta_group: int = 1) -> Array:
     return np.stack(np.broadcast_arrays(rank, lane, column), axis=-1)
 
 
-def accumulator_layout(m: int, n: int, elem: Scalar, cta_group: int = 1) -> Layout:
+def accumulator_layout(m: int, n: int, elem: Scalar, cta_group: int = 1, ws: bool = False) -> Layout:
     """Return the layout of one block's part of an (m, n) accumulator: strides in elements; a column holds one."""
     per = per_cell(elem)
     lane = per << LANE_SHIFT
+    if ws and m < LANES:
+        return Layout((m, (n * m // LANES, LANES // m)), (lane, (per, lane * m)))
     if cta_group == 2 and m == LANES:
         return Layout((m // 2, (n // 2, 2)), (lane, (per, lane * LANES // 2)))
     if cta_group == 1 and m < LANES:

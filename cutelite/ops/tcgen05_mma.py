@@ -10,6 +10,7 @@ bytes, the first ones, where the kind is f8f6f4 or mxf8f6f4, and two to a byte f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
@@ -18,7 +19,7 @@ from cutelite.ir.op import op
 from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Tensor, boolean, e4m3, f32, u8, u32, u64
 from cutelite.ops import narrow, wgmma
-from cutelite.ops.address import address_problems
+from cutelite.ops.address import address_problems, scalar_problems
 from cutelite.ops.tcgen05 import (
     OfTensorMemory,
     group_problems,
@@ -29,6 +30,7 @@ from cutelite.ops.tcgen05 import (
 )
 from cutelite.ops.tcgen05_layouts import (
     CELL_BITS,
+    CELL_BYTES,
     LANES,
     METADATA_BYTES,
     SCALED_KINDS,
@@ -38,6 +40,7 @@ from cutelite.ops.tcgen05_layouts import (
     InstructionDescriptor,
     ScaledDescriptor,
     SmemDescriptor,
+    ZeroColumnMask,
     accumulator_cells,
     accumulator_layout,
     interleaved,
@@ -49,16 +52,13 @@ from cutelite.ops.tcgen05_layouts import (
 from cutelite.ops.wgmma_layouts import read_blocks
 from cutelite.ops.wgmma_sparse import expanded, valid
 
+BUFFERS = ("b0", "b1", "b2", "b3")
 COLLECTORS = ("", "fill", "use", "lastuse", "discard")
 MULTIPLIES = Effect.READS | Effect.WRITES | Effect.ASYNC
 
 
-@op("tcgen05.mma", effects=MULTIPLIES, source="PTX ISA: tcgen05.mma, tcgen05.mma.sp")
-class Mma(OfTensorMemory):
-    """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
-
-    One thread executes it, for the block, or with ``cta_group=2`` for a pair of blocks, in the one of even rank.
-    Products of a thread are executed in order.
+class Product(OfTensorMemory):
+    """What all products have: one instruction for each of `steps` along K.
 
     d           the accumulator in tensor memory, a tensor of `accumulator_layout`: this block's part
     a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
@@ -69,13 +69,7 @@ class Mma(OfTensorMemory):
     format_a    of u8 operands: 'e2m1', 'e2m3' or 'e3m2', 16 numbers to 16 bytes, in the first of them; `format_b`
     a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
     negate_a    multiply by -A; `negate_b`
-    scale_d     divide `d` by 2 to this power before adding, 0 to 15; f16 and tf32 kinds
-    shift_a     rows of A in tensor memory are taken one further down: each row is the one before it, the first itself
     saturate    integers only: clamp instead of wrapping
-    collector   '', 'fill', 'use', 'lastuse' or 'discard': what the buffer of A is to do
-    mask        u32 words, 4 or of a pair 8: lanes whose bit is set are left as they are
-
-    The simulator rounds the sum of an instruction once, to nearest; f16 accumulators take a column for each element.
     """
 
     d: Value
@@ -91,21 +85,21 @@ class Mma(OfTensorMemory):
     steps: tuple[tuple[int, int], ...] = ((0, 0),)
     format_a: str = ""
     format_b: str = ""
-    cta_group: int = 1
     a_major: str = "K"
     b_major: str = "K"
     negate_a: bool = False
     negate_b: bool = False
-    scale_d: int = 0
-    shift_a: bool = False
     saturate: bool = False
     collector: str = ""
-    mask: tuple[Value, ...] = ()
+    cta_group = 1
+    scale_d = 0
+    shift_a = False
+    max_shift = 0
+    word_of = "tcgen05.mma"  # the instruction's name without its qualifiers
+    ws = False
 
     @property
     def feature(self) -> str:  # type: ignore[override]
-        if self.scale_d:
-            return "tcgen05.scale_d"
         return "tcgen05.i8" if self.elem_d.name == "i32" else "tcgen05"
 
     @property
@@ -134,15 +128,19 @@ class Mma(OfTensorMemory):
             types = f"{self.name_a} times {self.name_b} into {self.elem_d}"
             yield Problem("elem_a", f"tcgen05.mma does not multiply {types}")
             return
-        if problem := shape_problem(self.kind, self.m, self.n, self.cta_group):
+        if problem := self.shape_problem(self.kind):
             yield Problem("n" if problem.startswith("N") else "m", problem)
             return
         yield from self._operand_problems()
         yield from self._variant_problems()
 
+    def shape_problem(self, kind: str) -> str:
+        """Say why there is no instruction of this kind and these extents; '' where there is one."""
+        return shape_problem(kind, self.m, self.n, self.cta_group)
+
     def _operand_problems(self) -> Iterator[Problem]:
         t = self.d.type
-        wanted = accumulator_layout(self.m, self.n, self.elem_d, self.cta_group)
+        wanted = accumulator_layout(self.m, self.n, self.elem_d, self.cta_group, self.ws)
         if not isinstance(t, Tensor) or t.space != "tmem" or t.elem != self.elem_d or not same_cells(t.layout, wanted):
             yield Problem("d", f"the accumulator is {t}, but must be {self.elem_d} in tensor memory, {wanted}")
         if self.a_in_tmem:
@@ -180,48 +178,42 @@ class Mma(OfTensorMemory):
             yield Problem("steps", f"{self.steps} are not pairs of distances, in shared memory multiples of 16 bytes")
         elif not self.a_in_tmem and any(step[0] % 16 for step in self.steps):
             yield Problem("steps", f"{self.steps} are not pairs of multiples of 16 bytes")
-        if self.mask and (
-            len(self.mask) != 4 * self.cta_group or any(v.type != u32 for v in self.mask) or isinstance(self, MmaScaled)
-        ):
-            yield Problem(
-                "mask", f"a mask of lanes is {4 * self.cta_group} words of u32, of products without block scales"
-            )
-        if self.collector not in COLLECTORS:
-            yield Problem("collector", f"{self.collector!r} is none of fill, use, lastuse, discard")
-        if not 0 <= self.scale_d <= 15 or (self.scale_d and self.kind not in ("f16", "tf32")):
-            yield Problem("scale_d", f"scale_d is {self.scale_d}: a power from 0 to 15, of the kinds f16 and tf32")
-        if self.shift_a and (not self.a_in_tmem or self.m // self.cta_group != LANES):
-            yield Problem("shift_a", "rows that are shifted are those of A in tensor memory, 128 in a block")
-        if self.shift_a and self.collector in ("fill", "use"):
-            yield Problem("collector", f"a shifted A does not take collector={self.collector!r}")
 
     @property
     def descriptor(self) -> InstructionDescriptor:
         return InstructionDescriptor(
             self.kind or "", self.name_a, self.name_b, self.m, self.n, self.a_major, self.b_major, self.negate_a,
-            self.negate_b, self.sparse, d=self.elem_d.name, saturate=self.saturate,
+            self.negate_b, self.sparse, d=self.elem_d.name, saturate=self.saturate, max_shift=self.max_shift,
         )  # fmt: skip
 
-    @property
-    def word(self) -> int:
-        return self.descriptor.bits
+    def word_at(self, step: int) -> int:
+        """The instruction descriptor of a step."""
+        return replace(self.descriptor, selector=self.metadata_at(step)[1]).bits
 
     def words(self) -> str:
-        """The assembly of what the instructions of all steps share, or have registers for."""
-        return "mov.b32 word, ${word};"
+        """The assembly of registers that only some products have."""
+        return ""
 
     def qualifiers(self) -> str:
         """The end of the instruction's name."""
-        return ""
+        return f".collector::a::{self.collector}" if self.collector else ""
 
     def scales(self, step: int) -> tuple[list[str], str]:
         """Assembly before the instruction of a step, and the operands that only block scales have."""
-        return [], ""
+        first = step == 0 or self.word_at(step) != self.word_at(step - 1)
+        return [f"mov.b32 word, {self.word_at(step)};"] if first else [], ""
+
+    def masked(self) -> str:
+        """The operand before `accumulate` that names lanes."""
+        return ""
+
+    def last(self, step: int) -> str:
+        """The operand after `accumulate`."""
+        return ""
 
     def ptx(self) -> Ptx:
-        hint = (".ashift" if self.shift_a else "") + (f".collector::a::{self.collector}" if self.collector else "")
         sparse = ".sp" if self.sparse else ""
-        call = f"tcgen05.mma{sparse}.cta_group::{self.cta_group}.kind::{self.kind}{self.qualifiers()}{hint}"
+        call = f"{self.word_of}{sparse}.cta_group::{self.cta_group}.kind::{self.kind}{self.qualifiers()}"
         lines = ["{ .reg .pred again; .reg .b64 da, db; .reg .b32 ta, tm, word; setp.eq.b32 again, 0, 0;"]
         lines.append(self.words())
         for i, (to_a, to_b) in enumerate(self.steps):
@@ -237,27 +229,47 @@ class Mma(OfTensorMemory):
                 lines.append(f"add.s64 db, $b, {to_b >> 4};")
             kept = ""
             if self.sparse:
-                lines.append(f"add.s32 tm, $metadata, {self.columns_of_metadata(i)};")
+                lines.append(f"add.s32 tm, $metadata, {self.metadata_at(i)[0]};")
                 kept = "[tm], "
             before, operands = self.scales(i)
-            if self.mask:
-                operands += f", {{{', '.join(f'$mask.{j}' for j in range(len(self.mask)))}}}"
-            after = f", {self.scale_d}" if self.scale_d and i == 0 else ""  # further steps add to what is scaled
-            lines += [
-                *before, f"{call} [$d], {left}, {'db' if to_b else '$b'}, {kept}word{operands}, {adds}{after};"
-            ]  # fmt: skip
-        return Ptx(" ".join([*lines, "}"]))
+            operands += f"{self.masked()}, {adds}{self.last(i)}"
+            lines += [*before, f"{call} [$d], {left}, {'db' if to_b else '$b'}, {kept}word{operands};"]
+        return Ptx(" ".join(line for line in [*lines, "}"] if line))
 
-    def columns_of_metadata(self, step: int) -> int:
-        """Columns from the first metadata to those of a step."""
-        return step * METADATA_BYTES[interleaved(self.elem_a)] // (CELL_BITS // 8)
+    def metadata_at(self, step: int) -> tuple[int, int]:
+        """Columns from the first metadata to what a step is given the address of, and its selector.
+
+        Metadata of 16- and 32-bit elements take a column for a step, and the address is of two, of which the selector
+        names one.
+        """
+        if not self.sparse or not interleaved(self.elem_a):
+            return step * METADATA_BYTES[False] // CELL_BYTES, 0
+        return step // 2 * 2, step % 2
 
     def simulate(self, lanes: Lanes) -> None:
         one_thread(lanes, self)
         lanes.machine.tmem.check_group(lanes, self.cta_group)
         held = [lanes.get(value) for value in (self.d, self.a, self.b, self.accumulate)]
+        if self.metadata is not None and interleaved(self.elem_a):
+            odd = lanes.mask & (lanes.get(self.metadata) & 1 != 0)
+            lanes.fault(odd, "metadata of 16- and 32-bit elements begin at an even column", "tcgen05-metadata")
         for lane in lanes.each():
+            self.collect(lanes, *(int(x[lane]) for x in held[1:3]))
             self._start(lanes, lane, *(int(x[lane]) for x in held))
+
+    def collect(self, lanes: Lanes, a: int, b: int) -> None:
+        """Tell the collector's buffer what becomes of the operand that it may hold."""
+        for to_a, _ in self.steps:
+            what = a + (to_a if self.a_in_tmem else to_a >> 4)
+            lanes.machine.tmem.collect(lanes, "a", self.collector or "discard", ("A", self.a_in_tmem, what))
+
+    def kept(self, lanes: Lanes, lane: int, places: Array) -> Array | None:
+        """Return which elements of the accumulator, of these cells, are written; None: all."""
+        return None
+
+    def columns(self, lanes: Lanes, lane: int) -> tuple[Array | None, int]:
+        """Return which columns of B are taken for zeros, None: none; and how many there are before the first one."""
+        return None, 0
 
     def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int, tuple[int, ...]], Any]:
         """Return the function that reads what blocks of A and B are scaled by, of the step of that number."""
@@ -266,15 +278,14 @@ class Mma(OfTensorMemory):
     def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
         machine = lanes.machine
         ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
-        places = accumulator_cells(self.m, self.n, self.cta_group)
+        places = accumulator_cells(self.m, self.n, self.cta_group, self.ws)
         where = machine.tmem.place(lanes, d, places[..., 1], places[..., 2])
         where = where + (np.array(ranks)[places[..., 0]] - machine.rank << RANK_SHIFT)
 
         factors = self.factors(lanes, lane)
         metadata = None if self.metadata is None else int(lanes.get(self.metadata)[lane])
-        words = np.array([int(lanes.get(v)[lane]) for v in self.mask] or [0] * 4 * self.cta_group, np.uint64)
-        number = places[..., 0] * LANES + places[..., 1]
-        kept = words[number // 32] >> (number % 32).astype(np.uint64) & np.uint64(1) == 1
+        written = self.kept(lanes, lane, places)
+        zero, before = self.columns(lanes, lane)
 
         def read(agent: Agent) -> Array:
             total = self._accumulator(agent, where) if accumulate else None
@@ -285,20 +296,22 @@ class Mma(OfTensorMemory):
                 else:
                     parts = [self._operand(agent, a + (to_a >> 4), rows, self.elem_a, self.a_major, r) for r in ranks]
                 twice = 2 if self.sparse else 1
-                right = [self._operand(agent, b + (to_b >> 4), n, self.elem_b, self.b_major, r, twice) for r in ranks]
+                at = b + (to_b >> 4)
+                right = [self._operand(agent, at, n + before, self.elem_b, self.b_major, r, twice) for r in ranks]
                 table = None if metadata is None else self._table(agent, lanes, metadata, step, ranks)
                 left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table)
-                wide = self.numbers(np.concatenate(right), self.elem_b, self.format_b, None)
+                wide = self.numbers(np.concatenate(right), self.elem_b, self.format_b, None)[before:]
+                wide = wide if zero is None else np.where(zero[:, None], 0, wide)
                 total = self._sum(total, left, wide, factors(agent, step, ranks), step)
             return total
 
         def write(agent: Agent, total: Array) -> None:
             data = np.ascontiguousarray(total)
             bits = data.view(f"u{data.itemsize}").astype(np.uint32)
-            if np.count_nonzero(kept):
-                agent.store("tmem", where[~kept], u32, bits[~kept][:, None])
-            else:
+            if written is None:
                 store_cells(agent, where, bits)
+            else:
+                agent.store("tmem", where[written], u32, bits[written][:, None])
 
         machine.engine.start(lanes, "tcgen05", read, write, lane=lane, in_order=True)
 
@@ -331,7 +344,8 @@ class Mma(OfTensorMemory):
         """The four bits of each group of A in a step: (rows, groups), of both blocks of a pair."""
         machine, parts = lanes.machine, []
         cells = metadata_cells(interleaved(self.elem_a))
-        where = machine.tmem.place(lanes, address + self.columns_of_metadata(step), cells[..., 0], cells[..., 1])
+        column, selector = self.metadata_at(step)
+        where = machine.tmem.place(lanes, address + column + selector, cells[..., 0], cells[..., 1])
         for rank in ranks:
             bits = agent.load("tmem", where + (rank - machine.rank << RANK_SHIFT), u32)[..., 0]
             octets = bits >> (cells[..., 2] * 8).astype(np.uint32) & 0xFF
@@ -360,6 +374,141 @@ class Mma(OfTensorMemory):
         if before is not None:
             exact = exact + before * (2.0**-self.scale_d if step == 0 else 1.0)
         return exact.astype(numpy_dtype(self.elem_d))
+
+
+@op("tcgen05.mma", effects=MULTIPLIES, source="PTX ISA: tcgen05.mma, tcgen05.mma.sp")
+class Mma(Product):
+    """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
+
+    One thread executes it, for the block, or with ``cta_group=2`` for a pair of blocks, in the one of even rank.
+    Products of a thread are executed in order.
+
+    d           the accumulator in tensor memory, a tensor of `accumulator_layout`: this block's part
+    a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
+                pair, each block has half the rows of both at the same address
+    accumulate  a bool: add to `d`, or overwrite it
+    metadata    of a sparse A, which has half its extent along K: in tensor memory, of `metadata_layout`
+    steps       for each instruction, how far its A and its B lie behind: bytes, of tensor memory columns
+    format_a    of u8 operands: 'e2m1', 'e2m3' or 'e3m2', 16 numbers to 16 bytes, in the first of them; `format_b`
+    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
+    negate_a    multiply by -A; `negate_b`
+    saturate    integers only: clamp instead of wrapping
+    collector   '', 'fill', 'use', 'lastuse' or 'discard': what the buffer of A is to do
+    scale_d     divide `d` by 2 to this power before adding, 0 to 15; f16 and tf32 kinds
+    shift_a     rows of A in tensor memory are taken one further down: each row is the one before it, the first itself
+    mask        u32 words, 4 or of a pair 8: lanes whose bit is set are left as they are
+
+    The simulator rounds the sum of an instruction once, to nearest; f16 accumulators take a column for each element.
+    """
+
+    cta_group: int = 1
+    scale_d: int = 0
+    shift_a: bool = False
+    mask: tuple[Value, ...] = ()
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "tcgen05.scale_d" if self.scale_d else super().feature
+
+    def _variant_problems(self) -> Iterator[Problem]:
+        yield from super()._variant_problems()
+        if self.mask and (
+            len(self.mask) != 4 * self.cta_group or any(v.type != u32 for v in self.mask) or isinstance(self, MmaScaled)
+        ):
+            yield Problem(
+                "mask", f"a mask of lanes is {4 * self.cta_group} words of u32, of products without block scales"
+            )
+        if self.collector not in COLLECTORS:
+            yield Problem("collector", f"{self.collector!r} is none of fill, use, lastuse, discard")
+        if not 0 <= self.scale_d <= 15 or (self.scale_d and self.kind not in ("f16", "tf32")):
+            yield Problem("scale_d", f"scale_d is {self.scale_d}: a power from 0 to 15, of the kinds f16 and tf32")
+        if self.shift_a and (not self.a_in_tmem or self.m // self.cta_group != LANES):
+            yield Problem("shift_a", "rows that are shifted are those of A in tensor memory, 128 in a block")
+        if self.shift_a and self.collector in ("fill", "use"):
+            yield Problem("collector", f"a shifted A does not take collector={self.collector!r}")
+
+    def qualifiers(self) -> str:
+        return (".ashift" if self.shift_a else "") + super().qualifiers()
+
+    def masked(self) -> str:
+        return f", {{{', '.join(f'$mask.{j}' for j in range(len(self.mask)))}}}" if self.mask else ""
+
+    def last(self, step: int) -> str:
+        return f", {self.scale_d}" if self.scale_d and step == 0 else ""  # further steps add to what is scaled
+
+    def kept(self, lanes: Lanes, lane: int, places: Array) -> Array | None:
+        if not self.mask:
+            return None
+        words = np.array([int(lanes.get(v)[lane]) for v in self.mask], np.uint64)
+        number = places[..., 0] * LANES + places[..., 1]
+        return np.asarray(words[number // 32] >> (number % 32).astype(np.uint64) & np.uint64(1) == 0)
+
+
+@op("tcgen05.mma.ws", effects=MULTIPLIES, source="PTX ISA: tcgen05.mma.ws, tcgen05.mma.ws.sp")
+class MmaWs(Product):
+    """As `tcgen05.mma`, of 32, 64 or 128 rows and 64, 128 or 256 columns, where four buffers keep B.
+
+    All lanes of tensor memory hold sums: of 64 rows, lanes 64 to 127 have the second half of the columns; of 32 rows
+    each 32 lanes a quarter of them.
+
+    d, a, b, accumulate, metadata, steps, format_a, a_major, negate_a, saturate  as of `tcgen05.mma`. A in tensor memory
+                  has 128 rows; a sparse A too, and at most 128 columns
+    collector     '', or 'b0::fill', '::use', '::lastuse' or '::discard' of b0 to b3: what that buffer is to do with B
+    zero_columns  u64, a `ZeroColumnMask`: columns that are taken for zeros, and how far B is shifted
+    max_shift     0, 8, 16 or 32: the greatest shift of what is kept in a buffer
+    """
+
+    zero_columns: Value | None = None
+    max_shift: int = 0
+    word_of = "tcgen05.mma.ws"
+    ws = True
+
+    def shape_problem(self, kind: str) -> str:
+        if self.m not in (32, 64, 128):
+            return f"M is {self.m}; of {self.name} it is 32, 64 or 128"
+        columns = (64, 128) if self.sparse else (64, 128, 256)
+        if self.n not in columns:
+            return f"N is {self.n}; of {self.name} it is one of {', '.join(map(str, columns))}"
+        return ""
+
+    def _variant_problems(self) -> Iterator[Problem]:
+        yield from super()._variant_problems()
+        if self.a_in_tmem and self.m != LANES:
+            yield Problem("m", f"A in tensor memory has 128 rows here, and M is {self.m}")
+        yield from scalar_problems(self, "zero_columns", u64)
+        if self.max_shift == 32 and self.m == 32:
+            yield Problem("max_shift", "products of 32 rows shift by 16 columns at most")
+        buffer, _, action = self.collector.partition("::")
+        if self.collector and (buffer not in BUFFERS or action not in COLLECTORS[1:]):
+            yield Problem(
+                "collector", f"{self.collector!r} is not one of b0 to b3 with ::fill, ::use, ::lastuse, ::discard"
+            )
+
+    def qualifiers(self) -> str:
+        return f".collector::{self.collector}" if self.collector else ""
+
+    def last(self, step: int) -> str:
+        return ", $zero_columns" if self.zero_columns is not None else ""
+
+    def collect(self, lanes: Lanes, a: int, b: int) -> None:
+        buffer, _, action = (self.collector or "b0::discard").partition("::")
+        for _, to_b in self.steps:
+            lanes.machine.tmem.collect(lanes, buffer, action, ("B", b + (to_b >> 4), self.n, self.max_shift))
+
+    def columns(self, lanes: Lanes, lane: int) -> tuple[Array | None, int]:
+        if self.zero_columns is None:
+            return None, 0
+        word = int(lanes.get(self.zero_columns)[lane])
+        try:
+            found = ZeroColumnMask.parse(word)
+            zero = found.columns(self.m, self.n)
+        except ValueError as why:
+            lanes.fault(lanes.mask, f"a mask of columns that is none: {why}", "tcgen05-descriptor")
+            raise
+        if self.collector.endswith("use") and found.shift > self.max_shift:
+            text = f"B in a buffer is shifted by {found.shift} columns, and `max_shift` is {self.max_shift}"
+            lanes.fault(lanes.mask, text, "tcgen05-collector")
+        return zero, found.shift
 
 
 @op("tcgen05.mma.block_scale", effects=MULTIPLIES, source="PTX ISA: tcgen05.mma, block scaling")
@@ -441,7 +590,7 @@ class MmaScaled(Mma):
         return ".reg .b32 sa, sb;"
 
     def qualifiers(self) -> str:
-        return f".block_scale.block{self.block}"
+        return f".block_scale.block{self.block}{super().qualifiers()}"
 
     @property
     def rows_scaled(self) -> tuple[int, int]:
@@ -498,4 +647,4 @@ class MmaScaled(Mma):
         return (exact if before is None else exact + before).astype(np.float32)
 
 
-__all__ = ["Mma", "MmaScaled"]
+__all__ = ["Mma", "MmaScaled", "MmaWs"]

@@ -28,6 +28,7 @@ class TensorMemory:
 
     held       first column -> columns, blocks that take part (1 or 2) and op of each allocation
     may        it has not relinquished the permit to allocate
+    collected  what each buffer of the tensor core's collector holds: 'a' of A, 'b0' to 'b3' of B
     asked      how often a warp has begun to allocate for a pair of CTAs, which both do in turn
     """
 
@@ -40,6 +41,7 @@ class TensorMemory:
         self.region.tensor = True
         self.held: dict[int, tuple[int, int, Op]] = {}
         self.may: Op | None = None
+        self.collected: dict[str, tuple[object, ...]] = {}
         self.asked = 0
         self.peer: Callable[[], TensorMemory] = lambda: self
 
@@ -89,6 +91,18 @@ class TensorMemory:
         if cta_group == 2 and self.cluster_size % 2:
             text = f"cta_group::2 is of pairs of blocks, and the cluster has {self.cluster_size}"
             lanes.fault(lanes.mask, text, "cta-pair", "launch clusters of an even number of blocks")
+
+    def collect(self, lanes: Executing, buffer: str, action: str, operand: tuple[object, ...]) -> None:
+        """Do what an instruction says of a buffer of operands; report a use of one that does not hold this operand."""
+        if action in ("use", "lastuse") and self.collected.get(buffer) != operand:
+            what = "nothing" if buffer not in self.collected else f"another {operand[0]}"
+            text = f"buffer {buffer} of the collector is used for an {operand[0]} that it does not hold: it has {what}"
+            help = "each instruction along K fills it: start those that share an operand one after the other (`steps`)"
+            lanes.fault(lanes.mask, text, "tcgen05-collector", help)
+        if action == "fill":
+            self.collected[buffer] = operand
+        elif action != "use":
+            self.collected.pop(buffer, None)
 
     def place(self, lanes: Executing, address: int, lane: Array, column: Array) -> Array:
         """Return the places of cells that are `lane` lanes and `column` columns from an address."""

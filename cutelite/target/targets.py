@@ -204,6 +204,7 @@ _BLACKWELL_SERVER = {
     "redux.f32": "redux.sync on f32",
     "tcgen05.scale_d": "tcgen05.mma that divides what it adds to",
 }
+_BLACKWELL_LATER = {"tcgen05.ld_red": "tcgen05.ld with a reduction"}  # sm_103 and sm_110
 _BLACKWELL_ALONE = {"tcgen05.specific": "tcgen05.shift, and sparse tcgen05.mma on mxf4"}  # of tensor memory, `a` alone
 _BLACKWELL_I8 = {"tcgen05.i8": "tcgen05.mma on 8-bit integers"}  # sm_100a and sm_110a alone
 _BLACKWELL_CLIENT = {"mma.block_scale": "mma.sync with block scaling"}
@@ -218,6 +219,7 @@ FEATURES: dict[str, str] = {
     **_BLACKWELL_SPECIFIC,
     **_BLACKWELL_TENSOR,
     **_BLACKWELL_SERVER,
+    **_BLACKWELL_LATER,
     **_BLACKWELL_ALONE,
     **_BLACKWELL_I8,
     **_BLACKWELL_CLIENT,
@@ -263,8 +265,8 @@ def _table() -> dict[str, Target]:
     rows = [sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, ending("a", sm_90, _HOPPER_ONLY, _SPECIFIC)]
     for plain, more in (
         (sm_100, {**_BLACKWELL_TENSOR, **_BLACKWELL_SERVER}),
-        (sm_103, {**_BLACKWELL_TENSOR, **_BLACKWELL_SERVER}),
-        (sm_110, _BLACKWELL_TENSOR),
+        (sm_103, {**_BLACKWELL_TENSOR, **_BLACKWELL_SERVER, **_BLACKWELL_LATER}),
+        (sm_110, {**_BLACKWELL_TENSOR, **_BLACKWELL_LATER}),
         (sm_120, _BLACKWELL_CLIENT),
         (sm_121, _BLACKWELL_CLIENT),
     ):

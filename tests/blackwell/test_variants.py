@@ -1,5 +1,7 @@
 """Variants of products: a sparse A, numbers of 4 and 6 bits, sums that are divided, rows that are shifted."""
 
+import builtins
+import math
 from typing import Any, TypeVar
 
 import ml_dtypes
@@ -270,3 +272,182 @@ def test_a_sparse_product_with_scales_says_so_in_bit_2() -> None:
     assert plain.bits ^ sparse.bits == 1 << 2
     with pytest.raises(ValueError, match="`selector` is 1; kind::i8 has none but 0"):
         InstructionDescriptor("i8", "i8", "i8", 128, 64, sparse=True, selector=1, d="i32")
+
+
+def stationary(m: int, n: int, rows: int, how: dict[str, Any]) -> Any:
+    """A kernel of two products of (m, 32) and (n, 32) by .ws: the second one takes B from the buffer of the first."""
+    more = {"zero_columns": how["zero_columns"], "max_shift": how.get("max_shift", 0)}
+    second = how.get("second", "b1::lastuse")
+
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel(
+        a: Tensor[cl.bf16, (m, 16)], b: Tensor[cl.bf16, (rows, 16)], c: Tensor[f32, (128, n * m // 128)]
+    ) -> None:
+        left = cl.shared(cl.bf16, k_major(m, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
+        right = cl.shared(cl.bf16, k_major(rows, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
+        done = cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        for i in range(t, m * 16, 128):
+            left[i // 16, i % 16] = a[i // 16, i % 16]
+        for i in range(t, rows * 16, 128):
+            right[i // 16, i % 16] = b[i // 16, i % 16]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(256)
+        d = tmem.view(cl.tcgen05.accumulator(m, n, ws=True), f32)
+        if t == 0:
+            cl.tcgen05.fence_after_thread_sync()
+            sums = cl.tcgen05.mma_ws(d, left, right, accumulate=False, collector="b1::fill", **more)
+            cl.tcgen05.mma_ws(sums, left, right, collector=second, **more)
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        whole = tmem.view(cl.tcgen05.lanes_layout(128, n * m // 128), f32)
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load(whole))
+        for j in cl.static_range(n * m // 128):
+            c[t, j] = mine[j]
+        tmem.free()
+
+    return kernel
+
+
+Mask = words.ZeroColumnMask
+OF_64 = Mask(use=3, skip=2, starts=(1, 0), first=(True, False), shift=8)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "mask", "max_shift"), [(128, 64, Mask(40, 30, first=(True,)), 0), (64, 64, OF_64, 16), (32, 64, None, 0)]
+)
+@pytest.mark.usefixtures("on_cards")
+def test_stationary_weights(m: int, n: int, mask: Any, max_shift: int) -> None:
+    """Sums lie in all lanes; columns of B are left out, and begin further on; a buffer keeps B."""
+    shift = mask.shift if mask else 0
+    rows = -(-(n + shift) // 8) * 8
+    a, b, c = integers("bf16", m, 16), integers("bf16", rows, 16, seed=1), np.zeros((128, n * m // 128), np.float32)
+    kernel = stationary(m, n, rows, {"zero_columns": mask, "max_shift": max_shift})
+    kernel[1, 128](a, b, c)
+    taken = b[shift : shift + n].astype(np.float32)
+    if mask:
+        taken[mask.columns(m, n)] = 0
+    want = np.concatenate(np.split(2 * a.astype(np.float32) @ taken.T, 128 // m, axis=1))
+    np.testing.assert_array_equal(c, want)
+    if m == 64:
+        assert not kernel.check(1, 128, a, b, c, seeds=4).findings
+
+
+@pytest.mark.parametrize(("mask", "second", "message"), [
+    (None, "b0::use", "buffer b0 of the collector is used for an B that it does not hold: it has nothing"),
+    (OF_64, "b1::use", "B in a buffer is shifted by 8 columns, and `max_shift` is 0"),
+    (Mask(1, 1, shift=40 - 8), "b1::use", "max_shift"),
+])  # fmt: skip
+def test_buffers_of_b_hold_what_filled_them(mask: Any, second: str, message: str) -> None:
+    rows = 64 + (mask.shift if mask else 0)
+    a, b, c = integers("bf16", 64, 16), integers("bf16", rows, 16), np.zeros((128, 32), np.float32)
+    with pytest.raises(SimError, match=message):
+        stationary(64, 64, rows, {"zero_columns": mask, "second": second})[1, 128](a, b, c)
+
+
+def bits_of(mask: Any, m: int, n: int) -> str:
+    """As the ISA prints a part: the last column first."""
+    return "".join("01"[int(zero)] for zero in reversed(mask.columns(m, n)))
+
+
+def test_masks_of_columns_are_those_of_the_isas_examples() -> None:
+    assert bits_of(Mask(skip=3, use=4), 128, 14) == "11100001110000"
+    both = bits_of(Mask(skip=3, use=4, first=(True, False)), 64, 34)
+    assert (both[17:], both[:17]) == ("11100001110000111", "00011100001110000")
+    four = bits_of(Mask(skip=3, use=4, starts=(0, 1, 2, 1), first=(True, True, False, False), shift=2), 32, 48)
+    parts = [four[36 - 12 * i : 48 - 12 * i] for i in range(4)]
+    assert parts == ["001110000111", "000111000011", "111000011100", "110000111000"]
+
+
+MASK_FIELDS: list[tuple[dict[str, Any], int, int]] = [
+    ({"starts": (255,)}, 0, 255),
+    ({"starts": (0, 1)}, 8, 1),
+    ({"starts": (0, 0, 2)}, 16, 2),
+    ({"starts": (0, 0, 0, 3)}, 24, 3),
+    ({"first": (True,)}, 32, 1),
+    ({"first": (False, False, False, True)}, 35, 1),
+    ({"skip": 256}, 40, 255),
+    ({"use": 4}, 48, 3),
+    ({"shift": 32}, 56, 32),
+]
+
+
+@pytest.mark.parametrize(("fields", "at", "value"), MASK_FIELDS, ids=str)
+def test_each_field_of_a_mask_of_columns_has_its_bits(fields: dict[str, Any], at: int, value: int) -> None:
+    word = Mask(**{"use": 1, "skip": 1, **fields})
+    assert word.bits == 1 << 39 | value << at and Mask.parse(word.bits) == word
+
+
+@pytest.mark.parametrize(("fields", "message"), [
+    ({"use": 0}, "`use` is 0, not 1 to 256"),
+    ({"starts": (256,)}, "`starts` is 256, but its field has 8 bits"),
+    ({"shift": 33}, "`shift` is 33, not 0 to 32"),
+    ({"first": (True,) * 5}, "have 1 to 4 entries"),
+])  # fmt: skip
+def test_masks_of_columns_that_there_are_not_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Mask(**{"use": 1, "skip": 1, **fields})
+    with pytest.raises(ValueError, match="a product of 32 rows takes 16 at most"):
+        Mask(1, 1, shift=17).columns(32, 64)
+    with pytest.raises(ValueError, match="has bits where a mask of columns has none"):
+        Mask.parse(1 << 38)
+
+
+def least_of(x: Any, kind: str, abs: bool, nan: bool) -> Any:
+    """The least or greatest of each row by Python's floats, zeros by their signs."""
+    found = []
+    for row in x.tolist():
+        numbers = [builtins.abs(v) if abs else v for v in row if v == v]
+        picked = (min if kind == "min" else max)(numbers, key=lambda v: (v, math.copysign(1, v)), default=math.nan)
+        found.append(math.nan if nan and len(numbers) < len(row) else picked)
+    return np.array(found, x.dtype)
+
+
+@pytest.mark.parametrize(("dtype", "how"), [
+    ("f32", {"kind": "max"}),
+    ("f32", {"kind": "min", "abs": True}),
+    ("f32", {"kind": "max", "nan": True}),
+    ("i32", {"kind": "min"}),
+    ("u32", {"kind": "max"}),
+])  # fmt: skip
+def test_loads_reduce_what_they_load(dtype: str, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_ARCH", "sm_103a")
+    elem: Any = getattr(cl, dtype)
+
+    @cl.kernel(block=128, arch="sm_103a")
+    def kernel(x: Tensor[D, (128, 8)], out: Tensor[D, (128, 9)]) -> None:
+        tmem = cl.TmemAllocator.create(32)
+        t = cl.thread_idx.x
+        place = tmem.view(cl.tcgen05.lanes_layout(128, 8, elem), elem)
+        cl.tcgen05.store(place, cl.vector(*[x[t, i] for i in cl.static_range(8)], dtype=elem))
+        cl.tcgen05.wait_store()
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load_reduced(place, **how))
+        for i in cl.static_range(9):
+            out[t, i] = mine[i]
+        tmem.free()
+
+    draw = np.random.default_rng(5)
+    x = draw.integers(-100, 100, (128, 8)).astype(np.int32).view({"f32": "i4"}.get(dtype, dtype.replace("32", "4")))
+    x = x.astype(np.float32) if dtype == "f32" else x
+    if dtype == "f32":
+        x[0], x[1] = (0.0, -0.0) * 4, math.nan
+        x[2:40:3, 5] = math.nan
+    out = np.zeros((128, 9), x.dtype)
+    kernel[1, 128](x, out)
+    np.testing.assert_array_equal(out[:, :8], x)
+    want = least_of(x, how["kind"], how.get("abs", False), how.get("nan", False))
+    np.testing.assert_array_equal(out[:, 8], want)
+    np.testing.assert_array_equal(np.signbit(out[:1, 8]), np.signbit(want[:1]))
+
+
+def test_a_reduction_is_for_later_cards() -> None:
+    @cl.kernel(block=32, arch="sm_100a")
+    def kernel() -> None:
+        cl.tcgen05.load_reduced(cl.tcgen05.tensor(cl.u32(0), cl.tcgen05.lanes_layout(32, 4), f32))
+
+    with pytest.raises(CompileError, match=r"sm_100a"):
+        kernel.compile()

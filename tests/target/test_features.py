@@ -62,6 +62,7 @@ INSTRUCTIONS = {
     "tcgen05": "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
     "tcgen05.i8": "tcgen05.mma.cta_group::1.kind::i8 [%r1], %d1, %d1, %r2, %p1;",
     "tcgen05.scale_d": "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d1, %r2, %p1, 3;",
+    "tcgen05.ld_red": "tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {%r1, %r2}, %r3, [%r4];",
     "tcgen05.specific": "tcgen05.shift.cta_group::1.down [%r1];",
     "tma.gather4": "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
     "[%r1], [%d1, {%r2,%r2,%r2,%r2,%r2}], [%r1];",

@@ -35,6 +35,16 @@ def product(op: Any) -> list[str]:
     return [first] + [first.removesuffix(end)] * (len(op.steps) - 1)
 
 
+KEPT = {"": "", "discard": "", "fill": ".B_KEEP", "use": ".B_REUSE.B_KEEP", "lastuse": ".B_REUSE"}
+
+
+def stationary(op: Any) -> list[str]:
+    buffer, _, action = op.collector.partition("::")
+    kept = KEPT[action] + (f".BUFFER{buffer[1]}" if buffer not in ("", "b0") else "")
+    left = "tmem" if op.a_in_tmem else "gdesc"
+    return [rf"UTC{LETTERS[op.kind]}MMA.WS {left}\[UR\d+\], gdesc\[UR\d+\]{kept}, tmem\[UR\d+\]"] * len(op.steps)
+
+
 def transfer(name: str, narrow: str) -> Callable[[Any], list[str]]:
     def made(op: Any) -> list[str]:
         end = f"{f'.x{op.repeats}' if op.repeats > 1 else ''}{narrow if op.narrow else ''}"
@@ -43,6 +53,13 @@ def transfer(name: str, narrow: str) -> Callable[[Any], list[str]]:
         return [f"{name}{SHAPES[op.shape]}{end} "]
 
     return made
+
+
+def reduced(op: Any) -> list[str]:
+    how = op.kind.upper() + ("ABS" if op.abs else "") + {"f32": ".F32", "i32": ".S32", "u32": ""}[op.elem.name]
+    end = f".x{op.repeats}.{how}{'.NAN' if op.nan else ''} "
+    parts = [".16dp32bit_t0_t15", ".16dp32bit_t16_t31"] if op.shape == "16x32bx2" else [""]
+    return [f"LDTM.STAT{part}{end}" for part in parts]
 
 
 def commit(op: Any) -> list[str]:
@@ -60,7 +77,9 @@ def allocated(op: Any) -> list[str]:
 EXPECTED: dict[str, Callable[[Any], list[str]]] = {
     "tcgen05.mma": product,
     "tcgen05.mma.block_scale": product,
+    "tcgen05.mma.ws": stationary,
     "tcgen05.ld": transfer("LDTM", ".PACK16BIT"),
+    "tcgen05.ld.red": reduced,
     "tcgen05.st": transfer("STTM", ".EXPAND16BIT"),
     "tcgen05.wait.st": lambda op: ["FENCE.VIEW.ASYNC.T "],
     "tcgen05.commit": commit,

