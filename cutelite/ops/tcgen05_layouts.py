@@ -220,7 +220,7 @@ class ZeroColumnMask:
     starts     for each part, so many columns of the runs are left out at its start, 0 to 255
     first      for each part, whether it begins with columns that are skipped
     shift      0 to 32 columns (16 of 32 rows): B begins so many further on
-    Source     PTX ISA: tcgen05.mma.ws, zero-column mask descriptor, its examples: its table has `use` and `skip` swapped
+    Source     PTX ISA: tcgen05.mma.ws, the examples of zero-column masks; their table swaps `use` and `skip`
     """
 
     use: int

@@ -447,7 +447,7 @@ def test_loads_reduce_what_they_load(dtype: str, how: dict[str, Any], monkeypatc
 def test_a_reduction_is_for_later_cards() -> None:
     @cl.kernel(block=32, arch="sm_100a")
     def kernel() -> None:
-        cl.tcgen05.load_reduced(cl.tcgen05.tensor(cl.u32(0), cl.tcgen05.lanes_layout(32, 4), f32))
+        cl.tcgen05.load_reduced(cl.tcgen05.tensor(cl.u32(0), cl.tcgen05.lanes_layout(32, 4)))
 
     with pytest.raises(CompileError, match=r"sm_100a"):
         kernel.compile()
