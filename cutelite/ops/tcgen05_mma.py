@@ -58,7 +58,7 @@ MULTIPLIES = Effect.READS | Effect.WRITES | Effect.ASYNC
 
 
 class Product(OfTensorMemory):
-    """What all products have: one instruction for each of `steps` along K.
+    """Fields and meaning that all products share: one instruction for each of `steps` along K.
 
     d           the accumulator in tensor memory, a tensor of `accumulator_layout`: this block's part
     a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
