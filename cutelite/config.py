@@ -98,7 +98,7 @@ class Config:
     )
     check: int = _variable(
         "CUTELITE_CHECK", whole(0), 0,
-        "check every simulated launch for races and missing fences, under so many schedules: docs/checking.md",
+        "check every simulated launch for races and missing fences, under this many schedules: docs/checking.md",
     )  # fmt: skip
     sync: bool = _variable(
         "CUTELITE_SYNC", FLAG, False, "wait for every launch, so that a CUDA error names the launch that caused it"

@@ -70,7 +70,7 @@ class Artifact(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Artifact:
-        """Return what `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
+        """Read the artefact that `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
         import json
 
         begin = _HEADER.size + _CHECKSUM

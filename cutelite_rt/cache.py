@@ -35,7 +35,7 @@ _PLAIN: int = (
 )  # of links and pipes nothing is opened
 _NO_PLAIN_FILE = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR)  # of opening a link, a socket, a directory
 _ROOM = 0.9  # of the bound, what eviction leaves
-_WRITES_PER_SCAN = 64  # after so many writes of this process, look at what others have added
+_WRITES_PER_SCAN = 64  # after this many writes of this process, look at what others have added
 DEFAULT_MAX_BYTES = 1 << 30
 
 
@@ -334,7 +334,7 @@ def _checksum(key: str, payload: bytes) -> bytes:
 
 
 def _payload(data: bytes, key: str) -> bytes | None:
-    """Return what an entry's file holds, or None unless it is whole and was written under `key`."""
+    """Return the payload of an entry's file; None unless it is whole and was written under `key`."""
     if len(data) < _HEADER.size:
         return None
     magic, key_bytes, payload_bytes, checksum = _HEADER.unpack_from(data)

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -115,6 +116,28 @@ def modules_of(node: ast.stmt) -> list[str]:
         case _:
             named = []
     return [name for name in named if name in files()]
+
+
+LISTED_ELSEWHERE = {
+    "cutelite": "ARCHITECTURE.md",
+    "cutelite.ops": "docs/ops.md",
+    "cutelite.passes": "passes/order.py",
+    "cutelite.toolchain.ptxas_bugs": "docs/checking-hardware.md",
+    "cutelite.layout": "docs/layouts.md",
+}
+"""Rooms with a file for each op, pass or bug, or each function of the algebra."""
+
+
+def test_a_room_says_what_each_of_its_modules_is() -> None:
+    """The table at the top of a room is where a reader begins: it names all of its files and folders."""
+    unnamed = []
+    for name, (file, tree, _) in files().items():
+        if file.name != "__init__.py" or name in LISTED_ELSEWHERE:
+            continue
+        said = set(re.findall(r"\w+", ast.get_docstring(tree) or ""))
+        its = {other.removeprefix(f"{name}.") for other in files() if other.startswith(f"{name}.")}
+        unnamed += [f"{name}: {each}" for each in sorted(its) if "." not in each and each not in said | {"__main__"}]
+    assert unnamed == []
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:

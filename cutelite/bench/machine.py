@@ -33,7 +33,7 @@ class Nvml:
             self._library = library
 
     def sample(self) -> Sample:
-        """Return what the GPU does now."""
+        """Return the GPU's clock and power now."""
         return Sample(self._ask("nvmlDeviceGetClockInfo", _SM), _watts(self._ask("nvmlDeviceGetPowerUsage")))
 
     def _ask(self, name: str, *arguments: int) -> int | None:

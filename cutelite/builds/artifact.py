@@ -55,7 +55,7 @@ def libraries(build: Build) -> list[str]:
 
 
 def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
-    """Return what is launched: the cubin, or PTX alone where there is none, with what the runtime has to know."""
+    """Return the artefact to launch: the cubin, or PTX where there is none, with the facts that the runtime needs."""
     final = build.final
     assert final is not None, "the passes have run"
     x, y, z = final.attrs["block"]
@@ -92,7 +92,7 @@ def records(final: Function) -> dict[str, Any]:
 
 
 def report(cubin: toolchain.Cubin | None) -> dict[str, Any]:
-    """Return what the assembler tells of a cubin and no launch needs, as JSON data; {} without one."""
+    """Return the assembler's report on a cubin, as JSON data; {} without one. No launch needs it."""
     if cubin is None:
         return {}
     return {

@@ -14,7 +14,7 @@ LINES = 4  # that are told of, of those with spills
 
 
 def findings(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
-    """Return what the assembler's answer gives to tell, as text. Needs the passes to have run."""
+    """Return the assembler's warnings, spills and crossings as text. Needs the passes to have run."""
     assert build.final is not None, "the passes have run"
     if cubin is None:
         return []

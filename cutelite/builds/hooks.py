@@ -107,11 +107,11 @@ class Hooks:
         self._facts = source, target, options
 
     def before(self, stage: str, artefact: Any) -> Any:
-        """Return what goes into the stage."""
+        """Return the artefact that the stage takes, after hooks have seen it."""
         return self._told(stage, "before", artefact) if _hooks else artefact
 
     def after(self, stage: str, artefact: Any) -> Any:
-        """Return what goes on from the stage."""
+        """Return the artefact that the next stage takes, after hooks have seen it."""
         return self._told(stage, "after", artefact) if _hooks else artefact
 
     def _told(self, stage: str, when: str, artefact: Any) -> Any:

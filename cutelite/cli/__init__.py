@@ -1,5 +1,9 @@
 """The command line: `cutelite demo | compile | check | explore | export | layout | doctor | cache ...`.
 
+parser   every command with its flags             kernels  kernels and values that a command line names
+compile  check  explore  layout  doctor  demo     commands, each called like its module
+report   REPORT.json                              errors   errors of the command line
+
 A command is a function of a module of this package, which is loaded when it is run.
 """
 

@@ -60,7 +60,7 @@ class _ArrayParameter(Parameter):
         return self.without(call, math.prod(example) if example is not MISSING else None)
 
     def without(self, call: Call, elements: int | None) -> ArgType:
-        """Return the type of an array that is not there, of so many elements, if that is known."""
+        """Return the type of an array that is not there; `elements`: how many it has, if that is known."""
         dtype: ArgType = self.type(call, known_dtype(call, self.name, self.tensor.dtype))
         return dtype
 

@@ -60,7 +60,7 @@ class Compiled:
 
     @classmethod
     def of(cls, build: Build) -> Compiled:
-        """Return what has been compiled just now."""
+        """Return a compile that has just ended."""
         assert build.artifact is not None, "the last stage makes it"
         compiled = cls(build.artifact, lambda: build)
         compiled.cached = False

@@ -37,6 +37,7 @@ def bundle(
     kernel: Compilable,
     examples: Sequence[Any],
     signatures: Sequence[Mapping[str, Any]],
+    *,
     archs: Sequence[str],
     ptx: str | None,
     grid: Sequence[Any] | None,

@@ -94,7 +94,7 @@ def combined(*digests: bytes) -> str:
 
 
 def constant_key(x: Any) -> object:
-    """Return what makes a compile-time value the one it is: 1, True and 1.0 are three, and so are 0.0 and -0.0.
+    """Return a key that is equal for equal compile-time values: 1, True and 1.0 are three, and 0.0 and -0.0 are two.
 
     Objects are compared by class and state, functions by code and what they close over; what has no digest, by
     identity. The key holds within this process, while `x` or another of the same key is alive.
@@ -423,7 +423,7 @@ class _Reader:
         return _join("own module", _text(module.__name__))
 
     def _from_modules(self) -> Iterator[bytes]:
-        """Return what code reached so far names in the user's modules reached so far, until that is all."""
+        """Yield digests of the attributes that code takes of the user's modules, until it reaches no further ones."""
         done: set[tuple[str, str]] = set()
         while True:
             reached = ((m, name) for m, module in self._modules.items() for name in self._taken_of(module))
@@ -563,7 +563,7 @@ def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
 
 
 def _imports(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...] | None, int]]:
-    """Return what code imports as it goes: the module's name, the names taken from it (None without), and the level."""
+    """Yield the imports of code that is run: the module's name, the names taken from it (None without), the level."""
     if _IMPORT_NAME not in code.co_code[::2]:
         return
     import dis  # a millisecond, for code that imports as it goes

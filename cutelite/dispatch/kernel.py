@@ -526,8 +526,8 @@ class Kernel:
         grid, block    as in ``kernel[grid, block](*args)``; a block of None is the decorator's
         cluster, smem  as in `Launch`. A parameter of the kernel that is called like an option is passed in its place
         seeds          how many schedules, or which; default: 4
-        blocks         check only so many blocks of the grid, drawn anew for each schedule: for kernels whose blocks do
-                       not wait for each other. Default: all
+        blocks         check only this many blocks of the grid, drawn anew for each schedule: for kernels whose blocks
+                       do not wait for each other. Default: all
         notes          note bank conflicts and uncoalesced accesses
         pdl            as in `Launch`: the kernel ahead may still run, and global memory is accessed behind
                        `griddepcontrol_wait` alone. So it is too where the kernel has that instruction
@@ -823,13 +823,13 @@ class Kernel:
             self,
             examples,
             [{**given, **more} for more in signatures],
-            archs,
-            ptx,
-            blocks,
-            wide_dims,
-            {"block": block, "cluster": cluster, **said},
-            self._owner is not None,
-            (cpus,) if isinstance(cpus, str) else cpus,
+            archs=archs,
+            ptx=ptx,
+            grid=blocks,
+            wide_dims=wide_dims,
+            shapes={"block": block, "cluster": cluster, **said},
+            method=self._owner is not None,
+            cpus=(cpus,) if isinstance(cpus, str) else cpus,
         )
         if path is not None:
             made.save(path)
@@ -839,7 +839,7 @@ class Kernel:
 
     @property
     def specialisations(self) -> list[Specialisation]:
-        """Return what the kernel has been compiled for so far."""
+        """Return the specialisations that have been compiled so far."""
         return list(self._made.compiled)
 
     def inspect_llvm(self, specialisation: Specialisation | None = None) -> Any:

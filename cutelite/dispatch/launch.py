@@ -34,7 +34,7 @@ class Launch(asked.ExportedLaunch):
 
     @cached_property
     def facts(self) -> bytes:
-        """Return what a compiled launcher has to know of it."""
+        """Return the launch as bytes for the compiled launcher."""
         stays = streams.stays(self.stream) and not callable(self.grid) and not _is_symbolic(self.grid)
         return facts.facts_while(stays, self.settled)
 

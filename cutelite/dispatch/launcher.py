@@ -121,7 +121,7 @@ class Launching:
         return functools.partial(self.subscript(key), instance)
 
     def held(self, launch: Launch, *before: Any) -> Callable[..., None]:
-        """Return what launches so; `before` goes ahead of the arguments."""
+        """Return a function that launches this way; `before` goes ahead of its arguments."""
         if self.launcher is not None and not before:
             return self.launcher.bound(launch.facts, launch)
         made = HeldLaunch(self.entry, (launch.facts, launch), *before)

@@ -29,7 +29,7 @@ class Parameter:
 
     @property
     def data(self) -> kinds.Parameter:
-        """Return what it takes. Errors: `Unsupported` where nothing says so."""
+        """Return the arguments it takes, as data. Errors: `Unsupported` where its annotation does not say."""
         raise NotImplementedError
 
     def bind(self, call: Call, argument: Any) -> ArgType:
@@ -41,7 +41,7 @@ class Parameter:
         return self.bind(call, example)
 
     def settled(self, t: ArgType) -> kinds.Parameter:
-        """Return what it takes where a kernel is compiled for that type."""
+        """Return the arguments it takes, as data, in a kernel that is compiled for this type."""
         return self.data
 
     def classes(self) -> Iterator[tuple[str, type]]:
@@ -64,7 +64,7 @@ def takes(*specs: type) -> Callable[[Class], Class]:
 
 
 def parameter(name: str, spec: Annotation | None) -> Parameter:
-    """Return what fits `name` by its annotation. Errors: `CompileError`."""
+    """Return the parameter `name` by its annotation. Errors: `CompileError`."""
     if isinstance(spec, Scalar) and spec.kind == "barrier":
         help = "declare it in the kernel: `cl.shared(cl.mbarrier, (n,))`"
         raise CompileError(Mistake("annotation", f"the parameter `{name}` cannot be an {spec}", help=help))

@@ -94,7 +94,7 @@ class Rings:
         rt.write_global(self.function, "cutelite_profile", source.pointer, source.nbytes)
 
     def read(self, kernel: str, names: list[str], stream: int = 0) -> Profile:
-        """Return what the launches with this buffer have recorded; waits for them. Later ones record nothing."""
+        """Return the events that launches with this buffer have recorded; waits for them. Later ones record none."""
         data = rt.from_device(self.memory, stream)[self.start - self.memory.pointer :]
         self._tell(0, 0)
         count = self.blocks * self.warps

@@ -244,7 +244,7 @@ class Program:
     # Groups: arguments of equal shapes.
 
     def _shape(self, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView]) -> Hashable:
-        """Return what plans of one group have in common."""
+        """Return the key of a group: the facts of arguments that its plans share."""
         return tuple(
             (view.dtype, view.shape, view.strides, view.device) if (view := views.get(name)) else None
             for name in arguments

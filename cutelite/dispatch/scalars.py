@@ -116,7 +116,7 @@ class UnknownParameter(Parameter):
 
 
 def annotation_for(call: Call, name: str, argument: Any) -> str:
-    """Return what to write for a parameter that got this argument."""
+    """Return the annotation to write for a parameter that got this argument."""
     if is_array(argument):
         return _tensor_annotation(call.read(name, argument))
     if isinstance(argument, bool):

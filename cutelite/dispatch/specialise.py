@@ -106,7 +106,7 @@ class Specialisations:
         return self._once(self.compiled, spec, lambda: self._from_disk_or_now(spec, environment))
 
     def simulation(self, spec: Specialisation) -> Function:
-        """Return what the simulator runs: checked as for a GPU, with assertions. Errors: as `get`."""
+        """Return the IR that the simulator runs: checked as for a GPU, with assertions. Errors: as `get`."""
 
         def make() -> Function:
             self._reads(spec)
@@ -221,7 +221,7 @@ class Specialisations:
         return fingerprint.combined(*digests)
 
     def _reads(self, spec: Specialisation) -> tuple[fingerprint.Source, fingerprint.Source]:
-        """Return what the function and the specialisation depend on, each read once."""
+        """Return the sources of the function and of the specialisation, each read once."""
         lines = _with_lines(spec)
         with self._lock:
             for key in (lines, spec):

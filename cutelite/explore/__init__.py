@@ -2,6 +2,8 @@
 
 In    a compile with source lines (`builds.Build`), and if there are any a simulated run's timeline and a check's report
 Out   `Exploration`: data as JSON (`data.py`), and one HTML file that needs nothing else (`page.py`, `page.html`)
+
+`attribution.py` finds the machine code of a source line.
 """
 
 from cutelite.explore.data import Facts, kernel_data

@@ -15,4 +15,5 @@ closure     functions made inside kernels
 builtins    Python's builtins on run-time values; `iterators` and `strings` hold ranges and texts
 mutation    which compile-time objects a kernel may change
 evaluation  the state that the frames of one kernel share, and errors that Python raised
+unready     objects that are no values yet, such as `cl.thread_idx` without `.x`
 """

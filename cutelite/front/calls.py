@@ -191,7 +191,7 @@ def _call_python(frame: Frame, function: types.FunctionType, args: list[Any], kw
 
 
 def class_attribute(cls: type, name: str) -> Any:
-    """Return what a class has under a name, by the order of its bases; None without."""
+    """Look an attribute up in a class and its bases, in their order; None without."""
     return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
 
 

@@ -248,7 +248,7 @@ def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[
 
 
 def _identity(instr: Instr) -> object:
-    """Return what to compare an argument by: constants as objects, because ``1 == True == 1.0``."""
+    """Return a key by which arguments are compared: constants by identity, because ``1 == True == 1.0``."""
     return id(instr.arg) if instr.op == "CONST" else instr.arg
 
 

@@ -230,7 +230,7 @@ class Range:
 
 
 def make_range(*args: Any, unroll: Any = None, prefetch: Any = 0) -> Range:
-    """Return what ``range(...)`` and ``cl.range(..., unroll=...)`` are in a kernel. Errors: `range`."""
+    """Make the range of ``range(...)`` and ``cl.range(..., unroll=...)`` in a kernel. Errors: `range`."""
     if unroll is not None and (type(unroll) is not int or not 1 <= unroll <= MAX_UNROLL):
         text = f"`unroll` is a compile-time integer from 1 to {MAX_UNROLL}, not {describe(unroll)}"
         raise mistake("range", text, help="`cl.static_range` unrolls a loop as a whole")

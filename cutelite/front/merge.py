@@ -52,7 +52,7 @@ class _Meeting:
         self.args: list[list[Value]] = [[] for _ in states]
 
     def slot(self, slot: Slot) -> Any:
-        """Return what the slot holds behind the meeting."""
+        """Return the slot's value behind the meeting."""
         found = [slot.read(state) for state in self.states]
         first = found[0]
         if all(other is first for other in found):
@@ -104,7 +104,7 @@ def hint(slot: Slot, structure: Any, number: int) -> str:
 
 
 def tell(found: Sequence[Any], places: Sequence[Span | None]) -> list[tuple[str, Span | None]]:
-    """Return what a slot holds on each path, in words, and the place where it got it."""
+    """Return, for each path, a slot's value in words and the place where it was assigned."""
     return [("unbound" if x is UNBOUND else _in_words(x), place) for x, place in zip(found, places, strict=True)]
 
 

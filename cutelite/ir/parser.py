@@ -364,7 +364,7 @@ class _Parser:
         return self.leaf(read, text if word != "S<" else self.text[start : at + len(text) + 1], at)
 
     def leaf(self, read: Any, text: str, at: int) -> Any:
-        """Return what `read` of the layout leaf makes of `text`, which begins at `at`."""
+        """Read a layout leaf by `read`; its `text` begins at `at`."""
         try:
             return read(text)
         except ValueError as error:

@@ -69,7 +69,7 @@ def alignment(t: Value, coord: tuple[Known, ...]) -> int:
 
 
 def place(t: Value, coord: tuple[Known, ...]) -> Known:
-    """Return what is known of the address of an element before any swizzle."""
+    """Return the known bits of an element's address before any swizzle."""
     assert isinstance(t.type, TensorType)
     layout = t.type.layout
     if len(coord) == rank(layout) or len(coord) == 1:
@@ -78,7 +78,7 @@ def place(t: Value, coord: tuple[Known, ...]) -> Known:
 
 
 def origin(t: Value) -> Known:
-    """Return what is known of the address of a tensor's offset 0 before any swizzle."""
+    """Return the known bits of the address of a tensor's offset 0 before any swizzle."""
     op, own = t.op, t.type
     assert isinstance(own, TensorType)
     if isinstance(op, ops.cluster.Mapa):

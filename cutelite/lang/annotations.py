@@ -289,7 +289,7 @@ def tensor_annotation(item: Any) -> TensorSpec | PointersSpec:
 
 
 def _pointee(of: str, spec: TensorSpec | PointerSpec) -> TensorSpec | PointerSpec:
-    """Return what addresses in memory are of, if each can be. Errors: `annotation`."""
+    """Check that addresses in memory can lead to such arrays, and return `spec`. Errors: `annotation`."""
     if isinstance(spec.dtype, DTypeVar):
         raise _wrong(of, f"is of addresses of the dtype variable {spec.dtype}", "name the dtype, as in Pointer[f32]")
     if isinstance(spec, TensorSpec) and any(_is_open(extents) for extents in (spec.shape, spec.stride or ())):

@@ -190,7 +190,7 @@ def in_flight(value: Value | None = None) -> CompileError:
 
 
 def describe(x: Any) -> str:
-    """Return what `x` is, in words for an error. Objects of ours that no user has made have a method `described`."""
+    """Describe `x` in words for an error. Objects of ours that no user has made have a method `described`."""
     if isinstance(x, Runtime):
         return "an accumulator in flight" if isinstance(x.type, InFlight) else f"a run-time {x.type}"
     if isinstance(x, int | float | str | bool | None):

@@ -42,7 +42,7 @@ def _argument(function: str, name: str, annotation: Any, x: Any) -> Any:
 
 
 def as_declared(result: Any, out: Type | tuple[Type, ...], what: str) -> Any:
-    """Return what a meaning in Python gave, in the declared types. Errors: `meaning` where it gives something else."""
+    """Convert the result of a meaning in Python to the declared types. Errors: `meaning` for another result."""
     outs = out if isinstance(out, tuple) else (out,)
     if not outs:
         return None

@@ -88,7 +88,7 @@ def _call(name: str, fast: bool, x: N, *more: N) -> N:
 
 
 def _exactly(function: Callable[..., Any], *xs: Any) -> Any:
-    """Return what `function` computes with each step rounded by itself: `fmad` fuses none."""
+    """Call `function` with each step rounded by itself: `fmad` fuses none."""
     with builder_here("mathematics").rounding_each():
         return function(*xs)
 

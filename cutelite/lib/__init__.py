@@ -1,4 +1,15 @@
 """Library code in the language of kernels itself: its functions are inlined into kernels as a user's are.
 
+copy        `copy`, by an atom or without         multicast     tiles by TMA, for one block or several
+pipeline    rings of buffers and their barriers   participants  one side of a ring, with its state
+scheduler   which tile is next                    grouped       the same for groups known to the device; `tensormaps`
+tile_queue  tiles that blocks take in turn        umma  tmem    rings and tensor memory of Blackwell
+epilogue    results on their way to memory        piece  chunk  what functions get that finish or make operands
+reduce      sums and scans of a block             scan          scans over blocks
+rows        rows dealt out to threads             softmax       softmax of rows that come in blocks
+narrow      narrow weights made bf16              packed        numbers of 4, 6 and 8 bits in words
+tensors     gathered, scattered, printed          derivative    of functions that kernels are given
+divmod      division by a number that stays       extern        functions that are not written in Python
+
 Ordinary Python over `cutelite.lang`: what they do, a user's own function could do as well.
 """

@@ -458,7 +458,7 @@ class FenceOperand(Op):
 
 
 def _held(lanes: Lanes, value: Value) -> Callable[[Agent], Array]:
-    """Return what a register operand holds when wgmma reads it: a vector as it is now, or the result of a ticket."""
+    """Return a function that reads a register operand: a vector as it is now, or the result of a ticket."""
     data = lanes.get(value).copy()
     if isinstance(value.type, InFlight):
         return lambda agent: agent.result(int(data[0]))

@@ -11,6 +11,8 @@ values.py     what a strand holds           memory.py     addresses, bytes and t
 actors.py     who makes an access: threads, asynchronous work
 events.py     what an observer is told                           checker/  trace.py (a timeline, for Perfetto)
 error.py      mistakes of the kernel                             report.py
+tmem.py       tensor memory of Blackwell   descriptors.py  TMA descriptors in memory    marks.py  `cl.profile`
+tally.py      work, counted                stops.py        breakpoints                  typecheck.py  values by types
 """
 
 from cutelite.sim.checker import CheckFailed, CheckReport, Finding, TooLarge, check

@@ -138,7 +138,7 @@ class Engine:
                 self._finish(work)
 
     def take_result(self, ticket: int) -> Any:
-        """Return what `read` of this work gave, and execute the work first if it is pending."""
+        """Return the result of this work's `read`; execute the work first if it is pending."""
         for work in self.pending:
             if work.ticket == ticket:
                 self._finish(work)

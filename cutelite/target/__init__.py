@@ -1,4 +1,4 @@
-"""GPU generations: limits, features, PTX version. A leaf: imports nothing of ours.
+"""GPU generations (`targets.py`): limits, features, PTX version. A leaf: imports nothing of ours.
 
 In a kernel `cl.target` is this module, and tells at compile time of the GPU that is compiled for: `cl.target.arch`,
 `cl.target.capability`, `cl.target.has("wgmma")`, and every other attribute of `Target`.

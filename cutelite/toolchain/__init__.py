@@ -9,6 +9,10 @@ disassemble  cubin -> `cutelite.sass`, if a disassembler is found     sass.py
 tools        what is there, for `cutelite doctor`                     tools.py
 identity     which of it makes a cubin, for the cache                 identity.py
 
+A backend is `llvm` (over `libllvm`, kept `undisturbed`, loaded ahead by `warm`) or `nvvm` (over `nvvm7`). Assembling
+uses `find`, `bindings`, `running` and `nvjitlink`, and reads the `log`. `places` makes source lines of numbers, `host`
+machine code of a CPU; `errors` has the room's exception.
+
 The names are imported when first used: a kernel from the cache needs the identity alone, and not what it costs to run
 programs.
 """

@@ -166,7 +166,7 @@ def _told(view: ArrayView) -> tuple[Any, ...]:
 
 
 def slow_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | None) -> tuple[Any, ...]:
-    """Return what the choice depends on, as plain values. Errors: TypeError for an unknown name in `key`.
+    """Return the facts that the choice depends on, as plain values. Errors: TypeError for an unknown name in `key`.
 
     key  names of arguments: arrays count by shape and strides, others by value; or a function of the arguments.
          None: all arguments, floats without their values. The dtypes of all arrays always count
@@ -183,7 +183,7 @@ def slow_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | 
 
 
 def _matters(x: Any, named: bool) -> Any:
-    """Return what matters of one argument."""
+    """Return the facts of one argument that the choice depends on."""
     if type(x) is float and not named:
         return "a float"
     if type(x) in _PLAIN:

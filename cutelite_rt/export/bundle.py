@@ -93,7 +93,7 @@ class Bundle(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Bundle:
-        """Return what `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
+        """Read the bundle that `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
         import json
 
         begin = _HEADER.size + _CHECKSUM
@@ -163,7 +163,7 @@ class Bundle(NamedTuple):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Bundle:
-        """Return what `save` wrote. Errors: `ArtifactError` with the file's name; OSError."""
+        """Read the bundle that `save` wrote. Errors: `ArtifactError` with the file's name; OSError."""
         with open(path, "rb") as file:
             data = file.read()
         try:

@@ -70,7 +70,7 @@ class TimedStream:
         return float(driver.call("cuEventElapsedTime", self._start, self._stop)) * 1e-3
 
     def captured(self, work: Callable[[], object]) -> Graph:
-        """Return what `work()` puts into the stream, as a graph; nothing of it runs.
+        """Capture the work that `work()` puts into the stream as a graph; nothing of it runs.
 
         Errors  `CudaError` for what cannot be captured, such as waiting for a result; whatever `work` raises
         """

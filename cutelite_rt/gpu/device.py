@@ -99,7 +99,7 @@ class Device:
 
     @cached_property
     def limits(self) -> Limits:
-        """Return what a launch here may ask for."""
+        """Return the limits of launches on this device."""
         return Limits(**{name: self.attribute(number) for name, number in _ATTRIBUTES.items()})
 
     @property

@@ -102,7 +102,7 @@ class Function:
         return int(self.driver.call("cuFuncGetAttribute", kind, self.handle))
 
     def usage(self) -> Usage:
-        """Return what the code takes, as the driver reports it."""
+        """Return the resources that the code takes, as the driver reports them."""
         return Usage(*(self._attribute(number) for number in (_REGISTERS, _STATIC_SMEM, _LOCAL_BYTES, _MAX_THREADS)))
 
     def packed(self, values: Sequence[Any]) -> Parameters:
@@ -321,7 +321,7 @@ def _launch_error(function: Function, config: LaunchConfig, status: int) -> Cuda
 
 
 def _exceeded(function: Function, config: LaunchConfig) -> list[str]:
-    """Return what of the launch is beyond the device or the kernel, in words. Looked at after a launch was refused."""
+    """Return the limits that a refused launch exceeds, in words."""
     limits, where = function.device.limits, repr(function.device)
     found = []
     for what, dims, most in (("grid", config.grid, limits[4:7]), ("block", config.block, limits[1:4])):

@@ -87,7 +87,7 @@ def unsupported() -> str | None:
 
 @functools.cache
 def one_digit() -> int:
-    """Return what ints above 0 of one digit have at `DIGITS_OFFSET`, and no others; all ones if that is not so here.
+    """Return the word at `DIGITS_OFFSET` that only ints above 0 of one digit have; all ones if this Python has none.
 
     Bits of `digit_flags` may be set besides.
     """

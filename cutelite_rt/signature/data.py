@@ -201,7 +201,7 @@ def plain(x: Any) -> Any:
 
 
 def parsed(x: Any) -> Any:
-    """Return what `plain` made JSON of. Errors: ValueError for what it did not make."""
+    """Read the signature that `plain` made JSON of. Errors: ValueError for what it did not make."""
     if isinstance(x, list):
         return tuple(parsed(item) for item in x)
     if not isinstance(x, dict):

@@ -25,7 +25,7 @@ WHOLE_SLOT = -1
 
 
 def remembered(entry: State, live: frozenset[str], carried: Carried) -> Carried:
-    """Return what was carried when the loop was last executed, as far as what is there now fits these types."""
+    """Return the leaves that the loop carried when last executed, where the values at its entry fit their types."""
     found: Carried = {}
     for slot in slots_of([entry], live):
         value = slot.read(entry)
@@ -110,7 +110,7 @@ def without_rash(found: Carried, before: Carried) -> Carried:
 
 
 def bound_by(latch: State, entry: State, names: Iterable[str]) -> dict[str, Any]:
-    """Return what the body has bound that was not bound before, as far as header parameters can hold it."""
+    """Return the variables that only the body has bound, if header parameters can hold their values."""
     found = {}
     for name in names:
         value = latch.locals.get(name, UNBOUND)

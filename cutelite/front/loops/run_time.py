@@ -119,7 +119,7 @@ class RunTimeLoop:
         return back
 
     def _first_guess(self, known: Known | None) -> Carried:
-        """Return what was carried when the loop was last executed, and the run-time numbers that are assigned in it."""
+        """Return the leaves that the loop carried when last executed, and the run-time numbers assigned in it."""
         carried = assigned_values(self.loop, self.entry, self.live)
         if known:
             carried |= remembered(self.entry, self.live, known.carried)

@@ -93,6 +93,6 @@ class CappedSoftmax:
         return raised(exponents if seen is None else seen(exponents), self.dtype)
 
     def finish(self, sink: Any = None) -> tuple[Any, Any]:
-        """Return what `OnlineSoftmax.finish` does."""
+        """Finish the rows as `OnlineSoftmax.finish` does."""
         top = cl.full((2,), 0.0, f32)
         return cl.OnlineSoftmax(1.0, self.dtype, False, top, self.total, self.redone).finish(sink)

@@ -57,7 +57,7 @@ class Problem:
         return self.score_mod is not None or self.softcap is not None
 
     def factor(self, scale: float) -> float:
-        """Return what the kernel multiplies products by, its parameter `scale`, for a `scale` of the caller's."""
+        """Return the kernel's factor of products, its parameter `scale`, for the caller's `scale`."""
         return scale / self.softcap if self.softcap is not None else scale if self.modifies else scale / LN2
 
     def unit(self, scale: Any) -> Any:

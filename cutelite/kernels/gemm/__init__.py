@@ -3,8 +3,10 @@
 call.py        `gemm` on arrays, and its reference
 dense.py       its kernel: persistent, TMA, wgmma           configs.py     its configurations, and which fit a problem
 sums.py        the second kernel of tiles that several blocks share
+operators.py   GEMMs as operators of torch
 fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K
 mixed.py       bf16 times weights of 4 and 8 bits
+model.py       the time of a GEMM, by which one is picked   on_jax.py      GEMMs within `jax.jit`
 
     from cutelite.kernels.gemm import gemm
 

@@ -194,7 +194,7 @@ def span(extent: int, bytes: int) -> int:
 
 
 def box_of(bytes: int, major: str, rows: int, held: int, depth: int, shares: int) -> tuple[int, int] | None:
-    """Return what one copy brings of the tile of an operand that `shares` blocks share, (rows, columns along K).
+    """Return the box of one copy, (rows, columns along K), for an operand's tile that `shares` blocks share.
 
     bytes, rows, held  of an element; rows of the tile that are brought at once, and that a warpgroup multiplies
     Result  of a part of the rows; of an operand contiguous along them as many as the swizzle permutes, and of a part of

@@ -214,7 +214,7 @@ def cross_entropy_backward(
 
 
 def loss_of(rows: Rows, smoothing: float, z: float, ignore: int) -> Loss:
-    """Return what the kernels are made for. Errors: `cl.ArgumentError` for what are no such numbers."""
+    """Return the loss that kernels are made for. Errors: `cl.ArgumentError` for numbers that do not fit."""
     smoothing, z = as_number("smoothing", smoothing, least=0, most=1), as_number("z", z)
     return Loss(rows.dtype, rows.n, smoothing, z, as_number("ignore", ignore, whole=True))
 

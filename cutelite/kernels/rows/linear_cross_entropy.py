@@ -99,5 +99,5 @@ def cast(x: Any, dtype: str) -> Any:
 
 
 def same(v: Any) -> Any:
-    """Give what is given."""
+    """Return the elements as they are."""
     return v

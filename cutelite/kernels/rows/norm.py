@@ -57,7 +57,7 @@ class Norm:
         return p.team(self.n) if self.narrow is None else p.team(self.n, 2, self.narrow.block)
 
     def summed(self, held: Any, *residual: Any) -> Any:
-        """Return what is normed, of what has been loaded."""
+        """Return the elements to be normed: those loaded, plus the residual if there is one."""
         return held.to(f32) + residual[0].to(f32) if residual else held.to(f32)
 
     def weighted(self, v: Any, weights: Any) -> Any:
@@ -71,7 +71,7 @@ class Norm:
         return v if shifts is None else v + shifts.to(f32)
 
     def looked_at(self, stream: Any, held: Any, total: Any, at_once: bool, weights: Any) -> Any:
-        """Return what is known of this thread's part of a row, and write what is normed to `total`, if it is there.
+        """Return the statistics of this thread's part of a row; write the elements to be normed to `total`, if given.
 
         at_once  the greatest magnitude of the weighted elements too, by `weights`, a `RowPart` or None
         """
@@ -94,13 +94,13 @@ class Norm:
         return (known, top) if at_once else known
 
     def nothing(self, stream: Any) -> Any:
-        """Return what is known of no elements: None where the first are told apart at compile time."""
+        """Return the statistics of no elements: None where the first are told apart at compile time."""
         if not stream.loops:
             return None
         return Moments(f32(0), f32(0), f32(0)) if self.center else f32(0)
 
     def known(self, before: Any, v: Any, some: Any) -> Any:
-        """Return what is known of a thread's vectors up to `some`, `v`: sum of squares, or moments."""
+        """Return the statistics of a thread's vectors up to `some`, `v`: sum of squares, or moments."""
         if not self.center:
             squares = (v * v).reduce("sum")
             return squares if before is None else before + squares

@@ -27,14 +27,14 @@ OPERATIONS = ("sum", "mean", "max", "min")
 
 
 def prepared(v: Any, operation: str) -> Any:
-    """Return what is combined of elements: for extremes integers of their order, of which NaN is the greatest."""
+    """Return elements in the form that is combined: for extremes, integers of the same order, NaN the greatest."""
     if operation in ("sum", "mean"):
         return v.to(f32)
     return ordered(v.to(f32) if operation == "max" else -v.to(f32))
 
 
 def finished(x: Any, operation: str, count: Any) -> Any:
-    """Return what has been combined, of `count` elements, as a number."""
+    """Return the result for `count` elements that have been combined."""
     if operation in ("sum", "mean"):
         return x / cl.f32(count) if operation == "mean" else x
     return number(x) if operation == "max" else -number(x)

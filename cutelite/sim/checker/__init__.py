@@ -7,6 +7,7 @@ access.py     the rules for one access               phases.py    the rules for 
 records.py    what is kept of blocks and mbarriers   reporter.py  what was found, in words
 findings.py   what was found, as data and as text    lanes.py     which thread makes which part of an access
 costs.py      bank conflicts and sectors, as notes   limits.py    what is too large
+places.py     addresses of strong accesses, and what is released with each
 """
 
 from cutelite.sim.checker.findings import CheckFailed, CheckReport, Finding

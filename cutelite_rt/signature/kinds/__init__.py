@@ -1,5 +1,9 @@
 """The kinds of parameters, one class each, and signatures, which are made of them.
 
+base      what a kind has to answer                    array        arrays, by address or for TMA
+number    numbers and addresses                        constant     constants, and what may be None
+several   structs, tuples, lists
+
 A signature is open or settled. An open one is a live kernel's: arguments decide dtype variables, alignments and
 constants. A settled one is of compiled code: all alignments are given, and no `Variable`, `Constant` or `Optional` is
 left.

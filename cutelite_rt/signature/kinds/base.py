@@ -120,7 +120,7 @@ class Rows(Protocol):
         ...
 
     def count(self, items: int, slot: int, given: int) -> None:
-        """The object has to be a tuple or list of so many items."""
+        """The object has to be a tuple or list with this number of `items`."""
         ...
 
     def item(self, number: int, slot: int, given: int) -> int:
