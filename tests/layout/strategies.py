@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from cutelite.layout import Layout, Swizzle, dims, flatten_to_tuple, make_ordered_layout, unflatten
 
 M, N, K, J = dims("M N:2 K:8 J:4")
-THOROUGH = settings(max_examples=1200, deadline=None)
-USUAL = settings(max_examples=300, deadline=None)
+USUAL = settings(deadline=None)
+"""As many examples as the profile says: 100, or those of `--hypothesis-profile=thorough`."""
+THOROUGH = settings(max_examples=3 * settings.default.max_examples, deadline=None)
 
 STRIDES = (0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 20, 24, 30, 48, 60)
 
