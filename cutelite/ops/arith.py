@@ -410,25 +410,56 @@ class Fma(Op):
 
 
 def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """``a * b + c`` rounded once: exact in a wider type, with round-to-odd where the wider sum is inexact.
+    """``a * b + c`` rounded once: by an exact sum in a wider type, rounded to odd where it does not fit.
 
     Boldo and Melquiond 2008: rounding to odd in a format with at least two more bits, and then to nearest,
     is rounding once.
     """
     if a.dtype == np.float64:
-        return np.asarray(np.frompyfunc(_fma64, 3, 1)(a, b, c), np.float64)
+        return _fma64(*np.broadcast_arrays(a, b, c))
     x, y, z = (v.astype(np.float64) for v in (a, b, c))
-    product = x * y  # exact: twice 24 bits fit in 53
-    total = product + z
-    error = (product - (total - (total - product))) + (z - (total - product))  # two-sum
-    bits = total.view(np.int64)
-    odd = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
-    towards = np.where((error > 0) == (total > 0), 1, -1)
-    wide = np.where(odd, (bits + towards).view(np.float64), total)
+    wide = _to_odd(*_two_sum(x * y, z))  # the product is exact: twice 24 bits fit in 53
     return rounded(wide, bf16, "rn") if a.dtype == numpy_dtype(bf16) else wide.astype(a.dtype)
 
 
-def _fma64(a: float, b: float, c: float) -> float:
+def _two_sum(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return a sum of f64 and its error, both exact (Knuth)."""
+    total = x + y
+    other = total - x
+    return total, (x - (total - other)) + (y - other)
+
+
+def _to_odd(total: Array, error: Array) -> Array:
+    """Round `total` + `error` to odd: an inexact sum whose last bit is even goes one step towards the error."""
+    bits = total.view(np.int64)
+    even = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
+    towards = np.where((error > 0) == (total > 0), 1, -1)
+    return np.where(even, (bits + towards).view(np.float64), total)
+
+
+def _fma64(a: Array, b: Array, c: Array) -> Array:
+    """The same of f64: in pairs of f64 where no part can leave the range, in fractions elsewhere."""
+    product, (high, low) = a * b, (_halves(x) for x in (a, b))
+    error = ((high[0] * low[0] - product) + high[0] * low[1] + high[1] * low[0]) + high[1] * low[1]  # Dekker
+    small, rest = _two_sum(c, error)
+    total, more = _two_sum(product, small)
+    result = np.asarray(total + _to_odd(*_two_sum(more, rest)))
+    size = [np.abs(x) for x in (a, b, c)]
+    plain = (size[0] < 2.0**500) & (size[1] < 2.0**500) & (size[2] < 2.0**1000) & (np.abs(product) > 2.0**-900)
+    plain &= (size[0] > 2.0**-500) & (size[1] > 2.0**-500) & ((size[2] > 2.0**-900) | (c == 0))
+    for at in zip(*np.nonzero(~plain), strict=True):
+        result[at] = _fma_of_fractions(float(a[at]), float(b[at]), float(c[at]))
+    return result
+
+
+def _halves(x: Array) -> tuple[Array, Array]:
+    """Return two f64 of 26 bits each whose sum is `x` (Veltkamp)."""
+    scaled = x * (2.0**27 + 1)
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _fma_of_fractions(a: float, b: float, c: float) -> float:
     from fractions import Fraction  # slow to import, and seldom needed
 
     if not (isfinite(a) and isfinite(b) and isfinite(c)):

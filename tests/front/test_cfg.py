@@ -297,7 +297,7 @@ def test_text_is_the_same_on_every_version() -> None:
 
 
 def modules() -> Iterator[Path]:
-    for path in sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py"))):
+    for path in sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py")))[::3]:
         yield Path(path)
 
 
@@ -310,7 +310,7 @@ def functions_of(code: types.CodeType) -> Iterator[types.CodeType]:
 
 @pytest.fixture(scope="module")
 def library() -> list[Cfg]:
-    """The graph of every function of the library's top-level modules."""
+    """The graph of every function of a third of the library's top-level modules."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tops = [compile(path.read_bytes(), str(path), "exec") for path in modules()]
@@ -405,7 +405,7 @@ def test_a_loop_in_the_source_is_one_loop(library: list[Cfg]) -> None:
         if expected is not None:
             assert len(graph.loops) <= expected, where(graph)
             found += len(graph.loops)
-    assert found > 1000
+    assert found > 300
 
 
 def test_every_graph_prints(library: list[Cfg]) -> None:

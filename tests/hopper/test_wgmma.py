@@ -133,8 +133,12 @@ def test_every_n(place: Place, n: int) -> None:
     check(place, How(n, 16, k_major(64, 16, "32B", 2), k_major(n, 16, "32B", 2), "32B", "32B"), "bf16", "bf16", "f32")
 
 
-@pytest.mark.parametrize("swizzle_b", ["none", "32B", "64B", "128B"])
-@pytest.mark.parametrize("swizzle_a", ["none", "32B", "64B", "128B"])
+NAMES = ["none", "32B", "64B", "128B"]
+PAIRS = [(a, NAMES[(i + shift) % 4]) for shift in (0, 1) for i, a in enumerate(NAMES)]
+"""Operands know nothing of each other: each swizzle of each of them, alike and different."""
+
+
+@pytest.mark.parametrize(("swizzle_a", "swizzle_b"), PAIRS)
 @pytest.mark.parametrize("majors", ["KK", "KN", "MK", "MN"])
 def test_majors_and_swizzles(place: Place, majors: str, swizzle_a: str, swizzle_b: str) -> None:
     n, k = 128, 64
