@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from cutelite.dispatch.divert import diverted
 from cutelite.target import Target
@@ -17,6 +18,8 @@ from tests.places import GPU, PLACES, Place, place_of, through_gpu
 
 # JAX would take three quarters of a GPU's memory for itself, in each of the processes that tests run in.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+settings.register_profile("thorough", max_examples=1000)  # of laws that take as many examples as the profile says
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
