@@ -3,12 +3,13 @@
     python tests/bench/gemm_prepare.py [MxNxK ...]
 
 A is i8 with a scale for each row and 128 columns. `first` has torch make bf16 of it, compiled, and then the GEMM of
-bf16; `bf16` is that GEMM alone. Medians of CUDA graphs in turns.
+bf16; `bf16` is that GEMM alone. Timed by `cl.do_bench`, on the same operands each time.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
+import cutelite as cl
 from cutelite.kernels.gemm import Prepare, gemm
-from tests.bench.timing import medians
 
 SIZES = "16x8192x8192", "256x8192x8192", "4096x4096x4096", "8192x8192x8192"
 
@@ -35,6 +36,10 @@ def spread(codes: Any, scales: Any) -> Any:
 def main() -> None:
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}")
     made_first = torch.compile(spread, dynamic=False)
+
+    def first(codes: Any, scales: Any, w: Any, out: Any) -> None:
+        gemm(made_first(codes, scales), w.T, out)
+
     for text in sys.argv[1:] or SIZES:
         m, n, k = (int(extent) for extent in text.split("x"))
         codes = torch.randint(-127, 128, (m, k), device="cuda", dtype=torch.int8)
@@ -43,20 +48,21 @@ def main() -> None:
         a = spread(codes, scales)
         prepare = Prepare(dequantised, (scales,))
 
-        def first(_: int, codes: Any, scales: Any, w: Any, out: Any) -> None:
-            gemm(made_first(codes, scales), w.T, out)
-
         right = (a.double() @ w.double().T).float()
         gemm(codes, w.T, out, prepare=prepare)
         error = float((out.float() - right).norm() / right.norm())
-        calls = {
-            "prepare": lambda i, c=codes, p=prepare, w=w, out=out: gemm(c, w.T, out, prepare=p),
-            "first": partial(first, codes=codes, scales=scales, w=w, out=out),
-            "bf16": lambda i, a=a, w=w, out=out: gemm(a, w.T, out),
-            "cuBLAS": lambda i, a=a, w=w, out=out: torch.mm(a, w.T, out=out),
+        calls: dict[str, Callable[[], Any]] = {
+            "prepare": partial(gemm, codes, w.T, out, prepare=prepare),
+            "first": partial(first, codes, scales, w, out),
+            "bf16": partial(gemm, a, w.T, out),
+            "cuBLAS": partial(torch.mm, a, w.T, out=out),
         }
-        times = medians(calls, 1, 10)  # type: ignore[arg-type]
-        print(f"{text}: " + ", ".join(f"{name} {1e6 * t:.1f}" for name, t in times.items()) + f", error {error:.1e}")
+        timings = cl.do_bench(calls, cache="warm", graph=True)
+        print(
+            f"{text}: "
+            + ", ".join(f"{name} {timing.us:.1f}" for name, timing in timings.items())
+            + f", error {error:.1e}"
+        )
 
 
 if __name__ == "__main__":

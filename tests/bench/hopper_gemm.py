@@ -2,7 +2,7 @@
 
     python tests/bench/hopper_gemm.py [M N K ...]
 
-Inputs are normal random bf16 in rotating buffers, larger than L2 together; calls are captured in CUDA graphs.
+Inputs are normal random bf16 in rotating buffers, larger than L2 together; timed by `cl.do_bench`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import torch
 
+import cutelite as cl
 import hopper_gemm as example
 import hopper_gemm_tiled as tiled
-from tests.bench.timing import L2_BYTES, medians
+from tests.bench.rotating import rotating
 
 SHAPES = [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 7168)]
 
 
 def compare(m: int, n: int, k: int) -> dict[str, Any]:
     """Median rates of both on the same inputs, and how far apart the results are."""
-    buffers = max(2, -(-3 * L2_BYTES // (2 * (m * k + n * k))))
+    buffers = max(2, -(-3 * torch.cuda.get_device_properties(0).L2_cache_size // (2 * (m * k + n * k))))
     a = [torch.randn(m, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
     b = [torch.randn(n, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
     c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
@@ -41,13 +42,12 @@ def compare(m: int, n: int, k: int) -> dict[str, Any]:
         "hopper_gemm_tiled": lambda i: launch_tiled(a[i], b[i], e),
         "cublas": lambda i: torch.mm(a[i], b[i].T, out=d),
     }
-    repeats = max(buffers, int(8e-3 / (2 * m * n * k / 600e12)))
-    seconds = medians(competitors, buffers, repeats)
+    timings = cl.do_bench(rotating(competitors, buffers), cache="warm", graph=True)
     for call in competitors.values():
         call(0)
     torch.cuda.synchronize()
     apart = max(float((x.double() - d.double()).norm() / d.double().norm()) for x in (c, e))
-    rates = {name: 2 * m * n * k / t / 1e12 for name, t in seconds.items()}
+    rates = {name: 2 * m * n * k / timing.seconds / 1e12 for name, timing in timings.items()}
     ratios = {f"{name} / cublas": rates[name] / rates["cublas"] for name in rates if name != "cublas"}
     return {"shape": [m, n, k], **rates, **ratios, "difference": apart}
 

@@ -2,14 +2,13 @@
 
     python tests/bench/linear_cross_entropy.py [--tokens 32768] [--words 131072] [--hidden 4096]
 
-Times are medians of CUDA events around whole calls; memory is what a call allocates at its peak, the gradients that it
-returns not counted.
+Times are those of `cl.do_bench`, of calls that are launched; memory is what a call allocates at its peak, the gradients
+that it returns not counted.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -21,24 +20,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
+import cutelite as cl
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.operators import linear_cross_entropy
 
 F = torch.nn.functional
-
-
-def seconds(call: Callable[[], Any], rounds: int = 5) -> float:
-    """Median time of a call, after one that does not count."""
-    times = []
-    for number in range(rounds + 1):
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        call()
-        stop.record()
-        stop.synchronize()
-        if number:
-            times.append(start.elapsed_time(stop) * 1e-3)
-    return float(statistics.median(times))
 
 
 def memory(call: Callable[[], Any]) -> int:
@@ -56,8 +42,17 @@ def memory(call: Callable[[], Any]) -> int:
 def gemms(x: Any, w: Any) -> float:
     """Seconds of the GEMMs of a pass forward and backward, on all rows at a time."""
     logits, dx, dw = x @ w.T, torch.empty_like(x), torch.empty_like(w)
-    forward = seconds(lambda: gemm(x, w.T, logits))
-    return forward + seconds(lambda: gemm(logits, w, dx)) + seconds(lambda: gemm(logits.T, x, dw))
+    calls = {
+        "logits": lambda: gemm(x, w.T, logits),
+        "dx": lambda: gemm(logits, w, dx),
+        "dw": lambda: gemm(logits.T, x, dw),
+    }
+    return sum(timing.seconds for timing in cl.do_bench(calls, cache="warm", graph=False, rounds=5).values())
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Return the time of a call. Each is timed by itself, since not all fit into memory."""
+    return cl.do_bench(call, cache="warm", graph=False, rounds=5).seconds
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ python tests/bench/profiles.py [--size 8192] [--out FOLDER] [--only cost|order|s
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -58,16 +57,6 @@ def captured(call: Any) -> list[Any]:
     return found
 
 
-def seconds(call: Any, repeats: int = 10) -> float:
-    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for _ in range(repeats):
-        call()
-    stop.record()
-    stop.synchronize()
-    return float(start.elapsed_time(stop)) * 1e-3 / repeats
-
-
 def speed(name: str, kernel: Any, launch: Any, args: Any, kwargs: Any, flops: float) -> None:
     """The kernel with and without events, in turns."""
     recording = kernel.options(profile=True)
@@ -77,12 +66,7 @@ def speed(name: str, kernel: Any, launch: Any, args: Any, kwargs: Any, flops: fl
     rings = Rings(kernel._function(spec, compiled, checked.ordinal), checked.grid, spec.block)
     calls = {"plain": lambda: kernel.launch(launch, *args, **kwargs),
              "profiled": lambda: recording.launch(launch, *args, **kwargs)}  # fmt: skip
-    times: dict[str, list[float]] = {key: [] for key in calls}
-    for _ in range(12):
-        for key, call in calls.items():
-            seconds(call, 2)
-            times[key].append(seconds(call))
-    plain, profiled = (statistics.median(times[key]) for key in ("plain", "profiled"))
+    plain, profiled = (timing.seconds for timing in cl.do_bench(calls, cache="warm", graph=False).values())
     profile = rings.read(kernel.__name__, compiled.artifact.signature["marks"])
     print(f"{name}: {flops / plain / 1e12:.0f} TFLOPS, profiled {flops / profiled / 1e12:.0f}: {plain / profiled:.3f}")
     print(f"  {len(profile.events)} events kept, {compiled.registers} registers, {compiled.spills} bytes spilled")

@@ -16,6 +16,7 @@ from cutelite import Tensor, f32
 from cutelite.bench.machine import Sample
 from cutelite.bench.measure import COLD_CALLS, Cache, Timing, measured
 from cutelite.diag.progress import Progress
+from tests.bench.rotating import rotating
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.conftest import environment as environment
 from tests.dispatch.conftest import on_gpu as on_gpu
@@ -148,6 +149,20 @@ def test_progress_is_quiet_for_short_work_and_where_nobody_looks(monkeypatch: py
         now[0] = 99.0
         progress.step()
     assert file.getvalue() == ""
+
+
+def test_operands_rotate_through_calls_in_a_row(array: rt.DeviceArray, cuda: FakeCuda) -> None:
+    """As those of GEMMs do, which are to come from memory each time; results are those of one rival each."""
+    seen: dict[str, list[int]] = {"three": [], "five": []}
+
+    def call(name: str, blocks: int, i: int) -> None:
+        seen[name].append(i)
+        touched[blocks](array)
+
+    calls = {"three": partial(call, "three", 3), "five": partial(call, "five", 5)}
+    found = cl.do_bench(rotating(calls, 4), cache="warm", graph=True, rounds=2)
+    assert [timing.seconds for timing in found.values()] == pytest.approx([3e-6, 5e-6])
+    assert all(numbers == [i % 4 for i in range(len(numbers))] and len(numbers) > 8 for numbers in seen.values())
 
 
 def test_cold_calls_have_their_cache_overwritten(

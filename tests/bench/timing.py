@@ -1,4 +1,8 @@
-"""Timing on a GPU without the host: calls captured in CUDA graphs, replayed in turn with their competitors."""
+"""Timing on a GPU of calls by the hundred: captured in torch's CUDA graphs, replayed in turn with their competitors.
+
+`cl.do_bench` is for all else: it warms up for a third of a second, which sweeps over configurations and sizes would
+spend on each of them, and captures for itself, while these share graphs and leave out what fails.
+"""
 
 from __future__ import annotations
 
@@ -71,16 +75,6 @@ def rounds(trials: Mapping[str, Callable[[], float]], count: int = ROUNDS) -> di
             if number:
                 times[name].append(seconds)
     return times
-
-
-def medians(calls: Mapping[str, Callable[[int], Any]], buffers: int, repeats: int) -> dict[str, float]:
-    """Median seconds a call takes of each competitor, in interleaved rounds."""
-    graphs = {name: graph(call, buffers, repeats) for name, call in calls.items()}
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(ROUNDS):
-        for name, captured in graphs.items():
-            times[name].append(timed(captured, repeats))
-    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def in_turns(calls: list[Callable[[], Any]], count: int = 5, target: float = 8e-3) -> list[float]:

@@ -2,7 +2,7 @@
 
     python tests/bench/tutorial.py
 
-Needs a GPU and torch. Calls in CUDA graphs over rotating operands, replayed in turn; medians.
+Needs a GPU and torch. Timed by `cl.do_bench`, over rotating operands.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import torch
 
+import cutelite as cl
 from cutelite.kernels.gemm import gemm as library
-from tests.bench.timing import Replay, rounds
+from tests.bench.rotating import rotating
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIES = 3  # of the operands, more than L2 holds
@@ -71,8 +72,8 @@ def main() -> None:
     print(f"# {torch.cuda.get_device_name(0)}, torch {torch.__version__}: bf16, TFLOP/s, of cuBLAS")
     for size in (2048, 4096, 8192):
         calls = rivals(size)
-        times = rounds({name: Replay(call, COPIES, 8e-3, 2 * size**3 / 6e14) for name, call in calls.items()}, 15)
-        rates = {name: 2 * size**3 / sorted(found)[len(found) // 2] / 1e12 for name, found in times.items()}
+        timings = cl.do_bench(rotating(calls, COPIES), cache="warm", graph=True)
+        rates = {name: timing.rate(2 * size**3) / 1e12 for name, timing in timings.items()}
         print(size, "  ".join(f"{name} {rate:.0f} ({rate / rates['cuBLAS']:.3f})" for name, rate in rates.items()))
 
 
