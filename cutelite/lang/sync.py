@@ -49,7 +49,12 @@ def barrier_sync(id: int | Scalar, threads: int = 0) -> None:
 
 
 def barrier_arrive(id: int | Scalar, threads: int) -> None:
-    """Arrive at barrier `id` and go on at once. As `barrier_sync` otherwise. PTX: barrier.cta.arrive."""
+    """Arrive at barrier `id` and go on at once.
+
+    id, threads  as of `barrier_sync`, whose threads wait for these
+    Who          whole warps
+    Source       PTX ISA: barrier.cta.arrive
+    """
     emit(ops.BarArrive(**_identity(id), count=threads))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import cutelite
+from docs.tools.api_facts import facts
 
 TOPICS = {
     "kernels": ("Kernels and launches", ("cutelite.dispatch", "cutelite.tune", "cutelite.diag", "cutelite.toolchain",
@@ -85,7 +86,7 @@ def _calls() -> Iterator[str]:
 
 def reworked(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Replace the lines of a docstring by reStructuredText that shows them as they are meant."""
-    made: list[str] = []
+    before, made = list(lines), list[str]()
     code = table = False
     for line in _joined(lines):
         row = ROW.match(line)
@@ -110,6 +111,9 @@ def reworked(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
                 made.append("")
             code = table = False
             made.append(_text(line.strip()))
+    rows = [f":{_plain(row)}: {_text(said)}" for row, said in facts(thing, "\n".join(before))]
+    if rows:
+        made += rows if table else ["", *rows]
     lines[:] = [*made, ""]
 
 
