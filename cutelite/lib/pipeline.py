@@ -109,13 +109,17 @@ class Ring:
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is empty; not if it was `seen` to be, by `producer_try_acquire` of this state."""
-        with profile.range("acquire", state.index):
-            if not seen:
-                self.empty[state.index].wait(state.phase)
+        self._wait("acquire", self.empty, state, seen)
 
     def producer_tail(self, state: PipelineState) -> None:
         """Wait until every buffer is empty: before what owns them exits (others may still arrive) or reuses them."""
         self._wait_all(self.empty, state)
+
+    def _wait(self, name: str, barriers: Any, state: PipelineState, seen: Any, cluster: bool = False) -> None:
+        """Wait for the phase of a stage's barrier, in a range of this name. `cluster`: other blocks arrive there too."""
+        with profile.range(name, state.index):
+            if not seen:
+                barriers[state.index].wait(state.phase, cluster=cluster)
 
     def _wait_all(self, barriers: Any, state: PipelineState) -> None:
         for _ in static_range(self.stages):
@@ -124,9 +128,7 @@ class Ring:
 
     def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is full; not if it was `seen` to be, by `consumer_try_wait` or `_test_wait`."""
-        with profile.range("wait", state.index):
-            if not seen:
-                self.full[state.index].wait(state.phase)
+        self._wait("wait", self.full, state, seen)
 
     def consumer_try_wait(self, state: PipelineState) -> Any:
         """Return whether the buffer is full; may sleep for a while before it says no."""

@@ -129,9 +129,7 @@ class PipelineClcFetchAsync(Ring):
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until all have read the response; expect the next one, in every block. One thread of the cluster."""
-        with profile.range("acquire", state.index):
-            if not seen:
-                self.empty[state.index].wait(state.phase, cluster=self.blocks > 1)
+        self._wait("acquire", self.empty, state, seen, cluster=self.blocks > 1)
         if self.blocks == 1:
             self.full[state.index].arrive_expect_tx(16)
         else:

@@ -65,9 +65,7 @@ class PipelineTmaUmma(PipelineTmaAsync):
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is empty, then expect its bytes; the leader of a pair those of both. One thread."""
-        with profile.range("acquire", state.index):
-            if not seen:
-                self.empty[state.index].wait(state.phase)
+        self._wait("acquire", self.empty, state, seen)
         if self.cta_group == 1 or block_rank_in_cluster() % 2 == 0:
             self.full[state.index].arrive_expect_tx(self.tx_bytes * self.cta_group)
 
@@ -103,9 +101,7 @@ class PipelineUmmaAsync(Ring):
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the accumulator was read; not if it was `seen` to be. One thread."""
-        with profile.range("acquire", state.index):
-            if not seen:
-                self.empty[state.index].wait(state.phase, cluster=self.cta_group == 2)
+        self._wait("acquire", self.empty, state, seen, cluster=self.cta_group == 2)
         tcgen05.fence_after_thread_sync()
 
     def producer_commit(self, state: PipelineState) -> None:
@@ -115,9 +111,7 @@ class PipelineUmmaAsync(Ring):
 
     def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the accumulator is full; not if it was `seen` to be."""
-        with profile.range("wait", state.index):
-            if not seen:
-                self.full[state.index].wait(state.phase)
+        self._wait("wait", self.full, state, seen)
         tcgen05.fence_after_thread_sync()
 
     def consumer_release(self, state: PipelineState) -> None:
@@ -149,9 +143,7 @@ class PipelineAsyncUmma(Ring):
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is empty; not if it was `seen` to be."""
-        with profile.range("acquire", state.index):
-            if not seen:
-                self.empty[state.index].wait(state.phase)
+        self._wait("acquire", self.empty, state, seen)
         tcgen05.fence_after_thread_sync()
 
     def producer_commit(self, state: PipelineState) -> None:
@@ -163,9 +155,7 @@ class PipelineAsyncUmma(Ring):
 
     def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is full; not if it was `seen` to be. One thread."""
-        with profile.range("wait", state.index):
-            if not seen:
-                self.full[state.index].wait(state.phase)
+        self._wait("wait", self.full, state, seen)
         tcgen05.fence_after_thread_sync()
 
     def consumer_release(self, state: PipelineState) -> None:

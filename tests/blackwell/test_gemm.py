@@ -14,10 +14,11 @@ import pytest
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
 from cutelite.kernels.blackwell import call
-from cutelite.kernels.blackwell.call import arranged, gemm, gemm_grouped, gemm_scaled
+from cutelite.kernels.blackwell.call import arranged, gemm, gemm_fp8_block, gemm_grouped, gemm_scaled
 from cutelite.kernels.blackwell.configs import Config
 from cutelite.kernels.blackwell.gemm import build
 from cutelite.kernels.gemm import call as hopper
+from cutelite.kernels.gemm import fp8_block
 from cutelite.toolchain import find
 from tests.blackwell.test_scales import E2M1
 
@@ -129,6 +130,36 @@ def test_blocks_are_scaled(kind: Any, m: int, n: int, k: int, config: Config | N
 
 
 @pytest.mark.parametrize(
+    ("m", "n", "k", "config"),
+    [(300, 264, 272, None), (70, 136, 656, ONE), (130, 8, 16, Config((256, 64), stages=2, dynamic=True))],
+)
+@pytest.mark.usefixtures("on_cards", "few_blocks")
+def test_fp8_has_scales_in_f32(m: int, n: int, k: int, config: Config | None) -> None:
+    """Powers of 2, so that sums are exact; scales of A lie as TMA takes them, or are copied."""
+    draw, blocks = np.random.default_rng(11), -(-k // 128)
+    a, b = (whole(draw, rows, k, dtype=E4M3) for rows in (m, n))
+    scale_a, scale_b = ((2.0 ** draw.integers(-2, 3, shape)).astype(np.float32) for shape in ((m, blocks), (3, blocks)))
+    scale_b = scale_b[: -(-n // 128)]
+    want = fp8_block.reference(a, b, scale_a, scale_b)
+    scale_a = np.asfortranarray(scale_a) if m == 300 else scale_a
+    out = gemm_fp8_block(a, b, scale_a, scale_b, poisoned(m, n).astype(BF16), config=config)
+    np.testing.assert_array_equal(out, want.astype(BF16))
+
+
+@pytest.mark.usefixtures("on_cards")
+def test_functions_finish_sums_of_scaled_blocks() -> None:
+    a, other = np.ones((40, 144), E4M3), whole(np.random.default_rng(12), 40, 40)
+
+    def residual(piece: cl.Piece, other: Any) -> None:
+        piece.result(piece.sums + piece.by_element(other))
+
+    ones = np.ones((40, 2), np.float32)
+    out = gemm_fp8_block(a, a, ones, ones[:1], finish=cl.Finish(residual, (other,)))
+    np.testing.assert_array_equal(out, (144 + numbers(other)).astype(BF16))
+    assert not numbers(gemm_fp8_block(a[:, :0], a[:, :0], ones[:, :0], ones[:1, :0])).any()
+
+
+@pytest.mark.parametrize(
     "shapes", [((2, 3, 70, 48), (48, 90)), ((2, 3, 70, 48), (2, 3, 48, 90)), ((70, 48), (5, 48, 90))]
 )
 @pytest.mark.usefixtures("on_cards")
@@ -235,7 +266,9 @@ def test_functions_that_finish_are_those_of_hopper(name: str, monkeypatch: pytes
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("config", [Config((256, 128), stages=3), CLUSTERS[2], DYNAMIC[0], "nvfp4", "grouped"], ids=str)
+@pytest.mark.parametrize(
+    "config", [Config((256, 128), stages=3), CLUSTERS[2], DYNAMIC[0], "nvfp4", "grouped", "fp8"], ids=str
+)
 @pytest.mark.usefixtures("few_blocks")
 def test_the_checker_finds_nothing(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTELITE_CHECK", "2")
@@ -244,6 +277,10 @@ def test_the_checker_finds_nothing(config: Any, monkeypatch: pytest.MonkeyPatch)
         x, y = (draw.integers(0, 256, (rows, 320), np.uint8) for rows in (140, 264))
         scales = (arranged(np.full((rows, 40), 56, np.uint8)) for rows in (140, 264))
         gemm_scaled(x, y, *scales, kind="nvfp4", config=Config((256, 128), stages=2))
+        return
+    if config == "fp8":
+        a, b, ones = whole(draw, 140, 272, dtype=E4M3), whole(draw, 136, 272, dtype=E4M3), np.ones((140, 3), np.float32)
+        gemm_fp8_block(a, b, ones, ones[:2], config=Config((256, 128), stages=2))
         return
     if config == "grouped":
         gemm_grouped(whole(draw, 300, 264), whole(draw, 3, 136, 264), np.array([140, 140, 290], np.int32), config=TALL)
@@ -305,6 +342,11 @@ def test_what_cannot_be_is_refused() -> None:
         gemm_scaled(x, x, arranged(x[:, :4]), x, kind="mxfp4")
     with pytest.raises(ValueError, match="block scales take tiles of"):
         gemm_scaled(x, x, arranged(x[:, :4]), arranged(x[:, :4]), kind="mxfp4", config=Config())
+    with pytest.raises(ValueError, match="at most 128 columns"):
+        fp8, one = a.astype(E4M3), np.ones((128, 1), np.float32)
+        gemm_fp8_block(fp8, fp8, one, one[:1], config=Config(stages=2))
+    with pytest.raises(ValueError, match="finish= is not paired"):
+        gemm_fp8_block(fp8, fp8, one, one[:1], finish=cl.Finish(swiglu, paired=True))
     ends, several = np.zeros(1, np.int32), np.zeros((1, 128, 128), BF16)
     with pytest.raises(ValueError, match="groups of rows take no clusters but pairs"):
         gemm_grouped(a, several, ends, config=CLUSTERS[0])

@@ -84,6 +84,11 @@ def rights() -> dict[str, Call]:
             {"a": some(8, 128, dtype=E4M3), "b": some(64, 128, dtype=E4M3), "scale_a": some(8, 1, dtype=f32),
                 "scale_b": some(1, 1, dtype=f32)},
         ),
+        "blackwell.gemm_fp8_block": (
+            blackwell.gemm_fp8_block,
+            {"a": some(8, 128, dtype=E4M3), "b": some(64, 128, dtype=E4M3), "scale_a": some(8, 1, dtype=f32),
+                "scale_b": some(1, 1, dtype=f32)},
+        ),
         "grouped.gemm": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends}),
         "grouped.along_k": (grouped.along_k, {"a": some(8, 16), "b": some(8, 24), "ends": ends}),
         "mixed.gemm": (mixed.gemm, {"x": some(8, 128), "w": packed, "kind": "i4"}),

@@ -120,7 +120,7 @@ def gemm_prepared() -> None:
 def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), groups: tuple[int, ...] = (), **config: Any) -> Run:
     """The library's GEMM for Blackwell in a configuration, on one block, pair or cluster.
 
-    kind    nvfp4, or plain; `groups` the ends of the rows of each
+    kind    nvfp4, fp8_block, or plain; `groups` the ends of the rows of each
     """
 
     def run() -> None:
@@ -130,7 +130,11 @@ def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), groups: tuple[int
         vars(made)["clusters_at_once"] = lambda blocks, like: 1
         chosen, random = Config(**config), of_examples("common").random
         m, n = (count * each for count, each in zip(tiles, chosen.tile, strict=True))
-        if kind:
+        if kind == "fp8_block":
+            a, b = (random(rows, 528, dtype="float8_e4m3fn") for rows in (m, n))
+            scales = (np.ones((-(-rows // each), 5), np.float32) for rows, each in ((m, 1), (n, 128)))
+            made.gemm_fp8_block(a, b, *scales, config=chosen)
+        elif kind:
             x, y = (np.full((rows, 264), 0x22, np.uint8) for rows in (m, n))
             scales = (made.arranged(np.full((rows, 33), 56, np.uint8)) for rows in (m, n))
             made.gemm_scaled(x, y, *scales, kind="nvfp4", config=chosen)
@@ -340,6 +344,8 @@ LARGE: dict[str, Run] = {
     "blackwell_library_cluster": blackwell(tile=(128, 64), pair=False, cluster=(2, 1), stages=3, tiles=(2, 5)),
     "blackwell_library_scaled": blackwell("nvfp4", tile=(128, 128), pair=False, stages=2, tiles=(1, 5)),
     "blackwell_library_scaled_pair": blackwell("nvfp4", tile=(256, 128), stages=2, tiles=(1, 5)),
+    "blackwell_library_fp8": blackwell("fp8_block", tile=(128, 64), pair=False, stages=3),
+    "blackwell_library_fp8_pair": blackwell("fp8_block", tile=(256, 128), stages=3),
     "blackwell_library_grouped": blackwell(tile=(128, 64), pair=False, stages=3, tiles=(3, 2), groups=(128, 128, 340)),
     "blackwell_attention": blackwell_attention(140, 650),  # six blocks, of which some have outgrown those before
     "gemm": gemm(128, 256, 264, tile=(128, 128), cluster=(1, 1), stages=3, piece=32, buffers=2),

@@ -84,11 +84,15 @@ def test_fp8_tiles_that_several_blocks_share(
     assert made == [3 * parts[0], 2 * parts[1], 4 * parts[2]]
 
 
-def test_fp8_scales_of_any_strides_and_special_values() -> None:
+@pytest.mark.parametrize("far", [False, True])
+def test_fp8_scales_of_any_strides_and_special_values(far: bool) -> None:
+    """`far`: TMA brings scales of A, whose columns are further apart than they are long."""
     numbers = np.random.default_rng(3)
     m, n, k = 70, 136, 400
     a, b = (numbers.standard_normal((x, k)).astype(FP8) for x in (m, n))
     scale_a, scale_b = numbers.uniform(0.5, 2, (m, 4)).astype(np.float32), np.ones((4, 2), np.float32).T
+    if far:
+        scale_a = np.concatenate([scale_a, scale_a[:2]]).T.copy().T[:m]
     scale_a[3, 1], scale_a[5, 2] = np.nan, np.inf
     d = np.full((m, n), 7, ml_dtypes.bfloat16)
     fp8_block.gemm(a, b, scale_a, scale_b, d)

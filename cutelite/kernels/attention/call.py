@@ -84,18 +84,8 @@ def attend(
     config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Do as `attention` does, for arrays that hold data, and save nothing for a derivative."""
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    given = Arguments()
-    for name, x, modes in ("q", q, MODES[layout][0]), ("k", k, MODES[layout][1]), ("v", v, MODES[layout][2]):
-        given.array(name, x, HALVES if x is q else "q", modes)
-    if sinks is not None:
-        given.array("sinks", sinks, "f32", "H")
-    out = empty(q, (*q.shape[:3], v.shape[3])) if out is None else out
-    given.array("out", out, "q", MODES[layout][3], written=True)
-    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
-    (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
-    check_heads(heads, kv_heads, dim, dim_v)
+    out, by_head = checked(q, k, v, out, sinks, layout)
+    (batch, heads, sq, dim), (_, _, sk, dim_v) = by_head[0].shape, by_head[2].shape
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     lse = empty(q, (batch, heads, sq), "f32")
     left, right, offset = seen(causal, window, sk - sq)
@@ -123,6 +113,22 @@ def attend(
             lists = (None, None) if mask is None else (mask.order, mask.counts)
             launch(config, problem, tiles, by_head, lse, sinks, numbers, lists=lists, arrays=arrays)
     return (out, lse) if return_lse else out
+
+
+def checked(q: Any, k: Any, v: Any, out: Any, sinks: Any, layout: str) -> tuple[Any, list[Any]]:
+    """Return the output, made where there is none; and q, k, v and it as (B, H, S, D). Errors: as of `attention`."""
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    given = Arguments()
+    for name, x, modes in ("q", q, MODES[layout][0]), ("k", k, MODES[layout][1]), ("v", v, MODES[layout][2]):
+        given.array(name, x, HALVES if x is q else "q", modes)
+    if sinks is not None:
+        given.array("sinks", sinks, "f32", "H")
+    out = empty(q, (*q.shape[:3], v.shape[3])) if out is None else out
+    given.array("out", out, "q", MODES[layout][3], written=True)
+    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
+    check_heads(by_head[0].shape[1], by_head[1].shape[1], q.shape[3], v.shape[3])
+    return out, by_head
 
 
 def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int) -> None:

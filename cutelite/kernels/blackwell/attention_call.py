@@ -6,9 +6,9 @@ from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, instance
+from cutelite.kernels.arguments import ArrayError, instance
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, band_of, check_heads, positive, seen
+from cutelite.kernels.attention.call import FAR, Mod, Window, band_of, checked, positive, seen
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD, Problem
 from cutelite.kernels.blackwell.attention import ROWS, THREADS, TILES, Config, build
 from cutelite.kernels.blackwell.call import check_card
@@ -31,19 +31,9 @@ def attention(
     Arrays  of torch and CuPy on a GPU with tensor memory; of NumPy in the simulator
     Errors  ValueError for shapes that do not fit; `cl.ArgumentError` for strides that TMA refuses, and for another GPU
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    given = Arguments()
-    for name, x, modes in ("q", q, MODES[layout][0]), ("k", k, MODES[layout][1]), ("v", v, MODES[layout][2]):
-        given.array(name, x, HALVES if x is q else "q", modes)
-    if sinks is not None:
-        given.array("sinks", sinks, "f32", "H")
-    out = empty(q, (*q.shape[:3], v.shape[3])) if out is None else out
-    given.array("out", out, "q", MODES[layout][3], written=True)
+    out, by_head = checked(q, k, v, out, sinks, layout)
     check_card(out)
-    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
-    (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
-    check_heads(heads, kv_heads, dim, dim_v)
+    (batch, heads, sq, dim), (_, _, sk, dim_v) = by_head[0].shape, by_head[2].shape
     if dim > MOST:
         raise ArrayError(f"q has heads of {dim}, and these kernels take up to {MOST}")
     scale = dim**-0.5 if scale is None else positive("scale", scale)

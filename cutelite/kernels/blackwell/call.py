@@ -15,7 +15,8 @@ from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
-from cutelite.kernels.blackwell.gemm import THREADS, build
+from cutelite.kernels.blackwell.fp8_block import BlockWork
+from cutelite.kernels.blackwell.gemm import Work, build
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
@@ -25,6 +26,7 @@ from cutelite.kernels.gemm.arrays import (
     of_no_columns,
     result_shape,
 )
+from cutelite.kernels.gemm import fp8_block
 from cutelite.kernels.gemm.call import folded, for_tma, fused_of, kinds_of
 from cutelite.lang.given import given_by
 
@@ -183,6 +185,37 @@ def gemm_grouped(
     return out
 
 
+def gemm_fp8_block(
+    a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, finish: Finish | None = None,
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """``(a * scale_a) @ (b * scale_b).T``, with f32 scales spread over their blocks, by tcgen05; returns `out`.
+
+    a, b     (M, K) and (N, K), e4m3; scale_a (M, ceil(K / 128)), scale_b (ceil(N / 128), ceil(K / 128)), f32; out (M, N),
+             bf16: as Hopper's `kernels.gemm.fp8_block.gemm` takes them. Scales of A that TMA cannot bring, others than
+             contiguous along M with columns a multiple of 16 bytes apart, are copied first
+    finish   a function of the sums, which Hopper's has not; results are as wide as the product
+    config   None: chosen by the sizes alone
+    Errors   `cl.ArgumentError` for arrays that do not fit
+    """
+    if finish is not None and finish.paired:
+        raise ValueError("results of gemm_fp8_block have a column for each of the product: finish= is not paired")
+    out = fp8_block.checked(a, b, scale_a, scale_b, out)
+    check_card(out)
+    if left_out() or 0 in out.shape:
+        return out
+    if a.shape[1] == 0:
+        out[...] = 0
+        return out
+    of_a = scale_a.T
+    if not fp8_block.by_tma(scale_a):
+        of_a = empty(scale_a, (of_a.shape[0], -(-of_a.shape[1] // 4) * 4))[:, : of_a.shape[1]]
+        of_a[...] = scale_a.T
+    fused = cl.Fused(None, None, cl.Scales(), 1.0, 0.0, None)
+    run((a, b, of_a, scale_b), out, (cl.e4m3, cl.e4m3), {"promoted": True}, fused, finish, config)
+    return out
+
+
 def check_card(out: Any) -> None:
     """Refuse a GPU without tensor memory. Errors: `ArrayError`."""
     where, ordinal = rt.read(out).device
@@ -279,9 +312,10 @@ def run(
     clusters = along * -(-across // (bn * cn)) * (made.shape[0] if problem.batched else 1)
     grid = (clusters if config.dynamic else min(clusters, clusters_at_once(config.blocks, out))) * config.blocks
     scales = given[2:] or (None, None)
-    launch = cl.Launch(grid, THREADS, pdl=True)
+    work = (BlockWork if problem.promoted else Work)(config, problem)
+    launch = cl.Launch(grid, work.threads, pdl=True)
     rows_of = None if ends is None else made
-    build(config, problem)[launch](
+    build(work)[launch](
         given[0], given[1], made, *scales, float(fused.alpha), tensors or None, ends, rows_of
     )  # fmt: skip
     if made is not out:
@@ -305,6 +339,8 @@ def fault(config: Config, problem: Problem) -> str:
         return "block scales take tiles of 128 columns, without clusters"
     if problem.grouped and (config.dynamic or config.cluster != (1, 1)):
         return "groups of rows take no clusters but pairs, and no launch control"
+    if problem.promoted and (bn > 128 or config.cluster != (1, 1)):
+        return "scales in f32 take tiles of at most 128 columns, whose sums registers hold, and no clusters but pairs"
     if (bm, bn) not in {(128 * (1 + config.pair), n) for n in (32, 64, 128, 256)}:
         return "tiles have 128 rows, of pairs 256, and 32, 64, 128 or 256 columns"
     if config.pair and config.cluster != (1, 1):

@@ -53,6 +53,7 @@ class Problem:
     tensors       what `finish` is given: dtype, rank, and what rows are a multiple of elements apart; rank 0: a number
     scaled        how blocks of the operands are scaled, or None
     grouped       rows of A and of results are in groups, one behind the other, and each has its B
+    promoted      products of 128 along K have scales in f32, by which other instructions multiply them (fp8_block.py)
     """
 
     a: Any
@@ -66,6 +67,7 @@ class Problem:
     tensors: tuple[tuple[str, int, int], ...] = ()
     scaled: Scaled | None = None
     grouped: bool = False
+    promoted: bool = False
 
     def has_batches(self, operand: str) -> bool:
         """Tell whether an operand has a mode of batches."""
@@ -83,6 +85,26 @@ class Plan:
 
     config: Config
     problem: Problem
+
+    @property
+    def groups(self) -> int:
+        """Warpgroups that finish, each some columns of a tile."""
+        return 2 if self.problem.promoted else 1
+
+    @property
+    def producer(self) -> int:
+        """The number of the warp that loads; the one behind it multiplies."""
+        return 4 * self.groups
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block: those that finish, and two warps."""
+        return GROUP * self.groups + 64
+
+    @property
+    def each(self) -> int:
+        """Columns of a tile that a warpgroup finishes."""
+        return self.config.tile[1] // self.groups
 
     @property
     def loaded(self) -> tuple[int, int]:
@@ -103,7 +125,7 @@ class Plan:
     @property
     def piece(self) -> int:
         """Columns of results that are stored at once."""
-        return min(self.problem.finish.columns, self.config.tile[1])
+        return min(self.problem.finish.columns, self.each)
 
     @property
     def stored(self) -> int:
@@ -113,7 +135,7 @@ class Plan:
     @property
     def buffers(self) -> int:
         """Pieces that are held: a tile's fill the ring so many times over."""
-        return gcd(self.config.buffers, self.config.tile[1] // self.piece)
+        return gcd(self.config.buffers, self.each // self.piece)
 
     @property
     def blocks(self) -> int:
@@ -129,7 +151,8 @@ class Plan:
     @property
     def held(self) -> int:
         """Bytes of shared memory of a block, barriers apart."""
-        return int(self.config.stages * self.bytes + self.buffers * GROUP * self.stored * self.problem.d.bytes)
+        results = self.groups * self.buffers * GROUP * self.stored * self.problem.d.bytes
+        return int(self.config.stages * (self.bytes + 4 * GROUP * self.problem.promoted) + results)
 
     @property
     def columns(self) -> int:
@@ -140,4 +163,4 @@ class Plan:
     @property
     def walkers(self) -> int:
         """Threads of a cluster that go through the tiles: of a pair, one multiplies."""
-        return self.config.blocks * (1 + GROUP) + (1 if self.config.pair else self.config.blocks)
+        return self.config.blocks * (1 + GROUP * self.groups) + (1 if self.config.pair else self.config.blocks)

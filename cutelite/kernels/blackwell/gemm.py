@@ -20,34 +20,33 @@ from cutelite.kernels.blackwell.configs import ATOM, GROUP, Config, Plan, Proble
 from cutelite.kernels.gemm.dense import beside, matrix
 
 M, N, K, L, C, RM, RN, RK, E = cl.dims("M N K L C RM RN RK E")
-PRODUCER, MULTIPLIER = 4, 5  # the numbers of the two warps beside the warpgroup that finishes
-THREADS = GROUP + 64
 
 
 @cache
-def build(config: Config, problem: Problem) -> Any:
-    """The kernel. It takes a, b, d, the scales of a and of b, alpha, and what `finish` is given."""
-    work = Work(config, problem)
+def build(work: Any) -> Any:
+    """The kernel of a `Work`. It takes a, b, d, the scales of a and of b, alpha, and what `finish` is given."""
+    config, problem = work.config, work.problem
     A, B, D, SA, SB, MORE, PLAIN = work.parameters()
     (ROWS, COLUMNS), depth, stored = work.loaded, work.depth, work.stored
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, cl.make_smem_layout(problem.a, (ROWS, depth, config.stages), problem.majors[0])]
         b: Smem[problem.b, cl.make_smem_layout(problem.b, (COLUMNS, depth, config.stages), problem.majors[1])]
-        d: Smem[problem.d, cl.make_smem_layout(problem.d, (GROUP, stored, work.buffers))]
+        d: Smem[problem.d, cl.make_smem_layout(problem.d, (GROUP, stored, work.buffers * work.groups))]
 
-    @cl.kernel(block=THREADS, cluster=config.blocks if config.blocks > 1 else None, arch="sm_100a")
+    @cl.kernel(block=work.threads, cluster=config.blocks if config.blocks > 1 else None, arch="sm_100a")
     def gemm(
         a: A, b: B, d: D, sa: SA | None, sb: SB | None, alpha: f32, more: MORE | None,
         ends: Tensor[i32, (E,)] | None, plain: PLAIN | None,
     ) -> None:  # fmt: skip
         storage = Storage.allocate()
-        of_a, of_b = (None, None) if sa is None else map(work.scale_ring, work.scale_rows)
+        of_a, of_b = work.rings(sa)
         peers, mask = work.peers()
         loads = cl.PipelineTmaUmma.create(
             config.stages, work.bytes, config.pair + 1, mask, sync=False, peers=len(peers)
         )  # fmt: skip
-        sums = cl.PipelineUmmaAsync.create(2, GROUP, config.pair + 1, 3 if config.pair else None, sync=False)
+        readers, both = GROUP * work.groups, 3 if config.pair else None
+        sums = cl.PipelineUmmaAsync.create(2, readers, config.pair + 1, both, sync=False)
         counts = cl.ceil_div(M, config.tile[0] * config.cluster[0]), cl.ceil_div(N, config.tile[1] * config.cluster[1])
         many = counts if not problem.batched else (*counts, d.shape[0])
         tiles: Any = cl.StaticPersistentTileScheduler.create(many, config.swizzle, "M", config.blocks > 1)
@@ -65,17 +64,16 @@ def build(config: Config, problem: Problem) -> Any:
                 tiles = cl.GroupedTileScheduler.create(
                     ends, config.tile[0], counts[1], config.swizzle, config.blocks > 1
                 )
-            if warp == PRODUCER:
+            if warp == work.producer:
                 if cl.thread_idx.x % 32 == 0:
                     tiles = tiles if problem.grouped else tiles.fetching()
                     work.produce((a, b, sa, sb), (storage.a, storage.b, of_a, of_b), loads, tiles)
-            elif warp == MULTIPLIER:
+            elif warp == work.producer + 1:
                 if cl.thread_idx.x % 32 == 0 and (not config.pair or cl.block_rank_in_cluster() == 0):
                     work.multiply(tmem, acc, (storage.a, storage.b, of_a, of_b), loads, sums, tiles)
             else:
-                ring = cl.RowRing.create(storage.d, cl.thread_idx.x, cl.NamedBarrier(1, GROUP))
                 finish = replace(problem.finish, tensors=more or (), plain=plain)
-                work.finish(acc, ring, d, finish, alpha, sums, tiles)
+                work.finish(acc, storage.d, d, finish, (alpha, sb, of_a, of_b), sums, tiles)
 
     return gemm
 
@@ -98,6 +96,10 @@ class Work(Plan):
         )
         given = (f32 if kind[1] == 0 else beside(i, *kind) for i, kind in enumerate(problem.tensors))
         return a, b, d, *scales, tuple[tuple(given)], Tensor[problem.d, (M, C), (None, 1), cl.align(16)]  # type: ignore[misc]
+
+    def rings(self, scales: Any) -> tuple[Any, Any]:
+        """Shared memory for scales, of A and of B."""
+        return (None, None) if scales is None else map(self.scale_ring, self.scale_rows)  # type: ignore[return-value]
 
     def scale_ring(self, rows: int) -> Any:
         """Shared memory for the scales of so many rows: (groups of rows, 1, 32, 16, groups of blocks, stages)."""
@@ -151,15 +153,19 @@ class Work(Plan):
                 one.load(left[None, None, s], at_a, row + self.half(bm), i * self.depth, full, pair)
                 two.load(right[None, None, s], at_b, column + self.half(bn), i * self.depth, full, pair)
                 if of_a is not None:
-                    for j in cl.static_range(self.blocks // ATOM[1]):
-                        at = i * (self.blocks // ATOM[1]) + j, 0, 0
-                        for tensor, ring, start in ((sa, of_a, row + self.half(bm)), (sb, of_b, column)):
-                            target = ring[None, None, None, None, j, s]
-                            cl.tma_load(tensor, target, at=(start // ATOM[0], *at), barrier=full, pair=pair)
+                    self.bring_scales((sa, of_a, row + self.half(bm)), (sb, of_b, column), i, state, full)
                 state = state.advance()
             tiles = tiles.advance()
         if self.config.cluster != (1, 1):
             loads.producer_tail(state)  # others still tell this block's barriers that they have read
+
+    def bring_scales(self, left: Any, right: Any, i: Any, state: Any, full: Any) -> None:
+        """Load the scales of stage `i` of K. `left`, `right`: of A and B, where from, where to, and the first row."""
+        for j in cl.static_range(self.blocks // ATOM[1]):
+            at = i * (self.blocks // ATOM[1]) + j, 0, 0
+            for tensor, ring, start in (left, right):
+                target = ring[None, None, None, None, j, state.index]
+                cl.tma_load(tensor, target, at=(start // ATOM[0], *at), barrier=full, pair=self.config.pair)
 
     def multiply(self, tmem: Any, acc: Any, held: Any, loads: Any, sums: Any, tiles: Any) -> None:
         """One thread: start the products of what comes, into one accumulator after the other."""
@@ -189,9 +195,10 @@ class Work(Plan):
             sums.producer_commit(out)
             out, tiles = out.advance(), tiles.advance()
 
-    def finish(self, acc: Any, ring: Any, d: Any, given: cl.Finish, alpha: Any, sums: Any, tiles: Any) -> None:
+    def finish(self, acc: Any, held: Any, d: Any, given: cl.Finish, scales: Any, sums: Any, tiles: Any) -> None:
         """A warpgroup: have results made of the sums, a row to each thread, in pieces of some columns."""
-        state, wide = sums.consumer_state(), self.piece
+        ring = cl.RowRing.create(held, cl.thread_idx.x, cl.NamedBarrier(1, GROUP))
+        (alpha, *_), state, wide = scales, sums.consumer_state(), self.piece
         pieces = self.config.tile[1] // wide
         while tiles.is_valid():
             row, column, batch, end = self.place(tiles)

@@ -79,7 +79,7 @@ def build(config: Config) -> Any:
         a: TmaTensor[e4m3, (M, K), (BM, BLOCK)],
         b: TmaTensor[e4m3, (N, K), (BN, BLOCK)],
         d: TmaTensor[bf16, (M, N), (ROWS, WIDE)],
-        scale_a: TmaTensor[f32, (KB, M), (1, BM)] | None,
+        scale_a: TmaTensor[f32, (KB, M), (1, BM), (None, 1)] | None,
         strided_a: Tensor[f32, (KB, M), (None, None)] | None,
         scale_b: Tensor[f32, (NB, KB), (None, 1)] | None,
         strided_b: Tensor[f32, (NB, KB), (None, None)] | None,
@@ -369,6 +369,26 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
     config   None: the fastest, found at the first call for these shapes
     Errors   ValueError for scales of another shape, and what TMA refuses (`cutelite.ArgumentError`)
     """
+    out = checked(a, b, scale_a, scale_b, out)
+    of_k = scale_a.shape[1]
+    if left_out() or 0 in out.shape:
+        return out
+    if not of_k:
+        out[...] = 0
+        return out
+    of_a = (scale_a.T, None) if by_tma(scale_a) else (None, scale_a.T)
+    pairs = rt.read(scale_b).strides[1] == 1 and of_k % 2 == 0
+    of_b = (scale_b, None) if pairs else (None, scale_b)
+    instance("config", config, Config)
+    if config is None:
+        tuned(a, b, out, *of_a, *of_b)
+    else:
+        run(config, a, b, out, *of_a, *of_b)
+    return out
+
+
+def checked(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any) -> Any:
+    """Check the arrays of `gemm`, and return `out`, made where there is none. Errors: `ArrayError`."""
     given = Arguments()
     given.array("a", a, "e4m3", "M K", rows=True)
     given.array("b", b, "e4m3", "N K", rows=True)
@@ -380,22 +400,13 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
     given.array("out", out, "bf16", "M N", written=True, rows=True)
     if k % 16 or n % 8:
         raise ArrayError(f"a has {k} columns and b {n} rows: TMA reads multiples of 16, and writes multiples of 8")
-    if left_out() or 0 in (m, n):
-        return out
-    if not k:
-        out[...] = 0
-        return out
-    scales = rt.read(scale_a)
-    by_tma = scales.strides[0] == 1 and scales.strides[1] % 4 == 0 and scales.pointer % 16 == 0
-    of_a = (scale_a.T, None) if by_tma else (None, scale_a.T)
-    pairs = rt.read(scale_b).strides[1] == 1 and of_k % 2 == 0
-    of_b = (scale_b, None) if pairs else (None, scale_b)
-    instance("config", config, Config)
-    if config is None:
-        tuned(a, b, out, *of_a, *of_b)
-    else:
-        run(config, a, b, out, *of_a, *of_b)
     return out
+
+
+def by_tma(scale_a: Any) -> bool:
+    """Tell whether TMA can bring scales of A: contiguous along M, columns a multiple of 16 bytes apart."""
+    scales = rt.read(scale_a)
+    return bool(scales.strides[0] == 1 and scales.strides[1] % 4 == 0 and scales.pointer % 16 == 0)
 
 
 def reference(a: Any, b: Any, scale_a: Any, scale_b: Any) -> Any:
