@@ -116,7 +116,7 @@ class Ring:
         self._wait_all(self.empty, state)
 
     def _wait(self, name: str, barriers: Any, state: PipelineState, seen: Any, cluster: bool = False) -> None:
-        """Wait for the phase of a stage's barrier, in a range of this name. `cluster`: other blocks arrive there too."""
+        """Wait for the phase of a stage's barrier, in a range of this name. `cluster`: other blocks arrive too."""
         with profile.range(name, state.index):
             if not seen:
                 barriers[state.index].wait(state.phase, cluster=cluster)

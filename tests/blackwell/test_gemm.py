@@ -342,8 +342,8 @@ def test_what_cannot_be_is_refused() -> None:
         gemm_scaled(x, x, arranged(x[:, :4]), x, kind="mxfp4")
     with pytest.raises(ValueError, match="block scales take tiles of"):
         gemm_scaled(x, x, arranged(x[:, :4]), arranged(x[:, :4]), kind="mxfp4", config=Config())
+    fp8, one = a.astype(E4M3), np.ones((128, 1), np.float32)
     with pytest.raises(ValueError, match="at most 128 columns"):
-        fp8, one = a.astype(E4M3), np.ones((128, 1), np.float32)
         gemm_fp8_block(fp8, fp8, one, one[:1], config=Config(stages=2))
     with pytest.raises(ValueError, match="finish= is not paired"):
         gemm_fp8_block(fp8, fp8, one, one[:1], finish=cl.Finish(swiglu, paired=True))

@@ -18,6 +18,7 @@ from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scal
 from cutelite.kernels.blackwell.fp8_block import BlockWork
 from cutelite.kernels.blackwell.gemm import Work, build
 from cutelite.kernels.functions import settled
+from cutelite.kernels.gemm import fp8_block
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
     check_added,
@@ -26,7 +27,6 @@ from cutelite.kernels.gemm.arrays import (
     of_no_columns,
     result_shape,
 )
-from cutelite.kernels.gemm import fp8_block
 from cutelite.kernels.gemm.call import folded, for_tma, fused_of, kinds_of
 from cutelite.lang.given import given_by
 
@@ -191,9 +191,9 @@ def gemm_fp8_block(
 ) -> Any:  # fmt: skip
     """``(a * scale_a) @ (b * scale_b).T``, with f32 scales spread over their blocks, by tcgen05; returns `out`.
 
-    a, b     (M, K) and (N, K), e4m3; scale_a (M, ceil(K / 128)), scale_b (ceil(N / 128), ceil(K / 128)), f32; out (M, N),
-             bf16: as Hopper's `kernels.gemm.fp8_block.gemm` takes them. Scales of A that TMA cannot bring, others than
-             contiguous along M with columns a multiple of 16 bytes apart, are copied first
+    a, b     (M, K) and (N, K), e4m3; scale_a (M, ceil(K / 128)), scale_b (ceil(N / 128), ceil(K / 128)), f32; out
+             (M, N), bf16: as Hopper's `kernels.gemm.fp8_block.gemm` takes them. Scales of A that TMA cannot bring,
+             others than contiguous along M with columns a multiple of 16 bytes apart, are copied first
     finish   a function of the sums, which Hopper's has not; results are as wide as the product
     config   None: chosen by the sizes alone
     Errors   `cl.ArgumentError` for arrays that do not fit

@@ -1,9 +1,9 @@
 """d = a @ b.T on Blackwell in fp8, with a scale for each 1 x 128 of A and each 128 x 128 of B: DeepSeek's recipe.
 
-No card has run it: simulated, checked, assembled. It is the kernel of gemm.py, with other work for two of its roles: each
-128 along K are multiplied into an accumulator of their own, in tensor memory. Two warpgroups read it, half of the columns
-each, multiply it by its scales and add it to sums in registers, while the products of the next 128 go to the other
-accumulator. Scales of A come by TMA, in a ring of their own, since a warpgroup reads them and not a product.
+No card has run it: simulated, checked, assembled. It is the kernel of gemm.py, with other work for two of its roles:
+each 128 along K are multiplied into an accumulator of their own, in tensor memory. Two warpgroups read it, half of the
+columns each, multiply it by its scales and add it to sums in registers, while the products of the next 128 go to the
+other accumulator. Scales of A come by TMA, in a ring of their own, since a warpgroup reads them and not a product.
 """
 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
@@ -61,7 +61,7 @@ class BlockWork(Work):
         ring = cl.RowRing.create(mine, thread, cl.NamedBarrier(1 + group, GROUP))
         state, there = sums.consumer_state(), pipe.consumer_state()
         while tiles.is_valid():
-            row, column, batch, end = self.place(tiles)
+            row, column, _, end = self.place(tiles)
             column = column + group * self.each
             of_b = scale_b[min(column, N - 1) // BLOCK, None]
             totals = tuple(cl.full((wide,), 0.0, f32) for _ in range(parts))

@@ -16,7 +16,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32, u8
-from cutelite.kernels.blackwell.configs import ATOM, GROUP, Config, Plan, Problem
+from cutelite.kernels.blackwell.configs import ATOM, GROUP, Plan
 from cutelite.kernels.gemm.dense import beside, matrix
 
 M, N, K, L, C, RM, RN, RK, E = cl.dims("M N K L C RM RN RK E")
