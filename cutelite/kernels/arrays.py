@@ -6,6 +6,8 @@ import sys
 from typing import Any
 
 import cutelite_rt as rt
+from cutelite import config
+from cutelite.target import Target
 from cutelite_rt.arrays.memory import reader_library
 from cutelite_rt.dtype import BY_NUMPY, DTYPES
 
@@ -54,6 +56,15 @@ def clusters_at_once(blocks: int, like: Any, resident: int = 1) -> int:
     if where == "cuda":
         return rt.max_active_clusters(blocks, ordinal, resident)
     return max(1, 4 // blocks) * resident
+
+
+def has_tensor_memory(like: Any) -> bool:
+    """Tell whether the GPU that holds `like` has tensor memory; in the simulator, whether CUTELITE_ARCH has."""
+    where, ordinal = rt.read(like).device
+    if where == "cuda":
+        return rt.device(ordinal).compute_capability[0] in (10, 11)
+    arch = config.read().arch
+    return arch is not None and Target.parse(arch).has("tcgen05")
 
 
 def counter(like: Any) -> Any:

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.dispatch.divert import diverted
+from cutelite.kernels.attention import create_block_mask, forward
+from cutelite.kernels.attention.call import attention as hopper
 from cutelite.kernels.attention.call import reference
 from cutelite.kernels.blackwell.attention import Config
 from cutelite.kernels.blackwell.attention_call import attention
 from cutelite.toolchain import find
+from tests.blackwell import spills
 
 BF16 = ml_dtypes.bfloat16
 SLOPES = np.array([0.5, 0.25], np.float32)
@@ -96,20 +98,25 @@ def test_the_checker_finds_nothing(how: Any, dim: int, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
+@pytest.mark.parametrize("arch", spills.ARCHS)
 def test_nothing_is_spilled(arch: str) -> None:
-    found: list[tuple[Any, Any]] = []
+    """The kernels with most in their registers; `tests.blackwell.spills` compiles all."""
+    wanted = "attention bfloat16 128 128 causal softcap" if arch == "sm_100a" else "attention float16 64 64 full "
+    (found,) = (spills.launched(run) for name, run in spills.attentions() if name == wanted)
+    assert found is not None
+    kernel, args = found
+    made = kernel.compile(*args, arch=arch)
+    assert (made.spills, made.warnings) == (0, [])
 
-    def take(kernel: Any, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found.append((kernel, args))
 
-    for dim, how in ((64, {}), (128, {"causal": True}), (128, {"softcap": 5.0})):
-        if arch == "sm_100a" or how:
-            with diverted(take):
-                attention(*operands(1, 200, 300, (1, 1), (dim, dim)), **how)
-            kernel, args = found.pop()
-            made = kernel.compile(*args, arch=arch)
-            assert (made.spills, made.warnings) == (0, []), (dim, how)
+def test_attention_of_the_library_is_this_one_on_tensor_memory() -> None:
+    """`cutelite.kernels.attention` takes it for a GPU that has it; what it has not is refused by name."""
+    given = operands(1, 40, 50, (2, 1), (64, 64))
+    np.testing.assert_array_equal(hopper(*given, causal=True), attention(*given, causal=True))
+    mask = create_block_mask(lambda b, h, i, j: i >= j, 1, 1, 40, 50, "cpu")
+    for name, how in ("block_mask", {"block_mask": mask}), ("config", {"config": forward.Config()}):
+        with pytest.raises(ValueError, match=f"{name}= is for Hopper"):
+            hopper(*given, **how)
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -12,14 +10,15 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.dispatch.divert import diverted
 from cutelite.kernels.blackwell import call
 from cutelite.kernels.blackwell.call import arranged, gemm, gemm_fp8_block, gemm_grouped, gemm_scaled
 from cutelite.kernels.blackwell.configs import Config
 from cutelite.kernels.blackwell.gemm import build
+from cutelite.kernels.gemm import Config as Hopper
 from cutelite.kernels.gemm import call as hopper
 from cutelite.kernels.gemm import fp8_block
 from cutelite.toolchain import find
+from tests.blackwell import spills
 from tests.blackwell.test_scales import E2M1
 
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
@@ -180,8 +179,9 @@ def test_batches_and_what_is_added(shapes: Any) -> None:
 GROUPED = [None, TALL, Config(stages=4), ONE]
 
 
-@pytest.mark.parametrize("config", GROUPED, ids=str)
-@pytest.mark.parametrize("counts", [(130, 0, 7, 260), (0, 128, 256, 1)])
+@pytest.mark.parametrize(
+    ("config", "counts"), [*((config, (130, 0, 7, 260)) for config in GROUPED), (ONE, (0, 128, 256, 1))], ids=str
+)
 @pytest.mark.usefixtures("on_cards", "few_blocks")
 def test_rows_in_groups_have_a_matrix_each(config: Config | None, counts: tuple[int, ...]) -> None:
     """One group has no rows; rows behind the last end, which are NaN, spoil nothing, and their results are left."""
@@ -288,39 +288,36 @@ def test_the_checker_finds_nothing(config: Any, monkeypatch: pytest.MonkeyPatch)
     gemm(whole(draw, 264, 264), whole(draw, 264, 264), config=config)
 
 
-def kernels() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Every configuration's kernel, as a launch of it would have it."""
-    found: list[tuple[Any, tuple[Any, ...]]] = []
-
-    def take(kernel: Any, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        found.append((kernel, args))
-
-    a, b = np.zeros((256, 128), BF16), np.zeros((128, 256), BF16)
-    x, y = np.zeros((256, 256), np.uint8), np.zeros((256, 256), np.uint8)
-    scales = [arranged(np.zeros((256, 32), np.uint8))] * 2
-    calls: dict[str, Callable[[], Any]] = {
-        **{f"{config}": partial(gemm, a, b.T.copy().T, config=config, bias=b[0]) for config in call.CONFIGS},
-        "dynamic": partial(gemm, a, b.T.copy().T, config=Config(dynamic=True)),
-        "e4m3": lambda: gemm(a.astype(E4M3), b.T.astype(E4M3).T, config=Config()),
-        "grouped": partial(gemm_grouped, a, np.zeros((2, 256, 128), BF16), np.zeros(2, np.int32)),
-        "nvfp4 pair": lambda: gemm_scaled(x, y, *scales, kind="nvfp4", config=Config((256, 128), stages=6)),
-        "nvfp4": lambda: gemm_scaled(x, y, *scales, kind="nvfp4"),
-        "mxfp8": lambda: gemm_scaled(x.view(E4M3), y.view(E4M3), *(s[:, :2].copy() for s in scales)),
-    }
-    for name, function in calls.items():
-        with diverted(take):
-            function()
-        yield name, *found.pop()
-
-
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
+@pytest.mark.parametrize("arch", spills.ARCHS)
 def test_nothing_is_spilled(arch: str) -> None:
-    for name, kernel, args in kernels():
-        if arch == "sm_103a" and name not in ("nvfp4", "nvfp4 pair", "grouped", str(Config())):
-            continue
-        made = kernel.compile(*args, arch=arch)
-        assert (made.spills, made.warnings) == (0, []), name
+    """A few of the kernels that can be picked; `tests.blackwell.spills` compiles all."""
+    fused, whole_tile = f"bfloat16 KK to float32 fused {Config()}", f"bfloat16 KK to bfloat16 plain {Config()}"
+    scaled, groups = Config((256, 128), stages=6), f"grouped float8_e4m3fn {Config()}"
+    wanted = {fused, f"nvfp4 {scaled}", f"fp8_block {scaled}", groups} if arch == "sm_100a" else {whole_tile}
+    for name, run in (*spills.special(), *spills.gemms()):
+        if name in wanted and (kernel := spills.launched(run)):
+            made = kernel[0].compile(*kernel[1], arch=arch)
+            assert (made.spills, made.warnings) == (0, []), name
+            wanted.remove(name)
+    assert not wanted
+
+
+def test_gemms_of_the_library_are_these_on_tensor_memory() -> None:
+    """`cutelite.kernels.gemm` takes them for a GPU that has it, in the simulator as CUTELITE_ARCH says."""
+    draw = np.random.default_rng(13)
+    a, b, bias = whole(draw, 40, 72), whole(draw, 72, 24), whole(draw, 24)
+    want = (numbers(a) @ numbers(b) + numbers(bias)).astype(BF16)
+    np.testing.assert_array_equal(hopper.gemm(a, b, bias=bias, config="tuned"), want)
+    fp8, ones = a[:, :64].astype(E4M3, order="C"), np.ones((40, 1), np.float32)
+    found = fp8_block.gemm(fp8, fp8, ones, ones[:1])
+    np.testing.assert_array_equal(found, (numbers(fp8) @ numbers(fp8).T).astype(BF16))
+    with pytest.raises(ValueError, match="gate= is for Hopper"):
+        hopper.gemm(a, np.tile(b, (1, 2)), gate="silu")
+    with pytest.raises(ValueError, match="config= is for Hopper"):
+        hopper.gemm(a, b, config=Hopper())
+    with pytest.raises(ValueError, match="config= is for Hopper"):
+        fp8_block.gemm(fp8, fp8, ones, ones[:1], config=fp8_block.Config())
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -99,7 +99,8 @@ SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it ha
 CLUSTERED = "blackwell_library_cluster"
 UNPAIRED = f"blackwell_gemm blackwell_library blackwell_library_scaled blackwell_library_grouped {CLUSTERED}"
 PAIRED = "blackwell_gemm_pair blackwell_library_pair blackwell_library_scaled_pair"
-BLACKWELL = f"{PAIRED} {UNPAIRED}"
+PROMOTED = "blackwell_library_fp8 blackwell_library_fp8_pair"
+BLACKWELL = f"{PAIRED} {UNPAIRED} {PROMOTED}"
 UMMA_TAIL = "loads.producer_tail(state)"
 IN_ORDER = "commits of a thread arrive in order, and the wait behind it is for a later one"
 WHOLE_LOADS = "wait_load is of whole warps: when one thread arrives, all have read"
@@ -137,6 +138,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(ATTENTION, "late", AFTER, "behind tensor.load", "", NOT_TENSOR_MEMORY),
     Row(ATTENTION, "late", "setmaxnreg.dec", "behind tensor.load", "", REGISTERS),
+    Row(PROMOTED, "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(stages", TWICE),
     Row(BLACKWELL, "drop", INIT_FENCE, "", "loads = cl.PipelineTmaUmma.create(", TWICE),
     Row(BLACKWELL, "drop", INIT_FENCE, "", "sums = cl.PipelineUmmaAsync.create(", TWICE, (0,)),
     Row(BLACKWELL, "drop", INIT_FENCE, "", "sums = cl.PipelineUmmaAsync.create(", BY_THREADS, (1,)),

@@ -132,7 +132,7 @@ def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), groups: tuple[int
         m, n = (count * each for count, each in zip(tiles, chosen.tile, strict=True))
         if kind == "fp8_block":
             a, b = (random(rows, 528, dtype="float8_e4m3fn") for rows in (m, n))
-            scales = (np.ones((-(-rows // each), 5), np.float32) for rows, each in ((m, 1), (n, 128)))
+            scales = (random(-(-rows // each), 5, dtype="float32") for rows, each in ((m, 1), (n, 128)))
             made.gemm_fp8_block(a, b, *scales, config=chosen)
         elif kind:
             x, y = (np.full((rows, 264), 0x22, np.uint8) for rows in (m, n))

@@ -9,7 +9,7 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance
-from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty, has_tensor_memory
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import Config, build, chosen
 from cutelite.kernels.attention.model import COSTS, Work, picked
@@ -85,6 +85,16 @@ def attend(
 ) -> Any:  # fmt: skip
     """Do as `attention` does, for arrays that hold data, and save nothing for a derivative."""
     out, by_head = checked(q, k, v, out, sinks, layout)
+    if has_tensor_memory(q):
+        from cutelite.kernels.blackwell import attention_call as blackwell
+
+        for name, given in ("block_mask", block_mask), ("config", config):
+            if given is not None:
+                raise ValueError(f"{name}= is for Hopper: attention on GPUs with tensor memory has none")
+        return blackwell.attention(
+            q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,
+            mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, layout=layout,
+        )  # fmt: skip
     (batch, heads, sq, dim), (_, _, sk, dim_v) = by_head[0].shape, by_head[2].shape
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     lse = empty(q, (batch, heads, sq), "f32")

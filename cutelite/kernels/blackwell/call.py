@@ -13,7 +13,7 @@ import cutelite_rt as rt
 from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError
-from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty, has_tensor_memory
 from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
 from cutelite.kernels.blackwell.fp8_block import BlockWork
 from cutelite.kernels.blackwell.gemm import Work, build
@@ -69,11 +69,18 @@ def gemm(
     shape = result_shape(a, b, finish is not None and finish.paired)
     out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
     check_result(a, out, shape, False, finish is not None)
-    fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
+    fused = replace(fused_of(c, bias, scale_a, scale_b, alpha, beta, activation), finish=finish)
     check_added(b, out, fused)
     check_card(out)
-    if left_out() or 0 in shape:
-        return out
+    if not left_out() and 0 not in shape:
+        compute(a, b, out, fused, precision, config)
+    return out
+
+
+def compute(
+    a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, config: Config | None = None
+) -> None:  # fmt: skip
+    """Compute `gemm`, for arrays that were checked. Errors: ValueError for what no kernel can be made for."""
     if a.shape[-1] == 0:
         a, b = of_no_columns(a, -1), of_no_columns(b, -2)
     result = out
@@ -86,8 +93,7 @@ def gemm(
     problem = {"majors": majors, "batched": result.ndim == 3, "shared": shared}
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)
     b = b.swapaxes(-1, -2) if majors[1] == "K" else b
-    run((a, b), result, kinds, problem, fused, finish, config)
-    return out
+    run((a, b), result, kinds, problem, fused, fused.finish, config)
 
 
 def gemm_scaled(
@@ -218,10 +224,9 @@ def gemm_fp8_block(
 
 def check_card(out: Any) -> None:
     """Refuse a GPU without tensor memory. Errors: `ArrayError`."""
-    where, ordinal = rt.read(out).device
-    if where == "cuda" and rt.device(ordinal).compute_capability[0] not in (10, 11):
+    if rt.read(out).device[0] == "cuda" and not has_tensor_memory(out):
         raise ArrayError(
-            "these kernels are for GPUs with tensor memory, sm_100 to sm_110: `cutelite.kernels.gemm` is not"
+            "these kernels are for GPUs with tensor memory, sm_100 to sm_110: `cutelite.kernels.gemm` is for others too"
         )
 
 

@@ -14,7 +14,7 @@ from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import ArrayError, as_number
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
@@ -155,6 +155,8 @@ def multiply(
     check_added(b, out, fused)
     if left_out() or 0 in shape:
         return out
+    if has_tensor_memory(out):
+        return on_tensor_memory(a, b, out, fused, precision, gate=gate, prepare=prepare, config=config)
     if a.shape[-1] == 0:
         like = a if prepare is None else empty(b, tuple(a.shape))
         a, b, prepare = of_no_columns(like, -1), of_no_columns(b, -2), None
@@ -164,6 +166,17 @@ def multiply(
     elif not isinstance(config, Config):
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
     run(config, *given)
+    return out
+
+
+def on_tensor_memory(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None, **others: Any) -> Any:
+    """As `multiply`, for checked arrays of a GPU with tensor memory; `others` are not for those. Errors: ValueError."""
+    from cutelite.kernels.blackwell import call as blackwell
+
+    for name, given in others.items():
+        if given is not None and given != "tuned":  # a configuration is chosen by the sizes alone
+            raise ValueError(f"{name}= is for Hopper: GEMMs on GPUs with tensor memory have none (docs/blackwell.md)")
+    blackwell.compute(a, b, out, fused, precision)
     return out
 
 
