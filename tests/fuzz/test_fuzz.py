@@ -56,7 +56,7 @@ def test_operations_on_a_gpu(n: int) -> None:
     assert not cases.wrongs(PROGRAMS[n], inputs_of(PROGRAMS[n], n), f"operations {n}", run)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(25))
 def test_random_kernels(seed: int) -> None:
     assert not cases.mistakes(seed)
 
@@ -81,7 +81,7 @@ def test_random_expressions_on_a_gpu(seed: int) -> None:
 PYTHON = cases.Way(python=True)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(20))
 def test_random_functions_are_what_cpython_makes_of_them(seed: int) -> None:
     assert not cases.mistakes(seed, PYTHON)
 
