@@ -11,7 +11,7 @@ from typing import Any
 from cutelite import config
 from cutelite.cli.errors import UsageError
 from cutelite.cli.kernels import find_kernel, kernel_in, load, parted, running, setting
-from cutelite.dispatch import checking
+from cutelite.dispatch import Launch, checking
 from cutelite.sim import CheckReport, Timeline, TooLarge
 
 
@@ -37,10 +37,10 @@ def _reports(given: argparse.Namespace) -> list[CheckReport]:
     if given.grid is not None:
         arguments = dict(map(_argument, given.arg))
         kernel = find_kernel(given.kernel)
-        shapes = given.grid, given.block, given.cluster, given.smem
-        reports = [checking.check_alone(kernel, *shapes, arguments, asked)]
+        launch = Launch(given.grid, given.block, given.cluster, given.smem)
+        reports = [checking.made_up(kernel, launch, arguments).check(asked)]
         if given.trace and all(reports):
-            _save_traces(given.trace, [checking.trace_alone(kernel, *shapes, arguments)])
+            _save_traces(given.trace, [checking.made_up(kernel, launch, arguments).trace()])
         return reports
     if given.arg or given.block or given.cluster or given.smem:
         raise UsageError("--arg, --block, --cluster and --smem are for a launch of their own: give --grid as well")
@@ -49,12 +49,12 @@ def _reports(given: argparse.Namespace) -> list[CheckReport]:
     kernel_asked = kernel_in(module, name, path) if name else None
     try:
         with running(f"{path} stopped", module.__file__):
-            reports = checking.check_program(module, kernel_asked, asked)
+            reports = checking.each_launch(checking.entry_of(module), kernel_asked, lambda call: call.check(asked))
     except checking.NoEntry as error:
         raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
     if given.trace and all(reports):
         with running(f"{path} stopped", module.__file__):
-            traces = checking.trace_program(module, kernel_asked)
+            traces = checking.each_launch(checking.entry_of(module), kernel_asked, checking.Call.trace)
         _save_traces(given.trace, traces)
     return reports
 

@@ -17,7 +17,7 @@ import cutelite_rt as rt
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import BoundKernel, Kernel
-from cutelite.dispatch.launch import Extent, Launch, LaunchError
+from cutelite.dispatch.launch import Launch, LaunchError
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar, Tensor, TensorMap
 from cutelite_rt.arrays.memory import is_array
@@ -73,7 +73,7 @@ class Call(NamedTuple):
 T = TypeVar("T")
 
 
-def _looked_at(call: Callable[[], object], only: Kernel | BoundKernel | None, look: Callable[[Call], T]) -> list[T]:
+def each_launch(call: Callable[[], object], only: Kernel | BoundKernel | None, look: Callable[[Call], T]) -> list[T]:
     """Return what `look` gives for each launch of the kernel `only`, or of any kernel, that `call` makes.
 
     Launches of other kernels are made as always, and those on a GPU after `look`.
@@ -96,19 +96,6 @@ def _looked_at(call: Callable[[], object], only: Kernel | BoundKernel | None, lo
     return found
 
 
-def trace_launches(call: Callable[[], object], only: Kernel | BoundKernel | None) -> list[Timeline]:
-    """Return the timelines of the launches that `call` makes, of the kernel `only` or of any.
-
-    Errors  as `Kernel.trace_launch`, and what `call` raises
-    """
-    return _looked_at(call, only, Call.trace)
-
-
-def check_launches(call: Callable[[], object], only: Kernel | BoundKernel | None, asked: Asked) -> list[CheckReport]:
-    """The reports of the launches that `call` makes, of the kernel `only` or of any."""
-    return _looked_at(call, only, lambda each: each.check(asked))
-
-
 def first_launch(module: ModuleType, only: Kernel | BoundKernel | None) -> Call | None:
     """Return the first launch of the kernel `only`, or of any, that `check` or `main` of a program makes.
 
@@ -121,7 +108,7 @@ def first_launch(module: ModuleType, only: Kernel | BoundKernel | None) -> Call 
         raise _Enough
 
     with suppress(_Enough):
-        _looked_at(_call_of(module), only, seen)
+        each_launch(entry_of(module), only, seen)
     return found[0] if found else None
 
 
@@ -129,21 +116,8 @@ class _Enough(BaseException):
     """Ends the program: enough has been seen. As a BaseException it passes the program's own handlers."""
 
 
-def trace_program(module: ModuleType, kernel: Kernel | BoundKernel | None) -> list[Timeline]:
-    """`trace_launches` of the `check` or `main` of a program. Errors: `NoEntry` where there is nothing to call."""
-    return trace_launches(_call_of(module), kernel)
-
-
-def check_program(module: ModuleType, kernel: Kernel | BoundKernel | None, asked: Asked) -> list[CheckReport]:
-    """Call `check` or `main` of a program, and check each launch of `kernel`, or of any kernel.
-
-    Launches of other kernels are made as always. Arrays on a GPU are checked as host copies, and the launch then made.
-    Errors  LookupError where there is nothing to call; what the program raises
-    """
-    return check_launches(_call_of(module), kernel, asked)
-
-
-def _call_of(module: ModuleType) -> Callable[[], object]:
+def entry_of(module: ModuleType) -> Callable[[], object]:
+    """The function of a program that tells how it launches its kernels. Errors: `NoEntry`."""
     entry = next(filter(None, (_entry(module, name) for name in ENTRIES)), None)
     if entry is None:
         raise NoEntry(
@@ -160,35 +134,11 @@ def _entry(module: ModuleType, name: str) -> Callable[[], object] | None:
     return None if any(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in needed) else found
 
 
-def check_alone(
-    kernel: Kernel | BoundKernel,
-    grid: Extent,
-    block: Extent | None,
-    cluster: Extent | None,
-    smem: int,
-    given: dict[str, Any],
-    asked: Asked,
-) -> CheckReport:
-    """Check one launch on arrays of normal random numbers (integers: 0 to 99), of the shapes in `given`."""
-    made, arguments = _made_up(kernel, given)
-    return made.check(grid, block, *arguments, cluster=cluster, smem=smem, **asked._asdict())
+def made_up(kernel: Kernel | BoundKernel, launch: Launch, given: dict[str, Any]) -> Call:
+    """A launch on arrays of normal random numbers (integers: 0 to 99), of the shapes in `given`, and on its numbers.
 
-
-def trace_alone(
-    kernel: Kernel | BoundKernel,
-    grid: Extent,
-    block: Extent | None,
-    cluster: Extent | None,
-    smem: int,
-    given: dict[str, Any],
-) -> Timeline:
-    """Return the timeline of the launch that `check_alone` checks."""
-    made, arguments = _made_up(kernel, given)
-    return made.trace_launch(Launch(grid, block, cluster, smem), *arguments)
-
-
-def _made_up(kernel: Kernel | BoundKernel, given: dict[str, Any]) -> tuple[Kernel, list[Any]]:
-    """Arguments for one launch: random arrays of the shapes that are `given`, and numbers."""
+    Errors  `LaunchError` for a method; `ArgumentError` for an argument that is not given
+    """
     if isinstance(kernel, BoundKernel):
         raise LaunchError("a method is checked through its program's check() or main(), which has its object")
     bound = kernel.signature.ahead((), given, False)
@@ -202,7 +152,7 @@ def _made_up(kernel: Kernel | BoundKernel, given: dict[str, Any]) -> tuple[Kerne
             arguments[name] = given[name]
         else:
             _missing(kernel, name)
-    return kernel, list(arguments.values())
+    return Call(kernel, launch, tuple(arguments.values()), {})
 
 
 def _missing(kernel: Kernel, name: str) -> Any:

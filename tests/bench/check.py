@@ -22,7 +22,7 @@ sys.path.insert(0, str(EXAMPLES))
 
 def seconds(name: str, seed: int, *arguments: int) -> tuple[float, float]:
     """Of a check of what an example's `main` launches, and of the simulation alone."""
-    from cutelite.dispatch.checking import Asked, check_launches
+    from cutelite.dispatch.checking import Asked, each_launch
 
     example = narrow_gemm() if name == "hopper_gemm" else importlib.import_module(name)
 
@@ -35,7 +35,7 @@ def seconds(name: str, seed: int, *arguments: int) -> tuple[float, float]:
     main()
     alone = time.process_time() - started
     started = time.process_time()
-    for report in check_launches(main, None, Asked([seed], None, False)):
+    for report in each_launch(main, None, lambda call: call.check(Asked([seed], None, False))):
         report.raise_if_wrong()
     return time.process_time() - started, alone
 
