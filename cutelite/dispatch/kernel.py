@@ -102,14 +102,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _without_our_frames(function: F) -> F:
-    """Decorator: raise the user's mistakes from here, without the frames of the compiler."""
+    """Decorator: raise the user's mistakes from here, without the frames of compiler, launcher and simulator."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except CompileError as error:
-            if config.read().traceback == "full":
+        except Exception as error:
+            if not _is_mistake(error) or config.read().traceback == "full":
                 raise
             cause = error.__cause__
             while cause is not None:
@@ -117,6 +117,14 @@ def _without_our_frames(function: F) -> F:
             raise error.with_traceback(None) from error.__cause__
 
     return call  # type: ignore[return-value]
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Tell whether an error is about the user's code, and says all there is to say."""
+    if isinstance(error, CompileError | ArgumentError | LaunchError):
+        return True
+    simulated = sys.modules.get("cutelite.sim.error")  # which is there if the simulator has run
+    return simulated is not None and isinstance(error, simulated.SimError)
 
 
 def _told(function: F) -> F:

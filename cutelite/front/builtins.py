@@ -19,6 +19,7 @@ from cutelite.front.frame import Frame
 from cutelite.front.iterators import Range, StaticIter, exhaust, iterate_static, make_range
 from cutelite.front.names import attribute, has_attribute
 from cutelite.front.operators import binary, chosen, compare, overloads, truth_of
+from cutelite.front.state import Conflict
 from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Vec, boolean, f32, f64, i32, i64
@@ -393,13 +394,17 @@ def _breakpoint(frame: Frame, *args: Any, **kwargs: Any) -> None:
     state = frame.state
     assert state is not None
     names, values, known = [], [], []
-    for name, x in state.locals.items():
+    left = list(reversed(state.locals.items()))
+    while left:
+        name, x = left.pop()
         if isinstance(x, Runtime) and isinstance(x.value.type, DType | Vec):
             names.append(name)
             values.append(x.value)
         elif isinstance(x, Runtime):
             known += [name, f"<{x.value.type}>"]
-        elif not isinstance(x, Closure) and not tree.holds_runtime(x):
+        elif isinstance(x, tuple | list) and tree.holds_runtime(x):
+            left += [(f"{name}.{i}", item) for i, item in reversed(list(enumerate(x)))]
+        elif not isinstance(x, Closure | Conflict) and not tree.holds_runtime(x):
             known += [name, repr(x)]
     emit(Breakpoint(tuple(names), tuple(values), tuple(known)))
 

@@ -401,14 +401,20 @@ def _loop(
 
 
 def _live_in(code: Bytecode, successors: Successors, instrs: list[tuple[Instr, ...]]) -> tuple[frozenset[str], ...]:
-    """Return the live locals of each block: those for which a LOAD or DELETE may come before the next STORE."""
+    """Return the live locals of each block: those for which a LOAD or DELETE may come before the next STORE.
+
+    A call of `breakpoint`, which shows them, reads all of them.
+    """
     read: list[set[str]] = []
     written: list[set[str]] = []
+    known = {instr.arg for body in instrs for instr in body if instr.op == "STORE"}.union(code.parameters)
     for body in instrs:
         reads, writes = set(code.cells), set[str]()
         for instr in body:
             if instr.op in ("LOAD", "DELETE") and instr.arg not in writes:
                 reads.add(instr.arg)
+            elif instr.op == "GLOBAL" and instr.arg == "breakpoint":
+                reads |= known - writes
             if instr.op in ("STORE", "DELETE"):
                 writes.add(instr.arg)
         read.append(reads)

@@ -119,9 +119,11 @@ CONVERSIONS: dict[str, Callable[[Any], str]] = {"str": str, "repr": repr, "ascii
 @handles("CONVERT")
 def _convert(frame: Frame, state: State, instr: Instr) -> None:
     value = state.stack.pop()
-    if tree.holds_runtime(value) or isinstance(value, RuntimeText):
+    if isinstance(value, RuntimeText):
         raise mistake("f-string", f"`!{instr.arg[0]}` needs a compile-time value", f"this is {describe(value)}")
-    state.stack.append(frame.native(CONVERSIONS[instr.arg], value))
+    if not tree.holds_runtime(value):  # what does is a number, or made of some, which print alike in all three ways
+        value = frame.native(CONVERSIONS[instr.arg], value)
+    state.stack.append(value)
 
 
 @handles("FORMAT")

@@ -18,6 +18,7 @@ def stop_at(span: Span | None, values: dict[str, Any]) -> None:
     file, line = (span.filename, span.line) if span is not None else ("<kernel>", 1)
     linecache.checkcache(file)
     function = span.function if span is not None and span.function.isidentifier() else "kernel"
+    values = _whole(values)
     # A function at the kernel's line, whose parameters are the kernel's variables.
     names = [name for name in values if name.isidentifier()]
     body = "__import__('sys').breakpointhook()"
@@ -28,3 +29,19 @@ def stop_at(span: Span | None, values: dict[str, Any]) -> None:
         space[function](**{name: values[name] for name in names})
     except bdb.BdbQuit:
         raise KeyboardInterrupt("the debugger was quit") from None
+
+
+def _whole(values: dict[str, Any]) -> dict[str, Any]:
+    """Put tuples and lists together, whose items are called ``pair.0``, ``pair.1``, ... as far as they have values."""
+    found: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        first, dot, rest = name.partition(".")
+        if dot:
+            parts.setdefault(first, {})[rest] = value
+        else:
+            found[name] = value
+    for name, items in parts.items():
+        whole = _whole(items)
+        found[name] = tuple(whole[number] for number in sorted(whole, key=int))
+    return found

@@ -14,13 +14,19 @@ from cutelite.layout import viz
 
 M, N, K = cl.dims("M:64 N:64 K:32")
 
-OP = cl.WarpMmaOp(f16, f32)
+OP = cl.WarpMmaOp(f16, f32)  # operands in f16, sums in f32
 viz.operands(OP)[0]  # A: lane and value of each element
 
 # %% [markdown]
-# Four warps, two down and two across, make 32 x 32; `(None, 32, None)` lets each warp take 16 columns, two
-# instructions, so that one `ldmatrix` brings its operand of B. `ldmatrix` moves 8 x 8 matrices from shared memory
-# into exactly this distribution.
+# `make_tiled_mma(OP, (2, 2, 1), (None, 32, None))`: the second argument is warps along M, N, K, four of them here;
+# with one instruction each they make 32 x 16. The third is the extent along M, N, K that they make together, None as
+# it comes: 32 columns give each warp 16, two instructions, so that one `ldmatrix` brings its operand of B. `ldmatrix`
+# moves 8 x 8 matrices from shared memory into exactly this distribution, four at a time here.
+#
+# Two kinds of tiled copies lead there. `FETCH`, of threads and values as in [step 4](04_tiled_copies), is cp.async,
+# from global to shared memory past the registers. `LOAD_A` and `LOAD_B` are made from the MMA: `partition_S` is what
+# a thread reads, and `retile` is the fragment of the MMA, the same registers, in the order in which `ldmatrix` fills
+# them.
 
 # %%
 BM, BN, BK, THREADS = 64, 64, 32, 128
@@ -40,6 +46,7 @@ def gemm(a: Tensor[f16, (M, K)], b: Tensor[f16, (N, K)], c: Tensor[f32, (M, N)])
     tile_b = cl.shared(f16, cl.make_smem_layout(f16, (BN, BK)))
 
     fetch = FETCH.get_slice(t)
+    # Modes: values of one copy, repeats along M and K of the tile, tiles along K (the None of `local_tile`).
     from_a = fetch.partition_S(cl.local_tile(a, (BM, BK), (cl.block_idx.x, None)))
     from_b = fetch.partition_S(cl.local_tile(b, (BN, BK), (cl.block_idx.y, None)))
 
@@ -52,8 +59,8 @@ def gemm(a: Tensor[f16, (M, K)], b: Tensor[f16, (N, K)], c: Tensor[f32, (M, N)])
         cl.copy(FETCH, from_a[None, None, None, k], fetch.partition_D(tile_a))
         cl.copy(FETCH, from_b[None, None, None, k], fetch.partition_D(tile_b))
         cl.cp_async_commit_group()
-        cl.cp_async_wait_group(0)
-        cl.syncthreads()
+        cl.cp_async_wait_group(0)  # what this thread has copied is there;
+        cl.syncthreads()  # now what all have
         cl.copy(LOAD_A, LOAD_A.get_slice(t).partition_S(tile_a), LOAD_A.retile(left))
         cl.copy(LOAD_B, LOAD_B.get_slice(t).partition_S(tile_b), LOAD_B.retile(right))
         cl.gemm(MMA, acc, left, right)
@@ -71,7 +78,7 @@ assert gemm.check((2, 1), THREADS, a, b, c)
 
 # %% [markdown]
 # `partition_A(tile_a)` has the modes (values of one instruction, repeats along M, repeats along K). `cl.gemm` goes
-# through the repeats: for these tiles, 16 instructions a warp and step.
+# through the repeats: for these tiles, 2 along M, 4 along N and 2 along K, 16 instructions a warp and step.
 
 # %%
 ptx = gemm.compile(block=THREADS, arch="sm_80").ptx

@@ -5,6 +5,12 @@
 # keeps TMA busy; warpgroups, the *consumers*, multiply what has come. Between them lies a ring of buffers, and for
 # each buffer two mbarriers: `full`, on which consumers wait, and `empty`, on which the producer does.
 # `cl.PipelineTmaAsync` is that pair with its phases.
+#
+# Three things are new beside it. `cl.SharedStorage` declares all shared memory of a kernel in one place; the last
+# mode of a layout `(BM, BK, STAGES)` is the stage. `cl.coordinates(a)` stands for a tensor behind TMA: it is cut into
+# tiles like any other, and a copy takes from it the coordinates of its box. And registers move between warpgroups: a
+# kernel of 256 threads starts with the same number for each, `setmaxnreg_dec` gives some back, `setmaxnreg_inc` waits
+# for them.
 
 # %%
 import numpy as np

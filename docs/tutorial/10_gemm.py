@@ -13,6 +13,9 @@
 #   takes them from there*, and nobody waits.
 # - A new block starts with empty buffers, and tiles that run at once share little in L2. *As many blocks as there
 #   are SMs take tiles in turn*, in bands.
+#
+# `cl.ResultRing` is the third of these: pieces of shared memory through which results leave in turn. The fourth is
+# `cl.StaticPersistentTileScheduler`: a block asks it for its next tile, in the order of bands of `swizzle` columns.
 
 # %%
 import numpy as np
@@ -21,12 +24,12 @@ from ml_dtypes import bfloat16
 import cutelite as cl
 from cutelite import Smem, TmaTensor, bf16, f32
 
-M, N, K = cl.dims("M N:8 K:8")
+M, N, K = cl.dims("M N:8 K:8")  # rows of bf16 are multiples of 16 bytes, as TMA asks for
 BM, BN, BK, STAGES, WIDE = 128, 256, 64, 4, 64  # WIDE: columns of a piece of results
 CONSUMERS = 256  # threads: two warpgroups
 THREADS = 128 + CONSUMERS
 
-MMA = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=BN), (2, 1, 1))
+MMA = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=BN), (2, 1, 1))  # two warpgroups, one below the other
 LOAD = cl.make_copy_atom(cl.CopyBulkTensorTileG2SOp(), bf16)
 
 
@@ -47,7 +50,7 @@ def gemm(
     pipe = cl.PipelineTmaAsync.create(STAGES, a.tile_bytes + b.tile_bytes, CONSUMERS)
     tiles = cl.StaticPersistentTileScheduler.create((cl.ceil_div(M, BM), cl.ceil_div(N, BN)), swizzle=8)
     if cl.thread_idx.x < 128:
-        cl.setmaxnreg_dec(40)
+        cl.setmaxnreg_dec(40)  # 128 x 40 + 256 x 232 registers: of the 65536 of an SM
         if cl.thread_idx.x == 0:
             produce(a, b, storage, pipe, tiles)
     else:
@@ -96,11 +99,12 @@ def consume(c, storage, pipe, tiles):
         m, n, _ = tiles.coordinate()
         sums = acc.load()
         for i in cl.static_range(BN // WIDE):
-            out.acquire()
-            out.put(i, cl.vector(*[sums[i * WIDE // 2 + j] for j in cl.static_range(WIDE // 2)]).to(bf16))
-            out.send(i, c, at=(m * BM + group * 64, n * BN + i * WIDE))
+            out.acquire()  # until TMA has read what left from this buffer, two pieces ago
+            piece = [sums[i * WIDE // 2 + j] for j in cl.static_range(WIDE // 2)]  # 32 of 64 x 64
+            out.put(i, cl.vector(*piece).to(bf16))  # by stmatrix
+            out.send(i, c, at=(m * BM + group * 64, n * BN + i * WIDE))  # by TMA, of one thread
         tiles = tiles.advance()
-    out.tail()
+    out.tail()  # shared memory stays until the last store has read it
 
 
 def reference(a, b):

@@ -63,6 +63,7 @@ def row_maxima(
         acc = cl.wgmma.wait_group(0, acc)
         cl.syncthreads()
     greatest = cl.wgmma.row_reduce(abs(acc), "max")  # of this thread's two rows, over all columns of the tile
+    # Where each of this thread's sums lies in the tile: of every four, two are in its first row and two in its second.
     rows = [row + place[0] for place in cl.wgmma.coordinates(BN)]
     if cl.thread_idx.x % 4 == 0:  # four threads share a row
         cl.atomic_max(maxima, rows[0], greatest[0])

@@ -33,6 +33,11 @@ def of_python(a: Tensor[f32, (N,)]) -> None:
     a[0] = [1, 2].index(3)
 
 
+@cl.kernel
+def outside(a: Tensor[f32, (N,)]) -> None:
+    a[cl.thread_idx.x + N] = 1.0
+
+
 def launched(kernel: Any) -> None:
     kernel[1, 32](np.zeros(4, np.float32))
 
@@ -41,8 +46,20 @@ def compiled(kernel: Any) -> None:
     kernel.compile(block=32)
 
 
-def frames(kernel: Any, run: Callable[[Any], None]) -> list[str]:
-    with pytest.raises(CompileError) as caught:
+def misfit(kernel: Any) -> None:
+    kernel[1, 32](np.zeros(4))
+
+
+def refused(kernel: Any) -> None:
+    kernel[1, 2000](np.zeros(4, np.float32))
+
+
+def traced(kernel: Any) -> None:
+    kernel.trace_launch(cl.Launch(1, 32), np.zeros(4, np.float32))
+
+
+def frames(kernel: Any, run: Callable[[Any], None], error: type[Exception] = CompileError) -> list[str]:
+    with pytest.raises(error) as caught:
         run(kernel)
     text = "".join(traceback.format_exception(caught.value))
     return [line for line in text.splitlines() if line.lstrip().startswith('File "')]
@@ -57,3 +74,16 @@ def test_frames_of_the_compiler_are_left_out(
     assert "in frames" in short[0] and len(short) <= 5
     monkeypatch.setenv("CUTELITE_TRACEBACK", "full")
     assert len(frames(kernel, run)) > 10
+
+
+@pytest.mark.parametrize(
+    ("run", "error"),
+    [(launched, cl.SimError), (traced, cl.SimError), (misfit, cl.ArgumentError), (refused, cl.LaunchError)],
+)
+def test_frames_of_the_simulator_and_of_launches_are_left_out(
+    run: Callable[[Any], None], error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = frames(outside, run, error)
+    assert "in frames" in short[0] and f"in {run.__name__}" in short[1] and len(short) <= 5
+    monkeypatch.setenv("CUTELITE_TRACEBACK", "full")
+    assert len(frames(outside, run, error)) > len(short)

@@ -39,11 +39,13 @@ def test_f_strings_become_printf():
         cl.printf("plain %d\n", a)
         print("items", a, x, sep=", ", end="!\n")
         print(f"{a}" + " and " + str(x), "known", 3)
+        print(f"{a=}, {x = :.1f}, {(a, x)!s}")
 
     text = printed(kernel, 42, 1.5, True, types={"a": i32, "x": f32, "p": boolean})
     assert text == (
         "a = 42, twice    84|42   |+42|042|0x2a, x = 1.50 1.500000e+00      1.5, 1, 100% 'static'\n"
         "plain 42\nitems, 42, 1.5!\n42 and 1.5 known 3\n"
+        "a=42, x = 1.5, (42, 1.5)\n"
     )
 
 
@@ -83,7 +85,7 @@ class State:
     [
         ("cl.printf(f'{a:b}')", "the format spec 'b' has no counterpart on the GPU"),
         ("cl.printf(f'{a:^5}')", "has no counterpart on the GPU"),
-        ("cl.printf(f'{a!r}')", "`!r` needs a compile-time value"),
+        ("text = f'{a}'; cl.printf(f'{text!r}')", "`!r` needs a compile-time value"),
         ("cl.printf(f'{x:d}')", "the format 'd' is for integers, not for f32"),
         ("cl.printf(f'{x:{a}}')", "a format spec must be known at compile time"),
         ("print(cl.thread_idx, a, object, State(a))", "a State cannot be printed"),

@@ -56,6 +56,33 @@ def test_a_breakpoint_stops_each_warp_with_its_values(monkeypatch: pytest.Monkey
         assert "tensor<f32,gmem" in values["a"]
 
 
+@cl.kernel(block=32)
+def looping(a: Tensor[f32, (N,)]) -> None:
+    i = cl.thread_idx.x
+    layout, pair = cl.Layout((2, 3)), (i, [a[i], 5])  # noqa: F841 (the debugger reads them)
+    for step in range(N // 16):
+        unused = a[i] + step
+        if step == 1:
+            above = i  # noqa: F841
+        if unused > 1.0:
+            late = unused  # noqa: F841
+            breakpoint()
+    a[i] = 0.0
+
+
+def test_a_breakpoint_keeps_variables_that_no_later_code_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loop counters, tuples of run-time values, and what is known; but not what is bound on some ways only."""
+    stops: list[dict[str, Any]] = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda: stops.append(dict(sys._getframe(1).f_locals)))
+    looping[1](np.ones(32, np.float32))
+    (values,) = stops
+    assert values["step"].tolist() == [1] * 32 and values["unused"].tolist() == values["late"].tolist() == [2.0] * 32
+    assert "(2,3):(1,2)" in values["layout"] and "above" not in values
+    first, (second, third) = values["pair"]
+    assert first.tolist() == values["i"].tolist() and second.tolist() == [1.0] * 32 and third == "5"
+    assert looping.compile(block=32, arch="sm_90a").artifact.spills <= 0
+
+
 def test_a_debugger_that_is_quit_ends_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     import bdb
 
