@@ -61,15 +61,18 @@ def test_padded_groups(config: Config | None) -> None:
         assert np.isnan(to_numpy(d[e, count:])).all()
 
 
-def gradients(config: Config | None, accumulate: bool = False, out: str = "float32") -> None:
-    counts = np.array([70, 0, 129, 64, 1, 5])
-    ends, rows = np.cumsum(counts), int(counts.sum())
-    a, b = tensors((rows + 7, 136), (rows + 7, 72))
+def gradients(
+    config: Config | None, accumulate: bool = False, out: str = "float32", m: int = 136, n: int = 40,
+    counts: tuple[int, ...] = (70, 0, 129, 64, 1, 5),
+) -> None:  # fmt: skip
+    ends, rows = np.cumsum(counts), sum(counts)
+    a, b = tensors((rows + 7, m), (rows + 7, n))
     for x in (a, b):
         x[rows:] = float("nan")  # what is behind the last group is nobody's
     rng = np.random.default_rng(9)
-    d = array(rng.standard_normal((6, 136, 72)), out) if accumulate else poisoned(6, 136, 72, dtype=out)
-    right = to_numpy(d).astype(np.float64) if accumulate else np.zeros((6, 136, 72))
+    shape = len(counts), m, n
+    d = array(rng.standard_normal(shape), out) if accumulate else poisoned(*shape, dtype=out)
+    right = to_numpy(d).astype(np.float64) if accumulate else np.zeros(shape)
     left, other = (to_numpy(x).astype(np.float64) for x in (a, b))
     for e, (i, j) in enumerate(zip(ends - counts, ends, strict=True)):
         right[e] += left[i:j].T @ other[i:j]
@@ -88,7 +91,7 @@ def test_groups_along_k(config: Config | None) -> None:
 
 
 def test_groups_along_k_into_narrow_results() -> None:
-    gradients(Config((128, 64), cluster=(1, 1), stages=3, piece=32), out="bfloat16")
+    gradients(Config((128, 64), cluster=(1, 1), stages=3, piece=32), out="bfloat16", n=72)
 
 
 def test_a_function_ends_with_its_group() -> None:
@@ -115,8 +118,9 @@ def test_the_checker_finds_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CUTELITE_CHECK", "2")  # read when a kernel is first launched: these are launched here alone
     config, ends = Config((128, 64), cluster=(1, 1), stages=3, piece=32, swizzle=3), array([40, 40, 111], "int32")
     if kind == "K":
-        gradients(config)
-        gradients(Config((64, 64), True, (1, 1), stages=3, piece=32, swizzle=3), accumulate=True)
+        few: dict[str, Any] = {"m": 72, "counts": (70, 0, 64, 1, 5)}  # more tiles than blocks, in rings that turn
+        gradients(config, **few)
+        gradients(Config((64, 64), True, (1, 1), stages=3, piece=32, swizzle=3), accumulate=True, **few)
     elif kind == "rows":
         a, b = tensors((114, 200), (3, 72, 200))
         grouped.gemm(a, b, ends, config=config)
