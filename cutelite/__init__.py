@@ -58,6 +58,7 @@ _WHERE = {
     "cutelite.lib.umma": "PipelineTmaUmma PipelineUmmaAsync PipelineAsyncUmma RowRing",
     "cutelite.lib.tensors": "all_ any_ gather print_tensor scatter",
     "cutelite.lib.tensormaps": "DeviceTensorMap",
+    "cutelite.lib.stream_k": "StreamKTileScheduler TileParts",
     "cutelite.lib.tile_queue": "TileQueue longest_first",
     "cutelite.lang.storage": "SharedStorage Smem SmemUnion",
     "cutelite.lang.whole": "fill clear axpby",

@@ -390,6 +390,8 @@ from cutelite.lib.softmax import OnlineSoftmax as OnlineSoftmax
 from cutelite.lib.softmax import row_reduce as row_reduce
 from cutelite.lib.softmax import scale_rows as scale_rows
 from cutelite.lib.softmax import store_row as store_row
+from cutelite.lib.stream_k import StreamKTileScheduler as StreamKTileScheduler
+from cutelite.lib.stream_k import TileParts as TileParts
 from cutelite.lib.tensormaps import DeviceTensorMap as DeviceTensorMap
 from cutelite.lib.tensors import all_ as all_
 from cutelite.lib.tensors import any_ as any_
@@ -660,10 +662,12 @@ __all__ = [
     "StMatrix8x8x16bOp",
     "StageEvent",
     "StaticPersistentTileScheduler",
+    "StreamKTileScheduler",
     "Swizzle",
     "Tcgen05MmaOp",
     "Team",
     "Tensor",
+    "TileParts",
     "TileQueue",
     "TiledCopy",
     "TiledMma",

@@ -68,16 +68,26 @@ def has_tensor_memory(like: Any) -> bool:
 
 
 def counter(like: Any) -> Any:
-    """A number, (1,) i32, that is 0, on the GPU that holds `like`: for launches that leave it at 0.
+    """A number, (1,) i32, that is 0, on the GPU that holds `like`: for launches that leave it at 0."""
+    return zeros_kept(like, 1)
 
-    Launches in one stream share one, since they run one after the other. Each launch that is captured in a graph has
-    one of its own, as graphs may run beside other launches. In the simulator it is new each time.
+
+def flags(like: Any, count: int) -> Any:
+    """At least so many numbers, i32, that are 0, on the GPU that holds `like`: for launches that leave them at 0."""
+    return zeros_kept(like, 1 << (count - 1).bit_length())
+
+
+def zeros_kept(like: Any, count: int) -> Any:
+    """Numbers, (count,) i32, that are 0, on the GPU that holds `like`, for launches that leave them at 0.
+
+    Launches in one stream share them, since they run one after the other. Each launch that is captured in a graph has
+    some of its own, as graphs may run beside other launches. In the simulator they are new each time.
     """
     library, where = reader_library(type(like)), rt.read(like).device
     if where[0] != "cuda" or library not in ("torch", "cupy"):
         import numpy
 
-        return numpy.zeros(1, numpy.int32)
+        return numpy.zeros(count, numpy.int32)
     module = sys.modules[library]
     if library == "torch":
         stream = module.cuda.current_stream(like.device).cuda_stream
@@ -85,13 +95,15 @@ def counter(like: Any) -> Any:
     else:
         current = module.cuda.get_current_stream()
         stream, capturing, place = current.ptr, current.is_capturing(), {}
-    streams, fresh, kept = _counters.setdefault((library, where), ({}, [], []))
+    streams, fresh, kept = _counters.setdefault((library, where, count), ({}, [], []))
     if not fresh and not capturing:
-        numbers = module.zeros(4 * COUNTERS, dtype=module.int32, **place)
+        apart = -(-count // 4) * 4
+        made = max(16, COUNTERS * 4 // apart)
+        numbers = module.zeros(made * apart, dtype=module.int32, **place)
         kept.append(numbers)  # graphs know addresses alone: without this the last counter taken would free them all
-        fresh.extend(numbers[4 * i : 4 * i + 1] for i in range(COUNTERS))
-    if capturing:  # where there is none, the graph itself clears one
-        return fresh.pop() if fresh else module.zeros(1, dtype=module.int32, **place)
+        fresh.extend(numbers[apart * i : apart * i + count] for i in range(made))
+    if capturing:  # where there is none, the graph itself clears some
+        return fresh.pop() if fresh else module.zeros(count, dtype=module.int32, **place)
     if stream not in streams:
         streams[stream] = fresh.pop()
     return streams[stream]

@@ -2,7 +2,7 @@
 
 copy        `copy`, by an atom or without         multicast     tiles by TMA, for one block or several
 pipeline    rings of buffers and their barriers   participants  one side of a ring, with its state
-scheduler   which tile is next                    grouped       the same for groups known to the device; `tensormaps`
+scheduler   which tile is next; `stream_k`        grouped       the same for groups known to the device; `tensormaps`
 tile_queue  tiles that blocks take in turn        umma  tmem    rings and tensor memory of Blackwell
 epilogue    results on their way to memory        piece  chunk  what functions get that finish or make operands
 reduce      sums and scans of a block             scan          scans over blocks

@@ -58,22 +58,22 @@ def case(module: str, test: str, *arguments: Any) -> Run:
     return lambda: getattr(importlib.import_module(f"tests.{module}"), test)(*arguments)
 
 
-def alone(module: str) -> Any:
+def alone(module: str, blocks: int = 1) -> Any:
     """A module of GEMMs whose kernels stay on as many blocks as there are multiprocessors: here on one, or on one
-    cluster, so that it has several tiles."""
+    cluster, so that it has several tiles; or on so many."""
     made = importlib.import_module(f"cutelite.kernels.gemm.{module}")
-    vars(made)["clusters_at_once"] = lambda blocks, like: 1
+    vars(made)["clusters_at_once"] = lambda size, like: blocks
     return made
 
 
-def gemm(m: int, n: int, k: int, epilogue: bool = True, **config: Any) -> Run:
+def gemm(m: int, n: int, k: int, epilogue: bool = True, blocks: int = 1, **config: Any) -> Run:
     """The dense GEMM in a configuration. `epilogue`: with C and a bias, which are brought by TMA as well.
 
     k  such that a ring of 3, with 64 of k in each stage, turns at every place where it is advanced
     """
 
     def run() -> None:
-        made, random = alone("dense"), of_examples("common").random
+        made, random = alone("dense", blocks), of_examples("common").random
         a, b, d = (random(*shape, dtype="bfloat16") for shape in ((m, k), (n, k), (m, n)))
         more = {"c": d.copy(), "bias": random(n), "beta": 0.5} if epilogue else {}
         call.gemm(a, b.T, d, config=made.Config(**config), **more)
@@ -354,6 +354,9 @@ LARGE: dict[str, Run] = {
     "gemm_split": gemm(128, 64, 680, False, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, splits=2),
     "gemm_swapped": gemm(
         96, 192, 200, tile=(64, 48), pingpong=True, cluster=(1, 1), stages=3, piece=48, buffers=1, swapped=True
+    ),
+    "gemm_streamed": gemm(  # three blocks share the last two of five tiles; one of them has parts of both
+        64, 320, 264, blocks=3, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1, stream=1
     ),
     "gemm_along_k": gemm_of_groups_along_k,
     "gemm_finished": gemm_finished,

@@ -23,6 +23,8 @@ class Config:
               `cluster` is (1, 1), and a block has one tile
     regs      registers of a thread that loads, and of one that multiplies
     swapped   rows of a tile are columns of the result: A and B change places, and the result is stored turned
+    stream    how many rounds of tiles, the last ones, blocks share evenly by steps along K (stream-K): 1, those of the
+              part round; 2, those of the whole one before it too; 0: none. Parts are added up by one of the blocks
     """
 
     tile: tuple[int, int] = (128, 256)
@@ -37,6 +39,7 @@ class Config:
     together: int = 1
     regs: tuple[int, int] = (40, 232)
     swapped: bool = False
+    stream: int = 0
 
     @property
     def blocks(self) -> int:
@@ -179,6 +182,21 @@ CONFIGS += [
 ]
 
 
+STREAMED = [
+    replace(config, stream=rounds)
+    for config in (
+        Config(),
+        Config(cluster=(1, 2)),
+        Config((256, 128), cluster=(1, 2)),
+        Config((256, 128), cluster=(2, 1)),
+        Config((128, 192), True, (2, 1)),
+        Config((128, 128), True, (2, 1), 5),
+    )
+    for rounds in (1, 2)
+]
+"""Configurations that share the last rounds. Nothing picks them but a measurement: they have not been timed."""
+
+
 def wide(config: Config, problem: Problem) -> int:
     """Return the columns of results that are stored at once: 128 bytes by default."""
     if problem.gate is not None:
@@ -241,6 +259,8 @@ def made_for(config: Config, problem: Problem) -> bool:
     alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
     if problem.prepare is not None and (config.swapped or not alone):
         return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
+    if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
+        return False
     if config.across and (problem.gate is not None or config.swapped or config.together > 1 or problem.groups == "K"):
         return False
     if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):

@@ -13,13 +13,13 @@ other multiplies.
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
-from cutelite.kernels.arrays import clusters_at_once, empty
-from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
+from cutelite.kernels.arrays import clusters_at_once, empty, flags
+from cutelite.kernels.gemm.configs import CONFIGS, STREAMED, Config, Problem, boxes_of, made_for, span, wide
 from cutelite.kernels.gemm.model import clusters, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.lang.given import given_by
@@ -34,7 +34,7 @@ def build(config: Config, problem: Problem) -> Any:
     plan = Plan(config, problem)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
     BK, ROWS, FEW = plan.depth, plan.rows, plan.few
-    A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN, AHEAD = types(plan)
+    A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN, AHEAD, PARTS = types(plan)
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, stages_of(problem.a, (BM, BK, config.stages), problem.majors[0], BM)]
@@ -45,7 +45,7 @@ def build(config: Config, problem: Problem) -> Any:
     def gemm(
         a: A, b: B, d: D, c: D | None, bias: BIAS | None,
         scale_a: SCALE_A | None, scale_b: SCALE_B | None, alpha: f32, beta: f32, more: MORE | None,
-        ends: Tensor[i32, (E,)] | None, plain: PLAIN | None, ahead: AHEAD | None,
+        ends: Tensor[i32, (E,)] | None, plain: PLAIN | None, ahead: AHEAD | None, parts: PARTS | None,
     ) -> None:  # fmt: skip
         if cl.thread_idx.x == 0:
             for t in (a, b, d):
@@ -85,7 +85,8 @@ def build(config: Config, problem: Problem) -> Any:
             free = storage.a if config.swapped and BM > BN else storage.b
             shared = config.together, free.ptr, problem.acc, ready
             sums = cl.Epilogue.create((ROWS, plan.results), out, d, fused, bars, *groups, *shared)  # type: ignore[call-arg]
-            plan.consume(sums, storage, pipe, turns, tiles, group, ends, ahead or ())
+            shares = plan.parts(parts, thread, done, group)
+            plan.consume(sums, storage, pipe, turns, tiles, group, ends, ahead or (), shares)
 
     return gemm
 
@@ -120,7 +121,8 @@ def types(plan: "Plan") -> tuple[Any, ...]:
     lead, row = len(plan.lead("D")), (cl.Dim("R", 16 // problem.d.bytes), 1)
     plain = Tensor[problem.d, (None,) * (lead + 2), (*(cl.Dim("Q", 16 // problem.d.bytes),) * lead, *row)]
     ahead = tuple[tuple(beside(len(more.__args__) + number, *kind) for number, kind in enumerate(problem.beside))]  # type: ignore[misc]
-    return a, b, d, bias, scale_a, scale_b, more, plain, ahead
+    sums = Tensor[problem.acc, (None, *plan.laid)]
+    return a, b, d, bias, scale_a, scale_b, more, plain, ahead, tuple[sums, Tensor[i32, (None,)]]
 
 
 def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
@@ -218,6 +220,9 @@ class Plan:
         counts = cl.ceil_div(M, BM * CM), across, *batches
         if problem.groups:
             cl.griddepcontrol_wait()
+        if config.stream:
+            how = config.stream, config.stages, config.swizzle, config.raster, self.in_clusters
+            return cl.StreamKTileScheduler.create(counts, cl.ceil_div(K, self.depth), *how)
         if problem.groups not in ("rows", "padded"):
             return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, self.in_clusters)
         along = BM * CM, across, config.swizzle, self.in_clusters, problem.groups == "padded"
@@ -238,6 +243,19 @@ class Plan:
         """Rows of A that are brought for a tile."""
         rows = self.config.tile[0]
         return rows if self.clustered else min(rows, self.problem.rows or rows)
+
+    @property
+    def laid(self) -> tuple[int, int, int]:
+        """The extents of a block's sums in global memory, where others add them to theirs."""
+        groups, unit = 1 if self.config.pingpong else 2, cl.TileParts.UNIT
+        return groups * self.rows * self.each // (GROUP * unit), GROUP, unit
+
+    def parts(self, given: Any, thread: Any, group: Any, number: Any) -> Any:
+        """Parts of tiles of this warpgroup: its `number` of two tells which, where both have part of each tile."""
+        if given is None:
+            return None
+        sums, flags = given
+        return cl.TileParts(sums, flags, thread, group, *(() if self.config.pingpong else (2, number)))
 
     def mma(self, columns: int) -> Any:
         """Return the instruction for this many columns."""
@@ -296,6 +314,8 @@ class Plan:
             rank = cl.block_rank_in_cluster()
             m, n = m * CM + rank % CM, n * CN + rank // CM
         first, last = (steps * split // parts, steps * (split + 1) // parts) if parts > 1 else (0, steps)
+        if self.config.stream:
+            first, last = tiles.first, tiles.first + tiles.length
         out = (batch,) if self.problem.batched or SPLITS > 1 else ()
         whole = (batch // SPLITS,) if self.problem.batched else ()
         if self.problem.shared:
@@ -333,7 +353,7 @@ class Plan:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
     def consume(
-        self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any, ends: Any, ahead: Any
+        self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any, ends: Any, ahead: Any, parts: Any
     ) -> None:  # fmt: skip
         """A warpgroup: multiply what comes, and write what it adds up to."""
         half = 0 if self.config.pingpong else group
@@ -342,13 +362,14 @@ class Plan:
         mine = mma.get_slice(cl.thread_idx.x % GROUP)
         left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (down, 0)))
         right = mine.partition_B(cl.local_tile(storage.b, (self.each, self.depth), (right_of, 0)))
-        state, count = pipe.consumer_state(), i32(0)
+        state, count, written = pipe.consumer_state(), i32(0), i32(0)
         if self.config.pingpong and group == 1:  # the first tile is the other one's
             tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
         while tiles.is_valid():
             tile = self.place(tiles, ends)
             row, column = tile.row + down * self.rows, tile.column + right_of * self.results
-            sums.prepare(row, column, tile.out)
+            if parts is None or tile.first == 0:
+                sums.prepare(row, column, tile.out)
             if self.config.pingpong:
                 turns.wait()
             acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.each)))
@@ -362,12 +383,31 @@ class Plan:
                 turns = turns.arrive()
             acc = acc.wait()
             pipe.consumer_release(before)
-            done = acc if self.problem.gate is None else self.gated(acc)
-            sums.write(done, row, column, tile.out, count, tile.end if self.problem.finish else None)
+            if parts is not None:
+                written = self.share(sums, acc, (row, column), tile, tiles, written, parts)
+            else:
+                done = acc if self.problem.gate is None else self.gated(acc)
+                sums.write(done, row, column, tile.out, count, tile.end if self.problem.finish else None)
             tiles, count = tiles.advance(), count + 1
             if self.config.pingpong:
                 tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
         sums.ring.tail()
+
+    def share(
+        self, sums: Any, acc: Any, at: Any, tile: Any, tiles: Any, written: Any, parts: Any
+    ) -> Any:  # fmt: skip
+        """Write what a tile adds up to, with the parts of it that others have; or lay down the sums of a part.
+
+        Gives how many tiles have been written.
+        """
+        if tile.first > 0:
+            parts.put(tiles, acc)
+        else:
+            acc = parts.added(tiles, acc)
+            done = acc if self.problem.gate is None else self.gated(acc)
+            sums.write(done, *at, tile.out, written)
+            written = written + 1
+        return written
 
     def products(
         self, mma: Any, acc: Any, operands: Any, pipe: Any, state: Any, tile: Any, own: Any
@@ -472,6 +512,8 @@ def run(
     if problem.finish is not None:
         config = replace(config, buffers=1)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
+    if config.stream and splits * config.together > 1:
+        raise ValueError(f"{config}: stream= goes with neither splits= nor together=")
     if splits * config.together > 1:  # as far as there are steps along K
         steps = -(-a.shape[-1 if problem.majors[0] == "K" else -2] * problem.bytes // 128)
         together = config.together if steps >= config.together else 1
@@ -483,7 +525,10 @@ def run(
     if problem.finish is not None:
         across, of_tile = b.shape[-2 if problem.majors[1] == "K" else -1], bn
     blocks = -(-high // (bm * cm)) * -(-across // (of_tile * cn)) * cm * cn * batches * splits
-    at_once = blocks if config.together > 1 else min(blocks, clusters_at_once(cm * cn, d) * cm * cn)
+    there = 0 if config.together > 1 else clusters_at_once(cm * cn, d) * cm * cn
+    if config.stream and blocks % there == 0:
+        config = replace(config, stream=0)  # the last round is whole
+    at_once = blocks if config.together > 1 else there if config.stream else min(blocks, there)
     launch = cl.Launch(at_once * config.together, 3 * GROUP, pdl=True)
     if splits == 1 and n * problem.d.bytes % 16 == 0:
         multiply(config, problem, launch, a, b, d, fused, ahead)
@@ -507,7 +552,11 @@ def multiply(
     if config.swapped:
         problem, a, b = problem.swapped, b, a
         fused = replace(fused, scales=cl.Scales(fused.scales.b, fused.scales.a))
-    build(config, problem)[launch](a, b, d, *flat(fused), ahead or None)
+    parts, blocks = None, cast(int, launch.grid)
+    if config.stream:
+        sums = empty(d, (blocks, *Plan(config, problem).laid), problem.acc.name)
+        parts = sums, flags(d, 2 * blocks)
+    build(config, problem)[launch](a, b, d, *flat(fused), ahead or None, parts)
 
 
 def flat(fused: cl.Fused) -> tuple[Any, ...]:
@@ -535,7 +584,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
     return able
 
 
-tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
+tuned = cl.autotune([*CONFIGS, *STREAMED], key=("problem", "a", "b", "d"), prune=fitting)(run)
 _picked: dict[Any, Config] = {}
 
 

@@ -59,7 +59,7 @@ def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *mo
     launch = cl.Launch(min(blocks, clusters_at_once(cm * cn, d) * cm * cn), 3 * GROUP, pdl=True)
     kernel = build(config, fitted(config, problem))
     c, beta, tensors, plain = (*more, None, None) if problem.groups == "K" else (None, 0.0, more or None, d)
-    kernel[launch](a, b, d, c, None, None, None, 1.0, beta, tensors, ends, plain, None)
+    kernel[launch](a, b, d, c, None, None, None, 1.0, beta, tensors, ends, plain, None, None)
 
 
 def fitted(config: Config, problem: Problem) -> Problem:
@@ -104,6 +104,8 @@ def launched(choice: Choice, *given: Any) -> None:
     problem, a, b, ends, *_ = given
     if choice != "tuned":
         instance("config", choice, Config)
+        if choice is not None and choice.stream:
+            raise ValueError(f"{choice}: groups have no stream=")
     if choice == "tuned" or (choice is None and tuning_wanted()):
         tuned(*given)
         return

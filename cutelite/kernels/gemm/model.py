@@ -130,6 +130,8 @@ def narrowest(config: Config, problem: Problem, rows: int) -> bool:
 def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> float:
     """Return the time that a GEMM should take; inf for a configuration that the model does not cover.
 
+    Of one with shared rounds what it takes at best, as if parts cost nothing: enough to say which are worth measuring.
+
     at_once  how many of its clusters run at once
     """
     rates = rates_of(config)
@@ -137,7 +139,10 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
         problem, sizes = problem.swapped, Sizes(sizes.n, sizes.m, sizes.k, sizes.batches)
     (bm, bn), (cm, cn), (m, n, k, batches), together = config.tile, config.cluster, sizes, config.together
     steps, units = -(-k * problem.bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
-    rounds, parts, alone = -(-units // at_once), config.splits * together, cm * cn * together == 1
+    rounds: float = units / at_once if config.stream else -(-units // at_once)
+    parts, alone = config.splits * together, cm * cn * together == 1
+    if config.stream and units % at_once == 0:
+        return math.inf
     if rates is None or parts > steps or (alone and rounds > 1) or (config.splits > 1 and rounds > 1):
         return math.inf  # blocks without a cluster drift apart, and find less in L2
     each, (step, tile) = -(-steps // parts), rates

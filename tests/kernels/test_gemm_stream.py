@@ -1,0 +1,97 @@
+"""GEMMs whose last rounds of tiles are shared along K: any sizes, types and epilogues, and no race."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from common import array, to_numpy
+from cutelite.kernels.gemm import Config, Finish, call, dense, gemm, grouped
+from cutelite.kernels.gemm.configs import CONFIGS, STREAMED, swapped
+from tests.run.test_gemm import BF16, compare, operand, relu
+
+pytestmark = pytest.mark.usefixtures("everywhere")
+
+PINGPONG = Config((64, 64), True, (1, 1), stages=3, buffers=1, stream=1)
+COOPERATIVE = Config((128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, stream=2)
+CLUSTER = Config((128, 64), cluster=(2, 1), stages=3, piece=32, buffers=1, stream=2)
+SWAPPED = replace(swapped(48, 128, cluster=2), stages=3, stream=1)
+ALL = [PINGPONG, COOPERATIVE, CLUSTER, SWAPPED]
+"""In the simulator four blocks run at once, or two clusters of two."""
+
+
+@pytest.mark.parametrize("config", ALL, ids=["pingpong", "cooperative", "cluster", "swapped"])
+def test_tiles_that_several_blocks_share(config: Config) -> None:
+    """Fewer tiles than blocks, more, and of few steps."""
+    compare((41, 64, 1096), c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu, config=config)
+    compare((136, 200, 200), c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu, config=config)
+    compare((136, 136, 40), config=config)
+
+
+@pytest.mark.parametrize("config", [PINGPONG, CLUSTER], ids=["pingpong", "cluster"])
+def test_types_majors_batches_and_rows_that_are_not_whole(config: Config) -> None:
+    compare((40, 64, 1040), "int8", "int32", tolerance=0.0, config=config)
+    compare((37, 72, 784), "float8_e4m3fn", "bfloat16", scales="rows", bias="float32", config=config)
+    compare((3, 72, 64, 328), majors="MN", c=True, beta=0.5, config=config)
+    compare((5, 67, 520), config=config)  # rows of results that TMA would write beyond
+
+
+def test_functions_that_finish_and_gates() -> None:
+    """What becomes of the sums becomes of all of them."""
+
+    def greatest(piece: Any, bias: Any, most: Any) -> None:
+        x = piece.sums + piece.by_column(bias)
+        piece.put_rows(most, piece.of_rows(abs(x), "max"))
+        piece.result(x)
+
+    rng = np.random.default_rng(1)
+    a, b = (operand(rng, size, 584, dtype="bfloat16", transposed=False) for size in (72, 144))
+    right, bias = to_numpy(a).astype(np.float64) @ to_numpy(b).T, rng.standard_normal(144).astype(np.float32)
+    for config in PINGPONG, COOPERATIVE:
+        most = array(np.zeros((72, 3)), "float32")
+        d = gemm(a, b.T, finish=Finish(greatest, (array(bias, "float32"), most)), config=config)
+        assert np.linalg.norm(to_numpy(d) - right - bias) <= BF16 * np.linalg.norm(right)
+        parts = np.pad(np.abs(right + bias), ((0, 0), (0, 48))).reshape(72, 3, 64).max(2)
+        np.testing.assert_allclose(to_numpy(most), parts, rtol=1e-4)
+        d = gemm(a, b.T, gate="silu", config=config)
+        x, up = np.split(right, 2, axis=1)
+        x = x / (1 + np.exp(-x)) * up
+        assert np.linalg.norm(to_numpy(d) - x) <= BF16 * np.linalg.norm(x)
+
+
+def test_repeated_runs_are_equal_whatever_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, found = np.random.default_rng(5), []
+    a, b = (operand(rng, size, 584, dtype="bfloat16", transposed=False) for size in (72, 72))
+    for seed in 0, 1, 2:
+        monkeypatch.setenv("CUTELITE_SIM_SEED", str(seed))
+        found.append(to_numpy(gemm(a, b.T, config=PINGPONG)))
+    assert all((x == found[0]).all() for x in found)
+
+
+@pytest.mark.parametrize(("config", "shape"), [(PINGPONG, (72, 136, 328)), (CLUSTER, (136, 40, 584))], ids=str)
+def test_the_checker_finds_nothing(
+    config: Config, shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "2")  # read when a kernel is first launched: these are launched here alone
+    compare(shape, c=True, beta=1.0, config=replace(config, swizzle=3))
+
+
+def test_nothing_picks_them_but_a_measurement() -> None:
+    rng = np.random.default_rng(6)
+    a, b = (operand(rng, size, 8192, dtype="bfloat16", transposed=False) for size in (256, 776))
+    problem, *given = call.arguments(a, b.T, array(np.zeros((256, 776)), "bfloat16"), call.fused_of())
+    assert dense.pick(problem, *given).stream == 0 and not any(config.stream for config in CONFIGS)
+    worth = dense.fitting([*CONFIGS, *STREAMED], problem, *given)
+    assert any(config.stream for config in worth)
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    a = array(np.ones((64, 64)), "bfloat16")
+    for config in (replace(PINGPONG, splits=2), replace(PINGPONG, together=2)):
+        with pytest.raises(ValueError, match="stream= goes with neither splits= nor together="):
+            gemm(a, a, config=config)
+    with pytest.raises(ValueError, match="groups have no stream="):
+        grouped.gemm(a, a[None], array([64], "int32"), config=PINGPONG)
