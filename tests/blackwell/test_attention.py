@@ -100,8 +100,8 @@ def test_the_checker_finds_nothing(how: Any, dim: int, monkeypatch: pytest.Monke
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 @pytest.mark.parametrize("arch", spills.ARCHS)
 def test_nothing_is_spilled(arch: str) -> None:
-    """Two of the kernels; `tests.blackwell.spills` compiles all. One with a function has some bytes too many: the places
-    that it is given are computed anew where a block is taken again, and not held in registers meanwhile (1552 bytes)."""
+    """Two of the kernels; `tests.blackwell.spills` compiles all. One with a function has bytes too many: places are
+    computed anew where a block is taken again. Held in registers meanwhile, they were 1552 bytes."""
     wanted, most = "attention bfloat16 128 128 causal softcap", 0
     if arch == "sm_103a":
         wanted, most = "attention bfloat16 64 64 full score_mod", 64
