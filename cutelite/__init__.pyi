@@ -349,6 +349,7 @@ from cutelite.lib.epilogue import Scales as Scales
 from cutelite.lib.extern import extern as extern
 from cutelite.lib.extern import inline_ptx as inline_ptx
 from cutelite.lib.grouped import GroupedTileScheduler as GroupedTileScheduler
+from cutelite.lib.grouped import ProblemTileScheduler as ProblemTileScheduler
 from cutelite.lib.multicast import OperandTile as OperandTile
 from cutelite.lib.multicast import multicast_peers as multicast_peers
 from cutelite.lib.narrow import bf16_of as bf16_of
@@ -643,6 +644,7 @@ __all__ = [
     "PipelineUmmaAsync",
     "Pointer",
     "Prepare",
+    "ProblemTileScheduler",
     "Program",
     "ResultRing",
     "RowPart",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
+from cutelite.diag.nearest import did_you_mean
 from cutelite.parsers import FLAG, TEXT, WORDS, Parser, choice, optional, whole
 
 T = TypeVar("T")
@@ -200,7 +201,8 @@ def parsed(text: str) -> dict[str, Any]:
         flag, equals, value = words.pop(0).partition("=")
         row = rows.get(flag.replace("_", "-"))
         if row is None:
-            raise OptionError(f"{flag} is none of the options {', '.join(rows)}")
+            meant = did_you_mean(flag, rows)
+            raise OptionError(f"{flag} is none of the options {', '.join(rows)}" + f"; {meant}" * bool(meant))
         if not equals:
             follows = bool(words) and words[0].partition("=")[0] not in rows
             if row.parser is not FLAG and not follows:

@@ -137,6 +137,7 @@ def test_exports_take_options(ptxas: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("--opt-levle=1", "--opt-levle is none of the options"),
         ("--opt-level=4", "--opt-level=4: takes a whole number from 0 to 3"),
         ("--opt-level", "--opt-level needs a value: a whole number from 0 to 3"),
         ("--keep-ptx", "--keep-ptx is none of the options --fmad, --assertions, --enable-assertions,"),

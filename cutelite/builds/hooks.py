@@ -78,6 +78,8 @@ _hooks: dict[tuple[str, str], tuple[Callable[[StageEvent], Any], ...]] = {}  # r
 
 
 def _registering(when: str, stages: tuple[str, ...]) -> Callable[[Hook], Hook]:
+    if any(map(callable, stages)):
+        raise TypeError(f'write @cl.{when}_stage("llvm") above the function: it takes names of {", ".join(STAGES)}')
     wrong = [stage for stage in stages if stage not in STAGES]
     if wrong or not stages:
         raise ValueError(f"{wrong[0] if wrong else 'nothing'!r} is no stage; there are {', '.join(STAGES)}")

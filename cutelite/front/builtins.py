@@ -226,6 +226,8 @@ def _pow(frame: Frame, a: Any, b: Any, modulus: Any = None) -> Any:
 def _divmod(frame: Frame, a: Any, b: Any) -> Any:
     if all(isinstance(x, DimExpr | int) for x in (a, b)) or _known(a, b):
         return divmod(a, b)
+    if not isinstance(b, Runtime | DimExpr | int | float) and hasattr(type(b), "__rdivmod__"):
+        return call(frame, b.__rdivmod__, [a], {})
     return floordiv(_number(a), _number(b)), modulo(_number(a), _number(b))
 
 

@@ -32,6 +32,7 @@ from cutelite.front.unready import (
 )
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
+from cutelite.lang.debug import assert_
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
@@ -343,7 +344,9 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
 
 
 def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
-    """Return the item that a run-time index names, by a select for each; an index out of range names the first.
+    """Return the item that a run-time index names, by a select for each.
+
+    An index out of range names the first; the simulator, and kernels with assertions, stop there.
 
     Items are numbers, or tensors of one type, or tuples and structures of those with equal compile-time parts.
     """
@@ -355,6 +358,7 @@ def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
     for i, other in enumerate(structures):
         if not tree.same_structure(structures[0], other):
             raise _not_alike(items[0], items[i], i)
+    assert_((key >= 0) & (key < len(items)), f"a run-time index is none of 0 to {len(items) - 1}")
     columns = (_chosen_leaf(column, key) for column in zip(*leaves, strict=True))
     return tree.with_leaves(items[0], columns)
 

@@ -478,6 +478,8 @@ def spec(annotation: Any, where: str) -> Annotation:
     """Return the spec of an annotation."""
     if isinstance(annotation, Spec | DType | DTypeVar):
         return annotation
+    if annotation is Constexpr:
+        return ConstexprSpec(object)
     if annotation in (int, float, bool):
         return {int: i32, float: f32, bool: boolean}[annotation]
     if typing.get_origin(annotation) in (types.UnionType, typing.Union):

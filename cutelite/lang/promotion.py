@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
+from cutelite.diag import CompileError
 from cutelite.ir.function import Value
 from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, InFlight, Type, Vec, boolean, elem_of, f32, i32, i64, with_elem
 from cutelite.ir.types import Scalar as DType
@@ -293,8 +294,18 @@ def unsigned(t: DType) -> DType:
     return SCALARS[f"u{t.bits}"]
 
 
+def _no_dtype(x: Any) -> CompileError:
+    """Return the error for what numbers are converted to, and is no dtype: a packed format is none."""
+    if hasattr(x, "per_word"):
+        text = f"{x} is a format of several numbers in a word, not a dtype"
+        return mistake("dtype", text, help=f"`cl.pack(vector, cl.{x})` and `cl.unpack(words, cl.{x})` convert vectors")
+    return mistake("dtype", f"a dtype is needed here, not {describe(x)}", help="for example `x.to(cl.f32)`")
+
+
 def to_dtype(x: Any, dtype: DType) -> Any:
     """Convert `x` to `dtype`, whatever that loses: `cl.f16(x)`, `x.to(cl.f16)`."""
+    if not isinstance(dtype, DType):
+        raise _no_dtype(dtype)
     if isinstance(x, bool | int | float):
         if dtype.is_int and isinstance(x, float):
             if not math.isfinite(x):

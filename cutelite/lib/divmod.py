@@ -16,7 +16,7 @@ class FastDivmod:
     """A divisor, with the numbers that make a division by it a multiplication and a shift.
 
         rows = cl.FastDivmod.of(N)            # in a kernel, once: a division; or before the launch, for an argument
-        row, column = rows.divmod(i)
+        row, column = divmod(i, rows)         # or rows.divmod(i), i // rows, i % rows
 
     As an argument it is made on the host, and annotated `FastDivmod`. A divisor known at compile time needs none: the
     compiler does the same for ``i // 7``. The dividend is from 0 to 2**31 - 1.
@@ -54,3 +54,12 @@ class FastDivmod:
         """Return ``x // divisor`` and ``x % divisor``."""
         quotient = self.div(x)
         return quotient, i32(x) - quotient * self.divisor
+
+    def __rfloordiv__(self, x: Any) -> Any:
+        return self.div(x)
+
+    def __rmod__(self, x: Any) -> Any:
+        return self.divmod(x)[1]
+
+    def __rdivmod__(self, x: Any) -> tuple[Any, Any]:
+        return self.divmod(x)

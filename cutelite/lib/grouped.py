@@ -1,4 +1,4 @@
-"""A tile scheduler for groups of rows of which only the device knows where they end: the experts of a mixture.
+"""Tile schedulers for groups of which only the device knows the sizes: rows of experts, products of any sizes.
 
 tiles = GroupedTileScheduler.create(ends, BM, cl.ceil_div(N, BN), swizzle=8)
 while tiles.is_valid():
@@ -91,3 +91,82 @@ class GroupedTileScheduler:
     def _at(self, index: Any, group: Any, begin: Any, end: Any, first: Any) -> GroupedTileScheduler:
         fixed = self.ends, self.rows, self.columns, self.swizzle, self.counts
         return GroupedTileScheduler(*fixed, index, self.step, group, begin, end, first)
+
+
+@dataclass(frozen=True)
+class ProblemTileScheduler:
+    """A scheduler of resident blocks, each taking tiles of all problems in order, at a stride of the grid.
+
+        tiles = cl.ProblemTileScheduler.create(sizes, (BM, BN))
+        while tiles.is_valid():
+            problem, row, column = tiles.coordinate()
+            rows, columns, depth = tiles.shape()
+            tiles = tiles.advance()
+
+    sizes    rows, columns and depth of each problem: a tensor of i32
+    tile     (rows, columns) of a tile
+    swizzle  columns of a band: within a problem, tiles are walked band by band
+    index    of the tile, `step` to the next one of this block
+    problem  that the tile is in, of `rows` and `columns`
+    first    index of the problem's first tile
+    """
+
+    sizes: Any
+    tile: tuple[int, int]
+    swizzle: int
+    index: Any
+    step: Any
+    problem: Any
+    rows: Any
+    columns: Any
+    first: Any
+
+    @classmethod
+    def create(cls, sizes: Any, tile: tuple[int, int], swizzle: int = 8) -> ProblemTileScheduler:
+        """The scheduler at this block's first tile.
+
+        sizes   (problems, 3) of i32 in global memory: rows, columns and depth, which may be 0
+        Launch  on a one-dimensional grid; more blocks than tiles do no harm
+        Who     any threads; each that asks reads `sizes` for itself
+        """
+        index, step = i32(block_idx.x), i32(grid_dim.x)
+        return ProblemTileScheduler(sizes, tile, swizzle, index, step, 0, sizes[0, 0], sizes[0, 1], 0)._found()
+
+    def is_valid(self) -> Any:
+        """Return whether there is a tile left for this block."""
+        return self.problem < self.sizes.shape[0]
+
+    def coordinate(self) -> tuple[Any, Any, Any]:
+        """(problem, row and column at which the tile begins)."""
+        profile.mark("tile", self.index)
+        down, across = self._counts(self.rows, self.columns)
+        m, n = banded(self.index - self.first, max(1, down), max(1, across), self.swizzle)
+        return self.problem, m * self.tile[0], n * self.tile[1]
+
+    def shape(self) -> tuple[Any, Any, Any]:
+        """(rows, columns, depth) of the problem."""
+        return self.rows, self.columns, self.sizes[self.problem, 2]
+
+    def advance(self) -> ProblemTileScheduler:
+        """At this block's next tile."""
+        return self._at(self.index + self.step, self.problem, self.rows, self.columns, self.first)._found()
+
+    def _counts(self, rows: Any, columns: Any) -> tuple[Any, Any]:
+        """Tiles along rows and columns."""
+        return (rows + self.tile[0] - 1) // self.tile[0], (columns + self.tile[1] - 1) // self.tile[1]
+
+    def _found(self) -> ProblemTileScheduler:
+        """At the problem that the tile is in, or after the last one."""
+        problem, rows, columns, first = self.problem, self.rows, self.columns, self.first
+        down, across = self._counts(rows, columns)
+        while problem < self.sizes.shape[0] and self.index >= first + down * across:
+            problem, first = problem + 1, first + down * across
+            last = min(problem, self.sizes.shape[0] - 1)
+            rows, columns = self.sizes[last, 0], self.sizes[last, 1]
+            down, across = self._counts(rows, columns)
+        return self._at(self.index, problem, rows, columns, first)
+
+    def _at(self, index: Any, problem: Any, rows: Any, columns: Any, first: Any) -> ProblemTileScheduler:
+        return ProblemTileScheduler(
+            self.sizes, self.tile, self.swizzle, index, self.step, problem, rows, columns, first
+        )

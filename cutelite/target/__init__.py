@@ -41,7 +41,7 @@ def current() -> Target:
 def has(feature: str) -> bool:
     """Tell whether the GPU that is compiled for has `feature`, a name of `FEATURES`. Decided at compile time.
 
-    Errors   KeyError for another name; RuntimeError outside of kernels
+    Errors   ValueError for another name; RuntimeError outside of kernels
     """
     return current().has(feature)
 

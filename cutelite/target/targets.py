@@ -16,6 +16,10 @@ class UnknownTarget(ValueError):
     """An architecture name that is not in the table; the message lists the ones that are."""
 
 
+class UnknownFeature(ValueError):
+    """A name of a feature that is not in the table; the message lists the ones that are."""
+
+
 class Occupancy(NamedTuple):
     """Blocks and warps that one SM holds at a time.
 
@@ -87,9 +91,9 @@ class Target:
         return self.arch.endswith("f")
 
     def has(self, feature: str) -> bool:
-        """Tell whether the target has `feature`, a name of `FEATURES`; any other name is a mistake of the caller."""
+        """Tell whether the target has `feature`, a name of `FEATURES`. Errors: `UnknownFeature`, for any other name."""
         if feature not in FEATURES:
-            raise KeyError(f"no feature is called {feature!r}; known are {', '.join(sorted(FEATURES))}")
+            raise UnknownFeature(f"no feature is called {feature!r}; known are {', '.join(sorted(FEATURES))}")
         return feature in self.features
 
     def occupancy(self, threads: int, registers: int, smem: int) -> Occupancy:

@@ -63,6 +63,8 @@ def test_nothing_comes_from_disk_or_goes_there_meanwhile(hooks: list[Any]) -> No
 def test_hooks_that_are_wrong(hooks: list[Any]) -> None:
     with pytest.raises(ValueError, match="'ptx' is no stage; there are front, passes"):
         cl.after_stage("ptx")
+    with pytest.raises(TypeError, match=r'write @cl.after_stage\("llvm"\) above the function'):
+        cl.after_stage(print)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="is no hook"):
         cl.remove_hook(print)
     hooks.append(cl.after_stage("lower")(lambda event: 3))

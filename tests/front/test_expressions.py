@@ -143,6 +143,7 @@ def test_literals_take_the_type_of_what_they_meet():
         ("a + 's'", i32, "`+` is not defined for"),
         ("a is 3", i32, "`is` on run-time numbers"),
         ("(1, 's')[a]", i32, "a run-time index chooses among numbers, or among tensors of one type"),
+        ("a.to(float)", i32, "a dtype is needed here, not the class `float`"),
         ("{1: 2}[a]", i32, "a dict is looked into at compile time"),
         ("str(a) + 1", i32, "`+` is not defined for"),
         ("len(a)", i32, "TypeError"),

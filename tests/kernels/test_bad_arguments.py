@@ -26,7 +26,7 @@ from cutelite.kernels.attention.latent_call import decode_latent
 from cutelite.kernels.attention.varlen import attention_varlen
 from cutelite.kernels.blackwell import call as blackwell
 from cutelite.kernels.blackwell.attention_call import attention as attention_blackwell
-from cutelite.kernels.gemm import fp8_block, grouped, mixed
+from cutelite.kernels.gemm import fp8_block, grouped, mixed, pointers
 from cutelite.kernels.gemm.call import gemm
 from cutelite.kernels.moe import fp8 as moe_fp8
 from cutelite.kernels.moe import narrow as moe_narrow
@@ -67,6 +67,7 @@ def rights() -> dict[str, Call]:
     """A call of each function that computes something; arrays are by name."""
     f32, i64 = np.float32, np.int64
     heads, wide, lengths = some(1, 16, 2, 64), some(8, 16), np.array([5, 8], np.int32)
+    nowhere = np.zeros(2, i64)  # addresses of groups of no elements
     ends, cu = np.array([3, 8], np.int32), np.array([0, 7, 15], np.int32)
     packed = mixed.pack(places(64, 128) - 4, some(64, 1, dtype=f32), "i4")
     up, down = (places(2, n, k) - 4 for n, k in ((32, 32), (32, 16)))
@@ -90,6 +91,8 @@ def rights() -> dict[str, Call]:
                 "scale_b": some(1, 1, dtype=f32)},
         ),
         "grouped.gemm": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends}),
+        "gemm_pointers": (pointers.gemm, {"a": nowhere, "b": nowhere, "out": nowhere,
+            "sizes": np.zeros((2, 3), np.int32)}),
         "grouped.along_k": (grouped.along_k, {"a": some(8, 16), "b": some(8, 24), "ends": ends}),
         "mixed.gemm": (mixed.gemm, {"x": some(8, 128), "w": packed, "kind": "i4"}),
         "blackwell.gemm": (blackwell.gemm, {"a": wide, "b": some(16, 24), "out": some(8, 24), "c": some(8, 24),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Tensor, bf16, f32, i32, u32, u64
+from cutelite import CompileError, SimError, Tensor, bf16, f32, i32, u32, u64
 
 N, M = cl.dims("N M")
 RANDOM = np.random.default_rng(0)
@@ -155,7 +155,7 @@ def chooses(x: Tensor[i32, (8,)], y: Tensor[f32, (8,)]) -> None:
     both = cl.shared(i32, (8,)), cl.shared(i32, (8,))
     both[i & 1][i] = i
     cl.syncthreads()
-    x[i] = both[i & 1][i] * 10 + (3, 5, 9)[i % 3] + (x[0],)[i]
+    x[i] = both[i & 1][i] * 10 + (3, 5, 9)[i % 3] + (x[0],)[i & 0]
 
 
 def test_a_run_time_number_chooses_in_a_tuple() -> None:
@@ -179,8 +179,9 @@ def test_what_it_cannot_choose_from(items: Any) -> None:
 def divides(x: Tensor[i32, (N,)], q: Tensor[i32, (N, 4)], by: cl.FastDivmod, n: i32) -> None:
     i = cl.block_idx.x * 32 + cl.thread_idx.x
     if i < N:
-        q[i, 0], q[i, 1] = by.divmod(x[i])
-        q[i, 2], q[i, 3] = cl.FastDivmod.of(n).divmod(x[i])
+        q[i, 0], q[i, 1] = divmod(x[i], by)
+        known = cl.FastDivmod.of(n)
+        q[i, 2], q[i, 3] = x[i] // known, x[i] % known
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 77, 641, 65536, 2**30, 2**30 + 1, 2**31 - 1])
@@ -191,6 +192,29 @@ def test_fast_division(n: int) -> None:
     divides[2](x, q, cl.FastDivmod.of(n), n)
     assert (q[:, 0] == x // n).all() and (q[:, 1] == x % n).all()
     assert (q[:, 2:] == q[:, :2]).all()
+
+
+def test_packed_formats_are_no_dtypes() -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[f32, (N,)]) -> None:
+        x[0] = x[0].to(cl.e2m1)  # type: ignore[call-overload]
+
+    with pytest.raises(CompileError, match="e2m1 is a format of several numbers in a word, not a dtype") as caught:
+        kernel.compile()
+    assert "`cl.pack(vector, cl.e2m1)`" in str(caught.value)
+
+
+def test_a_run_time_index_outside_of_a_tuple_is_reported() -> None:
+    @cl.kernel(block=4)
+    def kernel(x: Tensor[f32, (N,)], by: cl.Constexpr) -> None:  # type: ignore[type-arg, valid-type]
+        x[cl.thread_idx.x] = (1.0, 2.0, 3.0, 4.0)[cl.thread_idx.x + by]
+
+    x = np.zeros(4, np.float32)
+    kernel[1](x, 0)
+    assert x.tolist() == [1, 2, 3, 4]
+    for by in (1, -1):
+        with pytest.raises(SimError, match="a run-time index is none of 0 to 3"):
+            kernel[1](x, by)
 
 
 def test_divisors_that_there_are_not() -> None:

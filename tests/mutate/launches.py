@@ -89,6 +89,16 @@ def gemm_of_groups_along_k() -> None:
     made.along_k(a, b, np.array([100, 100, 401], np.int32), config=config)
 
 
+def gemm_pointers() -> None:
+    """Products of matrices that lie anywhere, by one block: four groups with tiles, one of them without depth."""
+    made, random = alone("pointers"), of_examples("common").random
+    sizes = [(130, 136, 264), (0, 8, 8), (64, 8, 0), (100, 72, 72), (128, 64, 200)]
+    a, b, d = ([random(max(x, 1), max(y, 8), dtype="bfloat16") for x, y in part] for part in (
+        [(m, k) for m, _, k in sizes], [(n, k) for _, n, k in sizes], [(m, n) for m, n, _ in sizes]))  # fmt: skip
+    config = made.Config(columns=128, stages=3)
+    made.gemm(*map(cl.pointers, (a, b, d)), np.array(sizes, np.int32), config=config)
+
+
 def gemm_finished() -> None:
     """The dense GEMM with a function that stores results by TMA and row by row, in turns of one warpgroup."""
 
@@ -359,6 +369,7 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_along_k": gemm_of_groups_along_k,
     "gemm_finished": gemm_finished,
+    "gemm_pointers": gemm_pointers,
     "gemm_prepared": gemm_prepared,
     "gemm_fp8_block": special(
         "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=4, buffers=1, regs=(40, 232)

@@ -45,7 +45,7 @@ def test_features_are_in_the_vocabulary() -> None:
 
 
 def test_asking_for_a_misspelt_feature_is_an_error() -> None:
-    with pytest.raises(KeyError, match="wgmma"):
+    with pytest.raises(ValueError, match="wgmma"):
         Target.parse("sm_90a").has("wgmmma")
 
 
