@@ -42,6 +42,7 @@ _WHERE = {
     "cutelite.lib.piece": "Finish Piece RowPiece",
     "cutelite.lib.chunk": "Prepare Chunk",
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
+    "cutelite.dispatch.device_functions": "DeviceFunction device_function",
     "cutelite.lib.grouped": "GroupedTileScheduler ProblemTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
     "cutelite.lang.packed": "b1 e2m1 e2m3 e3m2 e8m0 i4 u4",

@@ -34,6 +34,8 @@ from cutelite.dispatch import OptionError as OptionError
 from cutelite.dispatch import kernel as kernel
 from cutelite.dispatch import off_compile as off_compile
 from cutelite.dispatch import on_compile as on_compile
+from cutelite.dispatch.device_functions import DeviceFunction as DeviceFunction
+from cutelite.dispatch.device_functions import device_function as device_function
 from cutelite.dispatch.pointers import pointers as pointers
 from cutelite.dispatch.programs import Program as Program
 from cutelite.dispatch.programs import program as program
@@ -608,6 +610,7 @@ __all__ = [
     "CopyUniversalOp",
     "CudaError",
     "DeviceArray",
+    "DeviceFunction",
     "DeviceTensorMap",
     "Dim",
     "E",
@@ -772,6 +775,7 @@ __all__ = [
     "createpolicy_range",
     "ctz",
     "depth",
+    "device_function",
     "dim",
     "dims",
     "do_bench",

@@ -18,9 +18,10 @@ from cutelite.front.state import WHOLE
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value, reverse_postorder
+from cutelite.ir.types import SCALARS, Tensor, TensorMap
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Tensor, TensorMap
-from cutelite.lang.emit import describe, wrap
+from cutelite.lang.emit import Runtime, describe, wrap
+from cutelite.lang.promotion import as_value
 from cutelite.ops.control import Ret
 from cutelite.target import compiling_for
 
@@ -89,11 +90,28 @@ def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder, a
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     frame = Frame(Evaluation(builder, assertions), code, graph, function.__globals__, cells, None, ())
     for state, value, span in frame.run(bound, WHOLE, {}):
-        if value is not None:
-            label = f"this is {describe(value)}"
-            raise CompileError(Mistake("return-value", "a kernel returns nothing", label, "store it in a tensor"), span)
         builder.block, builder.span = state.block, span
+        if (returned := builder.function.attrs.get("device", "void")) != "void":
+            builder.emit(Ret(_returned(value, SCALARS[returned], span)))
+            continue
+        if value is not None:
+            label, what = f"this is {describe(value)}", "function" if "device" in builder.function.attrs else "kernel"
+            help = "annotate its result" if what == "function" else "store it in a tensor"
+            raise CompileError(Mistake("return-value", f"a {what} returns nothing", label, help), span)
         builder.emit(Ret())
+
+
+def _returned(value: Any, dtype: DType, span: Any) -> Value:
+    """Return what a device function returns, as it is declared. Errors: `CompileError` for another type."""
+    if isinstance(value, bool | int | float):
+        return as_value(value, dtype)
+    found = value.value if isinstance(value, Runtime) else None
+    if found is None or found.type != dtype:
+        mistake = Mistake(
+            "return-value", f"the function returns {dtype}", f"this is {describe(value)}", f"convert it: cl.{dtype}(x)"
+        )
+        raise CompileError(mistake, span)
+    return found
 
 
 def _parameter(entry: Block, name: str, t: ArgType) -> Any:

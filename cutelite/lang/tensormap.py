@@ -101,4 +101,10 @@ def tensormap_acquire(src: Tensor, like: TmaTensor, scope: Scope = "gpu") -> Tma
     """
     place = address(src, ops.MAP_ALIGN, ops.MAP_BYTES)
     emit(tma.FenceProxyTensormap(place, scope))
+    return tensormap_at(src, like)
+
+
+def tensormap_at(src: Tensor, like: TmaTensor) -> TmaTensor:
+    """Return a descriptor in global memory, which this thread has acquired, as `tensormap_acquire` does."""
+    place = address(src, ops.MAP_ALIGN, ops.MAP_BYTES)
     return emit(ops.TensormapAt(place, replace(descriptor(like), stored=True)))  # type: ignore[no-any-return]

@@ -19,6 +19,7 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.registers import elect_one
 from cutelite.lang.tensormap import (
     tensormap_acquire,
+    tensormap_at,
     tensormap_copy,
     tensormap_publish,
     tensormap_replace,
@@ -48,6 +49,11 @@ class DeviceTensorMap:
         slot  16 of u64 in global memory, at a multiple of 128 bytes, of this warp alone: part of a workspace
         """
         return DeviceTensorMap(like, tensormap_shared(), slot)
+
+    @property
+    def tensor(self) -> Any:
+        """The tensor that was described last, as `update` has returned it: for threads of the warp that called it."""
+        return tensormap_at(self.slot, self.like)
 
     def update(self, data: Any, shape: tuple[Any, ...], strides: tuple[Any, ...] | None = None) -> Any:
         """Describe a tensor, and return it as a TMA tensor.

@@ -11,7 +11,7 @@ from cutelite.diag import InternalError
 from cutelite.ir.faults import reported
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
-from cutelite.ir.types import I32_DIM_LIMIT, Ptr, Scalar, Tensor, TensorMap, i32
+from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, Ptr, Scalar, Tensor, TensorMap, i32
 from cutelite.lower import assembly, instructions, profile, records
 from cutelite.lower.debug import LineInfo
 from cutelite.lower.structure import STRUCTURE, missing
@@ -32,6 +32,8 @@ attributes #5 = { noreturn nounwind }"""
 
 def to_llvm(function: Function, target: Target, line_info: bool = False) -> str:
     """Return LLVM IR text for `function`, which has been through `passes.PIPELINE`.
+
+    With an attribute `device` it is a function that others call: the name of the dtype that it returns, or 'void'.
 
     line_info  refer to the user's source lines
     Errors     `InternalError` for an op that no pass expanded and that has no spelling
@@ -76,7 +78,7 @@ class _Module:
                 *([records.GLOBAL] if w.recorded else []),
                 *(f"{name} = {constant}" for constant, name in w.globals.items()),
                 *w.declared,
-                f"define ptx_kernel void @{self.function.name}({signature}) #0{note} {{",
+                f"define {self._kind()} @{self.function.name}({signature}) #0{note} {{",
                 "entry:",
                 *w.entry,
                 *w.lines,
@@ -89,6 +91,10 @@ class _Module:
         )
 
     # The kernel.
+
+    def _kind(self) -> str:
+        returned = self.function.attrs.get("device")
+        return "ptx_kernel void" if returned is None else "void" if returned == "void" else leaf(SCALARS[returned])
 
     def _signature(self) -> str:
         params = [self._param(value) for value in self.function.params]
@@ -104,6 +110,10 @@ class _Module:
         match t:
             case TensorMap():
                 return f'{TENSOR_MAP}"nvvm.grid_constant" {name}'
+            case Tensor() | Ptr() if "device" in self.function.attrs:  # C's pointers are generic
+                w.names[value] = near = f"%near{len(w.entry)}"
+                w.entry.append(f"  {near} = addrspacecast ptr {name} to {leaf(t)}")
+                return f"ptr noundef align {t.align} {name}"
             case Tensor() | Ptr():
                 return f"{leaf(t)} noundef align {t.align} {name}"
             case Scalar() if t.kind == "bool":

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.ir.function import Function
+from cutelite.lower.types import leaf
 from cutelite.lower.writer import Writer
 from cutelite.ops.debug import MARK_VALUES, PHASES, mark_names
 
@@ -104,4 +105,4 @@ def ret(w: Writer, op: Any) -> None:
     """Write the time at which the warp ends, if the kernel is profiled, and the end."""
     if w.profiled:
         w.line(f'call void asm sideeffect "{_END}", "l,r"(i64 %profile.warp, i32 %profile.below)')
-    w.line("ret void")
+    w.line("ret void" if op.value is None else f"ret {leaf(op.value.type)} {w.one(op.value)}")

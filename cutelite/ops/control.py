@@ -8,7 +8,7 @@ from cutelite.ir.contract import Effect, Problem
 from cutelite.ir.function import Jump, Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Lanes
-from cutelite.ir.types import boolean
+from cutelite.ir.types import Scalar, boolean
 
 
 @op("br", terminator=True, source="LLVM LangRef: br")
@@ -39,7 +39,13 @@ class CondBr(Op):
 
 @op("ret", terminator=True, source="LLVM LangRef: ret")
 class Ret(Op):
-    """The thread leaves the kernel."""
+    """The thread leaves the kernel, or the device function, with the number `value`, if that returns one."""
+
+    value: Value | None = None
+
+    def verify(self) -> Iterator[Problem]:
+        if self.value is not None and not isinstance(self.value.type, Scalar):
+            yield Problem("value", f"a device function returns a number, not {self.value.type}")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.leave()

@@ -16,7 +16,8 @@ class Uniform:
     """A test of the values of a function: ``Uniform(function)(value)``."""
 
     def __init__(self, function: Function) -> None:
-        self._same: set[Value] = {*function.entry.params, *function.dims.values()}
+        params = () if "device" in function.attrs else function.entry.params  # which each thread has its own of
+        self._same: set[Value] = {*params, *function.dims.values()}
         order = reverse_postorder(function.entry)
         before = predecessors(order)
         self._given = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,3 +160,87 @@ def test_inline_ptx_with_a_meaning_is_simulated() -> None:
 
     with pytest.raises(CompileError, match="the meaning of this PTX gives"):
         wrong[1](np.zeros(1, np.int32))
+
+
+def capped(x: f32, times: i32, out: cl.Pointer[f32]) -> f32:
+    if x > 8.0:
+        return 8.0  # type: ignore[return-value]
+    for i in range(times):
+        out[i] = x
+    return x * 2
+
+
+@links
+def test_a_device_function_is_linked_again(tmp_path: Path, ptxas: str) -> None:
+    made = cl.device_function(capped, name="capped_at_8")
+    assert ".visible .func  (.param .b32 func_retval0) capped_at_8(" in made.ptx
+    assert 'extern "C" __device__ float capped_at_8(float x, int times, float *out);' in made.header
+    paths = made.save(tmp_path)
+    assert [Path(path).name for path in paths] == ["capped_at_8.ptx", "capped_at_8.cubin", "capped_at_8.h"]
+    for library in paths[:2]:
+
+        @cl.extern("capped_at_8", library=library)
+        def linked(x: f32, times: i32, out: cl.Pointer[f32]) -> f32:
+            return capped(x, times, out)
+
+        @cl.kernel(block=32)
+        def kernel(x: Tensor[f32, (32,)], y: Tensor[f32, (32,)]) -> None:
+            x[0] = linked(x[1], i32(4), y)
+
+        assert b"capped_at_8" in kernel.compile().cubin
+        x, y = np.full(32, 3, np.float32), np.zeros(32, np.float32)
+        kernel[1](x, y)
+        assert x[0] == 6 and y[:5].tolist() == [3, 3, 3, 3, 0]
+
+
+def test_device_functions_without_results_and_of_any_block() -> None:
+    def put(out: cl.Pointer[cl.bf16], x: f32) -> None:
+        out[cl.linear_thread_idx()] = x.to(cl.bf16)
+
+    made = cl.device_function(put, arch="sm_80", opt=1)
+    assert "%ntid.x" in made.ptx and ".target sm_80" in made.ptx and "(void *out, float x);" in made.header
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: x, "`x` is without an annotation"),
+        (scale, "device_function takes a Python function, not <extern scale>"),
+        (scales, "device_function takes a Python function"),
+    ],
+)
+def test_what_is_no_device_function(function: Any, said: str) -> None:
+    with pytest.raises((CompileError, TypeError), match=said):
+        cl.device_function(function)
+
+
+def test_annotations_that_device_functions_cannot_have() -> None:
+    def of_tensors(x: Tensor[f32, (32,)]) -> None: ...
+
+    def of_halves(x: cl.f16) -> None: ...
+
+    def gives_text(x: f32) -> str: ...  # type: ignore[empty-body]
+
+    def gives_less(x: f32) -> i32:
+        return x
+
+    def gives_nothing(x: f32) -> None:
+        return x  # type: ignore[return-value]
+
+    def shares(x: f32) -> f32:
+        part = cl.shared(f32, (1,))
+        part[0] = x
+        return part[0]
+
+    for function, said in (
+        (of_tensors, r"`x` is Tensor\[f32, \(32,\)\]"),
+        (of_halves, "`x` is "),
+        (gives_text, "it returns <class 'str'>"),
+        (gives_less, "the function returns i32"),
+        (gives_nothing, "a function returns nothing"),
+        (shares, "has shared memory of its own, which only kernels have"),
+    ):
+        with pytest.raises(CompileError, match=said):
+            cl.device_function(function)
+    with pytest.raises(TypeError, match="device_function has no option 'optt'"):
+        cl.device_function(capped, optt=1)

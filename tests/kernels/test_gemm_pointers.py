@@ -67,7 +67,7 @@ def test_on_a_gpu(name: str) -> None:
     a, b, d = matrices(sizes)
     there = [[torch.from_numpy(x.astype(np.float32)).bfloat16().cuda() for x in part] for part in (a, b, d)]
     read = torch.tensor(sizes, dtype=torch.int32, device="cuda")
-    pointers.gemm(*(cl.pointers(part) for part in there), read)
+    pointers.gemm(cl.pointers(there[0]), cl.pointers(there[1]), cl.pointers(there[2]), read)
     assert right(sizes, a, b, [x.float().cpu().numpy() for x in there[2]])
 
 

@@ -80,10 +80,12 @@ CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
 DENSE = "gemm_swapped gemm_finished gemm_along_k"
 RINGS = (
     f"hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_fp8_block gemm_fp8_strips gemm_grouped "
-    "gemm_mixed gemm_prepared "
+    "gemm_mixed gemm_prepared gemm_pointers "
     "sparse_gemm pipeline_both"
 )
-RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_split {DENSE} gemm_grouped gemm_prepared pipeline_both"
+RINGS_OF_WGMMA = (
+    f"hopper_gemm_tiled gemm gemm_pingpong gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
+)
 UNFETCHED = "gemm_split gemm_finished gemm_prepared gemm_along_k gemm_grouped"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
@@ -115,7 +117,18 @@ NOT_TENSOR_MEMORY = "it orders accesses to tensor memory, and what it moves over
 TWO_BUFFERS = "the first two pieces find their buffers empty"
 LOADS_DONE = "its loads were waited for, its stores read by products that are over, and the barrier comes behind"
 
+POINTERS, UNTIL = "gemm_pointers", "self.until_loaded(pipe, ring)"
+OWN_MAP = "the block alone uses the descriptor, so that its scope holds all accesses"
+ELECTED = "the same elected lane has waited for the copies, and changes the descriptor"
+DESCRIPTOR_READ = "it waits for copies to have read their descriptor, and looks at nothing that they wrote"
+NEVER_BEFORE = "the last stage is never one that the round under way has filled: the flipped phase is not chosen"
+
 ROWS: tuple[Row, ...] = (
+    Row(POINTERS, "weaken", "tensormap.cp_fenceproxy", "", ".update(", OWN_MAP),
+    Row(POINTERS, "weaken", "fence.proxy.tensormap", "", ".update(", OWN_MAP),
+    Row(POINTERS, "drop", "bar.warp.sync", "", ".update(", ELECTED, (0,)),
+    Row(POINTERS, "weaken", "mbarrier.wait", RELAXED, UNTIL, DESCRIPTOR_READ),
+    Row(POINTERS, "flip", "xor", "", UNTIL, NEVER_BEFORE, (-1,)),
     Row(ATTENTION, "drop", INIT_FENCE, "", "rings = (cl.PipelineTmaUmma.create(", TWICE),
     Row(ATTENTION, "drop", INIT_FENCE, "", "return Signals(", TWICE, (0, 1, 2)),
     Row(

@@ -56,9 +56,9 @@ def build(config: Config, dtype: Any) -> Any:
 
     @cl.kernel(block=GROUP + GROUP * CONSUMERS)
     def gemm(
-        a: Tensor[Pointer[dtype, cl.align(16)], (G,)],
-        b: Tensor[Pointer[dtype, cl.align(16)], (G,)],
-        d: Tensor[Pointer[dtype, cl.align(16)], (G,)],
+        a: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
+        b: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
+        d: Tensor[Pointer[dtype, cl.align(16)], (G,)],  # type: ignore[valid-type, type-arg]
         sizes: Tensor[i32, (G, 3)],
         slots: Tensor[u64, (W, MAPS, 16), cl.align(MAP_BYTES)],
         like_a: TmaTensor[dtype, (M, K), (BM, BK)],
@@ -115,14 +115,12 @@ class Plan:
                     of_a.update(a[group], (rows, depth))
                     of_b.update(b[group], (columns, depth))
                     described = group
-                from_a = cl.tensormap_acquire(of_a.slot, of_a.like)
-                from_b = cl.tensormap_acquire(of_b.slot, of_b.like)
                 for step in range(cl.ceil_div(depth, BK)):
                     if cl.elect_one():
                         pipe.producer_acquire(ring)
                         full, k = pipe.barrier(ring), step * BK
-                        cl.tma_load(from_a, storage.a[None, None, ring.index], at=(down, k), barrier=full)
-                        cl.tma_load(from_b, storage.b[None, None, ring.index], at=(across, k), barrier=full)
+                        cl.tma_load(of_a.tensor, storage.a[None, None, ring.index], at=(down, k), barrier=full)
+                        cl.tma_load(of_b.tensor, storage.b[None, None, ring.index], at=(across, k), barrier=full)
                     ring = ring.advance()
             tiles = tiles.advance()
 
@@ -152,7 +150,7 @@ class Plan:
                     go.update(d[problem], (rows, columns))
                 out.group.sync()
                 described = problem
-            out.write(acc, cl.tensormap_acquire(go.slot, go.like), (down + 64 * group, across))
+            out.write(acc, go.tensor, (down + 64 * group, across))
             tiles = tiles.advance()
         out.tail()
 

@@ -1,0 +1,154 @@
+"""Device functions for others: a Python function compiled by itself, to be linked to kernels of any compiler.
+
+In    a function whose parameters are numbers and pointers, and an architecture
+Out   PTX, a cubin that can be linked, and a header for CUDA C++: `DeviceFunction`
+"""
+
+from __future__ import annotations
+
+import os
+import typing
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from cutelite import lower, passes, toolchain
+from cutelite.builds.refusals import stage
+from cutelite.diag import CompileError, Mistake
+from cutelite.front.build import build
+from cutelite.ir.function import Function
+from cutelite.ir.types import Scalar, Tensor
+from cutelite.lang.annotations import PointerSpec
+from cutelite.layout import Layout
+from cutelite.ops.tensor import SmemAlloc
+from cutelite.options import Options, checked
+from cutelite.target import Target
+from cutelite.toolchain import find, ptxas
+
+C_NAMES = {
+    "i32": "int", "u32": "unsigned int", "i64": "long long", "u64": "unsigned long long", "f32": "float",
+    "f64": "double",
+}  # fmt: skip
+"""Numbers that are parameters and results. Narrower ones come to registers by rules of each compiler."""
+
+C_BEHIND = {**C_NAMES, "i8": "signed char", "u8": "unsigned char", "i16": "short", "u16": "unsigned short"}
+"""Numbers that pointers lead to; the others, such as bf16, are ``void`` in C."""
+
+
+class DeviceFunction(NamedTuple):
+    """A device function that has been compiled.
+
+    name    of the symbol
+    arch    the architecture
+    ptx     text with the function, `.visible .func`
+    cubin   an object that linkers take (`nvlink`, nvJitLink); b"" where there is no ptxas
+    header  its declaration for CUDA C++
+    """
+
+    name: str
+    arch: str
+    ptx: str
+    cubin: bytes
+    header: str
+
+    def save(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Write NAME.ptx, NAME.cubin (where there is one) and NAME.h to a folder; gives their paths."""
+        os.makedirs(folder, exist_ok=True)
+        paths = []
+        for ending, content in (("ptx", self.ptx.encode()), ("cubin", self.cubin), ("h", self.header.encode())):
+            if content:
+                paths.append(os.path.join(folder, f"{self.name}.{ending}"))
+                with open(paths[-1], "wb") as file:
+                    file.write(content)
+        return paths
+
+
+def device_function(
+    function: Any, /, *, arch: str = "sm_90a", name: str | None = None, **options: Any
+) -> DeviceFunction:
+    """Compile a Python function to one that others link: kernels of nvcc, or of ours by `cl.extern`.
+
+        def scale(x: f32, out: cl.Pointer[f32]) -> f32:
+            out[0] = x
+            return x * 2
+
+        cl.device_function(scale, arch="sm_90a").save("lib")        # scale.ptx, scale.cubin, scale.h
+
+    function   its parameters are i32, u32, i64, u64, f32, f64, and `cl.Pointer[dtype]`, which leads to global memory;
+               it returns one of these numbers, or nothing. Kernels of cutelite's call it as it is, and inline it
+    arch       of the cubin; PTX of a plain one (`sm_90`) is also for later ones
+    name       of the symbol; default: the function's
+    options    of a compile: docs/options.md
+    Errors     `CompileError` for annotations that are none of these, for shared memory, which belongs to kernels, and
+               as for kernels; `ToolchainError`
+    """
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"device_function takes a Python function, not {function!r}")
+    target, chosen = Target.parse(arch), Options(**checked(options, "device_function"))
+    types, out = _types(function)
+    attrs: dict[str, Any] = {"fmad": chosen.fmad, "device": "void" if out is None else out.name}
+    attrs |= {"name": name or function.__name__} | ({"assertions": True} if chosen.assertions else {})
+    times: dict[str, float] = {}
+    with stage("front", times):
+        made = build(function, {key: t for key, (t, _) in types.items()}, {}, attrs, target)
+    with stage("passes", times):
+        final = passes.run(passes.pipeline(chosen.passes), made, passes.Context(target))
+        _without_shared_memory(final)
+    with stage("lower", times):
+        text = lower.to_llvm(final, target, line_info=chosen.line_info)
+    with stage("llvm", times):
+        written = toolchain.write_ptx(text, target, opt_level=chosen.opt, backend=chosen.backend)
+    ptx, cubin = toolchain.for_ptxas(written, "ptxas").anywhere, b""
+    if (program := find.ptxas()) is not None:
+        flags = ["-c", f"-O{chosen.opt}", *chosen.ptxas_options]
+        cubin, _ = ptxas.assemble(program, ptx, target, flags)
+    return DeviceFunction(final.name, arch, ptx, cubin, _header(final.name, arch, types, out))
+
+
+Types = dict[str, tuple[Scalar | Tensor, str]]
+"""For each parameter its type, and C's."""
+
+
+def _types(function: FunctionType) -> tuple[Types, Scalar | None]:
+    """Return the parameters' types and the result's. Errors: `CompileError`."""
+    hints = typing.get_type_hints(function)
+    out = hints.pop("return", None)
+    if out is not None and out is not type(None) and not (isinstance(out, Scalar) and out.name in C_NAMES):
+        raise _refused(function, f"it returns {out!r}")
+    code = function.__code__
+    found: Types = {}
+    if code.co_flags & 0x0C or code.co_kwonlyargcount:  # *args, **kwargs
+        raise _refused(function, "its parameters are not all positional")
+    for name in code.co_varnames[: code.co_argcount]:
+        of = hints.get(name)
+        if isinstance(of, PointerSpec) and isinstance(of.dtype, Scalar):
+            behind = C_BEHIND.get(of.dtype.name, "void")
+            found[name] = Tensor(of.dtype, "gmem", Layout((1 << 40,), (1,)), of.align), f"{behind} *"
+        elif isinstance(of, Scalar) and of.name in C_NAMES:
+            found[name] = of, f"{C_NAMES[of.name]} "
+        else:
+            raise _refused(function, f"`{name}` is {'without an annotation' if of is None else repr(of)}")
+    return found, out if isinstance(out, Scalar) else None
+
+
+def _refused(function: FunctionType, what: str) -> CompileError:
+    kinds = f"{', '.join(C_NAMES)} and Pointer[...]"
+    text = f"{function.__name__}() is no device function for others: {what}"
+    return CompileError(Mistake("device-function", text, help=f"parameters are {kinds}; results are numbers, or None"))
+
+
+def _without_shared_memory(function: Function) -> None:
+    for op in function.ops():
+        if isinstance(op, SmemAlloc):
+            text = f"{function.name}() has shared memory of its own, which only kernels have"
+            raise CompileError(Mistake("device-function", text, help="let the kernel that calls it do this"), op.span)
+
+
+def _header(name: str, arch: str, types: Types, out: Scalar | None) -> str:
+    result = "void" if out is None else C_NAMES[out.name]
+    taken = ", ".join(f"{c}{parameter}" for parameter, (_, c) in types.items())
+    guard = f"{name.upper()}_CUTELITE_H"
+    return (
+        f"/* The device function `{name}`, compiled by cutelite for {arch}. Pointers lead to global memory. */\n"
+        f"#ifndef {guard}\n#define {guard}\n\n"
+        f'extern "C" __device__ {result} {name}({taken or "void"});\n\n#endif\n'
+    )
