@@ -121,14 +121,12 @@ POINTERS, UNTIL = "gemm_pointers", "self.until_loaded(pipe, ring)"
 OWN_MAP = "the block alone uses the descriptor, so that its scope holds all accesses"
 ELECTED = "the same elected lane has waited for the copies, and changes the descriptor"
 DESCRIPTOR_READ = "it waits for copies to have read their descriptor, and looks at nothing that they wrote"
-NEVER_BEFORE = "the last stage is never one that the round under way has filled: the flipped phase is not chosen"
 
 ROWS: tuple[Row, ...] = (
     Row(POINTERS, "weaken", "tensormap.cp_fenceproxy", "", ".update(", OWN_MAP),
     Row(POINTERS, "weaken", "fence.proxy.tensormap", "", ".update(", OWN_MAP),
     Row(POINTERS, "drop", "bar.warp.sync", "", ".update(", ELECTED, (0,)),
     Row(POINTERS, "weaken", "mbarrier.wait", RELAXED, UNTIL, DESCRIPTOR_READ),
-    Row(POINTERS, "flip", "xor", "", UNTIL, NEVER_BEFORE, (-1,)),
     Row(ATTENTION, "drop", INIT_FENCE, "", "rings = (cl.PipelineTmaUmma.create(", TWICE),
     Row(ATTENTION, "drop", INIT_FENCE, "", "return Signals(", TWICE, (0, 1, 2)),
     Row(

@@ -125,9 +125,10 @@ class Plan:
             tiles = tiles.advance()
 
     def until_loaded(self, pipe: Any, ring: Any) -> None:
-        """Wait until all copies into the ring have come: those into stages from `ring` on in the round before."""
-        for i in cl.static_range(self.config.stages):
-            pipe.full[i].wait(cl.where(i < ring.index, ring.phase ^ 1, ring.phase))
+        """Wait until all copies into the ring have come, the oldest first, which are those where `ring` is."""
+        for _ in range(self.config.stages):
+            pipe.full[ring.index].wait(ring.phase)
+            ring = ring.advance()
 
     def consume(self, d: Any, go: Any, storage: Any, pipe: Any, out: Any, group: Any, tiles: Any) -> None:
         """A warpgroup: multiply what comes, and write 64 rows of each tile."""
