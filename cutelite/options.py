@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
-from cutelite.diag.nearest import did_you_mean
 from cutelite.parsers import FLAG, TEXT, WORDS, Parser, choice, optional, whole
 
 T = TypeVar("T")
@@ -201,8 +200,11 @@ def parsed(text: str) -> dict[str, Any]:
         flag, equals, value = words.pop(0).partition("=")
         row = rows.get(flag.replace("_", "-"))
         if row is None:
-            meant = did_you_mean(flag, rows)
-            raise OptionError(f"{flag} is none of the options {', '.join(rows)}" + f"; {meant}" * bool(meant))
+            import difflib  # 2 ms, and only a misspelling needs it
+
+            close = difflib.get_close_matches(flag, rows, 1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise OptionError(f"{flag} is none of the options {', '.join(rows)}{meant}")
         if not equals:
             follows = bool(words) and words[0].partition("=")[0] not in rows
             if row.parser is not FLAG and not follows:

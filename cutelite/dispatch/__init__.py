@@ -13,6 +13,7 @@ export.py       a kernel, its signatures and launcher as a file      export_prog
 checking.py     checks and timelines of launches                     dynamo.py       torch.compile, which sees no launch
 programs.py     host functions whose launches go out together        divert.py       launches that do something else
 pointers.py     arrays of addresses of arrays                        ranges.py       launches as NVTX ranges
+device_functions.py   functions that kernels of other compilers link
 profiling.py    profiles of a launch on a GPU                        against.py      a GPU against the simulator
 mirrors.py      arrays on a GPU as the simulator takes them          records.py       the same op by op
 

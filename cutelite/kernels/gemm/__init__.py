@@ -5,7 +5,7 @@ dense.py       its kernel: persistent, TMA, wgmma           configs.py     its c
 sums.py        the second kernel of tiles that several blocks share
 operators.py   GEMMs as operators of torch
 fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K
-mixed.py       bf16 times weights of 4 and 8 bits
+mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups anywhere, of sizes the device knows
 model.py       the time of a GEMM, by which one is picked   on_jax.py      GEMMs within `jax.jit`
 
     from cutelite.kernels.gemm import gemm
