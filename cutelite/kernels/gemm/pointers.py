@@ -149,7 +149,6 @@ class Plan:
                 if out.thread < 32:
                     cl.cp_async_bulk_wait_group(0)
                     go.update(d[problem], (rows, columns))
-                out.group.sync()
                 described = problem
             out.write(acc, go.tensor, (down + 64 * group, across))
             tiles = tiles.advance()
