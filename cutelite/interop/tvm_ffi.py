@@ -37,7 +37,7 @@ def tvm_ffi_function(
     """Return a kernel as a `tvm_ffi.Function`, which takes arguments for its parameters, in order, and returns nothing.
 
     grid, block, cluster, smem, pdl   how it is launched (`cutelite.Launch`); the stream is TVM-FFI's current one
-    name      a global name, by which `tvm_ffi.get_global_func` and other languages find it; whatever had it before loses it
+    name      a global name, by which `tvm_ffi.get_global_func` and other languages find it, in the place of what had it
     others    arguments by name that are always the same, such as compile-time constants: the function has none for them
     Errors    TypeError for a name among `others` that is no parameter. What a launch refuses comes as TVM-FFI's error,
               with its text
