@@ -72,7 +72,7 @@ _WHERE = {
     " make_tiled_copy_A"
     " make_tiled_copy_B make_tiled_copy_C make_tiled_copy_S make_tiled_copy_D",
     "cutelite.lang.plain_copy": "explain_copy",
-    "cutelite.lang.mma_ops": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp Tcgen05MmaOp",
+    "cutelite.lang.mma_ops": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp Tcgen05MmaOp Tcgen05ScaledMmaOp",
     "cutelite.lang.mma": "TiledMma Accumulator make_tiled_mma gemm",
     "cutelite.lang.matrix": "mma_scaled compress_sparse mma_sync ldmatrix stmatrix movmatrix",
     "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",

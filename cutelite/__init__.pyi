@@ -209,6 +209,7 @@ from cutelite.lang.mma import Accumulator as Accumulator
 from cutelite.lang.mma import TiledMma as TiledMma
 from cutelite.lang.mma import gemm as gemm
 from cutelite.lang.mma_ops import Tcgen05MmaOp as Tcgen05MmaOp
+from cutelite.lang.mma_ops import Tcgen05ScaledMmaOp as Tcgen05ScaledMmaOp
 from cutelite.lang.multimem import multimem_ld_reduce as multimem_ld_reduce
 from cutelite.lang.multimem import multimem_red as multimem_red
 from cutelite.lang.multimem import multimem_st as multimem_st
@@ -670,6 +671,7 @@ __all__ = [
     "StreamKTileScheduler",
     "Swizzle",
     "Tcgen05MmaOp",
+    "Tcgen05ScaledMmaOp",
     "Team",
     "Tensor",
     "TileParts",

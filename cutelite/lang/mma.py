@@ -23,7 +23,7 @@ from cutelite.lang import tcgen05, wgmma
 from cutelite.lang.algebra import is_tensor, thread_coordinate
 from cutelite.lang.copy import extent
 from cutelite.lang.emit import describe, emit, mistake
-from cutelite.lang.mma_ops import MODES, MmaOp, MmaUniversalOp, Tcgen05MmaOp, WarpgroupMmaOp
+from cutelite.lang.mma_ops import MODES, MmaOp, MmaUniversalOp, Tcgen05ScaledMmaOp, TensorMmaOp, WarpgroupMmaOp
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
 from cutelite.lang.values import Vector
@@ -90,8 +90,12 @@ class TiledMma:
         """The part of one thread, 0 to `size` - 1: a compile-time or run-time number."""
         return ThrMma(self, thread)
 
-    def parts(self, layout: Layout, operand: str) -> tuple[list[Layout], list[Layout]]:
-        """Divide an operand's layout: [thread of an atom, atoms along its two modes], [values, rest, rest, ...]."""
+    def parts(self, layout: Layout, operand: str, own: bool = False) -> tuple[list[Layout], list[Layout]]:
+        """Divide an operand's layout: [thread of an atom, atoms along its two modes], [values, rest, rest, ...].
+
+        own  it is what a block of a pair has of the operand
+        """
+        blocks = self.op.threads if own else 1
         modes = MODES[operand]
         if layout.rank < 2:
             raise mistake(
@@ -100,6 +104,7 @@ class TiledMma:
             )
         for position, mode in enumerate(modes):
             have, need = layout[position].size, self.tile_size(mode) // self.op.packing(operand, mode)
+            need = need // blocks if position == 0 else need
             if known_divisor(have) % need:
                 raise mistake(
                     "partition",
@@ -109,9 +114,10 @@ class TiledMma:
                 )
         permuted = [self._permutation(operand, mode) for mode in modes]
         whole = layout if permuted == [None, None] else logical_divide(layout, tuple(permuted))
-        atom = tuple(map(Layout, self.op.extents(operand)))
-        divided = zipped_divide(whole, atom)
-        tv = composition(divided[0], self.op.layout_tv(operand))
+        first, second = self.op.extents(operand)
+        divided = zipped_divide(whole, (Layout(first // blocks), Layout(second)))
+        values_of = Layout((1, (first // blocks, second)), (0, (1, first // blocks)))
+        tv = composition(divided[0], values_of if own else self.op.layout_tv(operand))
         threads, values = [tv[0]], [tv[1]]
         for mode, rest in zip(modes, list(divided[1])[:2], strict=True):
             shared = logical_divide(rest, Layout(extent(self.atoms, mode)))
@@ -174,7 +180,7 @@ class TiledMma:
         """An accumulator of zeros for a partition of C (or for a shape, from `partition_shape_C`)."""
         layout = _layout_of(partition)
         self._check_fragment(layout, "C")
-        if isinstance(self.op, Tcgen05MmaOp):
+        if isinstance(self.op, TensorMmaOp):
             return _in_space(self.op, partition, "C")
         if isinstance(self.op, WarpgroupMmaOp):
             rows, columns = extent(layout, 1), extent(layout, 2)
@@ -187,7 +193,7 @@ class TiledMma:
     def _fragment(self, partition: Any, operand: str, in_memory: bool) -> Any:
         layout = _layout_of(partition)
         self._check_fragment(layout, operand)
-        if isinstance(self.op, Tcgen05MmaOp):
+        if isinstance(self.op, TensorMmaOp):
             return _in_space(self.op, partition, operand)
         if in_memory:
             if not isinstance(partition, Tensor) or partition.space != "smem":
@@ -247,17 +253,19 @@ class ThrMma:
     def _partition(self, tensor: Any, operand: str) -> Any:
         if not is_tensor(tensor):
             raise mistake("partition", f"a tensor is needed here, not {describe(tensor)}")
-        threads, values = self.tiled.parts(tensor.layout, operand)
+        pair = isinstance(self.tiled.op, TensorMmaOp) and self.tiled.op.cta_group == 2
+        own = pair and isinstance(tensor, Tensor) and tensor.space in ("smem", "tmem")
+        threads, values = self.tiled.parts(tensor.layout, operand, own)
         coord = thread_coordinate(self.tiled.thr_layout_vmnk, self.thread)
-        own = [coord[0], *(coord[1 + mode] for mode in MODES[operand])]
-        fixed = [(c, mode) for c, mode in zip(own, threads, strict=True) if mode.stride != 0 and extent(mode) > 1]
+        at = [coord[0], *(coord[1 + mode] for mode in MODES[operand])]
+        fixed = [(c, mode) for c, mode in zip(at, threads, strict=True) if mode.stride != 0 and extent(mode) > 1]
         return tensor._moved(make_layout(*values), fixed)
 
 
 def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, None, None)) -> TiledMma:
     """A tiled MMA.
 
-    op           `MmaUniversalOp`, `WarpMmaOp`, `WarpgroupMmaOp` or `Tcgen05MmaOp`
+    op           `MmaUniversalOp`, `WarpMmaOp`, `WarpgroupMmaOp`, `Tcgen05MmaOp` or `Tcgen05ScaledMmaOp`
     atoms        its repeats along M, N and K by different threads: extents, or a compact layout
     permutation  for each of M, N and K the extent of the tile or a layout that permutes it: see `TiledMma`
     """
@@ -367,6 +375,7 @@ def gemm(
     accumulate: Any = True,
     commit: bool = True,
     metadata: Any = None,
+    scales: tuple[Any, Any] | None = None,
 ) -> Any:
     """``d = a @ b.T + c`` on fragments of one thread; returns what `d` is then: ``acc = cl.gemm(mma, acc, a, b)``.
 
@@ -375,7 +384,9 @@ def gemm(
     b           (values, N, K)
     c, d        (values, M, N) in registers; `c` is `d` if not given. For wgmma an `Accumulator`, which comes back in
                 flight, its group committed unless `commit` is False
-    metadata    of a sparse A: a fragment in registers (1, M, words), from `make_fragment_E`
+    metadata    of a sparse A: a fragment in registers (1, M, words), from `make_fragment_E`; for tcgen05 a tensor in
+                tensor memory, of one repeat along M
+    scales      of tcgen05 with block scales: those of A and of B in tensor memory, of one repeat along M and N
     accumulate  wgmma only: False for ``a @ b.T`` alone; may be a run-time bool, the same in all threads
     Who         all threads of the tiled MMA
     Errors      `gemm-shape` when M, N or K disagree; `mma-operand` for a fragment of another atom or type
@@ -388,8 +399,10 @@ def gemm(
     for name, t in (("A", a), ("B", b)):
         if name == "B" or not _is_vector_a(tiled_mma.op, t):
             _check_operand(tiled_mma, name, t)
-    if isinstance(tiled_mma.op, Tcgen05MmaOp):
-        return _tensor_gemm(tiled_mma, d, a, b, c, accumulate)
+    if isinstance(tiled_mma.op, TensorMmaOp):
+        return _tensor_gemm(tiled_mma, d, a, b, c, accumulate, metadata, scales)
+    if scales is not None:
+        raise mistake("gemm", f"{tiled_mma.op} takes no scales", help="`Tcgen05ScaledMmaOp` does")
     if isinstance(tiled_mma.op, WarpgroupMmaOp):
         return _warpgroup_gemm(tiled_mma, a, b, c, accumulate, commit, metadata)
     if accumulate is not True:
@@ -450,7 +463,7 @@ def _warpgroup_gemm(
     return Accumulator(tuple(parts), c.rows, c.columns)
 
 
-def _in_space(op: Tcgen05MmaOp, partition: Any, operand: str) -> Tensor:
+def _in_space(op: TensorMmaOp, partition: Any, operand: str) -> Tensor:
     """Return the partition itself, which lies where the instruction looks for the operand."""
     where = {"smem": "shared memory", "tmem": "tensor memory"}[op.space_of(operand)]
     if not isinstance(partition, Tensor) or partition.space != op.space_of(operand):
@@ -458,17 +471,34 @@ def _in_space(op: Tcgen05MmaOp, partition: Any, operand: str) -> Tensor:
     return partition
 
 
-def _tensor_gemm(tiled: TiledMma, d: Any, a: Any, b: Any, c: Any, accumulate: Any) -> Tensor:
+def _tensor_gemm(
+    tiled: TiledMma, d: Any, a: Any, b: Any, c: Any, accumulate: Any, metadata: Any, scales: Any
+) -> Tensor:
     """Start the products into tensor memory, by the one thread that is here."""
+    op = tiled.op
+    assert isinstance(op, TensorMmaOp)
     if d is not c:
         raise mistake("gemm", "tcgen05.mma adds to the accumulator that it writes", help="leave `c` out")
     _check_operand(tiled, "C", d)
     rows, columns, _ = _agreed(a.layout, b.layout, d.layout)
+    scaled = isinstance(op, Tcgen05ScaledMmaOp)
+    if scaled != (scales is not None) or (scaled and (not isinstance(scales, tuple) or len(scales) != 2)):
+        raise mistake("gemm", f"{op} takes {'`scales=`, of A and of B' if scaled else 'no scales'}")
+    if op.sparse != (metadata is not None):
+        raise mistake("gemm", f"{op} {'needs `metadata=`' if op.sparse else 'is not sparse: it takes no metadata'}")
+    if (op.sparse and rows > 1) or (scaled and rows * columns > 1):
+        text = f"{op} is repeated {rows} times along M and {columns} along N"
+        raise mistake("gemm-shape", f"{text}: metadata and scales are those of one", help="call gemm for each of them")
     left, right = [_whole(a, m) for m in range(rows)], [_whole(b, n) for n in range(columns)]
     for n in range(columns):
         for m in range(rows):
             offset = d.layout[1](m) + (d.layout[2](n) if d.ndim > 2 else 0)
-            tcgen05.mma(_view(d, d.layout[0], offset), left[m], right[n], accumulate=accumulate)
+            acc, how = _view(d, d.layout[0], offset), {"accumulate": accumulate, "metadata": metadata}
+            if isinstance(op, Tcgen05ScaledMmaOp):
+                how |= {"kind": op.kind, "block": op.block, "cta_group": op.cta_group}
+                tcgen05.mma_scaled(acc, left[m], right[n], *scales, **how)
+            else:
+                tcgen05.mma(acc, left[m], right[n], cta_group=op.cta_group, **how)
     return d  # type: ignore[no-any-return]
 
 
@@ -540,7 +570,7 @@ def _agreed(a: Layout, b: Layout, c: Layout) -> tuple[int, int, int]:
 def _check_operand(tiled: TiledMma, operand: str, t: Any) -> None:
     op = tiled.op
     in_memory = {"A": op.a_in_memory, "B": op.b_in_memory, "C": False}[operand]
-    if isinstance(op, Tcgen05MmaOp):
+    if isinstance(op, TensorMmaOp):
         _in_space(op, t, operand)
     elif not isinstance(t, Tensor) or t.space != ("smem" if in_memory else "rmem"):
         where = "a partition of shared memory" if in_memory else "a fragment in registers"

@@ -63,6 +63,11 @@ class MmaOp:
         """Return the layout of operand 'A', 'B' or 'C': (thread, value) to its index, first mode fastest."""
         raise NotImplementedError
 
+    @property
+    def drawn(self) -> str:
+        """The operands whose layouts tell which thread holds what: those that are in registers."""
+        return "".join(x for x in "ABC" if not getattr(self, f"{x.lower()}_in_memory", False))
+
     def _repr_html_(self) -> str:
         from cutelite.layout import viz  # only notebooks need it
 
@@ -234,13 +239,63 @@ class WarpgroupMmaOp(MmaOp):
         return Layout((self.threads, (rows, k)), (0, (1, rows)))  # every thread names the whole operand
 
 
+class TensorMmaOp(MmaOp):
+    """Base of the operations of tcgen05: the accumulator is in tensor memory, B in shared memory, A in one of the two.
+
+    One thread starts them, so that what takes part as threads of others do are blocks: one, or the two of a pair.
+    """
+
+    b_in_memory = True
+    cta_group: int
+    a_source: str
+    sparse: bool  # type: ignore[assignment]
+
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.cta_group
+
+    @property
+    def a_in_memory(self) -> bool:  # type: ignore[override]
+        return True
+
+    @property
+    def drawn(self) -> str:
+        return "C" if self.cta_group == 1 else "ABC"
+
+    def check(self, kind: str, m: int, n: int) -> None:
+        """Report extents that the kind does not have, and another place of A."""
+        if self.cta_group not in (1, 2):
+            raise mistake("mma-atom", f"cta_group is 1, or 2 for a pair of blocks, not {self.cta_group}")
+        if problem := tcgen05_layouts.shape_problem(kind, m, n, self.cta_group):
+            raise mistake("mma-atom", problem)
+        if self.a_source not in ("smem", "tmem"):
+            raise mistake("mma-atom", f"A comes from 'smem' or 'tmem', not {self.a_source!r}")
+        if self.sparse and m // self.cta_group != tcgen05_layouts.LANES:
+            raise mistake("mma-atom", f"a sparse A has 128 rows in each block here, and M is {m}")
+
+    def space_of(self, operand: str) -> str:
+        """The memory that an operand is in."""
+        return {"A": self.a_source, "B": "smem", "C": "tmem"}[operand]
+
+    def own_extents(self, operand: str) -> tuple[int, int]:
+        """Return the extents of what a block has of an operand: of a pair, half of the rows of A, B and C."""
+        first, second = self.extents(operand)
+        return first // self.cta_group, second
+
+    def layout_tv(self, operand: str) -> Layout:
+        whole, (first, second) = self.extents(operand)[0], self.own_extents(operand)
+        return Layout((self.cta_group, (first, second)), (first if self.cta_group > 1 else 0, (1, whole)))
+
+
 @dataclass(frozen=True)
-class Tcgen05MmaOp(MmaOp):
+class Tcgen05MmaOp(TensorMmaOp):
     """tcgen05.mma of one thread: the accumulator is in tensor memory, B in shared memory, A in one of the two.
 
     a_dtype    f16, bf16, tf32, e4m3, e5m2, i8 or u8; of B too, unless `b_dtype` is given
     acc_dtype  f32, f16 or i32
-    m, n       extents of one instruction: m is 64 or 128, n 8 to 256
+    m, n       extents of one instruction: m is 64 or 128, of a pair 128 or 256; n 8 to 256
+    cta_group  2: of a pair of blocks, each of which has half the rows of A, B and the accumulator
+    sparse     A is compressed: (M, K / 2), with metadata in tensor memory
     Source     PTX ISA: tcgen05.mma
     """
 
@@ -250,33 +305,72 @@ class Tcgen05MmaOp(MmaOp):
     n: int
     b_dtype: DType | None = None
     a_source: Literal["smem", "tmem"] = "smem"
-    b_in_memory = True
+    cta_group: int = 1
+    sparse: bool = False
 
     def __post_init__(self) -> None:
         kind = tcgen05_layouts.kind_of(self.a_dtype.name, self.dtype_of("B").name, self.acc_dtype.name)
         if kind is None:
             types = f"{self.a_dtype} by {self.dtype_of('B')} into {self.acc_dtype}"
             raise mistake("mma-atom", f"tcgen05.mma does not multiply {types}")
-        if problem := tcgen05_layouts.shape_problem(kind, self.m, self.n, 1):
-            raise mistake("mma-atom", problem)
-        if self.a_source not in ("smem", "tmem"):
-            raise mistake("mma-atom", f"A comes from 'smem' or 'tmem', not {self.a_source!r}")
-
-    @property
-    def a_in_memory(self) -> bool:  # type: ignore[override]
-        return True
+        self.check(kind, self.m, self.n)
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
-        return self.m, self.n, tcgen05_layouts.STEP_BYTES // self.a_dtype.bytes
+        return self.m, self.n, tcgen05_layouts.STEP_BYTES * (2 if self.sparse else 1) // self.a_dtype.bytes
 
     def dtype_of(self, operand: str) -> DType:
         return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
 
-    def space_of(self, operand: str) -> str:
-        """The memory that an operand is in."""
-        return {"A": self.a_source, "B": "smem", "C": "tmem"}[operand]
 
-    def layout_tv(self, operand: str) -> Layout:
-        first, second = self.extents(operand)  # the thread names the whole operand
-        return Layout((1, (first, second)), (0, (1, first)))
+@dataclass(frozen=True)
+class Tcgen05ScaledMmaOp(TensorMmaOp):
+    """tcgen05.mma with a scale for each block of numbers along K: into f32, of 128 rows in each block.
+
+    kind       'mxf8f6f4'; 'mxf4' and 'mxf4nvf4', whose tensors are of u8, two e2m1 to a byte
+    n          extent of one instruction, 16 to 256
+    a_dtype    e4m3, e5m2, or u8 for the kinds of 4 bits; of B too, unless `b_dtype` is given
+    block      numbers of a block: 32 scaled by ue8m0, 16 by ue4m3
+    cta_group  2: of a pair of blocks, 256 rows
+    sparse     A is compressed: (M, K / 2), with metadata in tensor memory
+    Source     PTX ISA: tcgen05.mma, block scaling
+    """
+
+    kind: Literal["mxf8f6f4", "mxf4", "mxf4nvf4"]
+    n: int
+    a_dtype: DType
+    b_dtype: DType | None = None
+    block: int = 32
+    a_source: Literal["smem", "tmem"] = "smem"
+    cta_group: int = 1
+    sparse: bool = False
+
+    def __post_init__(self) -> None:
+        kind = tcgen05_layouts.SCALED_KINDS.get(self.kind)
+        if kind is None:
+            raise mistake("mma-atom", f"{self.kind!r} is none of {', '.join(tcgen05_layouts.SCALED_KINDS)}")
+        types = ("u8",) if kind.packed else ("e4m3", "e5m2")
+        for operand in "AB":
+            if self.dtype_of(operand).name not in types:
+                text = f"kind::{self.kind} multiplies tensors of {' and '.join(types)}, not {self.dtype_of(operand)}"
+                raise mistake("mma-atom", text)
+        if self.block not in kind.blocks:
+            blocks = " and ".join(map(str, kind.blocks))
+            raise mistake("mma-atom", f"kind::{self.kind} scales blocks of {blocks} numbers, not {self.block}")
+        self.check("f16", self.shape_mnk[0], self.n)
+
+    @property
+    def per_byte(self) -> int:
+        """Numbers of an element of A and B in memory."""
+        return 2 if tcgen05_layouts.SCALED_KINDS[self.kind].packed else 1
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        k = tcgen05_layouts.STEP_BYTES * self.per_byte * (2 if self.sparse else 1)
+        return tcgen05_layouts.LANES * self.cta_group, self.n, k
+
+    def packing(self, operand: str, mode: int) -> int:
+        return super().packing(operand, mode) * (self.per_byte if mode == 2 else 1)
+
+    def dtype_of(self, operand: str) -> DType:
+        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": f32}[operand]

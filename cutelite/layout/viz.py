@@ -210,6 +210,8 @@ def _several_owners(tile: Layout, belongs: Mapping[Any, Sequence[tuple[int, int]
 class Atom(Protocol):
     """The parts of an MMA operation that are drawn; `lang.mma_ops.MmaOp` has them."""
 
+    @property
+    def drawn(self) -> str: ...
     def extents(self, operand: str, /) -> tuple[int, int]: ...
     def layout_tv(self, operand: str, /) -> Layout: ...
 
@@ -217,13 +219,12 @@ class Atom(Protocol):
 def operands(atom: Atom) -> list[Table]:
     """Tables of the registers that hold the operands of an MMA: A as (M, K), B as (N, K), C as (M, N).
 
-    Operands in memory are left out.
+    Operands in memory are left out, unless it is that of several blocks: `atom.drawn` names the others.
     """
     tables = []
-    for operand in "ABC":
-        if not getattr(atom, f"{operand.lower()}_in_memory", False):
-            layout_tv, extents = atom.layout_tv(operand), atom.extents(operand)
-            tables.append(owners(layout_tv, extents, f"{operand} {show(extents)} of {atom}: {layout_tv}"))
+    for operand in atom.drawn:
+        layout_tv, extents = atom.layout_tv(operand), atom.extents(operand)
+        tables.append(owners(layout_tv, extents, f"{operand} {show(extents)} of {atom}: {layout_tv}"))
     return tables
 
 

@@ -14,6 +14,8 @@ from cutelite.ops.tcgen05_layouts import LANES, SHAPES, cells, transfer_layout
 BF16: Any = bf16
 F16: Any = cl.f16
 F32: Any = f32
+U8: Any = cl.u8
+E4M3: Any = cl.e4m3
 
 
 @pytest.mark.parametrize("shape", ["32x32b", "16x64b", "16x128b", "16x256b"])
@@ -80,6 +82,10 @@ def test_a_gemm_of_atoms(m: int, shape: str, repeats: int) -> None:
 
 def test_atoms_are_drawn() -> None:
     assert "<" in viz.html(*viz.operands(cl.Tcgen05MmaOp(BF16, F32, 64, 8)))
+    pair = cl.Tcgen05MmaOp(BF16, F32, 128, 32, cta_group=2, sparse=False)
+    tables = viz.operands(pair)  # which block has what
+    assert [t.title.partition(" of ")[0] for t in tables] == ["A (128,16)", "B (32,16)", "C (128,32)"]
+    assert pair.layout_tv("B") == cl.Layout((2, (16, 16)), (16, (1, 32)))
     made = cl.make_tmem_copy(cl.make_copy_atom(cl.TmemLoadOp("16x64b", 2), F32))
     assert "<" in made._repr_html_()
     assert made.size == LANES
@@ -91,6 +97,13 @@ def test_atoms_are_drawn() -> None:
         (lambda: cl.Tcgen05MmaOp(BF16, F16, 128, 64), "tcgen05.mma does not multiply bf16 by bf16 into f16"),
         (lambda: cl.Tcgen05MmaOp(BF16, F32, 96, 64), "M is 96; with cta_group::1 it is 64 or 128"),
         (lambda: cl.Tcgen05MmaOp(BF16, F32, 128, 8), "N is 8; for M = 128"),
+        (lambda: cl.Tcgen05MmaOp(BF16, F32, 64, 64, cta_group=2), "M is 64; with cta_group::2"),
+        (lambda: cl.Tcgen05MmaOp(BF16, F32, 64, 64, sparse=True), "a sparse A has 128 rows in each block here"),
+        (lambda: cl.Tcgen05MmaOp(BF16, F32, 128, 64, cta_group=3), "cta_group is 1, or 2 for a pair"),
+        (lambda: cl.Tcgen05ScaledMmaOp("mxf6", 64, U8), "'mxf6' is none of mxf8f6f4, mxf4"),  # type: ignore[arg-type]
+        (lambda: cl.Tcgen05ScaledMmaOp("mxf4", 64, BF16), "kind::mxf4 multiplies tensors of u8, not bf16"),
+        (lambda: cl.Tcgen05ScaledMmaOp("mxf4", 64, U8, block=16), "kind::mxf4 scales blocks of 32 numbers, not 16"),
+        (lambda: cl.Tcgen05ScaledMmaOp("mxf4", 24, U8), "N is 24; for M = 128"),
         (lambda: cl.TmemLoadOp("8x8b"), "'8x8b' is none of 32x32b"),
         (lambda: cl.TmemStoreOp("16x256b", 64), "a power of two times, 1 to 32"),
         (lambda: cl.make_copy_atom(cl.TmemLoadOp(), BF16), "moves elements of 32 bits, not bf16"),
@@ -100,3 +113,41 @@ def test_atoms_are_drawn() -> None:
 def test_what_no_instruction_does_is_refused(make: Any, words: str) -> None:
     with pytest.raises(CompileError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    ("op", "more", "words"),
+    [
+        (cl.Tcgen05ScaledMmaOp("mxf8f6f4", 64, E4M3), {}, "takes `scales=`, of A and of B"),
+        (cl.Tcgen05MmaOp(E4M3, F32, 128, 64), {"scales": (0, 0)}, "takes no scales"),
+        (cl.Tcgen05MmaOp(E4M3, F32, 128, 64, sparse=True), {}, "needs `metadata=`"),
+        (cl.Tcgen05MmaOp(E4M3, F32, 128, 64), {"metadata": 0}, "is not sparse: it takes no metadata"),
+        (cl.WarpMmaOp(E4M3, F32), {"scales": (0, 0)}, "takes no scales"),
+    ],
+)  # fmt: skip
+def test_scales_and_metadata_are_for_those_that_take_them(op: Any, more: dict[str, Any], words: str) -> None:
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel() -> None:
+        mma = cl.make_tiled_mma(op)
+        mine = mma.get_slice(0)
+        extents = op.extents("A")
+        left = cl.shared(E4M3, cl.make_smem_layout(E4M3, (128, extents[1])))
+        right = cl.shared(E4M3, cl.make_smem_layout(E4M3, (64, op.extents("B")[1])))
+        tmem = cl.TmemAllocator.create(64)
+        if isinstance(op, cl.WarpMmaOp):
+            a, b = (
+                make(part)
+                for make, part in (
+                    (mma.make_fragment_A, mine.partition_A(left)),
+                    (mma.make_fragment_B, mine.partition_B(right)),
+                )
+            )
+            cl.gemm(mma, mma.make_fragment_C(mma.partition_shape_C((128, 64))), a, b, **more)
+        else:
+            cl.gemm(
+                mma, mine.partition_C(tmem.tensor(128, 64)), mine.partition_A(left), mine.partition_B(right), **more
+            )
+        tmem.free()
+
+    with pytest.raises(CompileError, match=words):
+        kernel.compile()

@@ -11,6 +11,8 @@ from cutelite import Layout, Tensor, bf16, f32
 from cutelite.ops.swizzles import SWIZZLES
 
 A = TypeVar("A", bound=Any)
+BF16: Any = bf16
+F32: Any = f32
 K = 32
 
 
@@ -35,7 +37,13 @@ def pair(m: int, n: int, without: str = "") -> Any:
         tmem = cl.TmemAllocator.create(256, cta_group=2)
         acc = tmem.tensor(rows, n)
         if t == 0 and rank == 0:
-            cl.tcgen05.mma(acc, left, right, accumulate=False, cta_group=2)
+            if n == 64:
+                mma = cl.make_tiled_mma(cl.Tcgen05MmaOp(BF16, F32, m, n, cta_group=2))
+                mine = mma.get_slice(rank)
+                operands = mine.partition_C(acc), mine.partition_A(left), mine.partition_B(right)
+                cl.gemm(mma, *operands, accumulate=False)
+            else:
+                cl.tcgen05.mma(acc, left, right, accumulate=False, cta_group=2)
             cl.tcgen05.commit(done[0], 3 if without != "multicast" else 1, cta_group=2)
         if rank == 0 or without != "multicast":
             done[0].wait(0)

@@ -211,14 +211,17 @@ def test_a_field_that_does_not_fit_is_refused(fields: dict[str, Any], words: str
         ScaledDescriptor(**{**plain, **fields})
 
 
-def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octets: int, in_tmem: bool) -> Any:
+def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octets: int, how: str) -> Any:
     """As `product`, of 128 columns: by a pair of blocks too, with a sparse A, or one in tensor memory.
 
+    how          'tmem': A is there; 'atom': multiplied by one
     octets       of a row of B; A has as many, or half as many where `kept_octets`, those of its metadata, is not 0
     """
     n, of_a = 128, octets // 2 if kept_octets else octets
     blocks = of_a * (1 if kind == "mxf8f6f4" else 2) // block
     rows, columns, whole = 128, n // group, -(-blocks // 4) * 4
+    fields: Any = {"block": block, "cta_group": group, "sparse": kept_octets > 0}
+    atom = cl.Tcgen05ScaledMmaOp(kind, n, elem, a_source="tmem" if "tmem" in how else "smem", **fields)
 
     @cl.kernel(block=128, cluster=group, arch="sm_100a")
     def kernel(
@@ -256,7 +259,7 @@ def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octe
         by_a, by_b = (tmem.view(cl.tcgen05.scales(128, whole), u8, at) for at in (128, 160))
         if kept is not None:
             metadata = tmem.view(cl.tcgen05.metadata(elem, octets), u8, 192)
-        if in_tmem:
+        if "tmem" in how:
             there = tmem.view(cl.tcgen05.lanes_layout(128, of_a, elem), elem, 224)
             cl.tcgen05.store(there, cl.vector(*(a[rank * rows + t, i] for i in cl.static_range(of_a)), dtype=elem))
             cl.tcgen05.wait_store()
@@ -269,8 +272,14 @@ def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octe
             cl.tcgen05.copy_scales(by_b, of_right, group)
             if kept is not None:
                 cl.tcgen05.copy_metadata(metadata, of_smem, elem, group)
-            more: Any = {"kind": kind, "block": block, "metadata": metadata, "cta_group": group}
-            cl.tcgen05.mma_scaled(acc, left, right, by_a, by_b, accumulate=False, **more)
+            if "atom" in how:
+                mma = cl.make_tiled_mma(atom)
+                mine = mma.get_slice(0)
+                sums, operands = mine.partition_C(acc), (mine.partition_A(left), mine.partition_B(right))
+                cl.gemm(mma, sums, *operands, accumulate=False, metadata=metadata, scales=(by_a, by_b))
+            else:
+                more: Any = {"kind": kind, "block": block, "metadata": metadata, "cta_group": group}
+                cl.tcgen05.mma_scaled(acc, left, right, by_a, by_b, accumulate=False, **more)
             cl.tcgen05.commit(done[0], 3 if group == 2 else None, group)
         done[0].wait(0)
         cl.tcgen05.fence_after_thread_sync()
@@ -283,18 +292,18 @@ def of_pair(elem: Any, kind: Any, block: int, octets: int, group: int, kept_octe
 
 
 @pytest.mark.parametrize(
-    ("elem", "kind", "block", "octets", "group", "sparse", "in_tmem"),
+    ("elem", "kind", "block", "octets", "group", "sparse", "how"),
     [
-        ("e4m3", "mxf8f6f4", 32, 128, 2, False, False),
-        ("e4m3", "mxf8f6f4", 32, 128, 1, True, False),
-        ("u8", "mxf4nvf4", 16, 128, 2, True, False),
-        ("u8", "mxf4", 32, 64, 2, False, True),
-        ("u8", "mxf4nvf4", 16, 128, 1, True, True),
+        ("e4m3", "mxf8f6f4", 32, 128, 2, False, ""),
+        ("e4m3", "mxf8f6f4", 32, 128, 1, True, "atom"),
+        ("u8", "mxf4nvf4", 16, 128, 2, True, "atom"),
+        ("u8", "mxf4", 32, 64, 2, False, "tmem"),
+        ("u8", "mxf4nvf4", 16, 128, 1, True, "atom tmem"),
     ],
 )
 @pytest.mark.usefixtures("on_cards")
 def test_scaled_products_of_pairs_and_with_a_sparse_a(
-    elem: str, kind: str, block: int, octets: int, group: int, sparse: bool, in_tmem: bool
+    elem: str, kind: str, block: int, octets: int, group: int, sparse: bool, how: str
 ) -> None:
     draw, rows, n = np.random.default_rng(octets + group), 128 * group, 128
     whole = draw.integers(1, 255, (rows, octets), np.uint8) if elem == "u8" else draw.integers(-4, 5, (rows, octets))
@@ -318,9 +327,7 @@ def test_scaled_products_of_pairs_and_with_a_sparse_a(
         fa, fb = (draw.integers(1, 8, (size, padded)).astype(np.float64) for size in (rows, n))
         sa, sb = (x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for x in (fa, fb))
     c = np.zeros((rows, n), np.float32)
-    kernel = of_pair(
-        getattr(cl, elem), kind, block, octets, group, 0 if metadata is None else metadata.shape[1], in_tmem
-    )
+    kernel = of_pair(getattr(cl, elem), kind, block, octets, group, 0 if metadata is None else metadata.shape[1], how)
     kernel[group, 128](held, b, sa, sb, metadata, c)
     each = block * (2 if sparse else 1)
     left, right = (numbers(x) * np.repeat(f[:, :count], each, 1) for x, f in ((a, fa), (b, fb)))

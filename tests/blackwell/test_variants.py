@@ -84,7 +84,12 @@ def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: d
                 cl.tcgen05.copy_metadata(metadata, of_smem, held)
             more = {name: how[name] for name in how if name not in ("scale_d", "shift_a")}
             sums = cl.tcgen05.mma(d, left, right, accumulate=False, metadata=metadata, **more)
-            cl.tcgen05.mma(sums, left, right, metadata=metadata, **how)
+            if in_tmem and kept is not None:
+                mma = cl.make_tiled_mma(cl.Tcgen05MmaOp(left.dtype, acc, 128, n, a_source="tmem", sparse=True))
+                mine = mma.get_slice(0)
+                cl.gemm(mma, mine.partition_C(d), mine.partition_A(left), mine.partition_B(right), metadata=metadata)
+            else:
+                cl.tcgen05.mma(sums, left, right, metadata=metadata, **how)
             cl.tcgen05.commit(done[0])
         done[0].wait(0)
         cl.tcgen05.fence_after_thread_sync()
