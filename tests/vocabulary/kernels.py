@@ -8,7 +8,7 @@ from typing import Any
 
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value
-from cutelite.ir.types import InFlight, Ptr, Tensor, Type, Vec, elem_of, f32, i32
+from cutelite.ir.types import InFlight, Ptr, Scalar, Tensor, Type, Vec, elem_of, f32, i32
 from cutelite.layout import Layout
 from cutelite.ops.arith import Const, VecGather, VecMake, VecSplat
 from cutelite.ops.cluster import Mapa
@@ -36,13 +36,22 @@ def check_assembles(text: str, target: Target, ptxas: str, folder: Path, *option
 # What works asynchronously: one spelling in a kernel.
 
 
-def alone(spelling: Spelling) -> Function:
-    """A kernel that does nothing else. Vectors are made of a scalar parameter, or put in flight by a fence or load."""
+def alone(spelling: Spelling, kept: bool = False) -> Function:
+    """A kernel that does nothing else. Vectors are made of a scalar parameter, or put in flight by a fence or load.
+
+    kept  results that can be are stored: else LLVM leaves out what has no other effect
+    """
     tensor_memory = spelling.cls.name.startswith("tcgen05")
     params = tuple(Value(_parameter(t, tensor_memory), hint=f"p{i}") for i, t in enumerate(spelling.types))
-    block = Block(params)
+    base = Value(Ptr("gmem", 16), hint="base")
+    block = Block((*params, base) if kept else params)
     builder = Builder(Function("spelling", [block], {}, dict(ATTRIBUTES)), block)
-    builder.emit(spelling.op([_made(builder, t, p) for t, p in zip(spelling.types, params, strict=True)]))
+    op = spelling.op([_made(builder, t, p) for t, p in zip(spelling.types, params, strict=True)])
+    builder.emit(op)
+    memory = _Memory(builder, base)
+    for result in op.results if kept else ():
+        if isinstance(result.type, Scalar | Vec):
+            memory.store(result)
     builder.emit(Ret())
     return builder.function
 

@@ -74,6 +74,44 @@ def allocated(op: Any) -> list[str]:
     return [r"UTCATOMSWS\S*FIND_AND_SET"]
 
 
+def tma(name: str, several: str = ".MULTICAST") -> Callable[[Any], list[str]]:
+    def made(op: Any) -> list[str]:
+        rows, pixels = op.name.endswith("4"), "im2col" in op.name
+        name_of = f"{name}.{2 if rows else len(op.coord)}D" + (".IM2COL" if pixels else "")
+        name_of += (".GATHER4" if "gather" in op.name else ".SCATTER4") if rows else ""
+        if name == "UTMALDG":
+            name_of += (several if op.multicast is not None else "") + (".2CTA" if op.pair else "")
+        if name == "UTMAREDG":
+            name_of += f".{op.kind.upper()}"
+        return [f"{name_of} "]
+
+    return made
+
+
+def packed(name: str) -> Callable[[Any], list[str]]:
+    return lambda op: [f"{name}2{'.FTZ' if op.ftz else ''} "]
+
+
+def apart(name: str) -> Callable[[Any], list[str]]:
+    """sm_120 has no packed arithmetic: each number by itself."""
+    return lambda op: [f"{name}{'.FTZ' if op.ftz else ''} "] * 2
+
+
+def first_block(op: Any) -> list[str]:
+    return {"x": [], "y": [r"LOP3\.LUT R\d+, R\d+, 0xffff,"], "z": [r"SHF\.R\.U32\.HI R\d+, RZ, 0x10,"]}[op.axis]
+
+
+def scaled(op: Any) -> list[str]:
+    """mma.sync of sm_120: QMMA for numbers of a byte, OMMA for two to a byte."""
+    a, b = op.format_a.upper(), op.format_b.upper()
+    if op.kind_of_mma == "f8f6f4":
+        return [rf"QMMA\.16832\.F32\.{a}\.{b} "]
+    if op.kind_of_mma == "mxf8f6f4":
+        return [rf"QMMA\.SF\.16832\.F32\.{a}\.{b}\.E8 "]
+    scale = {"ue8m0": "E8", "ue4m3": "UE4M3"}[op.scale]
+    return [rf"OMMA\.SF\.16864\.F32\.E2M1\.E2M1\.{scale}{'.4X' if op.several == 4 else ''} "]
+
+
 EXPECTED: dict[str, Callable[[Any], list[str]]] = {
     "tcgen05.mma": product,
     "tcgen05.mma.block_scale": product,
@@ -88,13 +126,40 @@ EXPECTED: dict[str, Callable[[Any], list[str]]] = {
     "tcgen05.alloc": allocated,
     "tcgen05.dealloc": lambda op: ["UTCATOMSWS.AND "],
     "tcgen05.relinquish_alloc_permit": lambda op: ["UVIRTCOUNT.DEALLOC.SMPOOL"],
+    "cp.async.bulk.tensor.g2s": tma("UTMALDG"),
+    "cp.async.bulk.tensor.gather4": tma("UTMALDG"),
+    "cp.async.bulk.tensor.im2col": tma("UTMALDG"),
+    "cp.async.bulk.tensor.s2g": tma("UTMASTG"),
+    "cp.async.bulk.tensor.scatter4": tma("UTMASTG"),
+    "cp.async.bulk.tensor.im2col.s2g": tma("UTMASTG"),
+    "cp.reduce.async.bulk.tensor": tma("UTMAREDG"),
+    "cp.reduce.async.bulk.tensor.im2col": tma("UTMAREDG"),
+    "cp.async.bulk.prefetch.tensor": tma("UTMAPF.L2"),
+    "cp.async.bulk.prefetch.tensor.im2col": tma("UTMAPF.L2"),
+    "clusterlaunchcontrol.try_cancel": lambda op: [f"UGETNEXTWORKID.{'BROADCAST' if op.multicast else 'SELFCAST'} "],
+    "clusterlaunchcontrol.query_cancel.is_canceled": lambda op: [r"LOP3\.LUT P\d, RZ, R\d+, 0x1,"],
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid": first_block,
+    "add.f32x2": packed("FADD"),
+    "mul.f32x2": packed("FMUL"),
+    "fma.f32x2": packed("FFMA"),
 }
 """What to look for in the code of an op, in order, by the op's name. Fences of threads and renamings are no code."""
 
+CLIENT: dict[str, Callable[[Any], list[str]]] = {
+    **{name: made for name, made in EXPECTED.items() if not name.startswith("tcgen05") and "scatter4" not in name},
+    "cp.async.bulk.tensor.g2s": tma("UTMALDG", ""),  # ptxas makes other code of a mask of blocks
+    "cp.async.bulk.tensor.im2col": tma("UTMALDG", ""),
+    "add.f32x2": apart("FADD"),
+    "mul.f32x2": apart("FMUL"),
+    "fma.f32x2": apart("FFMA"),
+    "mma.sync.block_scale": scaled,
+}
+"""The same of sm_120, which has no tensor memory."""
 
-def missing(printed: str, op: Any) -> list[str]:
+
+def missing(printed: str, op: Any, expected: dict[str, Callable[[Any], list[str]]]) -> list[str]:
     """The expected instructions that a kernel's code, as nvdisasm prints it, lacks, in order."""
-    made = EXPECTED.get(op.name)
+    made = expected.get(op.name)
     left = made(op) if made is not None else []
     for line in re.findall(r"/\*[0-9a-f]{4,5}\*/\s+(?:@!?U?P\w+ )?\s*([^;]*);", printed):
         if left and re.match(left[0].replace(".16dp", r"\.16dp"), f"{line} "):
