@@ -248,7 +248,7 @@ class TensorMmaOp(MmaOp):
     b_in_memory = True
     cta_group: int
     a_source: str
-    sparse: bool  # type: ignore[assignment]
+    sparse: bool
 
     @property
     def threads(self) -> int:  # type: ignore[override]

@@ -40,9 +40,11 @@ def test_in_a_kernel_with_others(family: str, arch: str, ptxas: str, tmp_path: P
         check_assembles(text, target, ptxas, tmp_path, "-O1")
 
 
-def assemble(chosen: list[Spelling], target: Target, ptxas: str, folder: Path, *options: str) -> None:
-    """All of them as kernels of one module."""
-    texts = [ptx(alone(spelling, kept=True), target) for spelling in chosen]
+def assemble(
+    chosen: list[Spelling], target: Target, ptxas: str, folder: Path, *options: str, kept: bool = False
+) -> None:
+    """All of them as kernels of one module; `kept` as of `alone`."""
+    texts = [ptx(alone(spelling, kept), target) for spelling in chosen]
     head = texts[0][: texts[0].index(".visible .entry")]
     entries = [text[text.index(".visible .entry") :] for text in texts]
     renamed = (re.sub(r"\bspelling\b", f"spelling{i}", entry) for i, entry in enumerate(entries))
@@ -72,7 +74,9 @@ def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tm
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a", "sm_120a"])
 def test_blackwell_has_the_instructions_expected(arch: str, ptxas: str, nvdisasm: str, tmp_path: Path) -> None:
     """All that it has is assembled, and its own is found when it is disassembled again."""
-    assemble(OTHERS[arch], Target.parse(arch), ptxas, tmp_path, "-O0")  # else loads are left out that nobody reads
+    assemble(
+        OTHERS[arch], Target.parse(arch), ptxas, tmp_path, "-O0", kept=True
+    )  # else loads are left out that nobody reads
     command = [nvdisasm, "--print-code", str(tmp_path / "spelled.cubin")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     parts = re.split(r"^\.text\.spelling(\d+):$", printed, flags=re.MULTILINE)
