@@ -194,6 +194,7 @@ class Clocks:
     released        for each scope: keys of what fences of at least that scope let a thread publish by relaxed accesses;
                     `released_own` and `released_copied` are its own part of that
     acquired        for each scope: keys of what it has read by relaxed accesses, for a fence of at least that scope
+    copies          whether the threads of the launch have agents for cp.async
     has_waited      per thread: for an mbarrier, since its warp has last executed an instruction together
     """
 
@@ -210,6 +211,7 @@ class Clocks:
         self._make_rows()
         self.pool: dict[int, Knowledge] = {0: NOTHING}
         self.any_released = False
+        self.copies = False
         self._next = 1
         self._prune_at = MANY
         self.sizes: dict[int, int] = {}  # agents of each cluster
@@ -225,14 +227,18 @@ class Clocks:
 
     # Agents
 
-    def begin(self, cluster: int, threads: int, ranks: int = 1) -> int:
-        """Make agents for the threads of a cluster, then as many for their cp.async; returns the first one."""
+    def begin(self, cluster: int, threads: int, ranks: int, copies: bool) -> int:
+        """Make agents for the threads of a cluster, then, if there are `copies`, as many for their cp.async.
+
+        Result  the first one
+        """
         if self.count == 1:  # all clusters of a launch are alike
-            self.rows = SMEM + ranks
+            self.rows, self.copies = SMEM + ranks, copies
             self._make_rows()
-        first = self._grow(cluster, 2 * threads)
+        sequences = 2 if copies else 1
+        first = self._grow(cluster, sequences * threads)
         self.firsts[cluster], self.threads[cluster] = first, threads
-        self.rank[first : self.count] = np.tile(np.arange(threads) // (threads // ranks), 2)
+        self.rank[first : self.count] = np.tile(np.arange(threads) // (threads // ranks), sequences)
         self.own[GENERIC_ROWS, first : first + threads] = 1
         self.own[PAST, first : first + threads] = 1
         return first
@@ -247,6 +253,10 @@ class Clocks:
     def copier(self, agent: Array | int) -> Any:
         """The agents of threads' cp.async."""
         return agent + self._threads_of(agent)
+
+    def sequences(self, first: int, cluster: int) -> tuple[int, ...]:
+        """The first agents of a block, of which `first` is its first thread: of its threads, and of their cp.async."""
+        return (first, first + self.threads[cluster]) if self.copies else (first,)
 
     def _threads_of(self, agent: Array | int) -> int:
         one = int(agent if isinstance(agent, int) else np.asarray(agent).flat[0])
@@ -301,9 +311,10 @@ class Clocks:
         result = own & (self.own[row][threads] >= when)
         if np.count_nonzero(own) == len(own):
             return result
-        copies = who == threads + self._threads_of(threads)
-        if np.count_nonzero(copies):
-            result |= copies & (self.copied[row][threads] >= when)
+        if self.copies:
+            copies = who == threads + self._threads_of(threads)
+            if np.count_nonzero(copies):
+                result |= copies & (self.copied[row][threads] >= when)
         left = (~result & ~own).nonzero()[0]
         if len(left):
             keys = self.knows[threads[left]]
@@ -317,7 +328,8 @@ class Clocks:
         result = self.known(then.knowledge, row, who, when)
         if then.agent:
             result |= (who == then.agent) & (then.own[row] >= when)
-            result |= (who == self.copier(then.agent)) & (then.copied[row] >= when)
+            if self.copies:
+                result |= (who == self.copier(then.agent)) & (then.copied[row] >= when)
         return result
 
     def known_by(self, then: Snapshots, threads: Array, row: int, who: Array, when: Array) -> Array:

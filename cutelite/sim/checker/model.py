@@ -97,6 +97,10 @@ OfMbarrier = MbarrierWait | MbarrierTest | MbarrierArrive | MbarrierExpect | Mba
 TOGETHER = ("wgmma", "tcgen05.ld", "tcgen05.st")
 """Queues of work that a warp or warpgroup starts, and waits for, as one."""
 
+SINGLE_COPIES = ("cp.async", "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all",
+                 "cp.async.mbarrier.arrive")  # fmt: skip
+"""Ops with which each thread copies by itself, and waits for what it copied."""
+
 GENERATIONS = 4
 """Generations of a barrier that are kept: nobody waits for one when the one after the next completes."""
 
@@ -138,6 +142,7 @@ class Checker:
         self._sc = Published()  # by fence.sc
         self._started: dict[int, Array] = {}  # by rank: agents that know the block of that rank to have started
         self._polls = self._orders = False  # whether there are strong loads, releases and acquires at all
+        self._copies_singly = False  # whether threads make copies of their own, by cp.async
         self._unread: set[str] = set()
         self._starters: dict[int, tuple[Any, int]] = {}  # who started the latest work of asynchronous agents
         self._retired = 0
@@ -374,8 +379,7 @@ class Checker:
                 continue
             resident = [(block.first, block.number, block.machine) for block in self._blocks.values()]
             for first, number, machine in [*resident, *self._exited]:
-                size = self.clocks.threads[number]
-                for start in (first, first + size):  # a thread, or its cp.async
+                for start in self.clocks.sequences(first, number):
                     if start <= agent < start + self._block_threads:
                         found.append((machine, agent - start))
         return found
@@ -479,7 +483,8 @@ class Checker:
             if self._numbers == 1:
                 self._block_threads = machine.threads
                 self._look_at(machine.launch)
-            first = self.clocks.begin(self._numbers, sum(m.threads for m in machines), len(machines))
+            threads = sum(m.threads for m in machines)
+            first = self.clocks.begin(self._numbers, threads, len(machines), self._copies_singly)
             for other in machines:
                 self._blocks[other] = Block(other, self._numbers, first)
                 first += other.threads
@@ -487,8 +492,9 @@ class Checker:
         return found
 
     def _look_at(self, launch: Any) -> None:
-        """Look for strong accesses in the kernel: without some kinds of them less has to be kept."""
+        """Look for strong accesses and cp.async in the kernel: without some kinds of them less has to be kept."""
         for op in launch.program.function.ops():
+            self._copies_singly = self._copies_singly or op.name in SINGLE_COPIES
             semantic = getattr(op, "semantic", None)
             if semantic is None:
                 continue
@@ -824,8 +830,9 @@ class Checker:
             part = self.clocks.writable(known.parts.get(cluster), cluster)
             local = self.clocks.local[warp]
             part[:, local] = np.maximum(part[:, local], own)
-            at = local + self.clocks.threads[cluster]
-            part[:, at] = np.maximum(part[:, at], self.clocks.copied[:, warp])
+            if self.clocks.copies:
+                at = local + self.clocks.threads[cluster]
+                part[:, at] = np.maximum(part[:, at], self.clocks.copied[:, warp])
             warps.append(Knowledge({**known.parts, cluster: part}))
         return self.clocks.common(warps)
 
@@ -1031,9 +1038,9 @@ class Checker:
 
     def _others(self, block: Block) -> Array:
         """A mask of the agents that are no threads of the block, nor work that the SM finishes at its end."""
-        n, size = block.machine.threads, self.clocks.threads[block.number]
+        n = block.machine.threads
         others = np.ones(self.clocks.count, bool)
-        for start in (block.first, block.first + size):  # threads, and their cp.async
+        for start in self.clocks.sequences(block.first, block.number):
             others[start : start + n] = False
         others[[agent for name, agent in self.clocks.names() if name[-1] == "wgmma"]] = False
         return others
