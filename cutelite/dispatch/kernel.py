@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from cutelite.dispatch.mirrors import Mirrors
     from cutelite.dispatch.profiling import Profile
     from cutelite.ir.function import Function
-    from cutelite.sim import CheckReport, Timeline
+    from cutelite.sim import CheckReport, Program, Timeline
     from cutelite.sim.tally import Tally
 
 DEFAULT_ARCH = "sm_90a"
@@ -480,13 +480,14 @@ class Kernel:
     def _simulate(self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound) -> None:
         mirrors = _mirrors(launch, bound)
         try:
-            self._simulate_on(launch, grid, *self._simulation(spec, bound, mirrors))
+            _, values, dims = self._simulation(spec, bound, mirrors)
+            self._simulate_on(launch, grid, self._prepared(spec), values, dims)
         finally:
             if mirrors is not None:
                 mirrors.write_back()
 
     def _simulate_on(
-        self, launch: Launch, grid: Dim3, function: Function, values: list[Any], dims: dict[str, int]
+        self, launch: Launch, grid: Dim3, program: Program, values: list[Any], dims: dict[str, int]
     ) -> None:
         environment = self._settings.environment
         seed = environment.sim_seed if launch.seed is None else launch.seed
@@ -494,13 +495,17 @@ class Kernel:
             seeds = range(seed, seed + environment.check)
             pdl = launch.pdl or None
             report = _simulator().check(
-                function, grid, values, dims=dims, smem_dynamic=launch.smem, seeds=seeds, stdout=sys.stdout, pdl=pdl
+                program, grid, values, dims=dims, smem_dynamic=launch.smem, seeds=seeds, stdout=sys.stdout, pdl=pdl
             )
             if report.error is not None and len(report.findings) == 1:
                 raise report.error  # as without a check
             report.raise_if_wrong()
         else:
-            _simulator().run(function, grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
+            _simulator().run(program, grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
+
+    def _prepared(self, spec: Specialisation) -> Program:
+        """Return what the simulator makes of the IR before it runs it."""
+        return self._made.prepared(spec, _simulator().Program)
 
     def _simulation(
         self, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
@@ -570,10 +575,10 @@ class Kernel:
         if checked.ordinal is not None and checked.bound.arrays:
             name = checked.bound.arrays[0][0]
             raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
-        function, values, dims = self._simulation(checked.spec, checked.bound)
+        _, values, dims = self._simulation(checked.spec, checked.bound)
         compiled = self._made.costs(checked.spec) if notes else None
         report: CheckReport = _simulator().check(
-            function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, compiled=compiled, **options
+            self._prepared(checked.spec), checked.grid, values, dims=dims, smem_dynamic=launch.smem, compiled=compiled, **options
         )
         return report
 

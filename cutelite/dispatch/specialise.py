@@ -32,6 +32,7 @@ from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir, f
 if TYPE_CHECKING:
     from cutelite.builds.build import Build
     from cutelite.ir.function import Function
+    from cutelite.sim import Program
 
 T = TypeVar("T")
 
@@ -94,6 +95,7 @@ class Specialisations:
         self.compiled: dict[Specialisation, Compiled] = {}
         self.simulated: dict[Specialisation, Function] = {}
         self.lowered: dict[Specialisation, Function] = {}
+        self.programs: dict[Specialisation, Program] = {}
         # Of the function, by whether lines count; and of each specialisation, whose constants may be functions too.
         # Replaced and never changed, for launches in other threads go through it.
         self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
@@ -118,6 +120,10 @@ class Specialisations:
 
         return self._once(self.simulated, spec, make)
 
+    def prepared(self, spec: Specialisation, prepare: Callable[[Function], Program]) -> Program:
+        """Return what `prepare` makes of `simulation(spec)`: made once. Errors: as `get`."""
+        return self._once(self.programs, spec, lambda: prepare(self.simulation(spec)))
+
     @property
     def watched(self) -> tuple[fingerprint.Source, ...]:
         """Return the sources whose names `drop_if_changed` looks at; another tuple whenever they are others."""
@@ -137,7 +143,7 @@ class Specialisations:
             changed = any(now[key].digest is None or now[key].digest != before[key].digest for key in now)
             self._depend_on({} if changed else now)
             if changed:
-                self.compiled, self.simulated, self.lowered = {}, {}, {}
+                self.compiled, self.simulated, self.lowered, self.programs = {}, {}, {}, {}
         return changed
 
     def costs(self, spec: Specialisation) -> Function:

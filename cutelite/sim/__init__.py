@@ -19,6 +19,7 @@ from cutelite.sim.checker import CheckFailed, CheckReport, Finding, TooLarge, ch
 from cutelite.sim.error import Place, SimError
 from cutelite.sim.events import Observer
 from cutelite.sim.launch import Report
+from cutelite.sim.program import Program
 from cutelite.sim.run import run
 from cutelite.sim.tally import Tally
 from cutelite.sim.tensormap import SimTensorMap
@@ -30,6 +31,7 @@ __all__ = [
     "Finding",
     "Observer",
     "Place",
+    "Program",
     "Report",
     "SimError",
     "SimTensorMap",

@@ -38,7 +38,7 @@ def run(
 ) -> Report:
     """Execute a kernel, at any stage of its compilation, on NumPy memory.
 
-    function      the kernel, or the `Program` made of it for several runs by an observer that is not told of ops
+    function      the kernel, or the `Program` made of it, for several runs
     grid          blocks, as an int or up to three of them
     args          for each parameter: a NumPy array (tensors, pointers; written in place), a number, a `SimTensorMap`
                   or the array of one
@@ -55,7 +55,10 @@ def run(
                   do not fit the kernel; `InternalError` for what the simulator does wrong
     """
     started = time.perf_counter()
-    program = function if isinstance(function, Program) else Program(function, getattr(observer, "step", None))
+    step = getattr(observer, "step", None)
+    if step is not None and isinstance(function, Program):
+        function = function.function  # whose steps tell nobody
+    program = function if isinstance(function, Program) else Program(function, step)
     launch = SimLaunch(
         program, grid, args, block=block, cluster=cluster, dims=dims or {}, smem_dynamic=smem_dynamic, seed=seed,
         strict=strict, observer=observer, sm_count=sm_count, max_ops=max_ops, sample=sample,

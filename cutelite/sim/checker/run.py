@@ -29,7 +29,7 @@ SEEDS = 4
 
 
 def check(
-    function: Function,
+    kernel: Function | Program,
     grid: Extent,
     args: Sequence[object],
     *,
@@ -48,6 +48,7 @@ def check(
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
+    kernel    its IR, or the `Program` made of it, for several checks
     seeds     the number of schedules (0, 1, 2, ...), or the schedules themselves (see `sim.policy`)
     blocks    simulate only this number of blocks, drawn from the grid anew for each schedule; for kernels whose blocks
               do not wait for each other. None: all of them
@@ -63,6 +64,8 @@ def check(
               no exception but a finding
     """
     started = time.perf_counter()
+    program = kernel if isinstance(kernel, Program) else Program(kernel)
+    function = program.function
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not numbers or (blocks is not None and blocks < 1):
         raise ValueError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
@@ -71,7 +74,7 @@ def check(
     if pdl is None:
         pdl = any(isinstance(op, GridWait) for op in function.ops())
     ahead = Ahead(None if untouched is None else frozenset(untouched)) if pdl else None
-    checking = _Checking(function, grid, args, facts, ahead)
+    checking = _Checking(program, grid, args, facts, ahead)
     notes: tuple[Finding, ...] = ()
     if compiled is not None:
         notes = checking.costs(compiled, numbers[0])
@@ -103,7 +106,7 @@ class _Checking:
     written  names of the global memory that is written in it, as far as is known: only there reads matter
     """
 
-    function: Function
+    program: Program
     grid: Extent
     args: Sequence[object]
     facts: dict[str, Any]
@@ -116,17 +119,17 @@ class _Checking:
     def __post_init__(self) -> None:
         arrays = [arg.array if isinstance(arg, SimTensorMap) else arg for arg in self.args]
         self.arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+        self.function = self.program.function
         check_size(self.function.name, self.arrays)
         self._before = [(array, array.copy()) for array in self.arrays if array.flags.writeable]
         self._fresh = True
-        self._program = Program(self.function)
 
     def under(self, seed: int, stdout: TextIO | None) -> None:
         """Check one schedule; run it again if global memory that had been read turned out to be written."""
         while True:
             checker = Checker(Reporter(self.function.name, seed, self.found), self.written, self.ahead)
             try:
-                self._run(self._program, seed, checker, stdout)
+                self._run(self.program, seed, checker, stdout)
             except TooLarge:
                 raise
             except SimError as error:
