@@ -1,6 +1,7 @@
-"""How long a check takes: `python tests/bench/check.py`. One schedule each, by seed; seconds of one core, and memory.
+"""How long a check takes: `python tests/bench/check.py [NAME ...]`. One schedule each; seconds of one core, and memory.
 
-The first is the GEMM of 128 x 128 x 64 tiles and 4 stages on 256 x 256 x 256.
+hopper_gemm is the GEMM of 128 x 128 x 64 tiles and 4 stages on 256 x 256 x 256. The first call of each compiles it for
+the simulator, and simulates it once.
 """
 
 from __future__ import annotations
@@ -13,31 +14,55 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
+EXAMPLES_ALONE = ("hopper_gemm_tiled", "softmax", "reduction", "tensorop_gemm", "matmul_simt")
 
 
-def seconds(name: str, seed: int, *arguments: int) -> tuple[float, float]:
-    """Of a check of what an example's `main` launches, and of the simulation alone."""
+def seconds(call: Callable[[], object], seed: int) -> tuple[float, float]:
+    """Of a check of what a call launches, once it is compiled, and of the simulation alone."""
     from cutelite.dispatch.checking import Asked, each_launch
 
-    example = narrow_gemm() if name == "hopper_gemm" else importlib.import_module(name)
-
-    def main() -> None:
-        with contextlib.redirect_stdout(io.StringIO()):
-            example.main(*arguments)
-
-    main()  # compiles
     started = time.process_time()
-    main()
+    call()
     alone = time.process_time() - started
     started = time.process_time()
-    for report in each_launch(main, None, lambda call: call.check(Asked([seed], None, False))):
+    for report in each_launch(call, None, lambda made: made.check(Asked([seed], None, False))):
         report.raise_if_wrong()
     return time.process_time() - started, alone
+
+
+def example(name: str, *arguments: int) -> None:
+    """Call an example's `main`, which prints nothing here."""
+    module = narrow_gemm() if name == "hopper_gemm" else importlib.import_module(name)
+    with contextlib.redirect_stdout(io.StringIO()):
+        module.main(*arguments)
+
+
+def library_gemm() -> None:
+    """Call the library's GEMM on 256 x 256 x 256."""
+    from cutelite.kernels.gemm import gemm
+
+    gemm(bf16(256, 256), bf16(256, 256))
+
+
+def library_attention() -> None:
+    """Call the library's attention: two heads of 64, 256 queries and keys, causal."""
+    from cutelite.kernels.attention import attention
+
+    attention(*(bf16(1, 256, 2, 64) for _ in range(3)), causal=True)
+
+
+def bf16(*shape: int) -> Any:
+    return np.random.default_rng(0).standard_normal(shape).astype(ml_dtypes.bfloat16)
 
 
 @functools.cache
@@ -50,11 +75,21 @@ def narrow_gemm() -> ModuleType:
     return importlib.import_module("narrow_gemm")
 
 
+CALLS: dict[str, Callable[[], object]] = {
+    "hopper_gemm": functools.partial(example, "hopper_gemm", 256, 256, 256),
+    **{name: functools.partial(example, name) for name in EXAMPLES_ALONE},
+    "kernels.gemm": library_gemm,
+    "kernels.attention": library_attention,
+}
+
+
 if __name__ == "__main__":
-    print("example, seed: seconds of a check; of a simulation under seed 0")
-    for name, *arguments in (("hopper_gemm", 256, 256, 256), ("hopper_gemm_tiled",), ("softmax",), ("reduction",),
-                             ("tensorop_gemm",), ("matmul_simt",)):  # fmt: skip
+    print("call: seconds of the first; seed: seconds of a check; of a simulation under seed 0")
+    for name in sys.argv[1:] or CALLS:
+        started = time.process_time()
+        CALLS[name]()
+        print(f"{name:20}    {time.process_time() - started:6.2f}", flush=True)
         for seed in (0, 1, 2):
-            checked, alone = seconds(str(name), seed, *map(int, arguments))
-            print(f"{name:20} {seed}: {checked:6.2f}  {alone:6.2f}", flush=True)
+            checked, alone = seconds(CALLS[name], seed)
+            print(f"{'':20} {seed}: {checked:6.2f}  {alone:6.2f}", flush=True)
     print(f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
