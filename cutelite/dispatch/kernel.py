@@ -578,8 +578,9 @@ class Kernel:
         _, values, dims = self._simulation(checked.spec, checked.bound)
         compiled = self._made.costs(checked.spec) if notes else None
         report: CheckReport = _simulator().check(
-            self._prepared(checked.spec), checked.grid, values, dims=dims, smem_dynamic=launch.smem, compiled=compiled, **options
-        )
+            self._prepared(checked.spec), checked.grid, values, dims=dims, smem_dynamic=launch.smem, compiled=compiled,
+            **options,
+        )  # fmt: skip
         return report
 
     @_told
