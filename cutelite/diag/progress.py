@@ -58,6 +58,11 @@ class Progress:
                 self._next = now + INTERVAL_S
                 self._write(self._text(now - self._began, note))
 
+    def at(self, done: int, total: int) -> None:
+        """Say how many steps are done, of how many there are by now."""
+        self.total = total
+        self.step(done - self.done)
+
     def _text(self, seconds: float, note: str) -> str:
         of = "" if self.total is None else f" of {self.total}"
         left = ""

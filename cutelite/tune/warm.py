@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cutelite.diag.progress import Progress as Line
 from cutelite.dispatch.compiling import CompileEvent, off_compile, on_compile
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import Kernel
@@ -62,18 +63,21 @@ def warm(
     tune      call them once more for real, with the GEMMs of `cutelite.kernels` measuring their configurations; as for
               functions of `@autotune`, which are tuned in any case, winners are kept on disk
     jobs      kernels compiled at a time; default: as many as this process has CPUs
-    progress  True: a line on stderr; or a function of kernels ready, kernels needed and seconds
+    progress  True: a line on stderr; or a function of kernels ready, kernels needed and seconds. Default: a line on a
+              terminal, once it takes longer than two seconds
     how       what an object's own method takes
     Gives     a `Warmed`; kernels are in the disk cache then, unless that is off, and other processes find them there
     Errors    TypeError for what cannot be called; the first error of a call or a compile, once all that was started is
               done; `CompileForbidden` where CUTELITE_COMPILE=error forbids a compile
     """
     calls = calls_of(what, how)
-    tell = show if progress is True else progress or (lambda *_: None)
+    line = Line("compiling kernels")
+    tell = show if progress is True else progress or (lambda ready, needed, _: line.at(ready, needed))
     compiled: list[CompileEvent] = []
     start, listener = perf_counter(), on_compile(compiled.append)
     try:
-        kernels = compile_calls(calls, jobs, lambda ready, needed: tell(ready, needed, perf_counter() - start))
+        with nullcontext() if progress else line:
+            kernels = compile_calls(calls, jobs, lambda ready, needed: tell(ready, needed, perf_counter() - start))
         if tune:
             for call in calls:
                 token = wanted.set(True)

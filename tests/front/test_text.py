@@ -39,13 +39,13 @@ def test_f_strings_become_printf():
         cl.printf("plain %d\n", a)
         print("items", a, x, sep=", ", end="!\n")
         print(f"{a}" + " and " + str(x), "known", 3)
-        print(f"{a=}, {x = :.1f}, {(a, x)!s}")
+        print(f"{a=}, {x = :.1f}, {(a, x)!s}, {cl.Layout((2, 3))=}")
 
     text = printed(kernel, 42, 1.5, True, types={"a": i32, "x": f32, "p": boolean})
     assert text == (
         "a = 42, twice    84|42   |+42|042|0x2a, x = 1.50 1.500000e+00      1.5, 1, 100% 'static'\n"
         "plain 42\nitems, 42, 1.5!\n42 and 1.5 known 3\n"
-        "a=42, x = 1.5, (42, 1.5)\n"
+        "a=42, x = 1.5, (42, 1.5), cl.Layout((2, 3))=(2,3):(1,2)\n"
     )
 
 

@@ -128,3 +128,13 @@ def test_tensors_fragments_and_layouts_are_printed(capsys: pytest.CaptureFixture
     much[1](np.arange(128, dtype=np.float32))
     text = capsys.readouterr().out
     assert text.startswith("[0, 1, 2, ") and text.endswith("30, 31, ... of 128]\n")
+
+
+@cl.kernel(block=1)
+def extents(a: Tensor[f32, (N,)]) -> None:
+    print(f"{N=}, {N + 1=}, {a.shape=}, {a[0]=}")
+
+
+def test_dims_are_told_by_their_extents(capsys: pytest.CaptureFixture[str]) -> None:
+    extents[1](np.ones(64, np.float32))
+    assert capsys.readouterr().out == "N=64, N + 1=65, a.shape=(64,), a[0]=1\n"
