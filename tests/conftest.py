@@ -52,6 +52,20 @@ def everywhere(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+def on_gpus_of(request: pytest.FixtureRequest, majors: tuple[int, ...]) -> Iterator[str]:
+    """As `everywhere`, with the GPU left out where its compute capability is of another major number."""
+    if request.param == "gpu" and ((there := capability()) is None or there[0] not in majors):
+        pytest.skip(f"needs a GPU of compute capability {' or '.join(f'{major}.x' for major in majors)}")
+    with diverted(through_gpu if request.param == "gpu" else None):
+        yield request.param
+
+
+@pytest.fixture(params=PLACES)
+def on_sm_120(request: pytest.FixtureRequest) -> Iterator[str]:
+    """As `everywhere`, on GPUs alone whose `mma.sync` has block scales."""
+    yield from on_gpus_of(request, (12,))
+
+
 @pytest.fixture(params=[0, 1, 2, 3, GPU])
 def scheduled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Place:
     """As `place`, the simulator under several seeds. 0: asynchronous work ends as late as possible, 1: at once."""

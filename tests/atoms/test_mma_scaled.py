@@ -62,6 +62,7 @@ def words_of(codes: Any, name: str, per: int) -> Any:
         ("mxf4nvf4", ("e2m1", "e2m1"), 32, (0, 2), (0, 0)),
     ],
 )
+@pytest.mark.usefixtures("on_sm_120")
 def test_products_of_a_warp_are_scaled(
     kind: str, formats: tuple[str, str], block: int, bytes: tuple[int, int], threads: tuple[int, int]
 ) -> None:

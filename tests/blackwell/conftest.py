@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from cutelite.dispatch.divert import diverted
-from tests.conftest import capability
-from tests.places import through_gpu
+from tests.conftest import capability, on_gpus_of
+
+WITH_TENSOR_MEMORY = (10, 11)
+"""Major numbers of compute capabilities."""
 
 
 def has_tensor_memory() -> bool:
     there = capability()
-    return there is not None and there[0] in (10, 11)
+    return there is not None and there[0] in WITH_TENSOR_MEMORY
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,4 @@ def on_blackwell(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=["sim", pytest.param("gpu", marks=pytest.mark.gpu)])
 def on_cards(request: pytest.FixtureRequest) -> Iterator[str]:
     """As `everywhere`, but on GPUs with tensor memory alone."""
-    if request.param == "gpu" and not has_tensor_memory():
-        pytest.skip("needs a GPU with tensor memory")
-    with diverted(through_gpu if request.param == "gpu" else None):
-        yield request.param
+    yield from on_gpus_of(request, WITH_TENSOR_MEMORY)
