@@ -67,9 +67,9 @@ def barriers(stages: int, arrivals: int) -> Any:
     return made
 
 
-def warp_arrives(barrier: Any) -> None:
-    """One arrival for all threads of a warp, after what they have done."""
-    if lane_of_met_warp() == 0:
+def warp_arrives(barrier: Any, met: bool = False) -> None:
+    """One arrival for all threads of a warp, after what they have done. `met`: they have met since."""
+    if (linear_thread_idx() % WARP if met else lane_of_met_warp()) == 0:
         barrier.arrive()
 
 
@@ -138,10 +138,13 @@ class Ring:
         """Return whether the buffer is full, without blocking; may be asked ahead, even past the last buffer."""
         return self.full[state.index].test_wait(state.phase)
 
-    def consumer_release(self, state: PipelineState) -> None:
-        """Say that this thread has done with the buffer."""
+    def consumer_release(self, state: PipelineState, met: bool = False) -> None:
+        """Say that this thread has done with the buffer.
+
+        met  the threads of its warp have met since they last used it: by an arrival on another pipeline, say
+        """
         profile.mark("release", state.index)
-        warp_arrives(self.empty[state.index])
+        warp_arrives(self.empty[state.index], met)
 
 
 @dataclass(frozen=True)
@@ -149,26 +152,37 @@ class PipelineAsync(Ring):
     """Producers and consumers are ordinary threads; producers write buffers by ordinary stores.
 
     single   one thread is the producer, not whole warps
+    reads    how consumers read: 'generic' or 'wgmma', see `create`
     """
 
     single: bool = False
+    reads: str = "generic"
 
     @classmethod
-    def create(cls, stages: int, producers: int, consumers: int, sync: bool = True) -> PipelineAsync:
+    def create(
+        cls,
+        stages: int,
+        producers: int,
+        consumers: int,
+        sync: bool = True,
+        reads: Literal["generic", "wgmma"] = "generic",
+    ) -> PipelineAsync:
         """A pipeline of threads.
 
         stages      how many buffers
         producers   how many threads call `producer_commit`: one, or whole warps
         consumers   how many threads call `consumer_release`, in whole warps
         sync        meet at a barrier at the end; False: call `pipeline_init_sync` after several are created
+        reads       'wgmma': consumers are whole warpgroups that read buffers by wgmma alone, and have waited for it:
+                    one thread of each says so, and its warp need not meet. 'generic': by any loads
         Who         all threads of the block
         """
         single = producers == 1
         full = barriers(stages, 1 if single else whole_warps(producers))
-        empty = barriers(stages, whole_warps(consumers))
+        empty = barriers(stages, whole_warps(consumers) if reads == "generic" else whole_warpgroups(consumers))
         if sync:
             pipeline_init_sync()
-        return PipelineAsync(full, empty, stages, single)
+        return PipelineAsync(full, empty, stages, single, reads)
 
     def producer_commit(self, state: PipelineState) -> None:
         """Say that the buffer is full: this thread's part of it."""
@@ -177,6 +191,14 @@ class PipelineAsync(Ring):
             self.full[state.index].arrive()
         else:
             warp_arrives(self.full[state.index])
+
+    def consumer_release(self, state: PipelineState, met: bool = False) -> None:
+        """Say that this thread has done with the buffer; `met` as for any pipeline."""
+        profile.mark("release", state.index)
+        if self.reads == "generic":
+            warp_arrives(self.empty[state.index], met)
+        elif linear_thread_idx() % WARPGROUP == 0:
+            self.empty[state.index].arrive()
 
 
 @dataclass(frozen=True)
@@ -272,11 +294,14 @@ class PipelineTmaAsync(Ring):
         """Say that this thread has loaded what it needs of the buffer's parts for loads; with ``reads="both"``."""
         warp_arrives(self.loaded[state.index])
 
-    def consumer_release(self, state: PipelineState) -> None:
-        """Say that this thread has done with the buffer, to every block that fills it."""
+    def consumer_release(self, state: PipelineState, met: bool = False) -> None:
+        """Say that this thread has done with the buffer, to every block that fills it; `met` as for any pipeline."""
         profile.mark("release", state.index)
         empty, alone = self.empty[state.index], len(self.peers) == 0
-        place = lane_of_met_warp() if self.reads == "generic" else linear_thread_idx() % WARPGROUP
+        if self.reads == "generic":
+            place = linear_thread_idx() % WARP if met else lane_of_met_warp()
+        else:
+            place = linear_thread_idx() % WARPGROUP
         if alone and place == 0:
             empty.arrive()
         if not alone and place < len(self.peers):  # a thread for each of them

@@ -177,13 +177,10 @@ class Team:
     empty: Any  # one for each half of the slots: all blocks have read what this one sent there
 
     @staticmethod
-    def create(
-        threads: int | None = None, *, cluster: int = 1, reductions: int | None = None, under_way: int = 1
-    ) -> Team:
+    def create(threads: int | None = None, *, cluster: int = 1, reductions: int | None = None) -> Team:
         """Divide the block into teams of `threads` threads; by default the block is one team.
 
         cluster     blocks that work together: all of a cluster
-        under_way   reductions that have been started and not finished at a time
         reductions  how many there will be at most; then no slot is used twice, and no `leave` is needed. By default any
                     number, in loops as well
         Who         all threads of the block. With a cluster, `ready` comes before the first reduction
@@ -197,8 +194,8 @@ class Team:
         if teams > 1 and threads % WARP == 0:
             index = make_warp_uniform(index)
         reused = reductions is None
-        parts = 2 * under_way if reductions is None else max(1, reductions)
-        slots = 2 * HANDED * under_way if reused and cluster > 1 else parts
+        parts = 2 if reductions is None else max(1, reductions)
+        slots = 2 * HANDED if reused and cluster > 1 else parts
         turn = make_rmem_tensor(i32, (1,))
         turn[0] = 0
         full: Any = None
@@ -219,11 +216,6 @@ class Team:
     def half(self) -> int:
         """Half of the slots."""
         return self.slots // 2
-
-    @property
-    def under_way(self) -> int:
-        """The reductions that may be under way at a time, where there are any number."""
-        return self.parts // 2
 
     @property
     def warps(self) -> int:
@@ -282,7 +274,7 @@ class Team:
 
         Behind it, all threads of the team in this block have come here. Arguments as for `reduce`.
 
-        Gives   what `finish` takes; others may be started before, up to `under_way`
+        Gives   what `finish` takes, before the next one is started
         """
         x = warp_reduce(x, combine, width=min(self.threads, WARP), ordered=ordered)
         if self.warps == 1 and self.cluster == 1:
@@ -300,7 +292,7 @@ class Team:
         return Pending(x, turn)
 
     def finish(self, places: Places, pending: Pending, combine: Combine = "add", *, ordered: bool = False) -> Any:
-        """End a reduction: every thread gets what all have come to. They are finished in the order of their starts.
+        """End a reduction: every thread gets what all have come to.
 
         pending  what `start` gave
         Who      all threads of the team
@@ -370,7 +362,7 @@ class Team:
             for i in static_range(words // width):
                 part = data[i] if width == 1 else data.reshape((width, words // width))[None, i]
                 st_async(there.tile((width,), (i,)), part, self.full[slot].remote(self.lane))
-            if self.reused and turn % self.half == self.under_way - 1:
+            if self.reused and turn % self.half == 0:
                 self.empty[(half + 1) % 2].remote(self.lane).arrive()
 
 

@@ -32,7 +32,6 @@ from cutelite.lib.reduce import Team
 
 COPIED = 16  # bytes: the unit of bulk copies
 AT_ONCE = 4  # vectors of a row that are read together where it stays in global memory
-OVERLAPPING = 3  # stages: a row that is begun, one that is ended, one that comes
 
 
 @dataclass(frozen=True)
@@ -495,14 +494,9 @@ class RowStream:
             team.sync()
         outside = stages > 1 if outside is None else outside
         made = RowStream(part, arrays, stages, many or early, early, outside, fill, ring, full, turn, row, None, packed)
-        for stage in static_range(stages - 1 if made.overlaps else stages):
+        for stage in static_range(stages):
             made.bring(stage)
         return made
-
-    @property
-    def overlaps(self) -> bool:
-        """Say whether `each_reduced` starts a row's reduction before it finishes the last one's."""
-        return self.outside and self.stages >= OVERLAPPING
 
     @property
     def loops(self) -> bool:
@@ -595,7 +589,7 @@ class RowStream:
             for row in range(first, rows, team.count()):
                 asked, coming = coming, ask(min(row + team.count(), rows - 1))
                 self.full[self.turn[0] % self.stages].wait(self.turn[0] // self.stages)
-                parts = self.taken(0)
+                parts = self.taken()
                 if not self.outside:
                     parts = [self.registers(each.load()) for each in parts]
                     team.sync()  # all have taken theirs
@@ -606,43 +600,24 @@ class RowStream:
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
         """For every row reduce x of ``(x, kept) = first(row, asked, *parts)``; ``last(row, asked, kept, all, *parts)``.
 
-        With one stage registers hold `parts`, and the next row comes once all threads have them. With two, both
-        functions read them from shared memory, and with `ahead` from places of each thread's own. With three and more
-        `outside`, a row's reduction is started before the last one's is finished, so that blocks do not wait for each
-        other; teams then have two reductions `under_way`.
+        With one stage registers hold `parts`, and the next row comes once all threads have them. With more, both
+        functions read them from shared memory, and with `ahead` from places of each thread's own.
 
         kept     what `last` gets: what has been computed, or loads that are under way during the reduction
         combine  as for `Team.reduce`
         ask      as for `each`
         """
-        ask, team, rows = nothing if ask is None else ask, self.part.team, self.arrays[0].shape[0]
-        if not self.overlaps:
+        team = self.part.team
 
-            def work(row: Any, asked: Any, *parts: Any) -> None:
-                x, kept = first(row, asked, *parts)
-                all = team.reduce(x, combine)
-                last(row, asked, kept, all, *parts)
-                if self.outside and self.stages:
-                    team.sync()  # all have read their parts for the last time
-                    self.refill()
+        def work(row: Any, asked: Any, *parts: Any) -> None:
+            x, kept = first(row, asked, *parts)
+            all = team.reduce(x, combine)
+            last(row, asked, kept, all, *parts)
+            if self.outside and self.stages:
+                team.sync()  # all have read their parts for the last time
+                self.refill()
 
-            self.each(work, ask)
-            return
-        row, step = team.number(), team.count()
-        asked, coming = ask(min(row, rows - 1)), ask(min(row + step, rows - 1))
-        team.ready()
-        x, kept = first(row, asked, *self.take())
-        places = team.places(x)
-        pending = team.start(places, x, combine)
-        for later in range(row + step, rows, step):
-            asked_later, coming = coming, ask(min(later + step, rows - 1))
-            y, kept_later = first(later, asked_later, *self.take())
-            next = team.start(places, y, combine)
-            self.bring((self.turn[0] + 2 * self.stages - 3) % self.stages)
-            last(row, asked, kept, team.finish(places, pending, combine), *self.taken(2))
-            row, asked, kept, pending = later, asked_later, kept_later, next
-        last(row, asked, kept, team.finish(places, pending, combine), *self.taken(1))
-        team.leave()
+        self.each(work, ask)
 
     def parts(self, row: Any) -> list[RowPart]:
         """This thread's part of a row of each array, straight from global memory."""
@@ -658,17 +633,9 @@ class RowStream:
         """Load this thread's part of a row of each array into registers."""
         return tuple(self.part.load(x[row, None], self.fill) for x in self.arrays)
 
-    def take(self) -> list[RowPart]:
-        """Wait for the next row, and give this thread's part of each array."""
-        turn = self.turn[0]
-        self.full[turn % self.stages].wait(turn // self.stages)
-        self.turn[0] = (turn + 1) % (2 * self.stages)
-        return self.taken(1)
-
-    def taken(self, back: int) -> list[RowPart]:
-        """Give this thread's part of each array: of the row that is next (0), taken last (1), or the one before (2)."""
-        stage = (self.turn[0] + 2 * self.stages - back) % self.stages
-        begin = self.part.team.rank * self.part.chunk
+    def taken(self) -> list[RowPart]:
+        """Give this thread's part of each array, of the row that has come."""
+        stage, begin = self.turn[0] % self.stages, self.part.team.rank * self.part.chunk
         return [RowPart(self.part, self.ring[None, stage, i], self.fill, True, begin) for i in range(len(self.arrays))]
 
     def place(self, number: int, array: int) -> Any:

@@ -67,6 +67,9 @@ QUERIES_BEFORE = "the queries of a tile come after those before have been read, 
 VALUES_BEFORE = (
     "the values before came when the values three before were free, and they after the keys that it waits for"
 )
+KEYS_BEFORE = (
+    "the keys before came when those two before were read, behind values that were turned, which frees this buffer"
+)
 NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses the barriers"
 
 BY_ROWS = "the last tile is a part, stored row by row once the copies before have read the buffer"
@@ -95,6 +98,8 @@ CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_grouped {EXPE
 
 NARROW, WIDE = "attention_backward attention_backward_ragged", "attention_backward_wide"
 EARLY = "attention_backward_early"
+FORWARD = "attention attention_blocks attention_fp8"
+BY_TMA = "attention attention_blocks"
 BACKWARD = f"{NARROW} {WIDE} {EARLY}"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
 
@@ -106,7 +111,6 @@ BLACKWELL = f"{PAIRED} {UNPAIRED} {PROMOTED}"
 UMMA_TAIL = "loads.producer_tail(state)"
 IN_ORDER = "commits of a thread arrive in order, and the wait behind it is for a later one"
 WHOLE_LOADS = "wait_load is of whole warps: when one thread arrives, all have read"
-HANDS_LATER = "with two reductions under way nothing is handed back in the first turn"
 PASSED = "an earlier pass has waited for the row"
 READ_ALL = "the warpgroup has met since its last loads, and they were behind all products"
 BY_THREADS = "threads alone arrive on it, and all have met at a barrier in between"
@@ -172,13 +176,7 @@ ROWS: tuple[Row, ...] = (
         Row("rows_queue", kind, "cp.async.wait_group", "", "stream.walk(None, write, last=True)", PASSED)
         for kind in ("drop", "pending", "early", "late")
     ),
-    Row("rows_ring", "drop", "bar.warp.sync", "", "each_reduced(", "the warp meets at the end of each row too", (0,)),
-    Row("rows_ahead rows_gradients", "drop", "bar.warp.sync", "", "each_reduced(", FIRST_TURN, (0,)),
-    Row("rows_ahead rows_gradients", "weaken", "mbarrier.arrive", RELAXED, "each_reduced(", FIRST_TURN, (0,)),
-    Row("rows_ahead rows_gradients", "drop", "mbarrier.wait", "", "each_reduced(", FIRST_TURN, (1,)),
-    Row("rows_ahead rows_gradients", "weaken", "mbarrier.wait", RELAXED, "each_reduced(", FIRST_TURN, (1,)),
-    Row("rows_ahead rows_gradients", "drop", "mbarrier.arrive", "", "each_reduced(", HANDS_LATER, (0,)),
-    Row("rows_ahead rows_gradients", "stage", "tensor.ptr", "", "each_reduced(", HANDS_LATER, (2, 4)),
+    Row("rows_ring rows_gradients", "drop", "bar.warp.sync", "", "each_reduced(", "the warp meets at the end of each row too", (0,)),
     Row("rows_sort", "drop", "bar.warp.sync", "", "ranked(", "behind a warp's last key the block meets", (-1,)),
     Row(
         "rows_scan rows_sort",
@@ -348,15 +346,15 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_fp8_strips", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
-    Row("attention", "drop", INIT_FENCE, "", "", ONE_OF_TWO),
-    Row("attention", "weaken", ARRIVE, RELAXED, "consumer_release(turn.", READS_DONE),
-    Row("attention", "weaken", ARRIVE, RELAXED, "turn.order.arrive()", TURNS),
-    Row("attention", "weaken", "mbarrier.wait", RELAXED, "turn.order.wait()", TURNS),
-    Row("attention", "drop", "bar.warp.sync", "", "turn.order.arrive()", WHOLE_WARP),
-    Row("attention", "drop", "wgmma.fence_operand", "", "", REGISTERS),
-    Row("attention", "weaken", "atom", "", "tiles", ONE_BLOCK),
+    Row(FORWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
+    Row(FORWARD, "weaken", ARRIVE, RELAXED, "consumer_release(turn.", READS_DONE),
+    Row(FORWARD, "weaken", ARRIVE, RELAXED, "turn.order.arrive()", TURNS),
+    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "turn.order.wait()", TURNS),
+    Row(FORWARD, "drop", "bar.warp.sync", "", "turn.order.arrive()", WHOLE_WARP),
+    Row(FORWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row(FORWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(
-        "attention",
+        FORWARD,
         "count",
         "mbarrier.init",
         "counts one more",
@@ -364,18 +362,16 @@ ROWS: tuple[Row, ...] = (
         "that place is filled but once",
         (-1,),
     ),
-    Row("attention", "drop", ARRIVE, "", "tiles = tiles.advance()", "nothing is told behind the last place", (-1,)),
-    Row("attention", "stage", "tensor.ptr", "", "tiles.begin()", "no place of the queue has been filled before", (0,)),
-    Row("attention", "drop", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
-    Row(
-        "attention", "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", "no place of the queue has been filled before"
-    ),
-    Row("attention", "late", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
-    Row("attention", "drop", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row("attention", "weaken", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row("attention", "late", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row("attention", "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
-    Row("attention", "drop", "bar.warp.sync", "", "tiles = tiles.advance()", "a shuffle of what was read met the warp"),
+    Row(FORWARD, "drop", ARRIVE, "", "tiles = tiles.advance()", "nothing is told behind the last place", (-1,)),
+    Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", "no place of the queue has been filled before", (0,)),
+    Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
+    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", "no place of the queue has been filled before"),
+    Row(FORWARD, "late", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
+    Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row(FORWARD, "late", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row(FORWARD, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
+    Row(FORWARD, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", "a shuffle of what was read met the warp"),
     Row(
         "attention",
         "stage",
@@ -386,7 +382,7 @@ ROWS: tuple[Row, ...] = (
         (1, 2, 4),
     ),
     Row(
-        "attention",
+        BY_TMA,
         "drop",
         "mbarrier.wait",
         "",
@@ -394,7 +390,7 @@ ROWS: tuple[Row, ...] = (
         VALUES_BEFORE,
     ),
     Row(
-        "attention",
+        "attention attention_fp8",
         "stage",
         "tensor.ptr",
         "",
@@ -403,7 +399,7 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row(
-        "attention",
+        BY_TMA,
         "weaken",
         "mbarrier.wait",
         RELAXED,
@@ -411,21 +407,29 @@ ROWS: tuple[Row, ...] = (
         VALUES_BEFORE,
     ),
     Row(
-        "attention",
+        "attention attention_fp8",
         "flip",
         "xor",
         "",
         "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
         "the ring does not turn there",
     ),
-    Row("attention", "flip", "xor", "", "self.begin(tiles.place", "the ring does not turn there"),
+    Row("attention attention_fp8", "flip", "xor", "", "self.begin(tiles.place", "the ring does not turn there"),
     Row(
-        "attention",
+        FORWARD,
         "stage",
         "add",
         "",
         "return state.advance() < bring(v, storage.v",
         "the state behind it is not used",
+    ),
+    Row(
+        "attention_fp8",
+        "weaken",
+        "mbarrier.wait",
+        RELAXED,
+        "bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, key, 0))",
+        KEYS_BEFORE,
     ),
     Row("attention_decode", "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(", ONE_OF_TWO),
     Row("attention_decode", "weaken", ARRIVE, RELAXED, "consumer_release(state)", READS_DONE),

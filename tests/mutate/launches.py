@@ -19,6 +19,7 @@ from cutelite.dispatch.divert import diverted
 from cutelite.ir.function import Function
 from cutelite.kernels.attention import backward, backward_plan
 from cutelite.kernels.attention.scores import Problem
+from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import call
 from tests.places import simulator
 
@@ -193,6 +194,50 @@ def attention(sq: int, sk: int, **config: Any) -> Run:
         forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, *(None,) * 5, ())
 
     return run
+
+
+def attention_fp8(sq: int, sk: int) -> Run:
+    """The kernel of attention in fp8, causal, with scales of blocks; one block, which goes from tile to tile."""
+
+    def run() -> None:
+        from cutelite.kernels.attention import fp8, scores
+
+        random = of_examples("common").random
+        problem = scores.Problem(cl.e4m3, 64, 64, right=True)
+        q, k, v = (random(1, 1, n, 64, dtype="float8_e4m3fn") for n in (sq, sk, sk))
+        o, lse = random(1, 1, sq, 64, dtype="bfloat16"), np.empty((1, 1, sq), np.float32)
+        counter, scales = (
+            np.zeros(1, np.int32),
+            [np.full((1, 1, -(-n // fp8.SCALED)), 0.5, np.float32) for n in (sq, sk, sk)],
+        )
+        made = forward_config(columns=64, regs=(24, 216))
+        fp8.build(made, problem, True)[1](q, k, v, o, lse, *scales, counter, 0.1, sk - sq, 1 << 30, 0, 1)
+
+    return run
+
+
+def attention_blocks() -> None:
+    """The kernel of attention with a block mask: one block, whose tiles have 3, 5 and no blocks of keys, some whole."""
+    from cutelite.kernels.attention import forward, scores
+
+    def mod(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return (q_idx + kv_idx) % 3 != 0
+
+    random, nothing = of_examples("common").random, [5, 0, 0, 0, 0]
+    problem = scores.Problem(cl.bf16, 64, 64, mask_mod=settled(mod), blocks=(128, 64))
+    q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (330, 320, 320, 330))
+    order = np.array([[[[4, 1, 2, 0, 3], [3, 0, 1, 4, 2], nothing]]], np.int32)
+    counts = np.array([[[[1, 3], [3, 5], [0, 0]]]], np.int32)
+    lse, counter, numbers = np.empty((1, 1, 330), np.float32), np.zeros(1, np.int32), (0.1, 0, 1 << 30, 1 << 30, 1)
+    made = forward_config(columns=64, guess=True)
+    forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, *(None,) * 3, order, counts, ())
+
+
+def forward_config(**config: Any) -> Any:
+    """A configuration of attention's forward kernel."""
+    from cutelite.kernels.attention import forward
+
+    return forward.Config(**config)
 
 
 def attention_decode(keys: int, page: int) -> Run:
@@ -387,6 +432,8 @@ LARGE: dict[str, Run] = {
     "attention_backward_wide": attention_backward(330, 64, 136, turned=False, direct=True, wide=True),
     "attention": attention(200, 330, columns=64, guess=True),
     "attention_backward_early": attention_backward(330, 128, 128, held=3, direct=True, early=2),
+    "attention_fp8": attention_fp8(200, 330),
+    "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(386, 24),
     "experts": experts(50, 198),
     "experts_kept": experts(50, 134, True),
@@ -410,7 +457,6 @@ def rows(name: str) -> Run:
         cases: dict[str, Callable[[], object]] = {
             "ring": lambda: softmax.softmax(x, how=Plan(32, 1, 2, 4, 1, stages=2)),
             "queue": lambda: softmax.softmax(x, how=Plan(32, 1, 2, 4, 1, ahead=1)),
-            "ahead": lambda: softmax.softmax(np.tile(x[:, :128], (3, 1))[:13], how=Plan(32, 1, 2, 4, 1, stages=3)),
             "sums": lambda: norm.norm_backward(
                 x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=True)
             ),
@@ -420,7 +466,7 @@ def rows(name: str) -> Run:
                 np.tile(x[:, :128], (3, 1))[:12],
                 norm.Normed(None, np.tile(x[:, :128], (3, 1))[:12], None, np.ones(12, np.float32)),
                 x[0, :128],
-                how=Plan(32, 1, 2, 4, 1, stages=3, shared_sums=True),
+                how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=True),
             ),
             "sort": small_sort,
         }
@@ -449,7 +495,7 @@ def small_sort() -> None:
         sort.THREADS, sort.EACH = kept
 
 
-ROWS_KERNELS = ("ring", "queue", "ahead", "sums", "scan", "top_k", "gradients", "sort")
+ROWS_KERNELS = ("ring", "queue", "sums", "scan", "top_k", "gradients", "sort")
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}

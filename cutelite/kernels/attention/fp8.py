@@ -146,7 +146,7 @@ class Fp8Plan(Plan):
                 self.turn_block(here.storage, full.index)
                 cl.fence_proxy_async("shared::cta")
                 here.values.producer_commit(empty)
-                loaded.consumer_release(full)
+                loaded.consumer_release(full, met=True)
                 full, empty = full.advance(), empty.advance()
             tiles = tiles.advance()
 
@@ -200,7 +200,7 @@ def build(config: Config, problem: Problem, by_block: bool = False) -> Any:
         queries = tma.create(G * config.queries, ROWS * BOX, GROUP, sync=False, reads="wgmma")
         keys = tma.create(STAGES, BN * BOX, G * GROUP, sync=False, reads="wgmma")
         loaded = tma.create(STAGES, BN * BOX, GROUP, sync=False)
-        turned = cl.PipelineAsync.create(STAGES, GROUP, G * GROUP, sync=False)
+        turned = cl.PipelineAsync.create(STAGES, GROUP, G * GROUP, sync=False, reads="wgmma")
         group = cl.warpgroup_idx() - 1
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
         where: Any = lambda index: plan.tiles.place(index, given)  # noqa: E731

@@ -272,7 +272,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
         follow()
-        team = cl.Team.create(p.threads, cluster=p.cluster, under_way=p.under_way)
+        team = cl.Team.create(p.threads, cluster=p.cluster)
         part = cl.RowPartition(team, n, p.vector)
         dws, dbs = (None if each is None else part_sums(part, p.shared_sums) for each in (dw, db))
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)

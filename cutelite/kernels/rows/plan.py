@@ -77,11 +77,6 @@ class Plan:
         return bool(self.stages) or self.early or self.ahead is not None
 
     @property
-    def under_way(self) -> int:
-        """The reductions that a team has under way at a time."""
-        return 2 if self.stages > 2 and self.outside is not False else 1
-
-    @property
     def options(self) -> dict[str, Any]:
         """The options of a kernel that is made for this plan."""
         shape = {"block": self.block, "min_blocks": self.blocks}
@@ -91,7 +86,7 @@ class Plan:
         """Return the team of this thread, with that many reductions a row, and its part of rows of `n` elements."""
         follow()
         count = None if self.persistent else reductions
-        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count, under_way=self.under_way)
+        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
         return team, cl.RowPartition(team, n, self.vector, granule)
 
     def pitches(self, names: str) -> tuple[cl.Dim, ...]:
