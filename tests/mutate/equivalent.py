@@ -176,7 +176,15 @@ ROWS: tuple[Row, ...] = (
         Row("rows_queue", kind, "cp.async.wait_group", "", "stream.walk(None, write, last=True)", PASSED)
         for kind in ("drop", "pending", "early", "late")
     ),
-    Row("rows_ring rows_gradients", "drop", "bar.warp.sync", "", "each_reduced(", "the warp meets at the end of each row too", (0,)),
+    Row(
+        "rows_ring rows_gradients",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "each_reduced(",
+        "the warp meets at the end of each row too",
+        (0,),
+    ),
     Row("rows_sort", "drop", "bar.warp.sync", "", "ranked(", "behind a warp's last key the block meets", (-1,)),
     Row(
         "rows_scan rows_sort",

@@ -15,6 +15,7 @@ from cutelite.kernels.attention.forward import Config, build, chosen
 from cutelite.kernels.attention.model import COSTS, Work, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
+from cutelite.kernels.lent import is_jax
 
 Mod = Callable[..., Any]
 Window = tuple[int | None, int | None]
@@ -57,7 +58,9 @@ def attention(
     return_lse  also return (B, H, SQ) f32: natural logarithms, -inf for queries that see nothing, whose output is 0
     config      None: the one that was measured best for these shapes
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
-                need a gradient (`kernels.attention.operators`), for which `score_mod` is differentiated by the score
+                need a gradient (`kernels.attention.operators`), for which `score_mod` is differentiated by the score.
+                JAX's, within `jax.jit`, `jax.grad` and `jax.vmap` or without; then there is no out, block_mask, sinks
+                and config, and functions capture no arrays
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if type(q).__module__.startswith("torch"):
@@ -70,6 +73,13 @@ def attention(
             how = operators.how_of(causal, window, softcap, scale, layout)
             found = operators.attend((q, k, v), how, mods, block_mask)
             return found if return_lse else found[0]
+    if is_jax(q):
+        from cutelite.kernels.attention import on_jax
+
+        if any(x is not None for x in (out, block_mask, sinks, config)):
+            raise ValueError("for arrays of JAX there is no out=, block_mask=, sinks= and config=")
+        found = on_jax.attention(q, k, v, on_jax.How(causal, window, softcap, scale, score_mod, mask_mod, layout))
+        return found if return_lse else found[0]
     return attend(
         q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,
         mask_mod=mask_mod, block_mask=block_mask, sinks=sinks, return_lse=return_lse, layout=layout, config=config,

@@ -1,0 +1,86 @@
+"""Attention within `jax.jit`, `jax.grad` and `jax.vmap`: a call through XLA's interface for foreign functions.
+
+`attention` comes here by itself for arrays of JAX, traced or not. `score_mod` and `mask_mod` are compiled in, and
+`score_mod` is differentiated by the score, as for tensors of torch.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from cutelite.interop.jax import host_call
+from cutelite.kernels.arguments import HALVES, Arguments
+from cutelite.kernels.attention import backward_call, call
+from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
+from cutelite.kernels.functions import lifted, settled
+
+
+class How(NamedTuple):
+    """The arguments of `attention` besides arrays; all can be hashed."""
+
+    causal: bool | str
+    window: call.Window
+    softcap: float | None
+    scale: float | None
+    score_mod: call.Mod | None
+    mask_mod: call.Mod | None
+    layout: str
+
+
+def attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
+    """Return output and logsumexp.
+
+    Errors  ValueError for a layout that there is not, and for functions that captured arrays; those that fit nowhere
+            else come as JAX's error of the computation
+    """
+    if how.layout not in call.LAYOUTS:
+        raise ValueError(f"layout is one of {', '.join(map(repr, call.LAYOUTS))}, not {how.layout!r}")
+    given, captured = Arguments(), list[Any]()
+    for name, x, modes in zip("qkv", (q, k, v), call.MODES[how.layout], strict=False):
+        given.array(name, x, HALVES if name == "q" else "q", modes)
+    call.seen(how.causal, how.window, 0)
+    mods = settled(how.score_mod, "score_mod", SCORE_MOD), settled(how.mask_mod, "mask_mod", MASK_MOD)
+    for mod in mods:
+        lifted(mod, captured)
+    if captured:
+        raise ValueError("for arrays of JAX functions capture no arrays: XLA would not know of them")
+    left, right = how.window
+    how = how._replace(window=(left, right), score_mod=mods[0], mask_mod=mods[1])
+    return _attention(q, k, v, how)  # type: ignore[no-any-return]
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _attention(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
+    heads, length = (2, 1) if how.layout == "bshd" else (1, 2)
+    out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)
+    lse = jax.ShapeDtypeStruct((q.shape[0], q.shape[heads], q.shape[length]), jnp.float32)
+    return tuple(host_call(_run, [out, lse], vmap_method="sequential", how=how)(q, k, v))
+
+
+def _run(inputs: list[Any], outputs: list[Any], how: How) -> None:
+    (q, k, v), (out, sums) = inputs, outputs
+    _, lse = call.attend(q, k, v, out, return_lse=True, **how._asdict())
+    sums[...] = lse
+
+
+def _run_backward(inputs: list[Any], outputs: list[Any], how: How) -> None:
+    do, q, k, v, out, lse, dlse = inputs
+    backward_call.attention_backward(do, q, k, v, out, lse, tuple(outputs), dlse=dlse, **how._asdict())
+
+
+def _keep(q: Any, k: Any, v: Any, how: How) -> tuple[Any, Any]:
+    out, lse = _attention(q, k, v, how)
+    return (out, lse), (q, k, v, out, lse)
+
+
+def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
+    results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept[:3]]
+    run = host_call(_run_backward, results, vmap_method="sequential", how=how)
+    return tuple(run(gradients[0], *kept, gradients[1]))
+
+
+_attention.defvjp(_keep, _differentiate)

@@ -1,0 +1,283 @@
+"""Kernels of rows within `jax.jit`, `jax.grad` and `jax.vmap`: softmax, norms, cross entropy, gates, rotary embedding.
+
+In    arrays of JAX, traced or not. Out: such arrays; derivatives come from the kernels for them
+      On a GPU torch must be installed (`cutelite.interop.jax.host_call`); on the CPU kernels are simulated
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cutelite.interop.jax import host_call
+from cutelite.kernels.arguments import one_of
+from cutelite.kernels.rows import cross_entropy as entropy
+from cutelite.kernels.rows import gates, norm
+from cutelite.kernels.rows import rope as rotary
+from cutelite.kernels.rows import softmax as soft
+
+BROADCAST = "broadcast_all"
+
+
+def like(x: Any) -> Any:
+    """Describe a result of the shape and dtype of an array."""
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+# Softmax.
+
+
+def softmax(x: Any, *, log: bool = False) -> Any:
+    """`softmax`, or with `log` `log_softmax`, of this room, over the last mode."""
+    return _softmax(x, log)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def _softmax(x: Any, log: bool) -> Any:
+    return host_call(_run_softmax, like(x), vmap_method=BROADCAST, log=log)(x)
+
+
+def _run_softmax(inputs: list[Any], outputs: list[Any], log: bool) -> None:
+    soft.apply(inputs[0], outputs[0], log, None)
+
+
+def _run_softmax_backward(inputs: list[Any], outputs: list[Any], log: bool) -> None:
+    soft.softmax_backward(*inputs, log=log, out=outputs[0])
+
+
+def _keep_softmax(x: Any, log: bool) -> tuple[Any, Any]:
+    y = _softmax(x, log)
+    return y, y
+
+
+def _differentiate_softmax(log: bool, y: Any, dy: Any) -> tuple[Any]:
+    return (host_call(_run_softmax_backward, like(y), vmap_method=BROADCAST, log=log)(dy, y),)
+
+
+_softmax.defvjp(_keep_softmax, _differentiate_softmax)
+
+
+# Norms.
+
+
+def rms_norm(
+    x: Any, weight: Any = None, *, residual: Any = None, bias: Any = None, eps: float = 1e-6, offset: float = 0.0
+) -> Any:
+    """`rms_norm` of this room: the result, or with a `residual` (result, x + residual)."""
+    y, total = _norm(x, weight, bias, residual, eps, offset, False)
+    return y if residual is None else (y, total)
+
+
+def layer_norm(
+    x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5, offset: float = 0.0
+) -> Any:
+    """`layer_norm` of this room: the result, or with a `residual` (result, x + residual)."""
+    y, total = _norm(x, weight, bias, residual, eps, offset, True)
+    return y if residual is None else (y, total)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(4, 5, 6))
+def _norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
+    return _normed(x, weight, bias, residual, eps, offset, center)[:2]
+
+
+def _normed(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
+    """Return the result, x + residual or x, means (of no rows without `center`), and the inverse deviations."""
+    rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
+    results = [like(x), rows] + [rows] * center + [like(x)] * (residual is not None)
+    given = [weight, bias, residual]
+    options = {"given": tuple(each is not None for each in given), "eps": eps, "offset": offset, "center": center}
+    run = host_call(_run_norm, results, vmap_method="sequential", **options)
+    y, rstd, *more = run(x, *(each for each in given if each is not None))
+    mean = more.pop(0) if center else None
+    return y, more[0] if more else x, mean, rstd
+
+
+def _run_norm(
+    inputs: list[Any], outputs: list[Any], given: tuple[bool, ...], eps: float, offset: float, center: bool
+) -> None:
+    x, *rest = inputs
+    weight, bias, residual = (rest.pop(0) if each else None for each in given)
+    made = norm.apply(x, weight, residual, bias, eps, offset, center)
+    found = [made.y, made.rstd] + [made.mean] * center + [made.total] * (residual is not None)
+    _copy(found, outputs)
+
+
+def _keep_norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
+    y, total, mean, rstd = _normed(x, weight, bias, residual, eps, offset, center)
+    kinds = [None if each is None else jnp.zeros(0, each.dtype) for each in (bias, residual)]
+    return (y, total), (total, weight, mean, rstd, *kinds)
+
+
+def _differentiate_norm(eps: float, offset: float, center: bool, kept: Any, gradients: Any) -> tuple[Any, ...]:
+    total, weight, mean, rstd, kind, residual = kept
+    dy, dtotal = gradients
+    results, given = [like(total)], [mean, weight, None if residual is None else dtotal]
+    results += [] if weight is None else [like(weight)]
+    results += (
+        [] if kind is None else [jax.ShapeDtypeStruct(total.shape[-1:], (kind if weight is None else weight).dtype)]
+    )
+    options = {"given": tuple(each is not None for each in given), "bias": kind is not None, "offset": offset}
+    run = host_call(_run_norm_backward, results, vmap_method="sequential", **options)
+    dx, *more = run(dy, total, rstd, *(each for each in given if each is not None))
+    dw = None if weight is None else more.pop(0)
+    return dx, dw, None if kind is None else more[0].astype(kind.dtype), None if residual is None else dx
+
+
+def _run_norm_backward(
+    inputs: list[Any], outputs: list[Any], given: tuple[bool, ...], bias: bool, offset: float
+) -> None:
+    dy, total, rstd, *rest = inputs
+    mean, weight, add = (rest.pop(0) if each else None for each in given)
+    normed = norm.Normed(None, total, mean, rstd)
+    made = norm.norm_backward(dy, normed, weight, bias=bias, add=add, offset=offset)
+    _copy([each for each in made if each is not None], outputs)
+
+
+_norm.defvjp(_keep_norm, _differentiate_norm)
+
+
+# Cross entropy.
+
+
+def cross_entropy(x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100) -> Any:
+    """Each row's loss: `cross_entropy` of this room. Targets are whole numbers of any width."""
+    if not jnp.issubdtype(target.dtype, jnp.integer):
+        raise TypeError(f"target has dtype {target.dtype}, but must be of whole numbers")
+    return _entropy(x, target, smoothing, z, ignore)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
+def _entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
+    return _losses(x, target, smoothing, z, ignore)[0]
+
+
+def _losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any:
+    rows = jax.ShapeDtypeStruct(x.shape[:-1], jnp.float32)
+    options = {"smoothing": smoothing, "z": z, "ignore": ignore}
+    return host_call(_run_entropy, [rows, rows], vmap_method=BROADCAST, **options)(x, target)
+
+
+def _run_entropy(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
+    x, target = inputs
+    _copy(entropy.cross_entropy(x, _wide(target), **how), outputs)
+
+
+def _run_entropy_backward(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
+    gradient, x, target, lse = inputs
+    entropy.cross_entropy_backward(gradient, x, _wide(target), lse, out=outputs[0], **how)
+
+
+def _keep_entropy(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> tuple[Any, Any]:
+    loss, lse = _losses(x, target, smoothing, z, ignore)
+    return loss, (x, target, lse)
+
+
+def _differentiate_entropy(smoothing: float, z: float, ignore: int, kept: Any, gradient: Any) -> tuple[Any, Any]:
+    x, target, lse = kept
+    options = {"smoothing": smoothing, "z": z, "ignore": ignore}
+    dx = host_call(_run_entropy_backward, like(x), vmap_method=BROADCAST, **options)(gradient, x, target, lse)
+    return dx, np.zeros(target.shape, jax.dtypes.float0)
+
+
+_entropy.defvjp(_keep_entropy, _differentiate_entropy)
+
+
+# Activations and gates.
+
+
+def activated(x: Any, activation: str) -> Any:
+    """`activated` of this room: 'silu', 'gelu', 'gelu_tanh' or 'relu' of every element."""
+    return _elements((x,), one_of("activation", activation, gates.ACTIVATIONS))
+
+
+def gated(gate: Any, up: Any, activation: str = "silu") -> Any:
+    """`gated` of this room: ``activation(gate) * up``."""
+    if gate.shape != up.shape or gate.dtype != up.dtype:
+        raise ValueError(f"gate is {gate.dtype} {gate.shape}, and up {up.dtype} {up.shape}: they are alike")
+    return _elements((gate, up), one_of("activation", activation, gates.ACTIVATIONS))
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def _elements(arrays: tuple[Any, ...], activation: str) -> Any:
+    return host_call(_run_elements, like(arrays[0]), vmap_method=BROADCAST, activation=activation)(*arrays)
+
+
+def _run_elements(inputs: list[Any], outputs: list[Any], activation: str) -> None:
+    if len(inputs) == 1:
+        gates.activated(inputs[0], activation, out=outputs[0])
+    else:
+        gate, up = inputs
+        gates.gated(gate, up, activation, out=outputs[0])
+
+
+def _run_elements_backward(inputs: list[Any], outputs: list[Any], activation: str) -> None:
+    dy, x, *more = inputs
+    if not more:
+        gates.activated_backward(dy, x, activation, out=outputs[0])
+    else:
+        gates.gated_backward(dy, x, more[0], activation, out=tuple(outputs))
+
+
+def _differentiate_elements(activation: str, arrays: tuple[Any, ...], dy: Any) -> tuple[Any]:
+    run = host_call(_run_elements_backward, [like(x) for x in arrays], vmap_method=BROADCAST, activation=activation)
+    return (tuple(run(dy, *arrays)),)
+
+
+_elements.defvjp(lambda arrays, activation: (_elements(arrays, activation), arrays), _differentiate_elements)
+
+
+# Rotary embedding.
+
+
+def rope(
+    q: Any, k: Any, cosines: Any, sines: Any, positions: Any = None, *, interleaved: bool = False, inverse: bool = False
+) -> tuple[Any, Any]:
+    """`rope` of this room: queries and keys turned by the angles of their positions. Angles get no gradient."""
+    return _rope((q, k), (cosines, sines, positions), interleaved, inverse)  # type: ignore[no-any-return]
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+def _rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> Any:
+    options = {"interleaved": interleaved, "inverse": inverse}
+    run = host_call(_run_rope, [like(x) for x in turned], vmap_method="sequential", **options)
+    return tuple(run(*turned, *(x for x in angles if x is not None)))
+
+
+def _run_rope(inputs: list[Any], outputs: list[Any], interleaved: bool, inverse: bool) -> None:
+    _copy(rotary.rope(*inputs, interleaved=interleaved, inverse=inverse), outputs)
+
+
+def _keep_rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> tuple[Any, Any]:
+    return _rope(turned, angles, interleaved, inverse), angles
+
+
+def _differentiate_rope(interleaved: bool, inverse: bool, angles: tuple[Any, ...], gradients: Any) -> tuple[Any, Any]:
+    cosines, sines, positions = angles
+    none = jnp.zeros_like(cosines), jnp.zeros_like(sines), None if positions is None else _nothing(positions)
+    return _rope(tuple(gradients), angles, interleaved, not inverse), none
+
+
+_rope.defvjp(_keep_rope, _differentiate_rope)
+
+
+def _nothing(x: Any) -> Any:
+    """Return the gradient of whole numbers."""
+    return np.zeros(x.shape, jax.dtypes.float0)
+
+
+def _wide(target: Any) -> Any:
+    """Return whole numbers as 64 bits: of torch or NumPy."""
+    return target.long() if hasattr(target, "long") else target.astype(np.int64)
+
+
+def _copy(found: Any, outputs: list[Any]) -> None:
+    """Write results to the arrays that XLA has for them."""
+    for each, out in zip(found, outputs, strict=True):
+        if math.prod(out.shape):
+            out[...] = each

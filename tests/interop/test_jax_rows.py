@@ -1,0 +1,91 @@
+"""Kernels of rows on JAX's arrays: within jit, differentiated, batched; simulated on a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+
+from cutelite.kernels.rows import on_jax as rows
+
+
+def random(*shape: int, seed: int = 0) -> Any:
+    return jax.random.normal(jax.random.key(seed), shape, jnp.float32)
+
+
+def alike(ours: Callable[..., Any], theirs: Callable[..., Any], *arrays: Any) -> None:
+    """Results and gradients are those of JAX's own functions."""
+
+    def loss(of: Callable[..., Any], *arrays: Any) -> Any:
+        results = of(*arrays)
+        return sum((x * x * (i + 1)).sum() for i, x in enumerate(jax.tree.leaves(results))), results
+
+    which = tuple(range(len(arrays)))
+    found, wanted = (jax.jit(jax.grad(lambda *x, of=of: loss(of, *x), which, has_aux=True)) for of in (ours, theirs))
+    for x, y in zip(*(jax.tree.leaves(f(*arrays)) for f in (found, wanted)), strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5)
+
+
+def normed(x: Any, w: Any, b: Any, center: bool, eps: float) -> Any:
+    x = x - x.mean(-1, keepdims=True) if center else x
+    return x / jnp.sqrt((x * x).mean(-1, keepdims=True) + eps) * w + b
+
+
+def test_softmax() -> None:
+    x = random(2, 3, 40)
+    alike(rows.softmax, jax.nn.softmax, x)
+    alike(lambda x: rows.softmax(x, log=True), jax.nn.log_softmax, x)
+    np.testing.assert_allclose(jax.vmap(rows.softmax)(x), jax.nn.softmax(x), rtol=1e-5)
+
+
+def test_norms() -> None:
+    x, r, w, b = random(3, 64), random(3, 64, seed=1), random(64, seed=2), random(64, seed=3)
+    alike(rows.layer_norm, lambda x, w, b: normed(x, w, b, True, 1e-5), x, w, b)
+    alike(rows.rms_norm, lambda x: normed(x, 1, 0, False, 1e-6), x)
+    alike(
+        lambda x, w, r: rows.rms_norm(x, w, residual=r, offset=1.0),
+        lambda x, w, r: (normed(x + r, 1 + w, 0, False, 1e-6), x + r),
+        *(x, w, r),
+    )
+
+
+def test_cross_entropy() -> None:
+    x, target = random(5, 33), jnp.array([0, 32, -100, 7, 7])
+
+    def theirs(x: Any) -> Any:
+        picked = jnp.take_along_axis(jax.nn.log_softmax(x), jnp.maximum(target, 0)[:, None], 1)[:, 0]
+        return jnp.where(target >= 0, -picked, 0)
+
+    alike(lambda x: rows.cross_entropy(x, target), theirs, x)
+    with pytest.raises(TypeError, match="whole numbers"):
+        rows.cross_entropy(x, x[:, 0])
+
+
+def test_activations_and_gates() -> None:
+    gate, up = random(3, 40), random(3, 40, seed=1)
+    alike(lambda x: rows.activated(x, "gelu"), lambda x: jax.nn.gelu(x, approximate=False), gate)
+    alike(rows.gated, lambda gate, up: jax.nn.silu(gate) * up, gate, up)
+    with pytest.raises(ValueError, match="activation is 'swish'"):
+        rows.activated(gate, "swish")
+    with pytest.raises(ValueError, match="they are alike"):
+        rows.gated(gate, up[:2])
+
+
+def test_rotary_embedding() -> None:
+    q, k, angles = random(1, 6, 2, 16), random(1, 6, 1, 16, seed=1), random(9, 8, seed=2)
+    cosines, sines, positions = jnp.cos(angles), jnp.sin(angles), jnp.array([[0, 1, 2, 3, 5, 8]])
+
+    def theirs(q: Any, k: Any) -> Any:
+        c, s = (x[positions[0]][None, :, None] for x in (cosines, sines))
+        return tuple(
+            jnp.concatenate([x[..., :8] * c - x[..., 8:] * s, x[..., 8:] * c + x[..., :8] * s], -1) for x in (q, k)
+        )
+
+    alike(lambda q, k: rows.rope(q, k, cosines, sines, positions), theirs, q, k)
