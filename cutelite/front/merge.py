@@ -19,7 +19,9 @@ from cutelite.ir.function import Block, Jump, Value
 from cutelite.ir.types import InFlight, Type, Vec, boolean, f32, i32, i64
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import Runtime, describe, wrap
+from cutelite.lang.lazy import Lazy
 from cutelite.lang.promotion import adapt, as_value, dim_type, literal_type, why_wide
+from cutelite.lang.values import Vector
 from cutelite.layout import DimExpr
 from cutelite.ops.control import Br
 
@@ -69,7 +71,7 @@ class _Meeting:
             title = "`{name}` depends on the path in a way that no run-time value can"
             return self._conflict(slot, found, "type-changes", title, "give it values of one kind, or use two names")
         made = []
-        for number, column in enumerate(zip(*leaves, strict=True)):
+        for number, column in enumerate(map(self._settled, zip(*leaves, strict=True))):
             t = None if all(tree.same_leaf(column[0], x) for x in column[1:]) else join_types(column)
             if t is NO_TYPE:
                 title = f"`{{name}}{tree.leaf_name(structures[0], number)}` has another type on another path"
@@ -77,6 +79,16 @@ class _Meeting:
                 return self._conflict(slot, column, "type-changes", title, help)
             made.append(column[0] if t is None else self._param(column, t, hint(slot, structures[0], number)))
         return tree.with_leaves(first, iter(made))
+
+    def _settled(self, column: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return a leaf of each state, where they differ without those that are computed when they are asked for."""
+        if all(leaf is column[0] for leaf in column) or not any(isinstance(leaf, Lazy) for leaf in column):
+            return column
+        settled = []
+        for state, leaf in zip(self.states, column, strict=True):
+            self.builder.block = state.block
+            settled.append(Vector(leaf.value) if isinstance(leaf, Lazy) else leaf)
+        return tuple(settled)
 
     def _param(self, column: Sequence[Any], t: Type, hint: str) -> Any:
         """Return a block parameter for these leaves, one for each state."""
@@ -180,5 +192,5 @@ def wrap_like(leaf: Any, value: Value) -> Any:
     """Return the proxy of `value`, of the same class as `leaf` if that is one of the same type."""
     if isinstance(leaf, Runtime) and type(leaf.value.type) is type(value.type):
         value.shape = leaf.value.shape
-        return type(leaf)(value)
+        return Vector(value) if isinstance(leaf, Lazy) else type(leaf)(value)
     return wrap(value)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from cutelite.dispatch import fingerprint
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import code_of
+from cutelite.lang.promotion import is_numpy_number
 from cutelite.lang.tables import Captured, copied, replaced
 
 F = TypeVar("F")
@@ -99,4 +100,5 @@ def captured_types(*functions: Any) -> tuple[Captured, ...]:
 
 
 def _is_array(x: Any) -> bool:
-    return hasattr(x, "ndim") and (hasattr(x, "__dlpack__") or hasattr(x, "__array_interface__"))
+    found = hasattr(x, "ndim") and (hasattr(x, "__dlpack__") or hasattr(x, "__array_interface__"))
+    return found and not (is_numpy_number(x) and not hasattr(x, "__setitem__"))  # NumPy's numbers are constants

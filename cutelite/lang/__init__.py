@@ -14,7 +14,7 @@ copy         copies by atoms: `copy_ops`, `tile_copy`, `plain_copy`, `cp_async`,
 mma          matrix products by atoms: `mma_ops`, `matrix`, `wgmma`
 loops        `range` and `static_range`; `pipeline` and `pipeline_checks` serve the rings of `cutelite.lib`
 tcgen05      Blackwell's products and tensor memory; `f32x2`, `multimem`, `packed` are what their names say
-dual         numbers with a derivative; `given`, `biased`, `places`, `tables` serve functions that callers give
+dual         numbers with a derivative; `given`, `biased`, `places`, `lazy`, `tables` serve functions that callers give
 dims         dims made in a kernel; `pointers` and `tensormap`: memory that only the device knows
 extern       linked functions
 profile      events that a kernel records

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cutelite.ir.function import Value
 from cutelite.ir.types import f32
+from cutelite.lang.lazy import Lazy
 from cutelite.lang.places import Places
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, vector
 
 
-class Biased(Vector):
+class Biased(Lazy):
     """``products * factor + bias``, a vector of f32 that is computed where its elements are asked for.
 
     products   (2, rows, n), or a shape of that rank
@@ -24,19 +24,16 @@ class Biased(Vector):
     bias       a float, or a run-time number of f32 that can be broadcast to the products
     """
 
-    __slots__ = ("_found", "bias", "factor", "products")
+    __slots__ = ("bias", "factor", "products")
     __hash__ = Vector.__hash__
 
     def __init__(self, products: Any, factor: Any, bias: Any = 0.0) -> None:
+        super().__init__()
         self.products, self.factor, self.bias = products, factor, bias
-        self._found: Value | None = None
 
-    @property
-    def value(self) -> Value:  # type: ignore[override]
-        if self._found is None:
-            found = self.products * self.factor
-            self._found = (found if _is_zero(self.bias) else found + self.bias).value
-        return self._found
+    def computed(self) -> Any:
+        found = self.products * self.factor
+        return found if _is_zero(self.bias) else found + self.bias
 
     @property
     def dtype(self) -> Any:

@@ -13,32 +13,29 @@ from itertools import accumulate, product
 from operator import mul
 from typing import Any
 
-from cutelite.ir.function import Value
 from cutelite.ir.types import f32, i32
 from cutelite.lang.emit import emit
+from cutelite.lang.lazy import Lazy
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, vector
 from cutelite.ops import arith
 
 
-class Either(Vector):
+class Either(Lazy):
     """A vector of i32 that can also be computed in f32: whichever is asked for.
 
     whole, real   compute it. They agree while all indices are below 2^24 in magnitude; beyond, `real` is rounded
     """
 
-    __slots__ = ("_found", "_real", "_whole")
+    __slots__ = ("_real", "_whole")
     __hash__ = Vector.__hash__
 
     def __init__(self, whole: Callable[[], Any], real: Callable[[], Any]) -> None:
+        super().__init__()
         self._whole, self._real = whole, real
-        self._found: Value | None = None
 
-    @property
-    def value(self) -> Value:  # type: ignore[override]
-        if self._found is None:
-            self._found = self._whole().value
-        return self._found
+    def computed(self) -> Any:
+        return self._whole()
 
     def to(self, dtype: Any) -> Any:
         return self._real() if dtype == f32 else to_dtype(self, dtype)

@@ -131,9 +131,23 @@ def thirds(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + kv_idx % 3 - q_idx % 2
 
 
-@pytest.mark.parametrize("mod", [twice, turned, thirds])
+HALF = np.float32(0.5)
+
+
+def branches(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """Scores and indices that are computed on one path, on the other and behind both, and in a loop."""
+    if h == 0:
+        score = abs(score) + abs(q_idx - kv_idx) * HALF
+    for _ in range(h + 1):
+        score = score * 0.5 + kv_idx * 0.1
+    if h == 0:
+        return score
+    return score - abs(score) * HALF + q_idx % 3
+
+
+@pytest.mark.parametrize("mod", [twice, turned, thirds, branches])
 def test_what_functions_add_to_scores(mod: Any) -> None:
-    q, k, v = inputs(70, 300, 2, 1, 64)
+    q, k, v = inputs(20, 200, 2, 1, 64)
     compare(q, k, v, score_mod=mod, causal=True)
 
 

@@ -18,6 +18,7 @@ backward_plan.py   their configurations           backward_block.py  what the th
 model.py           the time of the forward kernel, by which it is configured
 capped.py          softmax of capped scores
 operators.py       `attention` and its derivative as operators of torch
+on_jax.py          `attention` and its derivative within JAX's transforms
 
     from cutelite.kernels.attention import attention
 
