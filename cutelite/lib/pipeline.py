@@ -67,9 +67,9 @@ def barriers(stages: int, arrivals: int) -> Any:
     return made
 
 
-def warp_arrives(barrier: Any, met: bool = False) -> None:
-    """One arrival for all threads of a warp, after what they have done. `met`: they have met since."""
-    if (linear_thread_idx() % WARP if met else lane_of_met_warp()) == 0:
+def warp_arrives(barrier: Any) -> None:
+    """One arrival for all threads of a warp, after what they have done."""
+    if lane_of_met_warp() == 0:
         barrier.arrive()
 
 
@@ -138,13 +138,10 @@ class Ring:
         """Return whether the buffer is full, without blocking; may be asked ahead, even past the last buffer."""
         return self.full[state.index].test_wait(state.phase)
 
-    def consumer_release(self, state: PipelineState, met: bool = False) -> None:
-        """Say that this thread has done with the buffer.
-
-        met  the threads of its warp have met since they last used it: by an arrival on another pipeline, say
-        """
+    def consumer_release(self, state: PipelineState) -> None:
+        """Say that this thread has done with the buffer."""
         profile.mark("release", state.index)
-        warp_arrives(self.empty[state.index], met)
+        warp_arrives(self.empty[state.index])
 
 
 @dataclass(frozen=True)
@@ -192,11 +189,11 @@ class PipelineAsync(Ring):
         else:
             warp_arrives(self.full[state.index])
 
-    def consumer_release(self, state: PipelineState, met: bool = False) -> None:
-        """Say that this thread has done with the buffer; `met` as for any pipeline."""
+    def consumer_release(self, state: PipelineState) -> None:
+        """Say that this thread has done with the buffer."""
         profile.mark("release", state.index)
         if self.reads == "generic":
-            warp_arrives(self.empty[state.index], met)
+            warp_arrives(self.empty[state.index])
         elif linear_thread_idx() % WARPGROUP == 0:
             self.empty[state.index].arrive()
 
@@ -294,14 +291,11 @@ class PipelineTmaAsync(Ring):
         """Say that this thread has loaded what it needs of the buffer's parts for loads; with ``reads="both"``."""
         warp_arrives(self.loaded[state.index])
 
-    def consumer_release(self, state: PipelineState, met: bool = False) -> None:
-        """Say that this thread has done with the buffer, to every block that fills it; `met` as for any pipeline."""
+    def consumer_release(self, state: PipelineState) -> None:
+        """Say that this thread has done with the buffer, to every block that fills it."""
         profile.mark("release", state.index)
         empty, alone = self.empty[state.index], len(self.peers) == 0
-        if self.reads == "generic":
-            place = linear_thread_idx() % WARP if met else lane_of_met_warp()
-        else:
-            place = linear_thread_idx() % WARPGROUP
+        place = lane_of_met_warp() if self.reads == "generic" else linear_thread_idx() % WARPGROUP
         if alone and place == 0:
             empty.arrive()
         if not alone and place < len(self.peers):  # a thread for each of them

@@ -146,7 +146,7 @@ class Fp8Plan(Plan):
                 self.turn_block(here.storage, full.index)
                 cl.fence_proxy_async("shared::cta")
                 here.values.producer_commit(empty)
-                loaded.consumer_release(full, met=True)
+                loaded.consumer_release(full)
                 full, empty = full.advance(), empty.advance()
             tiles = tiles.advance()
 
