@@ -7,6 +7,7 @@ from typing import Any
 
 import cutelite_rt as rt
 from cutelite import config
+from cutelite.dispatch.divert import left_out
 from cutelite.target import Target
 from cutelite_rt.arrays.memory import reader_library
 from cutelite_rt.dtype import BY_NUMPY, DTYPES
@@ -59,7 +60,12 @@ def clusters_at_once(blocks: int, like: Any, resident: int = 1) -> int:
 
 
 def has_tensor_memory(like: Any) -> bool:
-    """Tell whether the GPU that holds `like` has tensor memory; in the simulator, whether CUTELITE_ARCH has."""
+    """Tell whether the GPU that holds `like` has tensor memory; in the simulator, whether CUTELITE_ARCH has.
+
+    False where launches are left out: arrays may be nowhere then.
+    """
+    if left_out():
+        return False
     where, ordinal = rt.read(like).device
     if where == "cuda":
         return rt.device(ordinal).compute_capability[0] in (10, 11)

@@ -122,6 +122,26 @@ def test_a_function_that_finishes_the_sums_as_an_operator() -> None:
     torch.library.opcheck(operator._opoverload, (a, b, random(40, 72), [bias], written))
 
 
+def dequantised(chunk: cl.Chunk, scales: Any) -> Any:
+    return chunk.values * chunk.by_row(scales)
+
+
+def test_a_function_that_makes_a_as_an_operator() -> None:
+    operator = operators.preparing("cutelite_tests::dequantised", dequantised)
+    codes, b = torch.randint(-127, 128, (40, 64), dtype=torch.int8, device=DEVICE), random(64, 72)
+    scales, bias = (random(size, dtype=torch.float32) for size in (40, 72))
+    right = (codes.double() * scales[:, None].double()).bfloat16().double() @ b.double() + bias.double()
+
+    @torch.compile(backend="aot_eager", fullgraph=True)  # type: ignore[untyped-decorator]
+    def program(codes: Any, b: Any) -> Any:
+        return torch.ops.cutelite_tests.dequantised(codes, b, [scales], bias=bias) * 2
+
+    assert near(program(codes, b), 2 * right)
+    torch.library.opcheck(operator._opoverload, (codes, b, [scales]))
+    with pytest.raises(ValueError, match="is no operator"):
+        gemm(random(40, 64, grad=True), b, prepare=cl.Prepare(lambda chunk: chunk.values))
+
+
 def test_gradients_that_there_are_none_of() -> None:
     a, b = random(64, 64, grad=True), random(64, 64)
     with pytest.raises(ValueError, match="activation= is a function, of which no derivative is known"):

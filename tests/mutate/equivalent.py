@@ -29,6 +29,8 @@ NOTHING_WRITTEN = (
     "what is read behind the barrier comes by copies, whose completion releases it; the thread wrote nothing"
 )
 SLOWER = "a warpgroup that keeps the registers it has may spill: it is slower, and not wrong"
+ONE_TILE = "each warpgroup stores one tile here, so that nothing has been stored before C is brought"
+AGAIN = "it makes the flag 0 for the next launch: in this one nobody reads it again"
 READS_DONE = "it frees a buffer, and the wgmma that read it are complete: a wait has retired them"
 OWN_BLOCK = "threads of this block alone use these barriers, and a barrier of the block stands between"
 TWICE = "the same thread fences once more behind it, and nobody uses the barriers in between"
@@ -82,19 +84,17 @@ BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
 DENSE = "gemm_swapped gemm_finished gemm_along_k"
 RINGS = (
-    f"hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_fp8_block gemm_fp8_strips gemm_grouped "
+    f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_fp8_block gemm_fp8_strips gemm_grouped "
     "gemm_mixed gemm_prepared gemm_pointers "
     "sparse_gemm pipeline_both"
 )
-RINGS_OF_WGMMA = (
-    f"hopper_gemm_tiled gemm gemm_pingpong gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
-)
+RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
 UNFETCHED = "gemm_split gemm_finished gemm_prepared gemm_along_k gemm_grouped"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
 BEHIND = "gemm_split gemm_finished gemm_prepared gemm_mixed gemm_fp8_block gemm_fp8_strips"
 EXPERTS = "experts experts_kept experts_gradient"
-CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
+CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
 NARROW, WIDE = "attention_backward attention_backward_ragged", "attention_backward_wide"
 EARLY = "attention_backward_early"
@@ -218,7 +218,7 @@ ROWS: tuple[Row, ...] = (
     Row("fed_by_cp_async cp_async", "late", "cp.async.commit_group", "behind cp.async", "", LARGER_GROUP),
     Row("tensorop_gemm", "late", "cp.async.commit_group", "behind ldmatrix", "", "it closes the same group, later"),
     Row(
-        "gemm gemm_pingpong gemm_cluster gemm_swapped",
+        "gemm gemm_pingpong gemm_streamed gemm_cluster gemm_swapped",
         "late",
         "bar.warp.sync",
         "behind tensor.load_all",
@@ -293,6 +293,9 @@ ROWS: tuple[Row, ...] = (
     Row(BEHIND, "drop", "griddepcontrol.wait", "", "", BY_PRODUCER, (-1,)),
     Row(CHAINS, "weaken", "wgmma.mma_async", "without its fence", ".keep(1)", IN_FLIGHT),
     Row("gemm", "pending", BULK_WAIT, "leaves 1 ", "sums.prepare(", "the last store is of the other buffer"),
+    Row("gemm_streamed", "drop", BULK_WAIT, "", "sums.prepare(", ONE_TILE),
+    Row("gemm_streamed", "pending", BULK_WAIT, "", "sums.prepare(", ONE_TILE),
+    Row("gemm_streamed", "weaken", "st.strong", "scope_of_order", "parts.added(", AGAIN),
     Row("gemm", "drop", BULK_WAIT, "", "sums.write(", WAITED, (0,)),
     Row("gemm", "pending", BULK_WAIT, "", "sums.write(", WAITED, (0,)),
     Row(
@@ -308,9 +311,23 @@ ROWS: tuple[Row, ...] = (
     Row(UNFETCHED, "drop", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row(UNFETCHED, "count", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row(UNFETCHED, "drop", INIT_FENCE, "", "cl.Fetch.create(", NO_EPILOGUE),
-    Row("gemm_pingpong gemm_swapped gemm_finished", "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
-    Row("gemm_pingpong gemm_swapped gemm_finished", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
-    Row("gemm_pingpong gemm_swapped gemm_finished", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
+    Row(
+        "gemm_pingpong gemm_streamed gemm_swapped gemm_finished",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "turns.arrive()",
+        WHOLE_WARP,
+    ),
+    Row("gemm_pingpong gemm_streamed gemm_swapped gemm_finished", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
+    Row(
+        "gemm_pingpong gemm_streamed gemm_swapped gemm_finished",
+        "weaken",
+        "mbarrier.wait",
+        RELAXED,
+        "turns.wait()",
+        TURNS,
+    ),
     Row("gemm_finished", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),

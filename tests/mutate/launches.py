@@ -410,7 +410,7 @@ LARGE: dict[str, Run] = {
         96, 192, 200, tile=(64, 48), pingpong=True, cluster=(1, 1), stages=3, piece=48, buffers=1, swapped=True
     ),
     "gemm_streamed": gemm(  # three blocks share the last two of five tiles; one of them has parts of both
-        64, 320, 264, blocks=3, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1, stream=1
+        64, 320, 328, blocks=3, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1, stream=1
     ),
     "gemm_along_k": gemm_of_groups_along_k,
     "gemm_finished": gemm_finished,

@@ -100,6 +100,28 @@ def finishing(name: str, function: Callable[..., None], *, columns: int = 64, pa
     return custom_op(name, finished, mutates_args={"out", "written"})
 
 
+def preparing(name: str, function: Callable[..., Any]) -> Any:
+    """Make an operator of a GEMM whose A a function makes of what is in memory: `cutelite.Prepare`, docs/gemm.md.
+
+        dequantised = preparing("mylib::dequantised", lambda chunk, scales: chunk.values * chunk.by_row(scales))
+        y = dequantised(codes, w.T, [scales], bias=bias)      # or torch.ops.mylib.dequantised
+
+    name      'namespace::name', by which torch.ops has it
+    function  called as ``function(chunk, *read)``
+    Gives     torch's `CustomOpDef` of (a, b, read, c, bias, alpha, beta), the last four as for `gemm`; no derivative
+    """
+
+    def prepared(
+        a: Tensor, b: Tensor, read: Sequence[Tensor], c: Tensor | None = None, bias: Tensor | None = None,
+        alpha: float = 1.0, beta: float = 0.0,
+    ) -> Tensor:  # fmt: skip
+        fused = call.fused_of(c, bias, alpha=alpha, beta=beta)
+        result: Tensor = call.multiply(a, b, None, fused, prepare=cl.Prepare(function, tuple(read)))
+        return result
+
+    return custom_op(name, prepared, mutates_args=())
+
+
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     a, b, *more = inputs
     how = ctx.how = How(*more)._replace(c=None, bias=None)
