@@ -27,7 +27,8 @@ def main() -> int:
     print("d = a @ b in bf16 for Hopper: TMA into a ring of shared memory, mbarriers, wgmma.")
     a, b, d = _operands(SMALL, None)
     problem, *operands, _, _ = arguments(a, b, d, cl.Fused())
-    compiled = build(CONFIG, problem).compile(*operands, None, None, None, None, 1.0, 0.0, arch="sm_90a")
+    rest = dict.fromkeys(("c", "bias", "scale_a", "scale_b", "more", "ends", "plain", "ahead", "parts"))
+    compiled = build(CONFIG, problem).compile(*operands, **rest, alpha=1.0, beta=0.0, arch="sm_90a")
     print("compiled" + (", and found in the disk cache; compiled once more" if compiled.cached else "") + ":")
     for stage, seconds in compiled.build.times.items():
         print(f"  {stage:10}{seconds * 1e3:7.1f} ms")

@@ -79,7 +79,7 @@ def test_the_checker_finds_nothing(
     compare(shape, c=True, beta=1.0, config=replace(config, swizzle=3))
 
 
-def test_nothing_picks_them_but_a_measurement() -> None:
+def test_nothing_picks_them() -> None:
     rng = np.random.default_rng(6)
     a, b = (operand(rng, size, 8192, dtype="bfloat16", transposed=False) for size in (256, 776))
     problem, *given = call.arguments(a, b.T, array(np.zeros((256, 776)), "bfloat16"), call.fused_of())

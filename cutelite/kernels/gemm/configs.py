@@ -194,7 +194,7 @@ STREAMED = [
     )
     for rounds in (1, 2)
 ]
-"""Configurations that share the last rounds. Nothing picks them but a measurement: they have not been timed."""
+"""Configurations that share the last rounds, to be measured first when a card is at hand. Nothing picks them yet."""
 
 
 def wide(config: Config, problem: Problem) -> int:

@@ -19,7 +19,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
-from cutelite.kernels.gemm.configs import CONFIGS, STREAMED, Config, Problem, boxes_of, made_for, span, wide
+from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
 from cutelite.kernels.gemm.model import clusters, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.lang.given import given_by
@@ -584,7 +584,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
     return able
 
 
-tuned = cl.autotune([*CONFIGS, *STREAMED], key=("problem", "a", "b", "d"), prune=fitting)(run)
+tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
 _picked: dict[Any, Config] = {}
 
 
