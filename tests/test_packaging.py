@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-FRAMEWORKS = {"torch", "jax", "jaxlib", "cupy", "transformers", "nvtx"}  # that users bring
+FRAMEWORKS = {"torch", "jax", "jaxlib", "cupy", "transformers", "nvtx", "tvm_ffi"}  # that users bring
 README = (ROOT / "README.md").read_text()
 
 

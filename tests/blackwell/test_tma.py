@@ -48,7 +48,7 @@ def test_rows_are_gathered_and_scattered_by_their_numbers() -> None:
         if to < M:
             want[to, :32] = x[of, 32:] * 2 if of < M else 0
     np.testing.assert_array_equal(out, want)
-    assert not moved.check(1, 64, x, out, places, seeds=6).findings
+    assert not moved.check(1, 64, x, out, places, seeds=6, notes=False).findings
 
 
 def test_a_column_within_16_bytes_is_refused() -> None:

@@ -171,7 +171,7 @@ def arguments_of(call: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(data=st.data())
 def test_a_launch_comes_to_what_it_comes_to_by_python(cuda: FakeCuda, data: st.DataObject) -> None:

@@ -623,10 +623,10 @@ def functions_of(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def standard_library() -> Iterator[types.CodeType]:
-    """Every function of the library's top-level modules."""
+    """Every function of a third of the library's top-level modules."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for path in sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py"))):
+        for path in sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py")))[::3]:
             with open(path, "rb") as file:
                 yield from functions_of(compile(file.read(), path, "exec"))
 

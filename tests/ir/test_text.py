@@ -16,7 +16,7 @@ from cutelite.ops.control import Ret
 from tests.ir.functions import functions, types
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(functions())
 def test_text_round_trips(function: Function) -> None:
     verify(function)

@@ -169,7 +169,7 @@ def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
     if problem.ragged:
         ragged = o, *(np.array([0, 70, 70, 200], np.int32) for _ in "qk")
     report = build(config, problem).check(
-        1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, None, None, (), seeds=3
+        1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, None, None, (), seeds=2, notes=False
     )
     assert not report.kinds, str(report)
     assert counter[0] == 0

@@ -137,7 +137,7 @@ def test_no_race_in_a_few_schedules() -> None:
     made = create_block_mask(strip, None, None, SQ, SK, "cpu")
     report = build(Config(2, 64, queries=2, guess=True), problem).check(
         1, None, q, k, v, o, lse, None, counter, 0.1 / LN2, 0, 0, 0, 1, None, None, None, made.order, made.counts, (),
-        seeds=3,
+        seeds=2, notes=False,
     )  # fmt: skip
     assert not report.kinds, str(report)
 
@@ -154,6 +154,6 @@ def test_what_does_not_fit_is_refused() -> None:
             attention(q, k, v, block_mask=made, **how)
     with pytest.raises(ValueError, match="multiples of 64"):
         create_block_mask(causal, None, None, SQ, SK, "cpu", 100)
-    number = np.float32(2.0).reshape(())
+    number = np.array(2.0, np.float32)
     with pytest.raises(ValueError, match="0 modes"):
         attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score * number)

@@ -107,7 +107,7 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     parts, sums = np.empty((2, *q.shape), np.float32), np.empty((2, 1, 2, 2), np.float32)
     arrays, lengths = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), parts, sums), np.array([290], np.int32)
     numbers = 0.1 / LN2, 1, 1 << 30, 0, 3, ()
-    report = kernels.parts.check((2, 1, 1), None, *arrays, lengths, table, None, *numbers, seeds=3)
+    report = kernels.parts.check((2, 1, 1), None, *arrays, lengths, table, None, *numbers, seeds=2, notes=False)
     assert not report.kinds, str(report)
     report = kernels.combine.check(1, None, parts, sums, q.copy(), sums[0].copy(), lengths, None, 300, 1 << 30, 3)
     assert not report.kinds, str(report)

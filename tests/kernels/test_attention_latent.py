@@ -76,7 +76,9 @@ def test_no_race_in_a_few_schedules() -> None:
     kernels = build(CHOSEN, Problem(cl.bf16, 192, 128, right=True), 2, 0, True)
     parts, sums = np.empty((1, *q.shape[:3], 128), np.float32), np.empty((1, 1, 2, 2), np.float32)
     arrays, lengths = (q, c.reshape(1, 1, 300, 192), parts, sums), np.array([290], np.int32)
-    report = kernels.parts.check((1, 1, 1), None, *arrays, lengths, None, 0.1 / LN2, 1, 1 << 30, 0, 5, seeds=3)
+    report = kernels.parts.check(
+        (1, 1, 1), None, *arrays, lengths, None, 0.1 / LN2, 1, 1 << 30, 0, 5, seeds=2, notes=False
+    )
     assert not report.kinds, str(report)
 
 

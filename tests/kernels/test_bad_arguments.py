@@ -192,14 +192,16 @@ NO_ARRAYS = "a list", "nothing", "complex"
 """What is wrong by itself. Of what does not fit to another argument, the text may name the other one."""
 
 
-def others(array: Any) -> Iterator[tuple[str, Any]]:
-    """What may come instead of an array: not all of it is wrong everywhere."""
+KINDS = {"f64": np.float64, "i16": np.int16, "another float": np.float16}
+
+
+def others(array: Any, turn: int) -> Iterator[tuple[str, Any]]:
+    """What may come instead of an array: not all of it is wrong everywhere. Of `KINDS`, arrays take turns."""
     yield "a list", array.tolist()
     yield "nothing", None
-    yield "f64", array.astype(np.float64)
+    name = list(KINDS)[turn % len(KINDS)]
     with np.errstate(all="ignore"):
-        kinds = {"i16": np.int16, "complex": np.complex64, "another float": np.float16}
-        yield from ((name, array.astype(kind)) for name, kind in kinds.items())
+        yield from ((kind, array.astype(dtype)) for kind, dtype in {name: KINDS[name], "complex": np.complex64}.items())
     yield "a mode less", array[0]
     yield "a mode more", array[None]
     yield "read-only", read_only(array)
@@ -226,10 +228,10 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
     given = {word: value.copy() if isinstance(value, np.ndarray) else value for word, value in given.items()}
     function(**given)
     wrong = []
-    for word, value in given.items():
+    for turn, (word, value) in enumerate(given.items(), len(name)):
         if not isinstance(value, np.ndarray):
             continue
-        for what, other in others(value):
+        for what, other in others(value, turn):
             try:
                 function(**given | {word: other})
             except (ValueError, TypeError) as error:

@@ -101,7 +101,7 @@ def test_teams_have_no_race(threads: int, teams: int, cluster: int) -> None:
     x = np.zeros((m, n), np.float32)
     results = np.zeros((m, 2), np.float32), np.zeros(m, np.int32), np.zeros(m, np.float32)
     kernel = rows_by_team(threads, teams, cluster, None)
-    report = kernel.check(cluster, threads * teams, x, *results, seeds=4)
+    report = kernel.check(cluster, threads * teams, x, *results, seeds=4, notes=False)
     assert report, str(report)
 
 
@@ -161,7 +161,7 @@ def test_a_block_reduces_in_a_loop(place: Place) -> None:
     x, out = np.arange(5 * 128, dtype=np.int32).reshape(5, 128), np.zeros(5, np.int32)
     place(kernel[1, 128], x, out)
     np.testing.assert_array_equal(out, x.sum(1))
-    assert kernel.check(1, 128, x, out, seeds=3)
+    assert kernel.check(1, 128, x, out, seeds=3, notes=False)
 
 
 @pytest.mark.parametrize(
@@ -209,4 +209,4 @@ def test_teams_scan_in_a_loop(place: Place, threads: int, teams: int) -> None:
             a, b = x[:, row, t].tolist()
             scale, shift = scale * a % (1 << 32), (a * shift + b) % (1 << 32)
         assert (all[0, row], all[1, row]) == (scale, shift)
-    assert kernel.check(1, threads * teams, x, before, all, seeds=2)
+    assert kernel.check(1, threads * teams, x, before, all, seeds=2, notes=False)

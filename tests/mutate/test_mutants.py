@@ -11,11 +11,11 @@ from tests.mutate.equivalent import ROWS
 from tests.mutate.launches import KINDS, LARGE, SOURCES, launched
 from tests.mutate.mutations import mutations
 
-EVERY = 4
+EVERY = 6
 """One mutant in so many is checked here, and all of small kernels."""
 
 SMALL = 16
-SEEDS_HERE = 8
+SEEDS_HERE = 4
 
 EVERY_OF_KINDS, SEEDS_OF_KINDS = 40, 2
 """Of the kernels of all kinds, which `make mutate` breaks in every way."""

@@ -252,7 +252,7 @@ class Plan:
 
     def parts(self, given: Any, thread: Any, group: Any, number: Any) -> Any:
         """Parts of tiles of this warpgroup: its `number` of two tells which, where both have part of each tile."""
-        if given is None:
+        if given is None or not self.config.stream:
             return None
         sums, flags = given
         return cl.TileParts(sums, flags, thread, group, *(() if self.config.pingpong else (2, number)))
