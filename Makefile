@@ -32,6 +32,8 @@ PY := .venv/$(V)/bin/python
 INSTALLED := .venv/$(V)/.dev
 endif
 
+# Tests start many processes, which would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 # What depends on the version of Python: bytecode, and all that reads it.
@@ -42,7 +44,7 @@ PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 .NOTPARALLEL:
 
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
-	$(PY) -m pytest --quiet -n 2
+	$(PY) -m pytest --quiet -n 2 --dist worksteal
 
 pythons:
 	@echo "Pythons found: $(FOUND)"
@@ -55,7 +57,7 @@ lint: $(INSTALLED)
 	$(if $(wildcard examples),$(PY) -m pyright --warnings --pythonpath $(PY))
 
 front-tests-%: .venv/%/.test
-	.venv/$*/bin/python -m pytest --quiet -n 2 $(FRONT_TESTS)
+	.venv/$*/bin/python -m pytest --quiet -n 2 --dist worksteal $(FRONT_TESTS)
 
 gpu-test: $(INSTALLED)
 	$(PY) -m pytest --quiet -m "gpu or sm"

@@ -33,6 +33,12 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000, 20, 20)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def left_alone() -> None:
+    """Keep what earlier modules left out of the garbage collector's way: tests that call it would wait seconds."""
+    gc.freeze()
+
+
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
     """Tell whether golden files are to be rewritten."""
