@@ -23,6 +23,7 @@ from cutelite.ops.tensor import SmemAlloc
 from cutelite.options import Options, checked
 from cutelite.target import Target
 from cutelite.toolchain import find, ptxas
+from cutelite_rt.export.cstub import saved
 
 C_NAMES = {
     "i32": "int", "u32": "unsigned int", "i64": "long long", "u64": "unsigned long long", "f32": "float",
@@ -52,14 +53,8 @@ class DeviceFunction(NamedTuple):
 
     def save(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write NAME.ptx, NAME.cubin (where there is one) and NAME.h to a folder; gives their paths."""
-        os.makedirs(folder, exist_ok=True)
-        paths = []
-        for ending, content in (("ptx", self.ptx.encode()), ("cubin", self.cubin), ("h", self.header.encode())):
-            if content:
-                paths.append(os.path.join(folder, f"{self.name}.{ending}"))
-                with open(paths[-1], "wb") as file:
-                    file.write(content)
-        return paths
+        files = {"ptx": self.ptx.encode(), "cubin": self.cubin, "h": self.header.encode()}
+        return saved(folder, {f"{self.name}.{ending}": content for ending, content in files.items() if content})
 
 
 def device_function(

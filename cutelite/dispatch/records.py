@@ -122,8 +122,7 @@ class Follower(Writers):
         wrong = other | apart.any(axis=1)
         i = int(np.flatnonzero(wrong)[0])
         row = int(rows[i])
-        made, shown = record.value.op, record.value.hint or ""
-        facts = (record.span, made.name, shown, row // self.threads, row % self.threads, int(visits[row]))
+        facts = self._facts(record, row, int(visits[row]))
         count = (int(wrong.sum()), len(rows))
         if other[i]:
             number = int(words[i, 0]) - 1
@@ -133,6 +132,11 @@ class Follower(Writers):
         j = int(np.flatnonzero(apart[i])[0])
         element = j if value.shape[1] > 1 else None
         self.steps[record.number] = Step("value", *facts, element, float(gpu[i, j]), float(value[i, j]), *count)
+
+    def _facts(self, record: Any, row: int, visit: int) -> tuple[Any, str, str, int, int, int]:
+        """Return a `Step`'s span, op, name, block, thread and visit."""
+        made, name = record.value.op.name, record.value.hint or ""
+        return record.span, made, name, row // self.threads, row % self.threads, visit
 
     def finish(self) -> None:
         """Look, when the simulation is over, for threads that went on on the GPU."""
@@ -147,15 +151,7 @@ class Follower(Writers):
         last = self._latest.get(row)
         number = int(self.log.words[row, self._at[row] - self.log.first]) - 1
         if last is not None and last.number not in self.steps:
-            visit = int(self._visits[last.number][row]) - 1
-            facts = (
-                last.span,
-                last.value.op.name,
-                last.value.hint or "",
-                row // self.threads,
-                row % self.threads,
-                visit,
-            )
+            facts = self._facts(last, row, int(self._visits[last.number][row]) - 1)
             text = self.texts.get(number, "another op")
             self.steps[last.number] = Step("path", *facts, None, f"{text} behind this", 0.0, len(more), len(rows))
 

@@ -56,6 +56,13 @@ def one_of(name: str, x: Any, names: Iterable[str]) -> Any:
     return x
 
 
+def check_for_hopper(why: str, **given: Any) -> None:
+    """Refuse arguments that kernels for tensor memory have not: those that are not None. Errors: ValueError."""
+    for name, x in given.items():
+        if x is not None:
+            raise ValueError(f"{name}= is for Hopper: {why}")
+
+
 def instance(name: str, x: Any, kind: type) -> Any:
     """Return `x`, which has to be of a class, or None. Errors: `Misfit`."""
     if x is not None and not isinstance(x, kind):

@@ -204,7 +204,7 @@ def mma_ws(
     The rest      as of `mma`: `a` in tensor memory has 128 rows, and with `metadata` N is 64 or 128
     Source        PTX ISA: tcgen05.mma.ws, tcgen05.mma.ws.sp
     """
-    acc = _finished(d) if _is_in_flight(d) else d
+    acc = _accumulator(d)
     bits = zero_columns.bits if isinstance(zero_columns, ZeroColumnMask) else zero_columns
     if isinstance(acc, Tensor) and isinstance(b, Tensor) and b.space == "smem":
         columns, rows = static_extent(acc, 1), static_extent(b, 0)
@@ -224,7 +224,7 @@ def _product(
     accumulate: bool | Scalar, format_a: Packed | None, format_b: Packed | None, **fields: Any,
 ) -> Handle:  # fmt: skip
     """Check the operands that all products have, and start one."""
-    acc = _finished(d) if _is_in_flight(d) else d
+    acc = _accumulator(d)
     left, right = _operands(acc, a, b, metadata is not None)
     along = _along_k(left, right, steps)
     if metadata is not None:
@@ -284,7 +284,7 @@ def mma_scaled(
     block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3. With a sparse A twice as many, of which half are kept
     Source    PTX ISA: tcgen05.mma, block scaling
     """
-    acc = _finished(d) if _is_in_flight(d) else d
+    acc = _accumulator(d)
     _operands(acc, a, b, metadata is not None)
     numbers = static_extent(a, 1) * (1 if kind == "mxf8f6f4" else 2)
     of_b = static_extent(b, 0) * cta_group
@@ -474,6 +474,11 @@ def _is_in_flight(t: Any) -> bool:
 
 def _finished(d: Handle) -> Tensor:
     return emit(ops.Finish(d.value))  # type: ignore[no-any-return]
+
+
+def _accumulator(d: Tensor | Handle) -> Any:
+    """Return the tensor that products add to: that of an accumulator in flight, or `d` itself."""
+    return _finished(d) if _is_in_flight(d) else d
 
 
 def wait_commit(bar: Barrier, phase: Any, *accs: Any) -> Any:

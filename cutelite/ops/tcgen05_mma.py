@@ -58,19 +58,7 @@ MULTIPLIES = Effect.READS | Effect.WRITES | Effect.ASYNC
 
 
 class Product(OfTensorMemory):
-    """Fields and meaning that all products share: one instruction for each of `steps` along K.
-
-    d           the accumulator in tensor memory, a tensor of `accumulator_layout`: this block's part
-    a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
-                pair, each block has half the rows of both at the same address
-    accumulate  a bool: add to `d`, or overwrite it
-    metadata    of a sparse A, which has half its extent along K: in tensor memory, of `metadata_layout`
-    steps       for each instruction, how far its A and its B lie behind: bytes, of tensor memory columns
-    format_a    of u8 operands: 'e2m1', 'e2m3' or 'e3m2', 16 numbers to 16 bytes, in the first of them; `format_b`
-    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
-    negate_a    multiply by -A; `negate_b`
-    saturate    integers only: clamp instead of wrapping
-    """
+    """Fields and meaning that all products share; `Mma` says what each field is."""
 
     d: Value
     a: Value

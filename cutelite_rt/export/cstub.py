@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cutelite_rt.artifact import Artifact
@@ -41,6 +41,16 @@ _TAKEN = frozenset(
 )
 
 
+def saved(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[str]:
+    """Write files to a folder, which is made if there is none; gives their paths."""
+    os.makedirs(folder, exist_ok=True)
+    paths = [os.path.join(folder, name) for name in files]
+    for path, content in zip(paths, files.values(), strict=True):
+        with open(path, "wb") as file:
+            file.write(content)
+    return paths
+
+
 class CStub(NamedTuple):
     """C for one kernel: what is in `NAME.h` and `NAME.c`."""
 
@@ -50,13 +60,7 @@ class CStub(NamedTuple):
 
     def save(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write both files; gives their paths."""
-        os.makedirs(folder, exist_ok=True)
-        paths = []
-        for ending, content in (("h", self.header), ("c", self.source)):
-            paths.append(os.path.join(folder, f"{self.name}.{ending}"))
-            with open(paths[-1], "w", encoding="utf-8") as file:
-                file.write(content)
-        return paths
+        return saved(folder, {f"{self.name}.h": self.header.encode(), f"{self.name}.c": self.source.encode()})
 
 
 def c_stub(bundle: Bundle, name: str | None = None) -> CStub:

@@ -10,6 +10,7 @@ import cutelite as cl
 from cutelite import CompileError, Tensor, bf16, f32
 from cutelite.layout import viz
 from cutelite.ops.tcgen05_layouts import LANES, SHAPES, cells, transfer_layout
+from tests.hopper.test_wgmma import fill
 
 BF16: Any = bf16
 F16: Any = cl.f16
@@ -43,10 +44,8 @@ def test_a_gemm_of_atoms(m: int, shape: str, repeats: int) -> None:
         if t == 0:
             done[0].init(1)
             cl.fence_mbarrier_init()
-        for i in range(t, m * 64, 128):
-            left[i // 64, i % 64] = a[i // 64, i % 64]
-        for i in range(t, 64 * 64, 128):
-            right[i // 64, i % 64] = b[i // 64, i % 64]
+        fill(left, a, m, 64)
+        fill(right, b, 64, 64)
         cl.fence_proxy_async("shared::cta")
         tmem = cl.TmemAllocator.create(64)
         acc = tmem.tensor(m, 64)

@@ -15,7 +15,7 @@ from cutelite.ops import narrow
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import InstructionDescriptor, ScaledDescriptor, metadata_cells, metadata_layout
 from tests.blackwell.test_tcgen05 import DTYPES, integers
-from tests.hopper.test_wgmma import k_major
+from tests.hopper.test_wgmma import fill, k_major
 
 A = TypeVar("A", bound=Any)
 B = TypeVar("B", bound=Any)
@@ -295,10 +295,8 @@ def stationary(m: int, n: int, rows: int, how: dict[str, Any]) -> Any:
         if t == 0:
             done[0].init(1)
             cl.fence_mbarrier_init()
-        for i in range(t, m * 16, 128):
-            left[i // 16, i % 16] = a[i // 16, i % 16]
-        for i in range(t, rows * 16, 128):
-            right[i // 16, i % 16] = b[i // 16, i % 16]
+        fill(left, a, m, 16)
+        fill(right, b, rows, 16)
         cl.fence_proxy_async("shared::cta")
         tmem = cl.TmemAllocator.create(256)
         d = tmem.view(cl.tcgen05.accumulator(m, n, ws=True), f32)

@@ -8,7 +8,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_for_hopper, instance
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty, has_tensor_memory
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import Config, build, chosen
@@ -98,9 +98,7 @@ def attend(
     if has_tensor_memory(q):
         from cutelite.kernels.blackwell import attention_call as blackwell
 
-        for name, given in ("block_mask", block_mask), ("config", config):
-            if given is not None:
-                raise ValueError(f"{name}= is for Hopper: attention on GPUs with tensor memory has none")
+        check_for_hopper("attention on GPUs with tensor memory has none", block_mask=block_mask, config=config)
         return blackwell.attention(
             q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,
             mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, layout=layout,

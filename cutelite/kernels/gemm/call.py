@@ -13,7 +13,7 @@ import cutelite_rt as rt
 from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import ArrayError, as_number
+from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import (
@@ -173,9 +173,8 @@ def on_tensor_memory(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str |
     """As `multiply`, for checked arrays of a GPU with tensor memory; `others` are not for those. Errors: ValueError."""
     from cutelite.kernels.blackwell import call as blackwell
 
-    for name, given in others.items():
-        if given is not None and given != "tuned":  # a configuration is chosen by the sizes alone
-            raise ValueError(f"{name}= is for Hopper: GEMMs on GPUs with tensor memory have none (docs/blackwell.md)")
+    others = {name: None if x == "tuned" else x for name, x in others.items()}  # sizes alone choose a configuration
+    check_for_hopper("GEMMs on GPUs with tensor memory have none (docs/blackwell.md)", **others)
     blackwell.compute(a, b, out, fused, precision)
     return out
 

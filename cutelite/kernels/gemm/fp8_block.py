@@ -22,7 +22,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, instance
+from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, instance
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
 from cutelite.kernels.lent import takes_jax
 
@@ -373,8 +373,7 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
     if has_tensor_memory(out):
         from cutelite.kernels.blackwell import call as blackwell
 
-        if config is not None:
-            raise ValueError("config= is for Hopper: on GPUs with tensor memory it is chosen (docs/blackwell.md)")
+        check_for_hopper("on GPUs with tensor memory it is chosen (docs/blackwell.md)", config=config)
         return blackwell.gemm_fp8_block(a, b, scale_a, scale_b, out)
     of_k = scale_a.shape[1]
     if left_out() or 0 in out.shape:

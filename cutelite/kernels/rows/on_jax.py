@@ -182,7 +182,7 @@ def _differentiate_entropy(smoothing: float, z: float, ignore: int, kept: Any, g
     x, target, lse = kept
     options = {"smoothing": smoothing, "z": z, "ignore": ignore}
     dx = host_call(_run_entropy_backward, like(x), vmap_method=BROADCAST, **options)(gradient, x, target, lse)
-    return dx, np.zeros(target.shape, jax.dtypes.float0)
+    return dx, _nothing(target)
 
 
 _entropy.defvjp(_keep_entropy, _differentiate_entropy)
