@@ -6,11 +6,12 @@ import functools
 import gc
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
 
+from cutelite.dispatch import Kernel
 from cutelite.dispatch.divert import diverted
 from cutelite.target import Target
 from cutelite.toolchain import find
@@ -37,6 +38,18 @@ def pytest_collection_finish() -> None:
 def left_alone() -> None:
     """Keep what earlier modules left out of the garbage collector's way: tests that call it would wait seconds."""
     gc.freeze()
+
+
+@pytest.fixture
+def read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let kernels read the environment at each launch. They read it at their first, which may be an earlier test's."""
+    monkeypatch.setattr(Kernel, "_settings", property(vars(Kernel)["_settings"].func))
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch, read_anew: None) -> Callable[[int], None]:
+    """Check each simulated launch of a test from a call of this on, under so many schedules."""
+    return lambda schedules: monkeypatch.setenv("CUTELITE_CHECK", str(schedules))
 
 
 @pytest.fixture
@@ -73,7 +86,7 @@ def on_sm_120(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture(params=[0, 1, 2, 3, GPU])
-def scheduled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Place:
+def scheduled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, read_anew: None) -> Place:
     """As `place`, the simulator under several seeds. 0: asynchronous work ends as late as possible, 1: at once."""
     if request.param != "gpu":
         monkeypatch.setenv("CUTELITE_SIM_SEED", str(request.param))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -92,8 +93,8 @@ def test_nothing_to_see() -> None:
 
 
 @pytest.mark.parametrize(("how", "dim"), [({}, 64), ({"causal": True}, 128)], ids=["full", "causal"])
-def test_the_checker_finds_nothing(how: Any, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "2")
+def test_the_checker_finds_nothing(how: Any, dim: int, checked: Callable[[int], None]) -> None:
+    checked(2)
     compare(operands(1, 140, 400, (1, 1), (dim, dim), times=20.0), 0.03, **how)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -270,8 +271,8 @@ def test_functions_that_finish_are_those_of_hopper(name: str, monkeypatch: pytes
     "config", [Config((256, 128), stages=3), CLUSTERS[2], DYNAMIC[0], "nvfp4", "grouped", "fp8"], ids=str
 )
 @pytest.mark.usefixtures("few_blocks")
-def test_the_checker_finds_nothing(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "2")
+def test_the_checker_finds_nothing(config: Any, checked: Callable[[int], None]) -> None:
+    checked(2)
     draw = np.random.default_rng(7)
     if config == "nvfp4":
         x, y = (draw.integers(0, 256, (rows, 320), np.uint8) for rows in (140, 264))

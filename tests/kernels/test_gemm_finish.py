@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,12 @@ def test_results_in_fp8_with_a_scale_for_each_row_of_a_piece() -> None:
     assert close(scales, np.pad(np.abs(right), ((0, 0), (0, 112))).reshape(70, 3, 128).max(2) / 448, 1e-4)
 
 
-@pytest.mark.parametrize("checked", [False, True])
-def test_queries_keys_and_values_with_rotation_and_a_cache(checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("races", [False, True])
+def test_queries_keys_and_values_with_rotation_and_a_cache(races: bool, checked: Callable[[int], None]) -> None:
     """One head is a piece: queries are the result, keys and values go to rows of a cache; some rows to none."""
-    if checked:
-        monkeypatch.setenv("CUTELITE_CHECK", "2")
-    m, k, heads, dim = 41, 136, 2, 32 if checked else 64
+    if races:
+        checked(2)
+    m, k, heads, dim = 41, 136, 2, 32 if races else 64
     columns = (heads + 2) * dim
 
     def attention_inputs(piece: Any, cos: Any, sin: Any, keys: Any, values: Any, slots: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,8 +115,8 @@ def test_a_function_ends_with_its_group() -> None:
 
 
 @pytest.mark.parametrize("kind", ["rows", "padded", "K"])
-def test_the_checker_finds_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "2")  # read when a kernel is first launched: these are launched here alone
+def test_the_checker_finds_nothing(kind: str, checked: Callable[[int], None]) -> None:
+    checked(2)
     config, ends = Config((128, 64), cluster=(1, 1), stages=3, piece=32, swizzle=3), array([40, 40, 111], "int32")
     if kind == "K":
         few: dict[str, Any] = {"m": 72, "counts": (70, 0, 64, 1, 5)}  # more tiles than blocks, in rings that turn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -62,7 +63,7 @@ def test_functions_that_finish_and_gates() -> None:
         assert np.linalg.norm(to_numpy(d) - x) <= BF16 * np.linalg.norm(x)
 
 
-def test_repeated_runs_are_equal_whatever_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_runs_are_equal_whatever_comes_first(monkeypatch: pytest.MonkeyPatch, read_anew: None) -> None:
     rng, found = np.random.default_rng(5), []
     a, b = (operand(rng, size, 584, dtype="bfloat16", transposed=False) for size in (72, 72))
     for seed in 0, 1, 2:
@@ -72,10 +73,8 @@ def test_repeated_runs_are_equal_whatever_comes_first(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("config", "shape"), [(PINGPONG, (72, 136, 328)), (CLUSTER, (136, 40, 584))], ids=str)
-def test_the_checker_finds_nothing(
-    config: Config, shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "2")  # read when a kernel is first launched: these are launched here alone
+def test_the_checker_finds_nothing(config: Config, shape: tuple[int, int, int], checked: Callable[[int], None]) -> None:
+    checked(2)
     compare(shape, c=True, beta=1.0, config=replace(config, swizzle=3))
 
 

@@ -1,5 +1,6 @@
 """Kernels of rows against float64: lengths, pitches, dtypes, and values that softmax and norms find hard."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -249,8 +250,8 @@ AHEAD = [
 
 
 @pytest.mark.parametrize(("p", "n"), [*((p, 1000) for p in AHEAD), *((p, 1024) for p in AHEAD[1:2])], ids=str)
-def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+def test_rows_that_are_copied_ahead(p: Plan, n: int, checked: Callable[[int], None]) -> None:
+    checked(1)
     x = random((7, n), BF16)
     wide = x.astype(np.float64)
     exact = softmaxed(wide)
@@ -338,8 +339,8 @@ CHECKED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_no_race(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+def test_no_race(name: str, checked: Callable[[int], None]) -> None:
+    checked(1)
     CHECKED[name]()
 
 

@@ -1,5 +1,6 @@
 """AdamW over lists against float64: dtypes, shapes, masters, several steps, and what is refused."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ SHAPES = [(3, 5), (1,), (2500,), (4, 8), (0, 3), (17,)]
 
 
 @pytest.mark.parametrize(("dtype", "state"), [(np.float32, np.float32), (BF16, np.float32), (BF16, BF16)])
-def test_steps_over_a_list(dtype: Any, state: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+def test_steps_over_a_list(dtype: Any, state: Any, checked: Callable[[int], None]) -> None:
+    checked(1)
     p = [random(shape, dtype, i) for i, shape in enumerate(SHAPES)]
     m, v = ([np.zeros(shape, state) for shape in SHAPES] for _ in range(2))
     exact = [(x.astype(np.float64), np.zeros(x.shape), np.zeros(x.shape)) for x in p]

@@ -1,6 +1,7 @@
 """Functions of elements, activations and gates against float64: shapes, pitches, dtypes, hard values, derivatives."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,8 @@ def test_halves_of_one_array_in_place(start: int) -> None:
     np.testing.assert_array_equal(both[:, start + 80 :], before[:, start + 80 :])
 
 
-def test_dtypes_meet_and_several_results_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+def test_dtypes_meet_and_several_results_come(checked: Callable[[int], None]) -> None:
+    checked(1)
     a, b = random((3, 2500), np.float32), random((3, 2500), BF16, 1)
     total, product = elementwise(lambda x, y: (x + y, x * y), (a, b), dtypes=("f32", "f16"))
     np.testing.assert_array_equal(total, a + b.astype(np.float32))

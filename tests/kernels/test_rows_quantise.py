@@ -1,5 +1,6 @@
 """Rows quantised by token and by block, of arrays, gates and norms; matrices cast and transposed."""
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -50,8 +51,8 @@ def test_rows(narrow: Narrow, shape: tuple[int, ...], dtype: Any) -> None:
 
 @pytest.mark.parametrize("narrow", NARROWS[:2], ids=str)
 @pytest.mark.parametrize(("n", "pitch"), [(520, 521), (520, 528), (1000, 1000)])
-def test_pitches_and_clusters(narrow: Narrow, n: int, pitch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+def test_pitches_and_clusters(narrow: Narrow, n: int, pitch: int, checked: Callable[[int], None]) -> None:
+    checked(1)
     x = random((3, pitch), BF16)[:, :n]
     near(*quantise(x, narrow, how=Plan(32, 1, 4, 8, 1)), x.astype(np.float64), narrow)
 
@@ -88,8 +89,8 @@ def test_matrices_are_transposed(shape: tuple[int, int], dtype: Any) -> None:
     near(q, scale, x.T.astype(np.float64), narrow, 1e-6)
 
 
-def test_casts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+def test_casts(checked: Callable[[int], None]) -> None:
+    checked(1)
     x = random((3, 77), BF16)
     narrow, wide = elementwise(lambda v: (v, v), (x,), dtypes=("e4m3", "f32"))
     np.testing.assert_array_equal(wide, x.astype(np.float32))

@@ -1,5 +1,6 @@
 """Rotary embedding against float64: both ways of pairing, layouts, positions, parts of a head, in place."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,8 @@ def test_queries_and_keys(interleaved: bool, dtype: Any, heads: tuple[int, int],
     assert not (q == given).all()
 
 
-def test_heads_before_tokens_and_positions_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+def test_heads_before_tokens_and_positions_by_default(checked: Callable[[int], None]) -> None:
+    checked(1)
     whole = random((2, 3, 9, 33), BF16)  # sequences, heads, tokens, with a pitch that is odd
     q = whole.transpose(0, 2, 1, 3)[..., :32]
     cosines, sines = tables(9, 16, BF16)

@@ -1,5 +1,6 @@
 """Argmax, top-k and sampling: equal elements, NaN, infinities, every dtype and pitch, and chances that decide."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,8 @@ def test_the_greatest(shape: tuple[int, ...], dtype: Any) -> None:
         np.testing.assert_array_equal(found.value.astype(float), np.take_along_axis(x, columns, -1).astype(float))
 
 
-def test_clusters_pitches_and_races(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+def test_clusters_pitches_and_races(checked: Callable[[int], None]) -> None:
+    checked(1)
     x = hard((3, 527), BF16)[:, :520]
     np.testing.assert_array_equal(argmax(x, how=Plan(32, 1, 4, 1, 1)).column, best(x, 1)[..., 0])
     np.testing.assert_array_equal(top_k(x[:1], 5, how=Plan(64, 1, 1, 1, 1)).column, best(x[:1], 5))

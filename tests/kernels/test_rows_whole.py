@@ -1,5 +1,6 @@
 """Scans, sorts, histograms, reductions, and tables by number: lengths around tiles, hard values, dtypes, races."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,12 @@ def test_sums_up_to_each(shape: tuple[int, ...], dtype: Any) -> None:
     close(cumsum(x), np.cumsum(x.astype(np.float64), -1), dtype)
 
 
-def test_sums_of_whole_numbers_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_of_whole_numbers_in_place(checked: Callable[[int], None]) -> None:
     x = whole((1, 150_001), 9)[:, :150_000]  # more tiles than a warp looks back to at once
     exact = np.cumsum(x, -1)
     assert cumsum(x, out=x) is x
     np.testing.assert_array_equal(x, exact)
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    checked(1)
     small = whole((2, 4500), 9)
     np.testing.assert_array_equal(cumsum(small), np.cumsum(small, -1))
     assert cumsum(small[:0]).shape == (0, 4500)
@@ -50,9 +51,9 @@ def test_sorted_with_places(n: int, descending: bool) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, BF16, np.int64])
-def test_sorted_by_key(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sorted_by_key(dtype: Any, checked: Callable[[int], None]) -> None:
     if dtype == BF16:
-        monkeypatch.setenv("CUTELITE_CHECK", "1")
+        checked(1)
     x = (
         whole(70, 1 << 40, dtype=np.int64)
         if dtype == np.int64
@@ -68,12 +69,12 @@ def test_sorted_by_key(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, BF16])
-def test_histograms(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_histograms(dtype: Any, checked: Callable[[int], None]) -> None:
     x = random((3, 3001), dtype)
     x.flat[:4] = [np.nan, np.inf, -1, 2]
     exact = np.histogram(x.astype(np.float32)[np.isfinite(x.astype(np.float32))], 24, (-1, 2))[0]
     np.testing.assert_array_equal(histogram(x, 24, -1.0, 2.0), exact)
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    checked(1)
     numbers = whole(999, 20, dtype=np.int64)
     np.testing.assert_array_equal(
         histogram(numbers, 13), np.bincount(numbers[(numbers >= 0) & (numbers < 13)], minlength=13)
@@ -95,7 +96,7 @@ def test_reductions(operation: str, dtype: Any) -> None:
         assert np.isnan(reduced(x, operation, mode).astype(float)).sum() == 1
 
 
-def test_reductions_of_much_of_little_and_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reductions_of_much_of_little_and_of_nothing(checked: Callable[[int], None]) -> None:
     x = np.ones((2, 20_000), np.float32)
     assert reduced(x) == 40_000
     np.testing.assert_array_equal(reduced(x, "mean", 1), [1, 1])
@@ -105,7 +106,7 @@ def test_reductions_of_much_of_little_and_of_nothing(monkeypatch: pytest.MonkeyP
         reduced(x[:0], "max")
     with pytest.raises(cl.ArgumentError, match="operation is 'median', but must be one of 'sum', 'mean', 'max', 'min'"):
         reduced(x, "median")
-    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    checked(1)
     reduced(x[:, :300], "min", 0)
     reduced(x[:, :300].copy(), "max")
 

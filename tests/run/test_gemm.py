@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -285,10 +286,8 @@ CHECKED = [
 
 
 @pytest.mark.parametrize(("config", "shape"), CHECKED)
-def test_the_checker_finds_nothing(
-    config: Config, shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUTELITE_CHECK", "2")  # read when a kernel is first launched: these are launched here alone
+def test_the_checker_finds_nothing(config: Config, shape: tuple[int, int, int], checked: Callable[[int], None]) -> None:
+    checked(2)
     compare(shape, bias="float32", config=config)
 
 
