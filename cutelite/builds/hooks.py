@@ -6,11 +6,12 @@ In: an artefact and the facts of the specialisation. Out: the artefact to go on 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from cutelite.builds.source import Source
 from cutelite.options import Options
 from cutelite.target import Target
+from cutelite.tuples import NamedTuple
 
 STAGES = ("front", "passes", "lower", "llvm", "assemble")
 """The stages in order (`pipeline.py`)."""

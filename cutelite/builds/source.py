@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.front.types import ArgType
 from cutelite.ir.types import Scalar
+from cutelite.tuples import NamedTuple
 
 
 class Source(NamedTuple):

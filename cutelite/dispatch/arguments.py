@@ -9,11 +9,12 @@ Out   `Bound`: an `ArgType` for each parameter, a width for each named dim, and 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.front.types import ArgType
 from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
 from cutelite.layout import Dim
+from cutelite.tuples import NamedTuple
 from cutelite_rt import ArrayView, read
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.errors import ArgumentError as ArgumentError

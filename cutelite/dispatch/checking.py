@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import cutelite_rt as rt
 from cutelite.dispatch.arguments import ArgumentError
@@ -20,6 +20,7 @@ from cutelite.dispatch.kernel import BoundKernel, Kernel
 from cutelite.dispatch.launch import Launch, LaunchError
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar, Tensor, TensorMap
+from cutelite.tuples import NamedTuple
 from cutelite_rt.arrays.memory import is_array
 
 if TYPE_CHECKING:

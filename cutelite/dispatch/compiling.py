@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from cutelite.tuples import NamedTuple
 from cutelite_rt import callers
 
 if TYPE_CHECKING:

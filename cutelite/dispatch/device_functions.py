@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import typing
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite import lower, passes, toolchain
 from cutelite.builds.refusals import stage
@@ -23,6 +23,7 @@ from cutelite.ops.tensor import SmemAlloc
 from cutelite.options import Options, checked
 from cutelite.target import Target
 from cutelite.toolchain import find, ptxas
+from cutelite.tuples import NamedTuple
 from cutelite_rt.export.cstub import saved
 
 C_NAMES = {

@@ -25,12 +25,13 @@ import types
 from _blake2 import blake2b  # hashlib has the same one, and loads OpenSSL for the others
 from collections.abc import Callable, Iterable, Iterator
 from opcode import EXTENDED_ARG, opmap
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from cutelite import config
 from cutelite.dispatch import purity
 from cutelite.layout import DimExpr
 from cutelite.layout.frozen import Frozen
+from cutelite.tuples import NamedTuple
 
 OURS = frozenset(("cutelite", "cutelite_rt"))
 LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib"))

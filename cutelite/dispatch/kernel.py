@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import count as count_from
 from pathlib import Path
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar, Unpack, overload
 
 import cutelite_rt as rt
 from cutelite import config
@@ -40,6 +40,7 @@ from cutelite.lang.annotations import NOTHING_SEEN, names_in_text
 from cutelite.layout import dims_of
 from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
+from cutelite.tuples import NamedTuple
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
 from cutelite_rt.callers import calling_line

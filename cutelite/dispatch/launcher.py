@@ -16,13 +16,14 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import Launch, is_exact
+from cutelite.tuples import NamedTuple
 from cutelite_rt import Driver, Function, LaunchConfig, forks
 from cutelite_rt.launcher import native
 

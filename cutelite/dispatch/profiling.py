@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ import cutelite_rt as rt
 from cutelite.lower.profile import LANE, RING
 from cutelite.ops.debug import MARK_VALUES, PHASES
 from cutelite.sim.marks import MARKS, Mark, order, trace_events
+from cutelite.tuples import NamedTuple
 
 Array = Any
 

@@ -18,7 +18,7 @@ import math
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import cutelite_rt as rt
 from cutelite import config
@@ -29,6 +29,7 @@ from cutelite.dispatch.divert import diversion, diverted
 from cutelite.dispatch.launch import Launch
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import SCALARS, Scalar
+from cutelite.tuples import NamedTuple
 from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array

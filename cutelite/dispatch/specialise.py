@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cutelite.builds import hooks
+from cutelite.builds import collector, hooks
 from cutelite.builds.source import Source
 from cutelite.config import Config
 from cutelite.diag import log
@@ -177,8 +177,10 @@ class Specialisations:
         if spec.options.backend == "llvm":
             warm.begin()
         source = self._evaluated(spec, spec.attrs)
-        make = functools.partial(_pipeline().compile_kernel, source, Target.parse(spec.arch), spec.options, environment)
-        return compiled(self.function.__name__, str(spec), spec.arch, environment, make)
+        name, target = self.function.__name__, Target.parse(spec.arch)
+        with collector.rarely():
+            make = functools.partial(_pipeline().compile_kernel, source, target, spec.options, environment)
+            return compiled(name, str(spec), spec.arch, environment, make)
 
     def _from_disk_or_now(self, spec: Specialisation, environment: Config) -> Compiled:
         def again() -> Build:

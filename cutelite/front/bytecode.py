@@ -101,9 +101,10 @@ import opcode
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.diag import CompileError, Diagnostic, InternalError, Mistake, Span
+from cutelite.tuples import NamedTuple
 
 JUMPS = frozenset({"JUMP", "JUMP_IF_TRUE", "JUMP_IF_FALSE", "FOR_ITER"})  # whose argument is a target
 ENDS = frozenset({"JUMP", "RETURN", "RAISE", "UNSUPPORTED"})  # that never go on to the next instruction

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from cutelite.diag import InternalError
 from cutelite.front.bytecode import JUMPS, Bytecode, Instr, stack_effect
+from cutelite.tuples import NamedTuple
 
 
 class Loop(NamedTuple):

@@ -8,7 +8,7 @@ host has it executed by `cutelite.front.loops`, whose modules call `body` as oft
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from cutelite.diag import Span
 from cutelite.front.bytecode import Instr
@@ -17,6 +17,7 @@ from cutelite.front.merge import merge
 from cutelite.front.mutation import Mutables
 from cutelite.front.state import Share, State
 from cutelite.ir.builder import Builder
+from cutelite.tuples import NamedTuple
 
 
 class Returned(NamedTuple):

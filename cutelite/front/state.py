@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Note, Span
 from cutelite.ir.function import Block, Value
+from cutelite.tuples import NamedTuple
 
 Share = int
 WHOLE: Share = 1

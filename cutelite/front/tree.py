@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.front.closure import Closure
 from cutelite.lang.emit import Runtime
 from cutelite.lang.promotion import is_numpy_number
 from cutelite.layout import DimExpr
+from cutelite.tuples import NamedTuple
 
 
 class Leaf(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.ir.types import Type
+from cutelite.tuples import NamedTuple
 
 
 class Constant:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import importlib
 from enum import Flag, auto
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cutelite.ir.types import Scalar, Type
+from cutelite.tuples import NamedTuple
 
 if TYPE_CHECKING:
     import numpy

@@ -12,7 +12,7 @@ happens at compile time; what is emitted is the address arithmetic of the run-ti
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import Ptr, Vec, i32, i64
@@ -46,6 +46,7 @@ from cutelite.layout import (
 )
 from cutelite.ops import tensor as ops
 from cutelite.ops.memory import PtrFromAddress
+from cutelite.tuples import NamedTuple
 
 WHOLE = slice(None)
 

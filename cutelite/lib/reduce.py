@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.ir.types import i32, mbarrier, u32
 from cutelite.lang.cluster import cluster_arrive, cluster_sync, cluster_wait, mapa, st_async
@@ -31,6 +31,7 @@ from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import maximum, minimum
 from cutelite.lang.warp import exchange, has_redux, make_warp_uniform, redux, syncwarp
 from cutelite.lang.words import map_values, pack, unpack, word_count
+from cutelite.tuples import NamedTuple
 
 WARP = 32
 NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`

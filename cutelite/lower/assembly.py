@@ -159,7 +159,7 @@ class _Call:
             return []
         if len(types) == 1:
             return [self.w.define(f"call {types[0]} {body}")]
-        struct = f"{{ {', '.join(types)} }}"
+        struct = self.w.struct(types)
         name = self.w.define(f"call {struct} {body}")
         return [self.w.define(f"extractvalue {struct} {name}, {i}") for i in range(len(types))]
 

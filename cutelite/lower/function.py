@@ -73,6 +73,7 @@ class _Module:
         return "\n".join(
             [
                 'target triple = "nvptx64-nvidia-cuda"',
+                *(f"{name} = type {{ {', '.join(types)} }}" for types, name in w.structs.items()),
                 *smem,
                 *([profile.GLOBAL] if w.profiled else []),
                 *([records.GLOBAL] if w.recorded else []),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+
+from cutelite.tuples import NamedTuple
 
 _HOLE = re.compile(
     r"\$(?:\$|\{(?P<constant>\w+)\}|\.(?P<temporary>\w+)|(?P<name>\w+)(?::(?P<aspect>\w+)|\.(?P<register>\d+))?)"

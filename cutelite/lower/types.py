@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from cutelite.ir.types import InFlight, Ptr, Scalar, Tensor, TensorMap, Type, Vec
+from cutelite.tuples import NamedTuple
 
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double", "tf32": "float"}
 SPACES = {"generic": "ptr", "gmem": "ptr addrspace(1)", "smem": "ptr addrspace(3)", "rmem": "ptr addrspace(5)"}

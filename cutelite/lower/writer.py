@@ -23,6 +23,7 @@ class Writer:
         self.names: dict[Value, str | tuple[str, ...]] = {}
         self.declared: dict[str, None] = {}  # in order
         self.globals: dict[str, str] = {}  # constants, and their names
+        self.structs: dict[tuple[str, ...], str] = {}  # types of the registers of a struct, and its name
         self.note = ""
         self.profiled = False
         self.recorded = False
@@ -42,6 +43,10 @@ class Writer:
         name = self.fresh()
         self.lines.append(f"  {name} = {text}{self.note}")
         return name
+
+    def struct(self, types: Sequence[str]) -> str:
+        """Return the name of a struct: written out at each of its 128 members, it takes LLVM a quarter of its time."""
+        return self.structs.setdefault(tuple(types), f"%struct{len(self.structs)}")
 
     def local(self, size: int, align: int) -> str:
         """Allocate local memory of the thread. Return a pointer into addrspace(5).

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
-from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Scalar, Tensor, mbarrier
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Lanes
 
 WHERE = {
     "gmem": "global memory",

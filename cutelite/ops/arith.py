@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from math import isfinite
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cutelite.ir.contract import Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, bf16, boolean, elem_of, with_elem
 from cutelite.ops.convert import rounded
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Array, Lanes
 
 
 @op("const", source="LLVM LangRef: constants")

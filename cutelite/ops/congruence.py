@@ -6,13 +6,13 @@ of addresses follow from it: ``8 * i + 2`` is 2 more than a multiple of 8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
 from cutelite.ir.function import Value
 from cutelite.ir.types import Scalar
 from cutelite.layout import DimExpr, known_divisor
+from cutelite.layout.frozen import Frozen
 from cutelite.ops.arith import Add, And, Const, FloorDiv, Mod, Mul, Shl, Shr, Sub
 from cutelite.ops.convert import Convert
 from cutelite.ops.index import Dim
@@ -21,12 +21,18 @@ DEPTH = 12
 """The depth of ops to look through: indices are made of few."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Frozen):
     """An integer that is `rest` more than some multiple of `modulus`; just `rest` where `modulus` is 0."""
 
+    __slots__ = ("rest", "modulus")  # noqa: RUF023 (as `__init__` takes them)
     rest: int
     modulus: int
+
+    def __init__(self, rest: int, modulus: int) -> None:
+        self.fill(rest, modulus)
+
+    def __str__(self) -> str:
+        return f"{self.rest} mod {self.modulus}"
 
     @property
     def divisor(self) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Effect, Problem
 from cutelite.ir.function import Jump, Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Scalar, boolean
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Lanes
 
 
 @op("br", terminator=True, source="LLVM LangRef: br")

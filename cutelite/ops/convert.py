@@ -7,12 +7,15 @@ go through the types that `steps` names; only conversions from an integer or an 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, bf16, elem_of, f16, f32, with_elem
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Array, Lanes
 
 PLAIN_FLOATS = ("f16", "bf16", "f32", "f64")
 FP8 = ("e4m3", "e5m2")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
@@ -20,6 +19,7 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Type, i32, u8, u16, u32, u64
 from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems, space_of
+from cutelite.tuples import NamedTuple
 
 ASYNC_COPY = Effect.READS | Effect.WRITES | Effect.ASYNC
 L2_PREFETCH = (0, 64, 128, 256)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Scalar, Type, Vec, elem_of, i32
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Lanes
 
 SPECIFIER = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGaAcp]))")
 """A conversion of C's printf that CUDA's vprintf knows; group 1 is its letter, None for %%."""

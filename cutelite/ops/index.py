@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Effect, Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Scalar, Type, i32, i64, u32, u64
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Lanes
 
 SPECIAL: dict[str, Scalar] = {
     **{f"{name}.{axis}": i32 for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"},

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, boolean, elem_of, i32, i64
 from cutelite.layout import Swizzle
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Lanes
 
 LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
 STORE_CACHES = ("", "wb", "cg", "cs", "wt")

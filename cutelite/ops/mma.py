@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
@@ -16,6 +16,7 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of, i32
 from cutelite.layout import Layout, static_value
+from cutelite.tuples import NamedTuple
 
 THREADS = 32
 N = 8  # columns of every form

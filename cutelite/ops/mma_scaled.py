@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
@@ -23,6 +22,7 @@ from cutelite.ir.types import SCALARS, Vec, e4m3, f32, u32
 from cutelite.layout import Layout
 from cutelite.ops import narrow
 from cutelite.ops.mma import Form, Mma, N, accumulator, operand_a, operand_b, registers
+from cutelite.tuples import NamedTuple
 
 ROWS, WORDS, QUAD = 16, 8, 4
 FLOATS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Lanes, Wait
 from cutelite.ir.types import Type, boolean, i32, u32
 from cutelite.ops.address import scalar_problems
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Lanes, Wait
 
 
 class SetMaxNReg(Op):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.ir.contract import np
 from cutelite.ir.simulation import Array
 from cutelite.ir.types import Scalar, Tensor
 from cutelite.layout import Layout, cosize, is_static, static_value
 from cutelite.ops.wgmma_sparse import kept_of
+from cutelite.tuples import NamedTuple
 
 LANES, COLUMNS = 128, 512
 """Extents of a block's tensor memory (PTX ISA, tensor memory)."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutelite.ir.contract import Effect, Llvm, Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
 from cutelite.layout import Layout, cosize, is_static, rank, size, static_value
 from cutelite.ops.memory import MAX_VECTOR_BYTES, written_problems
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Array, Lanes
 
 INDEX_TYPES = (i32, i64)
 

@@ -8,13 +8,14 @@ the intrinsics all read these.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.simulation import Agent, Array
 from cutelite.ir.types import Scalar, Tensor, Vec
 from cutelite.layout import Layout, is_static, rank, static_value
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
+from cutelite.tuples import NamedTuple
 
 M = 64
 THREADS = 128

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from cutelite.diag import Diagnostic, Note, Span, render
 from cutelite.target import Target
+from cutelite.tuples import NamedTuple
 
 
 class Warned(NamedTuple):

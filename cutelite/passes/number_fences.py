@@ -10,18 +10,19 @@ as it is.
 from __future__ import annotations
 
 from cutelite.ir.function import Function
-from cutelite.ops.wgmma import FenceOperand
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
+FENCE = "wgmma.fence_operand"  # by name: kernels without one need not wait for `ops.wgmma` to be imported
+
 
 def number_fences(function: Function, context: Context) -> Function:
-    if not any(isinstance(op, FenceOperand) and op.held for op in function.ops()):
+    if not any(op.name == FENCE and op["held"] for op in function.ops()):
         return function
     rewrite, count = Rewrite(function), 0
     for op in rewrite:
         new = rewrite.keep(op)
-        if isinstance(op, FenceOperand) and op.held:
+        if op.name == FENCE and op["held"]:
             numbered = rewrite.with_results(new.with_fields(mark=count), new)
             rewrite.builder.block.ops[-1] = numbered
             count += 1

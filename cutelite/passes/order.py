@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from cutelite.ir.function import Function
 from cutelite.passes.allocate_smem import allocate_smem
@@ -20,6 +19,7 @@ from cutelite.passes.materialise_dims import materialise_dims
 from cutelite.passes.number_fences import number_fences
 from cutelite.passes.promote_rmem import promote_rmem
 from cutelite.passes.unroll_loops import unroll_loops
+from cutelite.tuples import NamedTuple
 
 PassFunction = Callable[[Function, Context], Function]
 

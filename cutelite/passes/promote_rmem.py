@@ -14,8 +14,6 @@ Needs: verified IR, `fold` for indices. Keeps: every other op, in order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from cutelite.diag import CompileError, Diagnostic, Note
 from cutelite.ir.function import Block, Function, Jump, Value, dominators, predecessors, reverse_postorder
 from cutelite.ir.op import Op
@@ -35,6 +33,7 @@ from cutelite.ops.tensor import (
 )
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
+from cutelite.tuples import NamedTuple
 
 
 class RegisterTensorUnwritten(Diagnostic):

@@ -13,8 +13,6 @@ Needs: folded IR. Keeps: effects, in order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
@@ -24,6 +22,7 @@ from cutelite.ops.control import Br, CondBr
 from cutelite.passes.context import Context
 from cutelite.passes.fold import fold
 from cutelite.passes.rewrite import Rewrite
+from cutelite.tuples import NamedTuple
 
 MAX_ITERATIONS = 8
 MAX_SIZE = 64  # scalar operations in all iterations together

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from cutelite.target import Target
 from cutelite.toolchain import driver, find, nvjitlink, ptxas, ptxas_bugs
@@ -11,6 +10,7 @@ from cutelite.toolchain.cubin import Cubin
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.log import usage, warnings
 from cutelite.toolchain.ptxas_bugs.bug import parse_version
+from cutelite.tuples import NamedTuple
 
 ASSEMBLERS = ("ptxas", "nvjitlink", "driver")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from cutelite.toolchain.log import ToolWarning, Usage
+from cutelite.tuples import NamedTuple
 
 
 class Cubin(NamedTuple):

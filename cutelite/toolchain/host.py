@@ -11,12 +11,13 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.diag import InternalError
 from cutelite.toolchain import bindings
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.undisturbed import parsed, undisturbed
+from cutelite.tuples import NamedTuple
 
 BASELINES = {"x86_64": "x86-64", "aarch64": "generic"}
 """The oldest CPU of each architecture, as LLVM calls it."""

@@ -9,7 +9,8 @@ ptxas info    : Used 168 registers, used 1 barriers, 1024 bytes smem
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from cutelite.tuples import NamedTuple
 
 
 class Usage(NamedTuple):

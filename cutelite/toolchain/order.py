@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from cutelite.tuples import NamedTuple
 
 
 class Step(NamedTuple):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+
+from cutelite.tuples import NamedTuple
 
 _PLACE = re.compile(r'^; place (\d+) in (\d+): (\d+) (\d+) ("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
 _LOC = re.compile(r"^[ \t]*\.loc[ \t]+\d+[ \t]+(\d+)\b[^\n]*$", re.MULTILINE)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from cutelite import config
+from cutelite.tuples import NamedTuple
 
 
 class Ran(NamedTuple):

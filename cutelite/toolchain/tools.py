@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
-from typing import NamedTuple
 
 from cutelite.toolchain import bindings, driver, find, llvm, nvjitlink, nvvm, ptxas
 from cutelite.toolchain.errors import ToolchainError
+from cutelite.tuples import NamedTuple
 
 
 class Tool(NamedTuple):

@@ -6,7 +6,7 @@ The body is executed until nothing changes that is not a parameter: see the trac
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.diag import CompileError
 from cutelite.front import tree
@@ -33,6 +33,7 @@ from cutelite.ir.function import Block, Jump, Value
 from cutelite.ir.types import boolean, elem_of
 from cutelite.lang.promotion import as_value
 from cutelite.ops.control import Br
+from cutelite.tuples import NamedTuple
 
 
 class Known(NamedTuple):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+
+from cutelite.tuples import NamedTuple
 
 Version = tuple[int, ...]
 """Of ptxas: (13, 0, 88); (13, 0) where only the release is known, which counts as its first build."""

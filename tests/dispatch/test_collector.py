@@ -1,0 +1,45 @@
+"""Python's collector is called less often while kernels are compiled, and as before behind that."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from cutelite.builds.collector import OBJECTS, rarely
+
+
+@pytest.fixture(autouse=True)
+def known() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*before)
+
+
+def test_the_last_of_several_compiles_puts_it_back() -> None:
+    def failing() -> None:
+        with rarely():
+            with rarely():
+                assert gc.get_threshold() == (OBJECTS, 10, 10)
+            assert gc.get_threshold() == (OBJECTS, 10, 10)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+@pytest.mark.parametrize("first", [0, 2 * OBJECTS])
+def test_who_calls_it_never_or_less_often_is_left_alone(first: int) -> None:
+    gc.set_threshold(first, 10, 10)
+    with rarely():
+        assert gc.get_threshold() == (first, 10, 10)
+    assert gc.get_threshold() == (first, 10, 10)
+
+
+def test_what_others_set_meanwhile_stays() -> None:
+    with rarely():
+        gc.set_threshold(900, 10, 10)
+    assert gc.get_threshold() == (900, 10, 10)
