@@ -12,10 +12,11 @@ import re
 
 from cutelite.tuples import NamedTuple
 
-_PLACE = re.compile(r'^; place (\d+) in (\d+): (\d+) (\d+) ("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
-_LOC = re.compile(r"^[ \t]*\.loc[ \t]+\d+[ \t]+(\d+)\b[^\n]*$", re.MULTILINE)
-_FILE = re.compile(r'^[ \t]*\.file[ \t]+\d+[ \t]+"[^\n]*\n?', re.MULTILINE)
-_ISA = re.compile(r"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", re.MULTILINE)
+# compiled where there are lines
+_PLACE = r'(?m)^; place (\d+) in (\d+): (\d+) (\d+) ("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")$'
+_LOC = r"(?m)^[ \t]*\.loc[ \t]+\d+[ \t]+(\d+)\b[^\n]*$"
+_FILE = r'(?m)^[ \t]*\.file[ \t]+\d+[ \t]+"[^\n]*\n?'
+_ISA = r"(?m)^[ \t]*\.version[ \t]+(\d+)\.(\d+)"
 
 
 class Place(NamedTuple):
@@ -30,7 +31,7 @@ class Place(NamedTuple):
 
 def places(llvm_text: str) -> dict[int, Place]:
     """Return the table of places in the comments of LLVM IR, by number; {} where it was lowered without lines."""
-    found = _PLACE.findall(llvm_text) if "; place " in llvm_text else ()
+    found = re.findall(_PLACE, llvm_text) if "; place " in llvm_text else ()
     if not found:
         return {}
     return {
@@ -44,10 +45,10 @@ def with_places(ptx: str, llvm_text: str) -> str:
     table = places(llvm_text)
     if not table:
         return ptx
-    isa = _ISA.search(ptx)
+    isa = re.search(_ISA, ptx)
     chains = isa is not None and (int(isa[1]), int(isa[2])) >= (7, 2)
     writer = _Writer(table, chains)
-    text = _LOC.sub(writer.loc, _FILE.sub("", ptx))
+    text = re.sub(_LOC, writer.loc, re.sub(_FILE, "", ptx))
     return text.rstrip("\n") + "\n" + writer.ending()
 
 

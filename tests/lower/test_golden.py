@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tests.golden.cases import paths
-from tests.lower.test_lower import Case, llvm
+from tests.golden.cases import Case, paths
+from tests.lower.test_lower import llvm
 
 
 def test_structs_of_registers_are_written_out_once() -> None:

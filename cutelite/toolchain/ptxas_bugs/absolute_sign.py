@@ -13,8 +13,6 @@ _ABS = Pattern(r"abs\.s(32|64)\s+(%\w+), (%\w+);")
 
 
 def _rewrite(ptx: str) -> str:
-    if "abs.s" not in ptx:
-        return ptx
     return _ABS.compiled.sub(r"{ .reg .b\1 minus; neg.s\1 minus, \3; min.u\1 \2, \3, minus; }", ptx)
 
 

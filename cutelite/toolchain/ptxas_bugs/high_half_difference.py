@@ -16,8 +16,6 @@ _WIDENED = (Pattern(r"cvt\.u64\.u32\s+%\w+, (%\w+);"), Pattern(r"mov\.b64\s+%\w+
 
 
 def _rewrite(ptx: str) -> str:
-    if "mul.hi." not in ptx:
-        return ptx
     widened = {low for widening in _WIDENED for low in widening.compiled.findall(ptx)}
 
     def half_of_wide(found: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ _OF_ONE = {(0, 0): "mov.b32 {}, 0;", (0, 1): "mov.b32 {}, {};", (1, 0): "not.b32
 
 
 def _rewrite(ptx: str) -> str:
-    return _LOP3.compiled.sub(_of_distinct_operands, ptx) if "lop3.b32" in ptx else ptx
+    return _LOP3.compiled.sub(_of_distinct_operands, ptx)
 
 
 def _of_distinct_operands(found: re.Match[str]) -> str:

@@ -19,8 +19,6 @@ _EQUAL = Pattern(r"(@!?[%\w]+\s+)?\bsetp\.eq\.([bsu](?:16|32)\s+)([%\w]+),\s*([%
 
 
 def _rewrite(ptx: str) -> str:
-    if "min" not in ptx and "max" not in ptx:
-        return ptx
     results = set(_MIN_MAX.compiled.findall(ptx))
     if not results:
         return ptx

@@ -15,7 +15,7 @@ _IN_32_BITS = r"{ .reg .b32 wide; cvt.s32.s16 wide, \3; \1.s32 wide, wide; cvt.u
 
 
 def _rewrite(ptx: str) -> str:
-    return _OF_16_BITS.compiled.sub(_IN_32_BITS, ptx) if ".s16 " in ptx else ptx
+    return _OF_16_BITS.compiled.sub(_IN_32_BITS, ptx)
 
 
 BUG = Bug("negation-16-bits", seen=((12, 4, 131), (12, 9, 86), (13, 0, 88)), fixed=(13, 5, 37), rewrite=_rewrite)

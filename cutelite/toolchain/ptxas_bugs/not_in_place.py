@@ -13,8 +13,6 @@ _IN_PLACE = Pattern(r"\bnot\.pred\s+(%\w+), \1;")
 
 
 def _rewrite(ptx: str) -> str:
-    if "not.pred" not in ptx:
-        return ptx
     return _IN_PLACE.compiled.sub(r"{ .reg .b32 no; selp.b32 no, 0, 1, \1; setp.ne.b32 \1, no, 0; }", ptx)
 
 

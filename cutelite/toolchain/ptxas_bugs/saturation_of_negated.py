@@ -15,7 +15,7 @@ _SATURATING = Pattern(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d
 
 
 def _rewrite(ptx: str) -> str:
-    return _SATURATING.compiled.sub(_by_its_overflow, ptx) if ".sat.s32 " in ptx else ptx
+    return _SATURATING.compiled.sub(_by_its_overflow, ptx)
 
 
 def _by_its_overflow(found: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ _SELP = instruction(r"selp\.\w+")
 
 
 def _rewrite(ptx: str) -> str:
-    return read_from_copies(ptx, _SELP) if "selp." in ptx else ptx
+    return read_from_copies(ptx, _SELP)
 
 
 BUG = Bug("selection-read-late", seen=((12, 4, 131), (12, 9, 86), (13, 0, 88)), fixed=(13, 5, 37), rewrite=_rewrite)

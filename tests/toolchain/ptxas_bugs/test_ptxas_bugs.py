@@ -18,9 +18,9 @@ from types import ModuleType
 import pytest
 
 from cutelite.target import Target
-from cutelite.toolchain import assemble, disassemble, find, ptxas_bugs, to_cubin
+from cutelite.toolchain import assemble, disassemble, find, to_cubin
 from cutelite.toolchain.ptxas import version
-from cutelite.toolchain.ptxas_bugs import BUGS, avoid, bugs_of
+from cutelite.toolchain.ptxas_bugs import BUGS, WORDS, avoid, bugs_of
 from cutelite.toolchain.ptxas_bugs.bug import Bug, parse_version
 from tests.toolchain.ptxas_bugs import (
     absolute_sign,
@@ -48,7 +48,7 @@ MODULES = (
     saturation_of_negated,
     selection_read_late,
 )
-BUG_OF = {module: getattr(ptxas_bugs, module.__name__.rpartition(".")[2]).BUG for module in MODULES}
+BUG_OF = {module: dict(zip(WORDS, BUGS, strict=True))[module.__name__.rpartition(".")[2]] for module in MODULES}
 
 
 def framed(module: ModuleType, line: str) -> str:
