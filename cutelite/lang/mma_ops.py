@@ -270,8 +270,6 @@ class TensorMmaOp(MmaOp):
             raise mistake("mma-atom", problem)
         if self.a_source not in ("smem", "tmem"):
             raise mistake("mma-atom", f"A comes from 'smem' or 'tmem', not {self.a_source!r}")
-        if self.sparse and m // self.cta_group != tcgen05_layouts.LANES:
-            raise mistake("mma-atom", f"a sparse A has 128 rows in each block here, and M is {m}")
 
     def space_of(self, operand: str) -> str:
         """The memory that an operand is in."""
@@ -357,7 +355,7 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
         if self.block not in kind.blocks:
             blocks = " and ".join(map(str, kind.blocks))
             raise mistake("mma-atom", f"kind::{self.kind} scales blocks of {blocks} numbers, not {self.block}")
-        self.check("f16", self.shape_mnk[0], self.n)
+        self.check(self.kind, self.shape_mnk[0], self.n)
 
     @property
     def per_byte(self) -> int:

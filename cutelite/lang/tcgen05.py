@@ -109,12 +109,15 @@ def lanes_layout(lanes: int, extent: int, dtype: DType = f32) -> Layout:
     return tmem_layout(lanes, extent, dtype)
 
 
-def accumulator(m: int, n: int, dtype: DType = f32, cta_group: int = 1, ws: bool = False) -> Layout:
+def accumulator(
+    m: int, n: int, dtype: DType = f32, cta_group: int = 1, ws: bool = False, sparse: bool = False
+) -> Layout:
     """Return the layout of an (m, n) accumulator: this block's rows of it, each in the lane where `mma` puts it.
 
-    ws  of `mma_ws`: all lanes are used, those from `m` on for further columns
+    ws      of `mma_ws`: all lanes are used, those from `m` on for further columns
+    sparse  of a sparse A: the 64 rows of each block of a pair lie as those of one block do
     """
-    return accumulator_layout(m, n, dtype, cta_group, ws)
+    return accumulator_layout(m, n, dtype, cta_group, ws, sparse)
 
 
 # Products.
@@ -147,8 +150,9 @@ def mma(
     accumulate  False: ``d = a @ b.T``; may be a run-time bool
     metadata    of a sparse A, which is (M, K / 2) of what `compress` keeps: u8 in tensor memory, of layout
                 `metadata(dtype, K)`
-    format_a    `cl.e2m1`, `cl.e2m3` or `cl.e3m2`: the tile is of u8, where the first 8 or 12 of 16 bytes hold 16
-                numbers, the first one lowest; in shared memory, K-contiguous. `format_b` likewise
+    format_a    `cl.e2m1`, `cl.e2m3` or `cl.e3m2`: the tile is of u8, K-contiguous. In shared memory the first 8 or 12
+                of 16 bytes hold 16 numbers, the first one lowest; in tensor memory each byte holds one, as
+                ``copy(packed=...)`` puts it there. `format_b` likewise
     negate_a    multiply by ``-a``; `negate_b` likewise. `saturate`, for integers: clamp sums instead of wrapping
     scale_d     ``d * 2**-scale_d`` is what is added to, 0 to 15; f16, bf16 and tf32 on sm_100 and sm_103
     shift_a     A in tensor memory is taken one row further down: row r is row r - 1 of it, row 0 itself
@@ -157,8 +161,8 @@ def mma(
     collector   what the buffer of A does: 'fill' keeps A for a later 'use' of the same, 'lastuse' is the last one
     steps       the instructions to start, of those along K, each of 32 bytes
     disable_lanes  4 words of u32, of a pair 8, a bit for each lane: those set are left as they are
-    Shapes      M is 64 or 128, of a pair 128 or 256; N is 8 to 256 in steps of 8 (M = 64), 16 (M = 128) or 32 (pairs).
-                A sparse A has 128 rows in each block
+    Shapes      M is 64 or 128, of a pair 128 or 256; N is up to 256 in steps of 8, of pairs 16. Integers take steps of
+                16 from 32 on, pairs 32; so do, throughout, 8-bit types whose B is contiguous along N
     Types       f16 (into f16 and f32), bf16, tf32, e4m3, e5m2 and narrower ones (mixed too), i8 and u8 (into i32;
                 sm_100a, sm_110a)
     Result      the accumulator in flight, for further products; `wait_commit` makes it readable. Other threads, which
@@ -298,22 +302,27 @@ def mma_scaled(
 
 
 def _check_metadata(t: Any, a: Tensor, steps: int) -> None:
-    wanted = metadata_layout(a.dtype, steps)
+    wanted = metadata_layout(a.dtype, steps, rows=static_extent(a, 0))
     if not isinstance(t, Tensor) or t.space != "tmem" or t.dtype != u8 or not ops.same_cells(t.layout, wanted):
         text = f"`metadata` is {describe(t)}, and A of {a.dtype} takes u8 in tensor memory, {wanted}"
-        raise mistake("tcgen05-operand", text, help="a tensor of `cl.tcgen05.metadata(dtype, K)`")
+        raise mistake("tcgen05-operand", text, help="a tensor of `cl.tcgen05.metadata(dtype, K, rows)`")
 
 
-def metadata(dtype: Any, k: int) -> Layout:
-    """Return the layout (128, bytes) in tensor memory, of u8, of the metadata of a sparse A of `k` elements.
+def metadata(dtype: Any, k: int, rows: int = LANES) -> Layout:
+    """Return the layout (rows, bytes) in tensor memory, of u8, of the metadata of a sparse A of `k` elements.
 
     dtype  of A; for two e2m1 to a byte u8, and `k` half their number. A multiple of 64 bytes along K
+    rows   that a block has of A: 128, or 64, each in the lane of its row of the accumulator
     """
-    return metadata_layout(dtype, _steps_of(dtype, k))
+    if rows not in (LANES // 2, LANES):
+        raise mistake("tensor-memory", f"metadata of {rows} rows: a block has 64 or 128 of a sparse A")
+    return metadata_layout(dtype, _steps_of(dtype, k), rows=rows)
 
 
 def metadata_in_smem(dtype: Any, k: int) -> Layout:
     """Return the layout (128, bytes) in shared memory, of u8, that `copy_metadata` brings to tensor memory.
+
+    Of 64 rows of A, row r is row ``r % 16 + r // 16 * 32`` here, and no other counts.
 
     k  of A, a multiple of 128 bytes for elements of 8 bits, of 256 for wider ones: rows of 16 bytes
     """
@@ -334,15 +343,15 @@ def _steps_of(dtype: DType, k: int) -> int:
 def copy_metadata(dst: Tensor, src: Tensor, dtype: Any, cta_group: int = 1) -> None:
     """Start to copy metadata from shared to tensor memory: they are there for later products of this thread.
 
-    dst    u8 in tensor memory, of layout `metadata(dtype, K)`
-    src    the same in shared memory, of layout `metadata_in_smem(dtype, K)`, known to be aligned to 128 bytes
+    dst    u8 in tensor memory, of layout `metadata(dtype, K)` or `metadata(dtype, K, 64)`
+    src    128 rows in shared memory, of layout `metadata_in_smem(dtype, K)`, known to be aligned to 128 bytes
     dtype  of A
     Who    the thread that starts the products; a commit tells of its end
     Source PTX ISA: tcgen05.cp
     """
     each = 4 if interleaved(dtype) else 8
     k = static_extent(dst, 1) // each * 2 * STEP_BYTES // dtype.bytes
-    if dst.layout != metadata(dtype, k) or src.layout != metadata_in_smem(dtype, k) or {dst.dtype, src.dtype} != {u8}:
+    if dst.layout != metadata(dtype, k, static_extent(dst, 0)) or src.layout != metadata_in_smem(dtype, k) or {dst.dtype, src.dtype} != {u8}:
         text = f"from `metadata_in_smem` to `metadata`, of u8, not from {describe(src)} to {describe(dst)}"
         raise mistake("tcgen05-operand", f"metadata of {dtype} are copied {text}")
     for i in range(static_extent(dst, 1) // 16):

@@ -73,15 +73,18 @@ class TmemAllocator:
     def __exit__(self, *left_by: Any) -> None:
         self.free()
 
-    def tensor(self, rows: int, extent: int, dtype: Any = f32, column: int = 0, stages: int = 1) -> Any:
+    def tensor(
+        self, rows: int, extent: int, dtype: Any = f32, column: int = 0, stages: int = 1, sparse: bool = False
+    ) -> Any:
         """Return an accumulator of this allocation: a tensor (rows, extent), as `tcgen05.mma` takes it.
 
         rows     of this block, 64 or 128; `extent` columns, of a pair of blocks all of them
         column   the first column of it, from the first one of the allocation
         stages   more than 1: as many of them side by side, (rows, extent, stages)
+        sparse   of products with a sparse A
         Errors   `tensor-memory` where it reaches beyond the allocation
         """
-        one = tcgen05.accumulator(rows * self.cta_group, extent, dtype, self.cta_group)
+        one = tcgen05.accumulator(rows * self.cta_group, extent, dtype, self.cta_group, sparse=sparse)
         layout = one
         if stages > 1:
             apart = columns_of_layout(one, dtype) * per_cell(dtype)

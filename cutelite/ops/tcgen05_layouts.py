@@ -64,15 +64,21 @@ def kind_of(a: str, b: str, d: str) -> str | None:
     return None
 
 
-def shape_problem(kind: str, m: int, n: int, cta_group: int) -> str:
-    """Say why an instruction of this kind cannot be (m, n); '' if it can (PTX ISA, tcgen05.mma, shapes)."""
+def shape_problem(kind: str, m: int, n: int, cta_group: int, b_major: str = "K") -> str:
+    """Say why an instruction of this kind cannot be (m, n); '' if it can.
+
+    Source  PTX ISA: tcgen05.mma, kinds and shapes; N of 8-bit types whose B is transposed
+    """
     sizes = (64, 128) if cta_group == 1 else (128, 256)
     if m not in sizes:
         return f"M is {m}; with cta_group::{cta_group} it is {sizes[0]} or {sizes[1]}"
-    step = 32 if cta_group == 2 else 16 if m == 128 or (kind == "i8" and n > 32) else 8
-    least = step if kind != "i8" or cta_group == 2 or m == 128 else 8
-    if not least <= n <= 256 or n % step:
-        return f"N is {n}; for M = {m} of kind::{kind} it is a multiple of {step}, from {least} to 256"
+    step = 8 * cta_group
+    if b_major == "MN" and kind in ("i8", "f8f6f4", "mxf8f6f4"):
+        step *= 2
+    elif kind == "i8" and (cta_group == 2 or n > 32):
+        step *= 2
+    if not 0 < n <= 256 or n % step:
+        return f"N is {n}; kind::{kind} with cta_group::{cta_group} takes multiples of {step} up to 256"
     return ""
 
 
@@ -389,29 +395,33 @@ def interleaved(elem: Scalar) -> bool:
     return elem.bits > 8
 
 
-def metadata_layout(elem: Scalar, steps: int, lane: int = SCALES_OF_CELL << LANE_SHIFT) -> Layout:
-    """Return the layout (128 rows, bytes) of the metadata of a sparse A for `steps` instructions, in bytes.
+def metadata_layout(elem: Scalar, steps: int, lane: int = SCALES_OF_CELL << LANE_SHIFT, rows: int = LANES) -> Layout:
+    """Return the layout (rows, bytes) of the metadata of a sparse A for `steps` instructions, in bytes.
 
     lane  the distance of lanes: of tensor memory, or 16 where rows of 16 bytes lie in shared memory
+    rows  128, or 64, of which 16 lie in the first half of each warp's lanes, as those of the accumulator do
 
     A row of 4- and 8-bit elements has 8 bytes for an instruction, in its lane. One of 16- and 32-bit elements has 4,
     two of them in each of two lanes: of 16 rows, r and r + 8 share a column of lane r for the first half of K, and one
     of lane r + 8 for the other half.
 
-    Source  CUTLASS, sparse configurations of sm_100 (metadata atoms); the ISA has figures alone
+    Source  CUTLASS, sparse configurations of sm_100 (metadata atoms); the ISA has figures alone, and says that 64 rows
+            have the lanes of the accumulator (tcgen05.mma.sp, alignment restriction)
     """
+    far = lane * (16 if rows == LANES else WARP_LANES)
     if interleaved(elem):
-        return Layout(((8, 2, 8), (2, 2, steps)), ((lane, 2, 16 * lane), (1, 8 * lane, 4)))
-    return Layout((LANES, 8 * steps), (lane, 1))
+        return Layout(((8, 2, rows // 16), (2, 2, steps)), ((lane, 2, far), (1, 8 * lane, 4)))
+    return Layout((LANES, 8 * steps), (lane, 1)) if rows == LANES else Layout(((16, 4), 8 * steps), ((lane, far), 1))
 
 
-def metadata_cells(two_rows: bool) -> Array:
-    """Return the (lane, column, byte) of the metadata of one instruction: an array (128, bytes of a row, 3)."""
-    row, byte = np.arange(LANES)[:, None], np.arange(METADATA_BYTES[two_rows])[None, :]
+def metadata_cells(two_rows: bool, rows: int = LANES) -> Array:
+    """Return the (lane, column, byte) of the metadata of one instruction: an array (rows, bytes of a row, 3)."""
+    row, byte = np.arange(rows)[:, None], np.arange(METADATA_BYTES[two_rows])[None, :]
+    first = row // 16 * (16 if rows == LANES else WARP_LANES)
     if two_rows:
-        lane, column, at = row // 16 * 16 + row % 8 + byte // 2 * 8, 0 * byte, row // 8 % 2 * 2 + byte % 2
+        lane, column, at = first + row % 8 + byte // 2 * 8, 0 * byte, row // 8 % 2 * 2 + byte % 2
     else:
-        lane, column, at = row, byte // SCALES_OF_CELL, byte % SCALES_OF_CELL
+        lane, column, at = first + row % 16, byte // SCALES_OF_CELL, byte % SCALES_OF_CELL
     return np.stack(np.broadcast_arrays(lane, column, at), axis=-1)
 
 
@@ -561,40 +571,42 @@ def tmem_problem(t: Tensor) -> str:
 
 
 @lru_cache
-def accumulator_cells(m: int, n: int, cta_group: int = 1, ws: bool = False) -> Array:
+def accumulator_cells(m: int, n: int, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Array:
     """Return the (rank in the pair, lane, column) of each element of an (m, n) accumulator: an array (m, n, 3).
 
     A block's 128 rows lie in its 128 lanes; 64 rows in the first half of each warp's 32. A pair of blocks has half of
     the rows each: 128 of 256 as they are, of 128 the 64 of each in lanes 0 to 63, with the second half of the columns
-    in lanes 64 to 127. With `ws`, 64 and 32 rows of a half and a quarter of the columns lie one below the other.
+    in lanes 64 to 127; of a sparse A as those of one block. With `ws`, 64 and 32 rows of a half and a quarter of the
+    columns lie one below the other.
 
-    Source  PTX ISA: tcgen05.mma, data path layouts A, B, D, E, F and G
+    Source  PTX ISA: tcgen05.mma, data path layouts A to G
     """
     row, column = np.arange(m)[:, None], np.arange(n)[None, :]
-    rank, lane = 0 * row, row
+    rank, lane = row // (m // cta_group), row % (m // cta_group)
     if ws:
         part = n * m // LANES
         lane, column = lane + column // part * m, column % part
-    elif cta_group == 2:
-        rank, lane = row // (m // 2), row % (m // 2)
-        if m == LANES:
-            lane, column = lane + column // (n // 2) * (LANES // 2), column % (n // 2)
-    elif m < LANES:
-        lane = row % 16 + row // 16 * WARP_LANES
+    elif cta_group == 2 and m == LANES and not sparse:
+        lane, column = lane + column // (n // 2) * (LANES // 2), column % (n // 2)
+    elif m // cta_group < LANES:
+        lane = lane % 16 + lane // 16 * WARP_LANES
     return np.stack(np.broadcast_arrays(rank, lane, column), axis=-1)
 
 
-def accumulator_layout(m: int, n: int, elem: Scalar, cta_group: int = 1, ws: bool = False) -> Layout:
+def accumulator_layout(
+    m: int, n: int, elem: Scalar, cta_group: int = 1, ws: bool = False, sparse: bool = False
+) -> Layout:
     """Return the layout of one block's part of an (m, n) accumulator: strides in elements; a column holds one."""
     per = per_cell(elem)
     lane = per << LANE_SHIFT
     if ws and m < LANES:
         return Layout((m, (n * m // LANES, LANES // m)), (lane, (per, lane * m)))
-    if cta_group == 2 and m == LANES:
+    if cta_group == 2 and m == LANES and not sparse:
         return Layout((m // 2, (n // 2, 2)), (lane, (per, lane * LANES // 2)))
-    if cta_group == 1 and m < LANES:
-        return Layout(((16, m // 16), n), ((lane, lane * WARP_LANES), per))
-    return Layout((m // cta_group, n), (lane, per))
+    rows = m // cta_group
+    if rows < LANES:
+        return Layout(((16, rows // 16), n), ((lane, lane * WARP_LANES), per))
+    return Layout((rows, n), (lane, per))
 
 
 class LoadShape(NamedTuple):

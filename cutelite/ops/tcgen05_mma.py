@@ -4,7 +4,8 @@
 
 What the operands are is said by two descriptors (`tcgen05_layouts`); a sparse A has metadata in tensor memory
 (`metadata_layout`), scaled operands have their scales there (`scales_layout`). Numbers of 4 and 6 bits lie 16 to 16
-bytes, the first ones, where the kind is f8f6f4 or mxf8f6f4, and two to a byte for the other two.
+bytes, the first ones, where the kind is f8f6f4 or mxf8f6f4 (in tensor memory each in the low bits of a byte), and two
+to a byte for the other two.
 """
 
 from __future__ import annotations
@@ -124,19 +125,17 @@ class Product(OfTensorMemory):
 
     def shape_problem(self, kind: str) -> str:
         """Say why there is no instruction of this kind and these extents; '' where there is one."""
-        return shape_problem(kind, self.m, self.n, self.cta_group)
+        return shape_problem(kind, self.m, self.n, self.cta_group, self.b_major)
 
     def _operand_problems(self) -> Iterator[Problem]:
         t = self.d.type
-        wanted = accumulator_layout(self.m, self.n, self.elem_d, self.cta_group, self.ws)
+        wanted = accumulator_layout(self.m, self.n, self.elem_d, self.cta_group, self.ws, self.sparse)
         if not isinstance(t, Tensor) or t.space != "tmem" or t.elem != self.elem_d or not same_cells(t.layout, wanted):
             yield Problem("d", f"the accumulator is {t}, but must be {self.elem_d} in tensor memory, {wanted}")
         if self.a_in_tmem:
             yield from address_problems(self, "a", ("tmem",), 1)
             if self.a_major != "K":
                 yield Problem("a_major", "A in tensor memory has no major mode but K")
-            if self.format_a:
-                yield Problem("format_a", f"A of {self.format_a} comes from shared memory here")
         if self.b.type != u64:
             yield Problem("b", f"B is {self.b.type}, but must be a descriptor (u64): it is read from shared memory")
         if self.accumulate.type != boolean:
@@ -144,8 +143,6 @@ class Product(OfTensorMemory):
         yield from self._narrow_problems()
         if self.metadata is not None:
             yield from address_problems(self, "metadata", ("tmem",), 1)
-            if self.m // self.cta_group != LANES:
-                yield Problem("m", f"a sparse A has 128 rows in each block here, and M is {self.m}")
 
     def _narrow_problems(self) -> Iterator[Problem]:
         for field in ("format_a", "format_b"):
@@ -266,7 +263,7 @@ class Product(OfTensorMemory):
     def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
         machine = lanes.machine
         ranks = (machine.rank,) if self.cta_group == 1 else (machine.rank, machine.rank ^ 1)
-        places = accumulator_cells(self.m, self.n, self.cta_group, self.ws)
+        places = accumulator_cells(self.m, self.n, self.cta_group, self.ws, self.sparse)
         where = machine.tmem.place(lanes, d, places[..., 1], places[..., 2])
         where = where + (np.array(ranks)[places[..., 0]] - machine.rank << RANK_SHIFT)
 
@@ -287,7 +284,7 @@ class Product(OfTensorMemory):
                 at = b + (to_b >> 4)
                 right = [self._operand(agent, at, n + before, self.elem_b, self.b_major, r, twice) for r in ranks]
                 table = None if metadata is None else self._table(agent, lanes, metadata, step, ranks)
-                left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table)
+                left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table, self.a_in_tmem)
                 wide = self.numbers(np.concatenate(right), self.elem_b, self.format_b, None)[before:]
                 wide = wide if zero is None else np.where(zero[:, None], 0, wide)
                 total = self._sum(total, left, wide, factors(agent, step, ranks), step)
@@ -331,23 +328,27 @@ class Product(OfTensorMemory):
     def _table(self, agent: Agent, lanes: Lanes, address: int, step: int, ranks: tuple[int, ...]) -> Array:
         """The four bits of each group of A in a step: (rows, groups), of both blocks of a pair."""
         machine, parts = lanes.machine, []
-        cells = metadata_cells(interleaved(self.elem_a))
+        cells = metadata_cells(interleaved(self.elem_a), self.m // self.cta_group)
         column, selector = self.metadata_at(step)
         where = machine.tmem.place(lanes, address + column + selector, cells[..., 0], cells[..., 1])
         for rank in ranks:
             bits = agent.load("tmem", where + (rank - machine.rank << RANK_SHIFT), u32)[..., 0]
             octets = bits >> (cells[..., 2] * 8).astype(np.uint32) & 0xFF
-            parts.append(np.stack([octets & 15, octets >> 4], axis=-1).reshape(LANES, -1).astype(np.int64))
+            parts.append(np.stack([octets & 15, octets >> 4], axis=-1).reshape(len(cells), -1).astype(np.int64))
         table = np.concatenate(parts)
         if not np.all(valid(table, self.elem_a)):
             row, group = np.argwhere(~valid(table, self.elem_a))[0]
             agent.fail("tcgen05-metadata", f"metadata of row {row} that names no two elements: group {group} of a step")
         return table
 
-    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None) -> Array:
-        """The (rows, k) numbers that an operand of one step holds; with metadata, zeros where none is kept."""
+    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None, octets: bool = False) -> Array:
+        """The (rows, k) numbers that an operand of one step holds; with metadata, zeros where none is kept.
+
+        octets  numbers of 4 and 6 bits have a byte each, in its low bits, as in tensor memory
+        """
         if format:
-            wide = narrow.values(format)[widened(x, 4 if narrow.FORMATS[format][2] == 4 else 6)]
+            bits = 4 if narrow.FORMATS[format][2] == 4 else 6
+            wide = narrow.values(format)[x & (1 << bits) - 1 if octets else widened(x, bits)]
         else:
             wide = x.astype(np.int64) if self.elem_d.name == "i32" else wgmma.wide(x, elem)
         return wide if table is None else expanded(wide, table, elem)
@@ -377,7 +378,8 @@ class Mma(Product):
     accumulate  a bool: add to `d`, or overwrite it
     metadata    of a sparse A, which has half its extent along K: in tensor memory, of `metadata_layout`
     steps       for each instruction, how far its A and its B lie behind: bytes, of tensor memory columns
-    format_a    of u8 operands: 'e2m1', 'e2m3' or 'e3m2', 16 numbers to 16 bytes, in the first of them; `format_b`
+    format_a    of u8 operands: 'e2m1', 'e2m3' or 'e3m2', 16 numbers to 16 bytes, in the first of them; in tensor memory
+                a byte for each, which has it in its low bits. `format_b`
     a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
     negate_a    multiply by -A; `negate_b`
     saturate    integers only: clamp instead of wrapping
@@ -461,8 +463,9 @@ class MmaWs(Product):
 
     def _variant_problems(self) -> Iterator[Problem]:
         yield from super()._variant_problems()
-        if self.a_in_tmem and self.m != LANES:
-            yield Problem("m", f"A in tensor memory has 128 rows here, and M is {self.m}")
+        if (self.a_in_tmem or self.sparse) and self.m != LANES:
+            what = "A in tensor memory" if self.a_in_tmem else "a sparse A"
+            yield Problem("m", f"{what} of {self.name} has 128 rows here, and M is {self.m}")
         yield from scalar_problems(self, "zero_columns", u64)
         if self.max_shift == 32 and self.m == 32:
             yield Problem("max_shift", "products of 32 rows shift by 16 columns at most")
@@ -547,8 +550,8 @@ class MmaScaled(Mma):
             )
         elif self.m != LANES * self.cta_group:
             yield Problem("m", f"products with block scales are of 128 rows of each block here, and M is {self.m}")
-        elif problem := shape_problem("f16", self.m, self.n, self.cta_group):
-            yield Problem("n", problem.replace("kind::f16", f"kind::{self.scaled}"))
+        elif problem := shape_problem(self.scaled, self.m, self.n, self.cta_group, self.b_major):
+            yield Problem("n", problem)
         elif self.saturate:
             yield Problem("saturate", "only integers saturate")
         else:
@@ -621,9 +624,9 @@ class MmaScaled(Mma):
             return np.where(held == 255, np.nan, np.exp2(held.astype(np.float64) - 127))
         return (held & 0x7F).view(numpy_dtype(e4m3)).astype(np.float64)
 
-    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None) -> Array:
+    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None, octets: bool = False) -> Array:
         if not SCALED_KINDS[self.scaled].packed:
-            return super().numbers(x, elem, format, table)
+            return super().numbers(x, elem, format, table, octets)
         x = x if table is None else expanded(x, table, elem)  # pairs of numbers are kept together
         codes = np.stack([x & 15, x >> 4], axis=-1).reshape(len(x), -1)
         return np.asarray(narrow.values("e2m1")[codes])

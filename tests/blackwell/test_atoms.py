@@ -95,14 +95,13 @@ def test_atoms_are_drawn() -> None:
     [
         (lambda: cl.Tcgen05MmaOp(BF16, F16, 128, 64), "tcgen05.mma does not multiply bf16 by bf16 into f16"),
         (lambda: cl.Tcgen05MmaOp(BF16, F32, 96, 64), "M is 96; with cta_group::1 it is 64 or 128"),
-        (lambda: cl.Tcgen05MmaOp(BF16, F32, 128, 8), "N is 8; for M = 128"),
+        (lambda: cl.Tcgen05MmaOp(BF16, F32, 128, 12), "N is 12; kind::f16"),
         (lambda: cl.Tcgen05MmaOp(BF16, F32, 64, 64, cta_group=2), "M is 64; with cta_group::2"),
-        (lambda: cl.Tcgen05MmaOp(BF16, F32, 64, 64, sparse=True), "a sparse A has 128 rows in each block here"),
         (lambda: cl.Tcgen05MmaOp(BF16, F32, 128, 64, cta_group=3), "cta_group is 1, or 2 for a pair"),
         (lambda: cl.Tcgen05ScaledMmaOp("mxf6", 64, U8), "'mxf6' is none of mxf8f6f4, mxf4"),  # type: ignore[arg-type]
         (lambda: cl.Tcgen05ScaledMmaOp("mxf4", 64, BF16), "kind::mxf4 multiplies tensors of u8, not bf16"),
         (lambda: cl.Tcgen05ScaledMmaOp("mxf4", 64, U8, block=16), "kind::mxf4 scales blocks of 32 numbers, not 16"),
-        (lambda: cl.Tcgen05ScaledMmaOp("mxf4", 24, U8), "N is 24; for M = 128"),
+        (lambda: cl.Tcgen05ScaledMmaOp("mxf4", 28, U8), "N is 28; kind::mxf4"),
         (lambda: cl.TmemLoadOp("8x8b"), "'8x8b' is none of 32x32b"),
         (lambda: cl.TmemStoreOp("16x256b", 64), "a power of two times, 1 to 32"),
         (lambda: cl.make_copy_atom(cl.TmemLoadOp(), BF16), "moves elements of 32 bits, not bf16"),

@@ -164,8 +164,9 @@ FLOAT: Any = f32
 
 def test_an_accumulator_lies_where_its_layout_says() -> None:
     """The tensor's layout and the table of the ISA's data paths, element by element."""
-    for m, n, group in ((128, 16, 1), (64, 8, 1), (256, 32, 2), (128, 32, 2)):
-        table, layout = accumulator_cells(m, n, group), accumulator_layout(m, n, FLOAT, group)
+    for m, n, group, sparse in ((128, 16, 1, 0), (64, 8, 1, 1), (256, 32, 2, 1), (128, 32, 2, 0), (128, 32, 2, 1)):
+        how: Any = {"cta_group": group, "sparse": sparse == 1}
+        table, layout = accumulator_cells(m, n, **how), accumulator_layout(m, n, FLOAT, **how)
         for i in range(m // group):
             for j in range(n):
                 assert layout(i, j) == table[i, j, 1] << 16 | table[i, j, 2], (m, n, group, i, j)

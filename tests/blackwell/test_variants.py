@@ -33,49 +33,53 @@ def halved(elem: str, rows: int, k: int) -> Any:
 
 
 def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: dict[str, Any]) -> Any:
-    """A kernel of two products of (128, extent) and (n, k): the second one adds `how` says to what the first one made.
+    """A kernel of two products of (rows, extent) and (n, k): the second adds, as `how` says, to what the first made.
 
     octets  bytes of metadata of each row: 0 for a dense A
+    how     arguments of `mma`; `in_tmem`: A is in tensor memory; `rows`, 64 or 128
     """
     acc: Any = getattr(cl, to)
     held: Any = f32 if elem == "tf32" else getattr(cl, elem)
     how = dict(how)
     in_tmem, swizzle, wide = how.pop("in_tmem", False), "32B", "64B" if octets else "32B"
+    rows = how.pop("rows", 128)
 
     @cl.kernel(block=128, arch="sm_100a")
     def kernel(
-        a: Tensor[A, (128, extent)], b: Tensor[B, (n, k)], kept: Tensor[u8, (128, max(1, octets))] | None,
-        c: Tensor[D, (128, n)],
+        a: Tensor[A, (rows, extent)], b: Tensor[B, (n, k)], kept: Tensor[u8, (rows, max(1, octets))] | None,
+        c: Tensor[D, (rows, n)],
     ) -> None:  # fmt: skip
-        left = cl.shared(held, k_major(128, extent, swizzle, held.bytes), swizzle=SWIZZLES[swizzle], align=1024)
+        left = cl.shared(held, k_major(rows, extent, swizzle, held.bytes), swizzle=SWIZZLES[swizzle], align=1024)
         right = cl.shared(held, k_major(n, k, wide, held.bytes), swizzle=SWIZZLES[wide], align=1024)
         done = cl.shared(cl.mbarrier, (1,))
         t = cl.thread_idx.x
+        row = t if rows == 128 else t // 32 * 16 + t % 16  # that lies in this thread's lane
         if t == 0:
             done[0].init(1)
             cl.fence_mbarrier_init()
         for i in cl.range(extent):
-            left[t, i] = a[t, i]
+            left[row, i] = a[row, i]
         for i in range(t, n * k, 128):
             right[i // k, i % k] = b[i // k, i % k]
         metadata: Any = None
         if kept is not None:
             of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(held, k), align=128)
             for i in cl.static_range(octets):
-                of_smem[t, i] = kept[t, i]
+                of_smem[t, i] = kept[row, i]
         cl.fence_proxy_async("shared::cta")
         tmem = cl.TmemAllocator.create(256)
-        d = tmem.tensor(128, n, acc)
+        d = tmem.tensor(rows, n, acc)
         if kept is not None:
-            metadata = tmem.view(cl.tcgen05.metadata(held, k), u8, 128)
+            metadata = tmem.view(cl.tcgen05.metadata(held, k, rows), u8, 128)
         if in_tmem:
             there = tmem.view(cl.tcgen05.lanes_layout(128, extent, held), held, 192)
-            row = [a[t, i] for i in cl.static_range(extent)]
-            cl.tcgen05.store(there, cl.vector(*row, dtype=held))
+            line = [a[row, i] for i in cl.static_range(extent)]
+            cl.tcgen05.store(there, cl.vector(*line, dtype=held))
             cl.tcgen05.wait_store()
             cl.tcgen05.fence_before_thread_sync()
             cl.syncthreads()
-            left = there
+            lanes = cl.tcgen05.accumulator(rows, 1, held)[0]
+            left = tmem.view(cl.Layout((lanes.shape, extent), (lanes.stride, 1)), held, 192)
         if elem == "tf32":
             left, right = left.recast(cl.tf32), right.recast(cl.tf32)
         if t == 0:
@@ -85,7 +89,7 @@ def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: d
             more = {name: how[name] for name in how if name not in ("scale_d", "shift_a")}
             sums = cl.tcgen05.mma(d, left, right, accumulate=False, metadata=metadata, **more)
             if in_tmem and kept is not None:
-                mma = cl.make_tiled_mma(cl.Tcgen05MmaOp(left.dtype, acc, 128, n, a_source="tmem", sparse=True))
+                mma = cl.make_tiled_mma(cl.Tcgen05MmaOp(left.dtype, acc, rows, n, a_source="tmem", sparse=True))
                 mine = mma.get_slice(0)
                 cl.gemm(mma, mine.partition_C(d), mine.partition_A(left), mine.partition_B(right), metadata=metadata)
             else:
@@ -93,9 +97,15 @@ def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: d
             cl.tcgen05.commit(done[0])
         done[0].wait(0)
         cl.tcgen05.fence_after_thread_sync()
-        mine = cl.tcgen05.wait_load(cl.tcgen05.load(d, narrow=acc.bits == 16))
-        for j in cl.static_range(n):
-            c[t, j] = mine[j]
+        if rows == 128:
+            mine = cl.tcgen05.wait_load(cl.tcgen05.load(d, narrow=acc.bits == 16))
+            for j in cl.static_range(n):
+                c[row, j] = mine[j]
+        else:  # what others' lanes hold was not written
+            part = cl.tcgen05.wait_load(cl.tcgen05.load(d, "16x256b"))
+            for j in cl.static_range(n // 8):
+                for i in cl.static_range(4):
+                    c[t // 32 * 16 + t % 32 // 4 + i // 2 * 8, 8 * j + t % 4 * 2 + i % 2] = part[4 * j + i]
         tmem.free()
 
     return kernel
@@ -110,12 +120,14 @@ def product(n: int, elem: str, to: str, k: int, extent: int, octets: int, how: d
         ("tf32", "f32", 64, {}),
         ("e4m3", "f32", 128, {}),
         ("i8", "i32", 256, {"in_tmem": True}),
+        ("f16", "f32", 128, {"rows": 64}),
+        ("e4m3", "f32", 128, {"rows": 64, "in_tmem": True}),
     ],
 )
 @pytest.mark.usefixtures("on_cards")
 def test_a_sparse_a_stands_for_zeros_too(elem: str, to: str, k: int, how: dict[str, Any]) -> None:
-    held = "f32" if elem == "tf32" else elem
-    a, b, c = halved(held, 128, k), integers(held, 16, k, seed=1), np.zeros((128, 16), DTYPES[to])
+    held, rows = "f32" if elem == "tf32" else elem, how.get("rows", 128)
+    a, b, c = halved(held, rows, k), integers(held, 16, k, seed=1), np.zeros((rows, 16), DTYPES[to])
     kept, metadata = words.compress(a, getattr(cl, held))
     kernel = product(16, elem, to, k, k // 2, metadata.shape[1], how)
     kernel[1, 128](kept, b, metadata, c)
@@ -124,6 +136,54 @@ def test_a_sparse_a_stands_for_zeros_too(elem: str, to: str, k: int, how: dict[s
     if elem == "e4m3":
         report = kernel.check(1, 128, kept, b, metadata, c, seeds=4, notes=False)
         assert not report.findings, str(report)
+
+
+@pytest.mark.usefixtures("on_cards")
+def test_a_pair_of_blocks_with_64_rows_each_takes_a_sparse_a() -> None:
+    """The sums lie as those of 64 rows of one block do, in the first lanes of each warp."""
+    k, n, e4m3 = 128, 32, cl.e4m3
+
+    @cl.kernel(block=128, cluster=2, arch="sm_100a")
+    def kernel(
+        a: Tensor[cl.e4m3, (128, k // 2)], b: Tensor[cl.e4m3, (n, k)], kept: Tensor[u8, (128, 16)],
+        c: Tensor[f32, (128, n)],
+    ) -> None:  # fmt: skip
+        left = cl.shared(e4m3, cl.make_smem_layout(e4m3, (64, k // 2)))
+        right = cl.shared(e4m3, cl.make_smem_layout(e4m3, (n // 2, k)))
+        of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(e4m3, k), align=128)
+        done = cl.shared(cl.mbarrier, (1,))
+        t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        for i in range(t, 64 * k // 2, 128):
+            left[i // 64, i % 64] = a[rank * 64 + i // 64, i % 64]
+        for i in range(t, n // 2 * k, 128):
+            right[i // k, i % k] = b[rank * (n // 2) + i // k, i % k]
+        for i in cl.static_range(16):
+            of_smem[t, i] = kept[rank * 64 + t // 32 * 16 + t % 16, i]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(64, cta_group=2)
+        acc = tmem.tensor(64, n, sparse=True)
+        metadata = tmem.view(cl.tcgen05.metadata(e4m3, k, 64), u8, n)
+        if t == 0 and rank == 0:
+            cl.tcgen05.copy_metadata(metadata, of_smem, e4m3, 2)
+            cl.tcgen05.mma(acc, left, right, accumulate=False, metadata=metadata, cta_group=2)
+            cl.tcgen05.commit(done[0], 3, cta_group=2)
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        part = cl.tcgen05.wait_load(cl.tcgen05.load(acc, "16x256b"))
+        for j in cl.static_range(n // 8):
+            for i in cl.static_range(4):
+                row = rank * 64 + t // 32 * 16 + t % 32 // 4 + i // 2 * 8
+                c[row, 8 * j + t % 4 * 2 + i % 2] = part[4 * j + i]
+        tmem.free()
+
+    a, b, c = halved("e4m3", 128, k), integers("e4m3", n, k, seed=1), np.zeros((128, n), np.float32)
+    kept, metadata = words.compress(a, cl.e4m3)
+    kernel[2, 128](kept, b, metadata, c)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+    assert not kernel.check(2, 128, kept, b, metadata, c, seeds=3, notes=False).findings
 
 
 def test_metadata_that_name_no_two_elements_are_reported() -> None:
@@ -150,12 +210,16 @@ def test_metadata_lie_where_their_layout_says() -> None:
     """The layout, byte by byte, and the table by which the simulator reads it."""
     elems: Any = (cl.f16, 4), (cl.e4m3, 8)
     for elem, each in elems:
-        layout, cells = metadata_layout(elem, 2), metadata_cells(each == 4)
-        for row in range(128):
-            for byte in range(2 * each):
-                lane, column, at = cells[row, byte % each]
-                column += byte // each * each // 4
-                assert layout(row, byte) == lane << 18 | column * 4 + at, (elem, row, byte)
+        for rows in (128, 64):
+            layout, cells = metadata_layout(elem, 2, rows=rows), metadata_cells(each == 4, rows)
+            for row in range(rows):
+                for byte in range(2 * each):
+                    lane, column, at = cells[row, byte % each]
+                    column += byte // each * each // 4
+                    assert layout(row, byte) == lane << 18 | column * 4 + at, (elem, row, byte)
+        for row in range(64):  # the rows of `metadata_in_smem` that count
+            of_all = metadata_layout(elem, 2)(row % 16 + row // 16 * 32, 1)
+            assert metadata_layout(elem, 2, rows=64)(row, 1) == of_all
 
 
 def packed(codes: Any, bits: int) -> Any:
@@ -168,9 +232,12 @@ def packed(codes: Any, bits: int) -> Any:
     return out.reshape(rows, -1)
 
 
-@pytest.mark.parametrize(("left", "right", "sparse"), [("e2m1", "e3m2", False), ("e2m3", "e2m1", True)])
+@pytest.mark.parametrize(
+    ("left", "right", "sparse", "in_tmem"),
+    [("e2m1", "e3m2", False, False), ("e2m3", "e2m1", True, False), ("e2m1", "e2m3", False, True)],
+)
 @pytest.mark.usefixtures("on_cards")
-def test_numbers_of_4_and_6_bits(left: str, right: str, sparse: bool) -> None:
+def test_numbers_of_4_and_6_bits(left: str, right: str, sparse: bool, in_tmem: bool) -> None:
     draw, n, k = np.random.default_rng(7), 16, 128
     tables = [narrow.values(name) for name in (left, right)]
     extent = k // 2 if sparse else k
@@ -186,8 +253,10 @@ def test_numbers_of_4_and_6_bits(left: str, right: str, sparse: bool) -> None:
         np.put_along_axis(whole, where, wide.reshape(128, -1, 2), axis=2)
         wide = whole.reshape(128, k)
         assert kept.shape == (128, extent)
+    if in_tmem:  # a byte each
+        tiles[0] = codes[0].astype(np.uint8)
     c = np.zeros((128, n), np.float32)
-    how = {"format_a": FORMATS[left], "format_b": FORMATS[right]}
+    how = {"format_a": FORMATS[left], "format_b": FORMATS[right], "in_tmem": in_tmem}
     product(n, "u8", "f32", k, extent, 16, how)[1, 128](tiles[0], tiles[1], metadata, c)
     np.testing.assert_array_equal(c, (2 * wide @ tables[1][codes[1]].T).astype(np.float32))
 

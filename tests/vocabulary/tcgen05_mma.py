@@ -22,7 +22,7 @@ STEPS = ((0, 0), (32, 32), (64, 2048), (96, 4096))
 
 
 def product(m: int, n: int, a: Type = u64, **fields: Any) -> Form:
-    d = accumulator(m, n, fields.get("elem_d", f32), fields.get("cta_group", 1))
+    d = accumulator(m, n, fields.get("elem_d", f32), fields.get("cta_group", 1), sparse="metadata" in fields)
     return of(d, a, u64, boolean, m=m, n=n, **fields)
 
 
@@ -43,13 +43,13 @@ def products() -> Iterator[Form]:
                     types = {**typed("a", a), **typed("b", b), "elem_d": SCALARS[d]}
                     yield product(128, 64, **types)
                     yield product(128, 64, metadata=TMEM, steps=STEPS, **types)
-                    if a not in FORMATS:
+                    if a == b:
                         yield product(64, 32, a=TMEM, **types)
+                        yield product(64, 32, metadata=TMEM, **types)
     for n in (8, 16, 24, 32, 64, 256):
         yield product(64, n, **BF16)
+        yield product(128, n, **BF16)
         if n % 16 == 0:
-            yield product(128, n, **BF16)
-        if n % 32 == 0:
             yield product(128, n, cta_group=2, **BF16)
             yield product(256, n, cta_group=2, **BF16)
     yield product(128, 64, a_major="MN", b_major="MN", **BF16)
@@ -61,6 +61,8 @@ def products() -> Iterator[Form]:
     yield product(256, 64, mask=(u32,) * 8, cta_group=2, steps=STEPS, **BF16)
     yield product(128, 64, a=TMEM, metadata=TMEM, steps=((0, 0), (8, 64)), collector="lastuse", **BF16)
     yield product(256, 64, metadata=TMEM, cta_group=2, mask=(u32,) * 8, **BF16)
+    yield product(128, 64, metadata=TMEM, cta_group=2, steps=STEPS, **BF16)
+    yield product(128, 64, a=TMEM, metadata=TMEM, cta_group=2, elem_a=e4m3, elem_b=e4m3)
     for scale in (1, 15):
         yield product(128, 64, scale_d=scale, steps=STEPS, **BF16)
     yield product(128, 64, scale_d=2, metadata=TMEM, mask=(u32,) * 4, elem_a=f16, elem_b=f16, elem_d=f16)
@@ -108,6 +110,8 @@ def scaled() -> Iterator[Form]:
             for of_a in types:
                 yield product(128, 64, steps=STEPS, **of_a, **how)
                 yield product(128, 64, metadata=TMEM, **of_a, **how)
+                if "format_a" in of_a:
+                    yield product(128, 64, a=TMEM, steps=((0, 0), (8, 32)), **of_a, **how)
             how |= {"elem_a": how["elem_b"]}
             yield product(256, 64, cta_group=2, **how)
             yield product(256, 64, cta_group=2, metadata=TMEM, steps=STEPS, **how)
@@ -134,8 +138,10 @@ ROWS = [
             refused("does not multiply bf16 times bf16 into f16", elem_d=f16),
             refused("M is 96; with cta_group::1 it is 64 or 128", m=96),
             refused("M is 64; with cta_group::2 it is 128 or 256", m=64, cta_group=2),
-            refused("N is 24; for M = 128 of kind::f16 it is a multiple of 16, from 16 to 256", n=24),
-            refused("N is 48; for M = 256 of kind::f16 it is a multiple of 32", m=256, n=48, cta_group=2),
+            refused("N is 20; kind::f16 with cta_group::1 takes multiples of 8 up to 256", n=20),
+            refused("N is 24; kind::f16 with cta_group::2 takes multiples of 16", m=256, n=24, cta_group=2),
+            refused("N is 40; kind::i8 with cta_group::1 takes multiples of 16", n=40, elem_a=i8, elem_b=i8, elem_d=i32),
+            refused("N is 24; kind::f8f6f4 .* multiples of 16", n=24, elem_a=e4m3, elem_b=e4m3, b_major="MN"),
             refused("the accumulator is .*, but must be f32 in tensor memory", accumulator(128, 32)),
             refused("the accumulator is .*, but must be f32 in tensor memory", Vec(f32, 64)),
             refused("`a` of tcgen05.mma is in .*, but must be in tensor memory", accumulator(128, 64), SMEM),
@@ -151,8 +157,7 @@ ROWS = [
             refused("does not multiply e2m1 times bf16", elem_a=u8, format_a="e2m1"),
             refused("format_a is 'e2m1' of e4m3", elem_a=e4m3, elem_b=e4m3, format_a="e2m1"),
             refused("e3m2 operands must be K-major", elem_a=e4m3, elem_b=u8, format_b="e3m2", b_major="MN"),
-            refused("A of e2m1 comes from shared", accumulator(128, 64), TMEM, elem_a=u8, elem_b=e4m3, format_a="e2m1"),
-            refused("a sparse A has 128 rows in each block here", accumulator(64, 64), m=64, metadata=TMEM),
+            refused("the accumulator is .*, but must be", accumulator(128, 64, f32, 2), cta_group=2, metadata=TMEM),
             refused("`metadata` of tcgen05.mma is in", metadata=SMEM),
             refused("a power from 0 to 15, of the kinds f16", scale_d=16),
             refused("a power from 0 to 15, of the kinds f16", elem_a=e4m3, elem_b=e4m3, scale_d=1),
@@ -170,7 +175,8 @@ ROWS = [
             refused("N is 32; of tcgen05.mma.ws it is one of 64, 128, 256", n=32),
             refused("N is 256; of tcgen05.mma.ws it is one of 64, 128", n=256, metadata=TMEM),
             refused("the accumulator is .*, but must be f32 in tensor memory", m=64),
-            refused("A in tensor memory has 128 rows here", accumulator(64, 64, ws=True), TMEM, m=64),
+            refused("A in tensor memory of tcgen05.mma.ws has 128 rows", accumulator(64, 64, ws=True), TMEM, m=64),
+            refused("a sparse A of tcgen05.mma.ws has 128 rows", accumulator(64, 64, ws=True), m=64, metadata=TMEM),
             refused("'b4::fill' is not one of b0 to b3", collector="b4::fill"),
             refused("'fill' is not one of b0 to b3", collector="fill"),
             refused("`max_shift` is 4, none of 0, 8, 16, 32", max_shift=4),
@@ -192,7 +198,7 @@ ROWS = [
             scaled_refused("kind::mxf4 multiplies u8 into f32", scaled="mxf4"),
             scaled_refused("blocks of 16 scaled by ue8m0: kind::mxf8f6f4 has those of 32 by ue8m0", block=16),
             scaled_refused("are of 128 rows of each block here, and M is 64", m=64),
-            scaled_refused("N is 24; for M = 128 of kind::mxf8f6f4 it is a multiple of 16", n=24),
+            scaled_refused("N is 20; kind::mxf8f6f4 with cta_group::1 takes multiples of 8", n=20),
         ],
     ),
 ]
