@@ -47,14 +47,14 @@ def gemm(
         tiles = cl.ClcTileScheduler.create(counts, 2 + EPILOGUE, swizzle=8, sync=False)
     else:
         tiles = cl.StaticPersistentTileScheduler.create(counts, swizzle=8)
-    warp = cl.thread_idx.x // 32
+    warp = cl.make_warp_uniform(cl.thread_idx.x // 32)
     with cl.TmemAllocator.create(2 * BN) as tmem:
         acc = tmem.tensor(BM, BN, stages=2)
         if warp == PRODUCER:
-            if cl.thread_idx.x % 32 == 0:
+            if cl.elect_one():
                 produce(a, b, storage, loads, tiles.fetching())
         elif warp == MULTIPLIER:
-            if cl.thread_idx.x % 32 == 0:
+            if cl.elect_one():
                 multiply(acc, storage, loads, sums, tiles)
         else:
             finish(c, acc, storage, sums, tiles)

@@ -35,14 +35,14 @@ def gemm(
     loads = cl.PipelineTmaUmma.create(STAGES, a.tile_bytes + b.tile_bytes, cta_group=2, mask=3, sync=False)
     sums = cl.PipelineUmmaAsync.create(2, EPILOGUE, cta_group=2, mask=3, sync=False)
     tiles = cl.StaticPersistentTileScheduler.create((cl.ceil_div(M, BM), cl.ceil_div(N, BN)), swizzle=8, cluster=True)
-    warp, rank = cl.thread_idx.x // 32, cl.block_rank_in_cluster()
+    warp, rank = cl.make_warp_uniform(cl.thread_idx.x // 32), cl.block_rank_in_cluster()
     with cl.TmemAllocator.create(2 * BN, cta_group=2) as tmem:
         acc = tmem.tensor(BM // 2, BN, stages=2)
         if warp == PRODUCER:
-            if cl.thread_idx.x % 32 == 0:
+            if cl.elect_one():
                 produce(a, b, storage, loads, tiles, rank)
         elif warp == MULTIPLIER:
-            if cl.thread_idx.x % 32 == 0 and rank == 0:
+            if cl.elect_one() and rank == 0:
                 multiply(acc, storage, loads, sums, tiles)
         else:
             finish(c, acc, storage, sums, tiles, rank, BM)

@@ -351,7 +351,8 @@ def copy_metadata(dst: Tensor, src: Tensor, dtype: Any, cta_group: int = 1) -> N
     """
     each = 4 if interleaved(dtype) else 8
     k = static_extent(dst, 1) // each * 2 * STEP_BYTES // dtype.bytes
-    if dst.layout != metadata(dtype, k, static_extent(dst, 0)) or src.layout != metadata_in_smem(dtype, k) or {dst.dtype, src.dtype} != {u8}:
+    wanted = metadata(dtype, k, static_extent(dst, 0)), metadata_in_smem(dtype, k)
+    if (dst.layout, src.layout) != wanted or {dst.dtype, src.dtype} != {u8}:
         text = f"from `metadata_in_smem` to `metadata`, of u8, not from {describe(src)} to {describe(dst)}"
         raise mistake("tcgen05-operand", f"metadata of {dtype} are copied {text}")
     for i in range(static_extent(dst, 1) // 16):

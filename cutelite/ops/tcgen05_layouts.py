@@ -73,9 +73,8 @@ def shape_problem(kind: str, m: int, n: int, cta_group: int, b_major: str = "K")
     if m not in sizes:
         return f"M is {m}; with cta_group::{cta_group} it is {sizes[0]} or {sizes[1]}"
     step = 8 * cta_group
-    if b_major == "MN" and kind in ("i8", "f8f6f4", "mxf8f6f4"):
-        step *= 2
-    elif kind == "i8" and (cta_group == 2 or n > 32):
+    of_bytes = b_major == "MN" and kind in ("i8", "f8f6f4", "mxf8f6f4")
+    if of_bytes or (kind == "i8" and (cta_group == 2 or n > 32)):
         step *= 2
     if not 0 < n <= 256 or n % step:
         return f"N is {n}; kind::{kind} with cta_group::{cta_group} takes multiples of {step} up to 256"

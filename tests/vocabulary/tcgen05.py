@@ -31,9 +31,7 @@ SCALES = "tests/blackwell/test_scales.py"
 TMEM = Ptr("tmem", 4)
 
 
-def accumulator(
-    m: int, n: int, elem: Any = f32, cta_group: int = 1, ws: bool = False, sparse: bool = False
-) -> Tensor:
+def accumulator(m: int, n: int, elem: Any = f32, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Tensor:
     return Tensor(elem, "tmem", accumulator_layout(m, n, elem, cta_group, ws, sparse), elem.bytes)
 
 

@@ -18,6 +18,7 @@ from tests.vocabulary.tcgen05 import TMEM, accumulator
 Row = partial(row.Row, alone=True, tested="tests/blackwell/test_tcgen05.py")
 SCALES = "tests/blackwell/test_scales.py"
 BF16: dict[str, Any] = {"elem_a": bf16, "elem_b": bf16}
+I8: dict[str, Any] = {"elem_a": i8, "elem_b": i8, "elem_d": i32}
 STEPS = ((0, 0), (32, 32), (64, 2048), (96, 4096))
 
 
@@ -140,7 +141,7 @@ ROWS = [
             refused("M is 64; with cta_group::2 it is 128 or 256", m=64, cta_group=2),
             refused("N is 20; kind::f16 with cta_group::1 takes multiples of 8 up to 256", n=20),
             refused("N is 24; kind::f16 with cta_group::2 takes multiples of 16", m=256, n=24, cta_group=2),
-            refused("N is 40; kind::i8 with cta_group::1 takes multiples of 16", n=40, elem_a=i8, elem_b=i8, elem_d=i32),
+            refused("N is 40; kind::i8 with cta_group::1 takes multiples of 16", n=40, **I8),
             refused("N is 24; kind::f8f6f4 .* multiples of 16", n=24, elem_a=e4m3, elem_b=e4m3, b_major="MN"),
             refused("the accumulator is .*, but must be f32 in tensor memory", accumulator(128, 32)),
             refused("the accumulator is .*, but must be f32 in tensor memory", Vec(f32, 64)),

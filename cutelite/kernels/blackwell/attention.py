@@ -32,7 +32,7 @@ THREADS = 4 * GROUP
 CORRECTION, PRODUCER, MULTIPLIER = 2, 12, 13  # the number of a warpgroup, and of two warps
 OUT = 32  # columns of results that are stored together
 PIECE = 16  # columns of sums that are corrected together
-REGISTERS = 200, 64, 48  # of threads that compute a softmax, that correct, and of the others
+REGISTERS = 208, 48, 48  # of threads that compute a softmax, that correct, and of the others
 
 
 @dataclass(frozen=True)
@@ -154,12 +154,12 @@ class Plan:
         nothing = cl.full((1,), -INF, f32), cl.full((1,), 0.0, f32), i32(0)
         softmax = cl.OnlineSoftmax(self.problem.unit(given.scale), self.problem.dtype, False, *nothing, rows=1)
 
-        def step(j: Any, so_far: Any, masked: bool) -> Any:
-            softmax, number = so_far
+        def step(number: Any, softmax: Any, masked: bool) -> Any:
             signals.scores[t].wait(number & 1)
             cl.tcgen05.fence_after_thread_sync()
 
             def scores(again: bool = True) -> Any:
+                j = tile.end - 1 - number
                 block = cl.make_warp_uniform(j) if again else j  # unknown to LLVM: else it keeps what a mod computes
                 return self.modified(self.read(tmem, t), block, tile, given, row, masked)
 
@@ -171,20 +171,18 @@ class Plan:
             cl.tcgen05.wait_store()
             cl.tcgen05.fence_before_thread_sync()
             warp_arrives(signals.powers[t])
-            softmax = replace(
-                softmax, top=after.top, total=after.total, redone=after.redone if guess else softmax.redone
-            )
-            return softmax, number + 1
+            return replace(softmax, top=after.top, total=after.total, redone=after.redone if guess else softmax.redone)
 
-        so_far = softmax, i32(0)
-        for i in range(tile.end - high):
-            so_far = step(tile.end - 1 - i, so_far, True)
-        for i in range(high - low):
-            so_far = step(high - 1 - i, so_far, False)
+        # blocks before those without masks, and with them; in uniform registers, others are scarce
+        unseen, seen = (cl.make_warp_uniform(tile.end - block) for block in (high, low))
+        for number in range(unseen):
+            softmax = step(number, softmax, True)
+        for number in range(unseen, seen):
+            softmax = step(number, softmax, False)
         if self.problem.left:
-            for i in range(low - tile.start):
-                so_far = step(low - 1 - i, so_far, True)
-        inverse, sums = so_far[0].finish(None if sinks is None else sinks[tile.head])
+            for number in range(seen, tile.end - tile.start):
+                softmax = step(number, softmax, True)
+        inverse, sums = softmax.finish(None if sinks is None else sinks[tile.head])
         self.tell(inverse[0], storage.inverses, signals.sums, t)  # the last ratio may not have been read yet
         if row < SQ:
             lse[tile.batch, tile.head, row] = sums[0]
@@ -292,9 +290,10 @@ def build(config: Config, problem: Problem) -> Any:
                 plan.correct(tmem, storage, signals, tile, o)
             else:
                 cl.setmaxnreg_dec(REGISTERS[2])
-                if cl.thread_idx.x == PRODUCER * 32:
+                warp = cl.make_warp_uniform(cl.thread_idx.x // 32)
+                if warp == PRODUCER and cl.elect_one():
                     plan.produce((q, k, v), storage, signals, tile)
-                if cl.thread_idx.x == MULTIPLIER * 32:
+                if warp == MULTIPLIER and cl.elect_one():
                     plan.multiply(tmem, storage, signals, tile)
 
     return attention

@@ -268,7 +268,7 @@ def finish_of(fused: cl.Fused, d: Any, columns: int) -> Finish:
         tensors |= {"c": widened(fused.c.reshape((-1, columns))), "beta": float(fused.beta)}
     if fused.bias is not None:
         tensors["bias"] = widened(fused.bias)
-    wide = PIECE // d.bytes
+    wide = min(PIECE // d.bytes, 64 if tensors else 128)  # 128 sums and as many that are added are too many registers
     return Finish(results(tuple(tensors), settled(fused.activation)), tuple(tensors.values()), wide)
 
 

@@ -52,7 +52,7 @@ def build(work: Any) -> Any:
         tiles: Any = cl.StaticPersistentTileScheduler.create(many, config.swizzle, "M", config.blocks > 1)
         if config.dynamic:
             tiles = cl.ClcTileScheduler.create(many, work.walkers, 3, config.swizzle, "M", config.blocks, sync=False)
-        warp = cl.thread_idx.x // 32
+        warp = cl.make_warp_uniform(cl.thread_idx.x // 32)
         cl.pipeline_init_arrive(config.cluster != (1, 1))
         with cl.TmemAllocator.create(work.columns, cta_group=config.pair + 1) as tmem:
             if config.cluster != (1, 1):
@@ -65,11 +65,11 @@ def build(work: Any) -> Any:
                     ends, config.tile[0], counts[1], config.swizzle, config.blocks > 1
                 )
             if warp == work.producer:
-                if cl.thread_idx.x % 32 == 0:
+                if cl.elect_one():
                     tiles = tiles if problem.grouped else tiles.fetching()
                     work.produce((a, b, sa, sb), (storage.a, storage.b, of_a, of_b), loads, tiles)
             elif warp == work.producer + 1:
-                if cl.thread_idx.x % 32 == 0 and (not config.pair or cl.block_rank_in_cluster() == 0):
+                if cl.elect_one() and (not config.pair or cl.block_rank_in_cluster() == 0):
                     work.multiply(tmem, acc, (storage.a, storage.b, of_a, of_b), loads, sums, tiles)
             else:
                 finish = replace(problem.finish, tensors=more or (), plain=plain)
