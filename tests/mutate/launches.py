@@ -400,6 +400,7 @@ LARGE: dict[str, Run] = {
     "blackwell_library_scaled": blackwell("nvfp4", tile=(128, 128), pair=False, stages=2, tiles=(1, 5)),
     "blackwell_library_scaled_pair": blackwell("nvfp4", tile=(256, 128), stages=2, tiles=(1, 5)),
     "blackwell_library_fp8": blackwell("fp8_block", tile=(128, 64), pair=False, stages=3),
+    "blackwell_library_fp8_pair": blackwell("fp8_block", tile=(256, 128), stages=3),
     "blackwell_library_grouped": blackwell(tile=(128, 64), pair=False, stages=3, tiles=(3, 2), groups=(128, 128, 340)),
     "blackwell_attention": blackwell_attention(140, 650),  # six blocks, of which some have outgrown those before
     "gemm": gemm(128, 256, 264, tile=(128, 128), cluster=(1, 1), stages=3, piece=32, buffers=2),
