@@ -16,7 +16,9 @@ _MOST_MODES = 64  # as many as NumPy's arrays can have
 _PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of capsules that nobody has taken over yet
 
 
-class _Tensor(ctypes.Structure):
+class Tensor(ctypes.Structure):
+    """`DLTensor`."""
+
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -32,7 +34,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Managed(ctypes.Structure):
-    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
 class _ManagedVersioned(ctypes.Structure):
@@ -42,23 +44,23 @@ class _ManagedVersioned(ctypes.Structure):
         ("context", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
-        ("tensor", _Tensor),
+        ("tensor", Tensor),
     )
 
 
-def _api(name: str, result: Any, *arguments: Any) -> Any:
-    # A prototype of our own: those on `ctypes.pythonapi` itself are shared with every other library.
+def api(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of CPython by a prototype of our own: those on `ctypes.pythonapi` are shared with other libraries."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
-_is_valid = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-_pointer = _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+is_capsule = api("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+content = api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 _DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-_new = _api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)
+_new = api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)
 # For a capsule that is being destroyed: it may not be wrapped as an object any more.
-_dying_is_valid = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
-_dying_pointer = _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
-_keep_forever = _api("Py_IncRef", None, ctypes.py_object)
+_dying_is_valid = api("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+_dying_pointer = api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+_keep_forever = api("Py_IncRef", None, ctypes.py_object)
 
 
 class Parsed(NamedTuple):
@@ -78,17 +80,17 @@ def parse(capsule: object) -> Parsed:
 
     Errors: ValueError where it is no capsule of DLPack 0 or 1, or another consumer has taken it.
     """
-    if _is_valid(capsule, _VERSIONED):
-        managed = _ManagedVersioned.from_address(_pointer(capsule, _VERSIONED))
+    if is_capsule(capsule, _VERSIONED):
+        managed = _ManagedVersioned.from_address(content(capsule, _VERSIONED))
         if managed.major != _VERSION[0]:
             raise ValueError(f"the capsule is of DLPack {managed.major}.{managed.minor}; this runtime reads 0 and 1")
         return _parse(managed.tensor, bool(managed.flags & _READ_ONLY))
-    if _is_valid(capsule, _PLAIN):
-        return _parse(_Managed.from_address(_pointer(capsule, _PLAIN)).tensor, False)
+    if is_capsule(capsule, _PLAIN):
+        return _parse(_Managed.from_address(content(capsule, _PLAIN)).tensor, False)
     raise ValueError(f"{capsule!r} is not a DLPack capsule that may still be read")
 
 
-def _parse(tensor: _Tensor, readonly: bool) -> Parsed:
+def _parse(tensor: Tensor, readonly: bool) -> Parsed:
     rank = tensor.ndim
     if not 0 <= rank <= _MOST_MODES or (rank and not tensor.shape):
         raise ValueError(f"the capsule has {rank} extents{'' if tensor.shape else ', and no place that has them'}")
@@ -103,17 +105,29 @@ def _parse(tensor: _Tensor, readonly: bool) -> Parsed:
     )
 
 
-class _Export:
-    """One exported tensor: the C structure, the arrays it points to, and the owner of the memory."""
+def fill(
+    tensor: Tensor,
+    pointer: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: tuple[int, int],
+    device: tuple[int, int],
+) -> object:
+    """Write the facts of an array to `tensor`; its extents and strides live as long as the result."""
+    numbers = ctypes.c_int64 * len(shape)
+    extents, steps = numbers(*shape), numbers(*strides)
+    tensor.data, tensor.byte_offset = pointer, 0
+    tensor.device_type, tensor.device_id = device
+    tensor.ndim = len(shape)
+    tensor.type_code, tensor.type_bits = dtype
+    tensor.type_lanes = 1
+    tensor.shape = ctypes.cast(extents, ctypes.POINTER(ctypes.c_int64))
+    tensor.strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
+    return extents, steps
 
-    def __init__(self, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], owner: object) -> None:
-        self.owner = owner
-        self.shape = (ctypes.c_int64 * len(shape))(*shape)
-        self.strides = (ctypes.c_int64 * len(strides))(*strides)
-        self.managed: _Managed | _ManagedVersioned
 
-
-_exports: dict[int, _Export] = {}  # by address of the C structure, until its consumer calls the deleter
+_exports: dict[int, tuple[_Managed | _ManagedVersioned, object]] = {}
+"""By address of the C structure, until its consumer calls the deleter: the structure, and what it needs."""
 
 
 def _release(address: int) -> None:
@@ -133,8 +147,8 @@ _deleter_address = ctypes.cast(_deleter, ctypes.c_void_p)
 
 def _outlive_python() -> None:
     """At exit, take the deleters from tensors that consumers still hold: they may free them after Python has gone."""
-    for export in _exports.values():
-        export.managed.deleter = None
+    for managed, _ in _exports.values():
+        managed.deleter = None
     for needed in (_exports, _destructor, _PLAIN, _VERSIONED):
         _keep_forever(needed)
 
@@ -152,22 +166,13 @@ def export(
     versioned: bool,
 ) -> object:
     """A capsule for memory at `pointer` that keeps `owner` alive until its consumer is done with it."""
-    export = _Export(pointer, shape, strides, owner)
     managed: _Managed | _ManagedVersioned
     if versioned:
         managed, name = _ManagedVersioned(*_VERSION), _VERSIONED
     else:
         managed, name = _Managed(), _PLAIN
-    tensor = managed.tensor
-    tensor.data = pointer
-    tensor.device_type, tensor.device_id = device
-    tensor.ndim = len(shape)
-    tensor.type_code, tensor.type_bits = dtype
-    tensor.type_lanes = 1
-    tensor.shape = ctypes.cast(export.shape, ctypes.POINTER(ctypes.c_int64))
-    tensor.strides = ctypes.cast(export.strides, ctypes.POINTER(ctypes.c_int64))
+    numbers = fill(managed.tensor, pointer, shape, strides, dtype, device)
     managed.deleter = _deleter_address.value
-    export.managed = managed
     address = ctypes.addressof(managed)
-    _exports[address] = export
+    _exports[address] = managed, (numbers, owner)
     return _new(address, name, _destructor)

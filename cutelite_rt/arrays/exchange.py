@@ -13,8 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cutelite_rt import forks
-from cutelite_rt.arrays.dlpack import CPU, CUDA, CUDA_MANAGED
-from cutelite_rt.arrays.dlpack import _Tensor as Tensor
+from cutelite_rt.arrays.dlpack import CPU, CUDA, CUDA_MANAGED, Tensor, content, fill, is_capsule
 from cutelite_rt.arrays.memory import ArrayView, DeviceArray, adapter, reader_library
 from cutelite_rt.dtype import DTYPES
 
@@ -55,12 +54,9 @@ class Exchange(NamedTuple):
 def of_type(kind: type) -> Exchange | None:
     """Return the exchange functions of an array type's library; None where it has none of a version known here."""
     capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
-    api = ctypes.pythonapi
-    is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", api))
-    if capsule is None or not is_valid(capsule, _CAPSULE):
+    if capsule is None or not is_capsule(capsule, _CAPSULE):
         return None
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
-    table = _Table.from_address(get(capsule, _CAPSULE))
+    table = _Table.from_address(content(capsule, _CAPSULE))
     while table.major > _MAJOR and table.older:
         table = table.older.contents
     if table.major != _MAJOR:
@@ -92,29 +88,15 @@ TENSOR_BYTES = ctypes.sizeof(Tensor)
 
 def filled(address: int, view: ArrayView) -> object:
     """Write the `DLTensor` of an array to `address`; its extents and strides live as long as the result."""
-    tensor = Tensor.from_address(address)
-    rank = len(view.shape)
-    extents, strides = (ctypes.c_int64 * rank)(*view.shape), (ctypes.c_int64 * rank)(*view.strides)
-    tensor.data, tensor.byte_offset = view.pointer, 0
-    kind, tensor.device_id = view.device
-    tensor.device_type = CUDA if kind == "cuda" else CPU
-    tensor.ndim = rank
-    tensor.type_code, tensor.type_bits = DTYPES[view.dtype].dlpack or (0, 0)
-    tensor.type_lanes = 1
-    tensor.shape = ctypes.cast(extents, ctypes.POINTER(ctypes.c_int64))
-    tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
-    return extents, strides
+    kind, ordinal = view.device
+    device = (CUDA if kind == "cuda" else CPU), ordinal
+    dtype = DTYPES[view.dtype].dlpack or (0, 0)
+    return fill(Tensor.from_address(address), view.pointer, view.shape, view.strides, dtype, device)
 
 
 def refused(address: int) -> object:
     """Write a `DLTensor` of an impossible dtype to `address`: launchers refuse it. The result is as for `filled`."""
-    none = (ctypes.c_int64 * 1)()
-    tensor = Tensor.from_address(address)
-    tensor.data, tensor.byte_offset = 0, 0
-    tensor.device_type, tensor.device_id, tensor.ndim = CPU, 0, 0
-    tensor.type_code, tensor.type_bits, tensor.type_lanes = 255, 255, 1
-    tensor.shape = tensor.strides = ctypes.cast(none, ctypes.POINTER(ctypes.c_int64))
-    return none
+    return fill(Tensor.from_address(address), 0, (), (), (255, 255), (CPU, 0))
 
 
 # Types as compiled launchers look them up.

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cutelite_rt.arrays.memory import UnreadableArray, read
@@ -89,11 +90,11 @@ def _find(torch: Any) -> Layout:
         new = torch.empty(0, dtype=torch.float32, device="cuda")  # without elements, for which nothing is allocated
     kinds = [_bytes(t._cdata) for t in (*samples, new)]
     return Layout(
-        impl=8 * _place([_words(id(t), _OBJECT_WORDS) for t in samples], [[t._cdata] for t in samples]),
-        keys=8 * _place(impls, [[_keys(torch, t)] for t in samples]),
+        impl=8 * _at([_words(id(t), _OBJECT_WORDS) for t in samples], [[t._cdata] for t in samples]),
+        keys=8 * _at(impls, [[_keys(torch, t)] for t in samples]),
         sizes=_sizes(impls, samples),
-        offset=8 * _place(impls, [[t.storage_offset()] for t in samples]),
-        storage=8 * _place(impls, [[storage._cdata]] * 3),
+        offset=8 * _at(impls, [[t.storage_offset()] for t in samples]),
+        storage=8 * _at(impls, [[storage._cdata]] * 3),
         device=_at(kinds, [b"\x00\xff\x01"] * 3 + [bytes((1, new.get_device(), 1))], 1),  # kind, ordinal, whether known
         dtype=_at(kinds, [struct.pack("<H", NUMBERS[name]) for name in ("f32", "f64", "u8", "f32")], 2),
         data=8 * held[0],
@@ -137,20 +138,8 @@ def _bytes(address: int) -> bytes:
     return ctypes.string_at(address, 8 * _IMPL_WORDS)
 
 
-def _place(memories: list[list[int]], values: list[list[int]]) -> int:
-    """The one index at which each memory has its values."""
-    found = [
-        i
-        for i in range(len(memories[0]))
-        if all(memory[i : i + len(value)] == value for memory, value in zip(memories, values, strict=True))
-    ]
-    if len(found) != 1:
-        raise _Unclear
-    return found[0]
-
-
-def _at(memories: list[bytes], values: list[bytes], step: int) -> int:
-    """The one offset, a multiple of `step`, at which each memory has its bytes."""
+def _at(memories: Sequence[Sequence[Any]], values: Sequence[Sequence[Any]], step: int = 1) -> int:
+    """The one index, a multiple of `step`, from which on each memory has its values."""
     found = [
         i
         for i in range(0, len(memories[0]), step)
@@ -162,7 +151,7 @@ def _at(memories: list[bytes], values: list[bytes], step: int) -> int:
 
 
 def _sizes(impls: list[list[int]], tensors: list[Any]) -> int:
-    place = _place(impls, [[t.dim(), *t.shape] for t in tensors])
+    place = _at(impls, [[t.dim(), *t.shape] for t in tensors])
     for impl, t in zip(impls, tensors, strict=True):
         if tuple(impl[place + 1 + MOST_RANK :][: t.dim()]) != t.stride():
             raise _Unclear

@@ -1,4 +1,4 @@
-"""Attributes of a launch, beyond its shape, as the numbers and bytes that the driver takes.
+"""Attributes of a launch, beyond its grid and block, as the numbers and bytes that the driver takes.
 
 Source  CUDA driver API: CUlaunchAttributeID, CUlaunchAttributeValue
 """
@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 from cutelite_rt.errors import LaunchError
 
 VALUE_BYTES = 64  # of the union CUlaunchAttributeValue
-TRIGGERED, PRIORITY, DOMAIN, LAUNCHED, CARVEOUT = 7, 8, 10, 12, 14  # CUlaunchAttributeID
+COOPERATIVE, CLUSTER, SERIALIZATION, TRIGGERED, PRIORITY, DOMAIN, LAUNCHED, CARVEOUT = (
+    2, 4, 6, 7, 8, 10, 12, 14  # CUlaunchAttributeID
+)  # fmt: skip
 DOMAINS = ("default", "remote")
 
 

@@ -15,24 +15,6 @@ from cutelite_rt import forks
 from cutelite_rt.gpu import driver as cuda
 from cutelite_rt.gpu.driver import CudaError, Driver
 
-# CUdevice_attribute (cuda.h)
-_ATTRIBUTES = {
-    "max_threads_per_block": 1,
-    "max_block_x": 2,
-    "max_block_y": 3,
-    "max_block_z": 4,
-    "max_grid_x": 5,
-    "max_grid_y": 6,
-    "max_grid_z": 7,
-    "smem_per_block": 8,
-    "registers_per_block": 12,
-    "sm_count": 16,
-    "l2_bytes": 38,
-    "max_threads_per_sm": 39,
-    "smem_per_sm": 81,
-    "registers_per_sm": 82,
-    "smem_per_block_optin": 97,
-}
 _CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
 
@@ -54,6 +36,10 @@ class Limits(NamedTuple):
     smem_per_sm: int
     registers_per_sm: int
     smem_per_block_optin: int
+
+
+_LIMITS = Limits(1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 38, 39, 81, 82, 97)
+"""The number of each as CUdevice_attribute (cuda.h)."""
 
 
 class Device:
@@ -100,7 +86,7 @@ class Device:
     @cached_property
     def limits(self) -> Limits:
         """Return the limits of launches on this device."""
-        return Limits(**{name: self.attribute(number) for name, number in _ATTRIBUTES.items()})
+        return Limits(*map(self.attribute, _LIMITS))
 
     @property
     def primary_context(self) -> int:

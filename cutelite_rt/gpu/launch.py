@@ -10,24 +10,24 @@ This is the path that a compiled launcher replaces: it needs `function.handle`, 
 from __future__ import annotations
 
 import functools
+import struct
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.artifact import Artifact
-from cutelite_rt.gpu.attributes import VALUE_BYTES, Attribute
+from cutelite_rt.gpu.attributes import CLUSTER, COOPERATIVE, SERIALIZATION, VALUE_BYTES, Attribute
 from cutelite_rt.gpu.device import Device, context_active, runs_on
 from cutelite_rt.gpu.driver import STICKY, TOO_OLD, CudaError
 from cutelite_rt.gpu.params import ParameterLayout, Parameters
 
 Dim3 = tuple[int, int, int]
 
-# CUfunction_attribute, CUjit_option and CUlaunchAttributeID (cuda.h)
+# CUfunction_attribute and CUjit_option (cuda.h)
 _MAX_THREADS, _STATIC_SMEM, _LOCAL_BYTES, _REGISTERS = 0, 1, 3, 4
 _MAX_DYNAMIC_SMEM, _NON_PORTABLE_CLUSTER = 8, 14
 _ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
-_COOPERATIVE, _CLUSTER_DIMENSION, _STREAM_SERIALIZATION = 2, 4, 6
 _PORTABLE_CLUSTER = 8  # blocks; more needs opting in (CUDA programming guide, thread block clusters)
 _SHAPE_ERRORS = frozenset((1, 701, 720, 912))  # statuses that say something about a launch is too much
 _KEPT_CONFIGS = 64  # launch shapes remembered per function
@@ -51,6 +51,15 @@ class LaunchConfig(NamedTuple):
     cooperative: bool = False
     pdl: bool = False
     attributes: tuple[Attribute, ...] = ()
+
+    def all_attributes(self) -> Iterator[Attribute]:
+        """Yield what the driver takes as attributes: cluster, cooperative, pdl, then `attributes`."""
+        if self.cluster:
+            yield Attribute(CLUSTER, struct.pack("<3I", *self.cluster))
+        for number, given in ((COOPERATIVE, self.cooperative), (SERIALIZATION, self.pdl)):
+            if given:
+                yield Attribute(number, struct.pack("<I", 1))
+        yield from self.attributes
 
 
 class Usage(NamedTuple):
@@ -153,31 +162,14 @@ class Function:
             raise self.driver.error(1, f"launching {describe(self, config)}", str(problem)) from problem
         raw.hStream = config.stream
         attributes = []
-        if config.cluster:
-            cluster = self._launch_attribute(_CLUSTER_DIMENSION)
-            dims = cluster.value.clusterDim
-            dims.x, dims.y, dims.z = config.cluster
-            attributes.append(cluster)
-        if config.cooperative:
-            cooperative = self._launch_attribute(_COOPERATIVE)
-            cooperative.value.cooperative = 1
-            attributes.append(cooperative)
-        if config.pdl:
-            pdl = self._launch_attribute(_STREAM_SERIALIZATION)
-            pdl.value.programmaticStreamSerializationAllowed = 1
-            attributes.append(pdl)
-        for each in config.attributes:
-            made = self._launch_attribute(each.id)
+        for each in config.all_attributes():
+            made = self.driver.raw.CUlaunchAttribute()
+            made.id = self.driver.raw.CUlaunchAttributeID(each.id)
             made.value.pad = each.value.ljust(VALUE_BYTES, b"\0")
             attributes.append(made)
         raw.attrs = attributes
         raw.numAttrs = len(attributes)
         return raw
-
-    def _launch_attribute(self, number: int) -> Any:
-        attribute = self.driver.raw.CUlaunchAttribute()
-        attribute.id = self.driver.raw.CUlaunchAttributeID(number)
-        return attribute
 
 
 _loaded: dict[tuple[int, str], Function] = {}

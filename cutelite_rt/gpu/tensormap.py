@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu import driver as cuda
@@ -207,36 +207,21 @@ class TensorMaps:
         return self._given or cuda.get()
 
     @cached_property
-    def _function(self) -> Callable[..., int]:
-        # Called at its address: cuda.bindings' wrapper has the driver write into an object that is aligned to
-        # 16 bytes, where CUtensorMap must be aligned to 64 (CUDA 12) or 128 (CUDA 13).
-        prototype = ctypes.CFUNCTYPE(
-            ctypes.c_int,
-            ctypes.c_void_p,  # the map, written
-            ctypes.c_int,
-            ctypes.c_uint32,
-            ctypes.c_void_p,
-            *[ctypes.POINTER(ctypes.c_uint64)] * 2,
-            *[ctypes.POINTER(ctypes.c_uint32)] * 2,
-            *[ctypes.c_int] * 4,
-        )
-        return prototype(self.driver.address_of("cuTensorMapEncodeTiled", (12, 0)))
+    def _tiled(self) -> Callable[..., int]:
+        return self._function("cuTensorMapEncodeTiled", ctypes.POINTER(ctypes.c_uint32))
 
     @cached_property
     def _im2col(self) -> Callable[..., int]:
-        prototype = ctypes.CFUNCTYPE(
-            ctypes.c_int,
-            ctypes.c_void_p,  # the map, written
-            ctypes.c_int,
-            ctypes.c_uint32,
-            ctypes.c_void_p,
-            *[ctypes.POINTER(ctypes.c_uint64)] * 2,
-            *[ctypes.POINTER(ctypes.c_int)] * 2,
-            *[ctypes.c_uint32] * 2,
-            ctypes.POINTER(ctypes.c_uint32),
-            *[ctypes.c_int] * 4,
-        )
-        return prototype(self.driver.address_of("cuTensorMapEncodeIm2col", (12, 0)))
+        corners = [ctypes.POINTER(ctypes.c_int)] * 2
+        return self._function("cuTensorMapEncodeIm2col", *corners, *[ctypes.c_uint32] * 2)
+
+    def _function(self, name: str, *box: Any) -> Callable[..., int]:
+        # Called at its address: cuda.bindings' wrapper has the driver write into an object that is aligned to
+        # 16 bytes, where CUtensorMap must be aligned to 64 (CUDA 12) or 128 (CUDA 13).
+        tensor = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, *[ctypes.POINTER(ctypes.c_uint64)] * 2
+        settings = ctypes.POINTER(ctypes.c_uint32), *[ctypes.c_int] * 4
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *tensor, *box, *settings)
+        return prototype(self.driver.address_of(name, (12, 0)))
 
     @contextmanager
     def _context(self) -> Iterator[None]:
@@ -262,7 +247,7 @@ class TensorMaps:
         lower, upper = (corners(*reversed(part)) for part in (tiling.corners[:half], tiling.corners[half:]))
         box = (lower, upper, *reversed(tiling.box)) if tiling.corners else (ints(*reversed(tiling.box)),)
         with self._context():
-            status = (self._im2col if tiling.corners else self._function)(
+            status = (self._im2col if tiling.corners else self._tiled)(
                 target,
                 DATA_TYPES[DTYPES[dtype].tensormap],
                 rank,

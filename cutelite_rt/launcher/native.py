@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite_rt import forks
+from cutelite_rt.arrays.dlpack import api
 
 TYPE_OFFSET = 8
 """Bytes from an object's address to the pointer to its type (PEP 384: `PyObject` is its count, then its type)."""
@@ -134,7 +135,7 @@ def executable(code: bytes) -> int:
 def forever(code: bytes) -> int:
     """The address of `code` in its own memory, which is never freed. Errors: OSError."""
     address, memory = _mapped(code)
-    ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))(memory)
+    api("Py_IncRef", None, ctypes.py_object)(memory)
     return address
 
 
@@ -154,9 +155,7 @@ def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
     return address, memory
 
 
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-    ("PyCFunction_NewEx", ctypes.pythonapi)
-)
+_new = api("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 
 
 def method(name: str, address: int, doc: str) -> ctypes.Structure:

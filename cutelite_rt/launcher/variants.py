@@ -188,15 +188,9 @@ def _context_id(function: Function) -> int:
     return int(function.driver.call("cuCtxGetId", function.context))
 
 
-_ATTRIBUTE = struct.Struct("<I 4x 3I 52x")  # CUlaunchAttribute: its id, and a union of 64 bytes
-_COOPERATIVE, _CLUSTER_DIMENSION, _STREAM_SERIALIZATION = 2, 4, 6  # CUlaunchAttributeID
-
-
 def _attributes(config: LaunchConfig) -> tuple[ctypes.Array[ctypes.c_char], int]:
-    rows = [_ATTRIBUTE.pack(_CLUSTER_DIMENSION, *config.cluster)] if config.cluster else []
-    rows += [_ATTRIBUTE.pack(_COOPERATIVE, 1, 0, 0)] if config.cooperative else []
-    rows += [_ATTRIBUTE.pack(_STREAM_SERIALIZATION, 1, 0, 0)] if config.pdl else []
-    rows += [struct.pack("<I4x64s", each.id, each.value) for each in config.attributes]
+    """CUlaunchAttribute for each: its id, and a union of 64 bytes."""
+    rows = [struct.pack("<I4x64s", each.id, each.value) for each in config.all_attributes()]
     return ctypes.create_string_buffer(b"".join(rows)), len(rows)
 
 

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
+from cutelite_rt.arrays.dlpack import api
 from cutelite_rt.launcher import native
 
 CHANGES = ctypes.c_uint64(1)
@@ -28,7 +29,7 @@ def watch(dicts: Iterable[dict[str, Any]]) -> bool:
     if number is None:
         return False
     for each in dicts:
-        _api("PyDict_Watch", ctypes.c_int, ctypes.py_object)(number, each)
+        api("PyDict_Watch", ctypes.c_int, ctypes.c_int, ctypes.py_object)(number, each)
     return True
 
 
@@ -38,16 +39,13 @@ def _watcher() -> int | None:
     if not hasattr(ctypes.pythonapi, "PyDict_AddWatcher") or native.unsupported() is not None:
         return None
     code = native.forever(_counting(ctypes.addressof(CHANGES)))
-    _api("Py_IncRef", ctypes.py_object)(CHANGES)  # modules are cleared at exit, which is a change of watched dicts too
+    api("Py_IncRef", None, ctypes.py_object)(
+        CHANGES
+    )  # clearing modules at exit changes watched dicts too
     try:
-        return int(_api("PyDict_AddWatcher", ctypes.c_void_p)(code))
+        return int(api("PyDict_AddWatcher", ctypes.c_int, ctypes.c_void_p)(code))
     except RuntimeError:  # there are eight, for all that is in the process
         return None
-
-
-def _api(name: str, *arguments: Any) -> Any:
-    prototype = ctypes.PYFUNCTYPE(None if name == "Py_IncRef" else ctypes.c_int, *arguments)
-    return prototype((name, ctypes.pythonapi))
 
 
 def _counting(address: int) -> bytes:

@@ -39,12 +39,29 @@ class CUresult(enum.IntEnum):
     CUDA_ERROR_INVALID_CLUSTER_SIZE = 912
 
 
-class LaunchAttribute:
-    """As `CUlaunchAttribute`: an id and a union, of which tests read the member that goes with the id."""
+class AttributeValue:
+    """As `CUlaunchAttributeValue`, a union: bytes, and the members that tests read."""
 
-    def __init__(self) -> None:
-        self.id = 0
-        self.value = SimpleNamespace(clusterDim=SimpleNamespace(x=0, y=0, z=0))
+    def __init__(self, pad: bytes = bytes(64)) -> None:
+        self.pad = pad
+
+    @property
+    def clusterDim(self) -> SimpleNamespace:
+        x, y, z = (int.from_bytes(self.pad[at : at + 4], "little") for at in (0, 4, 8))
+        return SimpleNamespace(x=x, y=y, z=z)
+
+    @property
+    def cooperative(self) -> int:
+        return int.from_bytes(self.pad[:4], "little")
+
+    programmaticStreamSerializationAllowed = cooperative
+
+
+class LaunchAttribute:
+    """As `CUlaunchAttribute`."""
+
+    def __init__(self, id: int = 0, value: bytes = bytes(64)) -> None:
+        self.id, self.value = id, AttributeValue(value)
 
 
 LAUNCH_FIELDS = {
@@ -68,11 +85,7 @@ class AttributeInC(ctypes.Structure):
     _fields_ = (("id", ctypes.c_uint32), ("pad", ctypes.c_uint32), ("value", ctypes.c_uint32 * 16))
 
     def as_bindings(self) -> LaunchAttribute:
-        made = LaunchAttribute()
-        made.id = self.id
-        x, y, z = self.value[:3]
-        made.value = SimpleNamespace(clusterDim=SimpleNamespace(x=x, y=y, z=z), cooperative=x, raw=bytes(self.value))
-        return made
+        return LaunchAttribute(self.id, bytes(self.value))
 
 
 # What an H200 says, by CUdevice_attribute.

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from cutelite_rt.arrays import exchange
-from cutelite_rt.arrays.dlpack import CUDA, _Tensor
+from cutelite_rt.arrays.dlpack import CUDA, Tensor
 from cutelite_rt.dtype import DTYPES, compact_strides
 
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
@@ -53,7 +53,7 @@ def _read(array: Array, address: int) -> int:
     type(array).reads += 1
     if array.pointer < 0:
         return -1
-    tensor = _Tensor.from_address(address)
+    tensor = Tensor.from_address(address)
     tensor.data, tensor.byte_offset = array.pointer, array.offset
     tensor.device_type, tensor.device_id = array.device
     tensor.ndim = len(array.shape)
