@@ -58,11 +58,11 @@ def _where(build: Build, cubin: toolchain.Cubin) -> str:
 
 def _crossings(build: Build, final: Function, cubin: toolchain.Cubin) -> list[str]:
     """Tell what the assembler moved behind fences of operands, at their lines. Costs nothing where there are none."""
-    fences = {op["mark"]: op.span for op in final.ops() if op.name == "wgmma.fence_operand" and op["held"]}
+    fences = {op["number"]: op.span for op in final.ops() if op.name == "wgmma.fence_operand" and op["held"]}
     if not fences:
         return []
     found = []
-    for mark, count in toolchain.crossed(build.ptx, cubin.image).items():
+    for number, count in toolchain.crossed(build.ptx, cubin.image).items():
         mistake = Mistake(
             "wgmma-order",
             f"the assembler moved {count} operations behind this fence",
@@ -70,7 +70,7 @@ def _crossings(build: Build, final: Function, cubin: toolchain.Cubin) -> list[st
             "a product or a wait behind it does not overlap with them: have less in registers, or put a branch between",
             severity="warning",
         )
-        found.append(render(mistake, fences[mark]))
+        found.append(render(mistake, fences[number]))
     return found
 
 

@@ -172,13 +172,8 @@ def difference(
 ) -> Difference | None:
     """Compare the copies of an argument; None where they agree."""
     address = simulator.ctypes.data
-    real, simulated = _numbers(gpu, view.dtype), _numbers(simulator, view.dtype)
-    with np.errstate(all="ignore"):
-        apart = np.abs(real - simulated)
-    same = (real == simulated) | (np.isnan(real) & np.isnan(simulated))
-    allowed = TOLERANCES.get(view.dtype, 0.0) if tolerance is None else tolerance
-    finite = np.abs(simulated[np.isfinite(simulated)])
-    wrong = ~same & ~(apart <= allowed * (finite.max() if finite.size else 0.0))
+    real, simulated = (memory.view(numpy_dtype(SCALARS[view.dtype])).astype(np.float64) for memory in (gpu, simulator))
+    wrong, apart = beyond(real, simulated, view.dtype, tolerance)
     if not wrong.any():
         return None
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -188,6 +183,11 @@ def difference(
     return Difference(name, index, float(real[index]), float(simulated[index]), int(wrong.sum()), far, writers.of(at))
 
 
-def _numbers(memory: Array, dtype: str) -> Array:
-    """Return elements, given as integers of their size, as f64."""
-    return memory.view(numpy_dtype(SCALARS[dtype])).astype(np.float64)
+def beyond(real: Array, simulated: Array, dtype: str, tolerance: float | None) -> tuple[Array, Array]:
+    """Return which numbers differ by more than the tolerance, relative to the largest, and by how much all differ."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(real - simulated)
+    same = (real == simulated) | (np.isnan(real) & np.isnan(simulated))
+    allowed = TOLERANCES.get(dtype, 0.0) if tolerance is None else tolerance
+    finite = np.abs(simulated[np.isfinite(simulated)])
+    return ~same & ~(apart <= allowed * (finite.max() if finite.size else 0.0)), apart

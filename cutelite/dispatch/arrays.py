@@ -30,14 +30,12 @@ VECTOR_BYTES = 16
 class _ArrayParameter(Parameter):
     """An array: `made` gives its type in the kernel."""
 
+    _data: kinds.Array
+
     def __init__(self, name: str, spec: TensorSpec, data: kinds.Array, layout: Layout) -> None:
         self.name, self.tensor, self._data, self._layout = name, spec, data, layout
         self._dims = sorted(dim.name for dim in dims_of(layout.shape) | dims_of(layout.stride))
         self._types: dict[tuple[Scalar, int], Any] = {}
-
-    @property
-    def data(self) -> kinds.Array:
-        return self._data
 
     def made(self, dtype: Scalar, align: int) -> Any:
         """Return the type in the kernel; `align` is of its address."""
@@ -56,7 +54,7 @@ class _ArrayParameter(Parameter):
         if example is not MISSING and not _is_shape(example):
             return self.bind(call, example)
         if example is not MISSING:
-            match_shape(call, self.data, tuple(example))
+            match_shape(call, self._data, tuple(example))
         return self.without(call, math.prod(example) if example is not MISSING else None)
 
     def without(self, call: Call, elements: int | None) -> ArgType:
@@ -137,14 +135,12 @@ class TmaParameter(_ArrayParameter):
 class PointerParameter(Parameter):
     """`Pointer[...]`: in the kernel a tensor of one mode that has no end."""
 
+    _data: kinds.Pointer
+
     def __init__(self, name: str, spec: PointerSpec) -> None:
         self.name = name
         self._data = kinds.Pointer(name, repr(spec), spec.dtype.name, spec.align)
         self._type = Tensor(spec.dtype, "gmem", Layout((1 << 40,), (1,)), spec.align)
-
-    @property
-    def data(self) -> kinds.Pointer:
-        return self._data
 
     def bind(self, call: Call, argument: Any) -> Tensor:
         self._data.fit(call, argument)
@@ -171,22 +167,19 @@ class PointersParameter(Parameter):
     """
 
     def __init__(self, name: str, spec: PointersSpec) -> None:
-        self.name, self.spec = name, spec
+        self.name = name
         self._of = _memory(name, spec.addresses)
+        self._says = repr(spec)
+        self._data = self._of._data._replace(says=self._says)
         pointee = _memory(f"{name}[...]", spec.to)
         self._to, self._pointee = pointee.pointed_to(), pointee.data
         layout = self._to.layout
         self._dims = [contract.dim(dim) for dim in sorted(dims_of((layout.shape, layout.stride)), key=str)]
 
-    @property
-    def data(self) -> kinds.Array | kinds.Pointer:
-        return self._of.data._replace(says=repr(self.spec))
-
-    def settled(self, t: ArgType) -> kinds.Array | kinds.Pointer:
+    def settled(self, t: ArgType) -> kinds.Parameter:
         assert isinstance(t, Struct)
-        its = self._of.settled(t.fields[0][1])
-        assert isinstance(its, kinds.Array | kinds.Pointer)
-        return its._replace(says=repr(self.spec))
+        its: Any = self._of.settled(t.fields[0][1])
+        return its._replace(says=self._says)  # type: ignore[no-any-return]
 
     def bind(self, call: Call, argument: Any) -> Struct:
         addresses = self._of.bind(call, argument)

@@ -7,11 +7,10 @@ them: `cutelite_rt.load_kernel` launches an exported kernel, and `cutelite_rt.ex
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import cutelite_rt as rt
 from cutelite.dispatch.arguments import ArgumentError
-from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.signature import Signature
 from cutelite.toolchain import host
 from cutelite_rt.export.bundle import HostCode
@@ -21,20 +20,12 @@ from cutelite_rt.signature import kinds
 from cutelite_rt.signature.data import Unsupported, Variable
 from cutelite_rt.signature.table import Table
 
-
-class Compilable(Protocol):
-    """A kernel, as far as exporting it needs to know."""
-
-    __name__: str
-
-    @property
-    def signature(self) -> Signature: ...
-
-    def compile(self, /, *examples: Any, **given: Any) -> Compiled: ...
+if TYPE_CHECKING:
+    from cutelite.dispatch.kernel import Kernel
 
 
 def bundle(
-    kernel: Compilable,
+    kernel: Kernel,
     examples: Sequence[Any],
     signatures: Sequence[Mapping[str, Any]],
     *,

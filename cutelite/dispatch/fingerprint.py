@@ -333,9 +333,10 @@ class _Reader:
         if self.here:
             parts.append(id(function.__globals__))
         else:
-            for name in sorted(set(_globals_named(function.__code__))):
+            codes = list(_codes(function.__code__))
+            for name in sorted({name for code in codes for name, _ in _taken(code)}):
                 parts += self._global(function, name)
-            for code in _codes(function.__code__):
+            for code in codes:
                 self._attributes_of_modules(function, code)
                 parts += self._imported(function, code)
         return self._all("own function", parts)
@@ -525,21 +526,6 @@ _OF_NO_CONSEQUENCE = frozenset(
 """Of the members of a class. What dataclass fields are for is in the methods made from them."""
 
 
-def _globals_named(code: types.CodeType) -> Iterator[str]:
-    """The globals that code loads, functions inside included: attributes of the same name are none."""
-    data, extended = code.co_code, 0
-    for at in range(0, len(data), 2):
-        op, arg = data[at], data[at + 1] | extended
-        extended = arg << 8 if op == EXTENDED_ARG else 0
-        if op == _LOAD_GLOBAL:
-            yield code.co_names[arg >> 1]  # the lowest bit says whether a NULL goes below it (CPython 3.11 to 3.13)
-        elif op in _LOAD_NAME:
-            yield code.co_names[arg]
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _globals_named(constant)
-
-
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """A function's code, and that of functions inside."""
     yield code
@@ -558,6 +544,7 @@ def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
             continue
         if loaded is not None:
             yield loaded, code.co_names[arg >> _ATTR_SHIFT.get(op, 0)] if op in _ATTR_SHIFT else ""
+        # The lowest bit of LOAD_GLOBAL's argument says whether a NULL goes below it (CPython 3.11 to 3.13).
         loaded = code.co_names[arg >> 1] if op == _LOAD_GLOBAL else code.co_names[arg] if op in _LOAD_NAME else None
     if loaded is not None:
         yield loaded, ""

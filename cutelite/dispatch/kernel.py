@@ -138,18 +138,6 @@ def _told(function: F) -> F:
     return _without_our_frames(call)  # type: ignore[return-value]
 
 
-def recording(spec: Specialisation) -> Specialisation:
-    """Return the specialisation with the events of `cl.profile` in it."""
-    options = replace(spec.options, profile=True)
-    return Specialisation(dict(spec.types), dict(spec.dims), spec.block, spec.cluster, spec.arch, options, spec.wide)
-
-
-def keeping(spec: Specialisation) -> Specialisation:
-    """Return the specialisation that keeps the values of its ops, with source lines to tell which."""
-    options = replace(spec.options, record=True)
-    return Specialisation(dict(spec.types), dict(spec.dims), spec.block, spec.cluster, spec.arch, options, spec.wide)
-
-
 def _mirrors(launch: Launch, bound: Bound) -> Mirrors | None:
     """Return host copies of the arrays that are on a GPU; None where they are not."""
     views = [view for _, view in bound.arrays if view.device[0] == "cuda"]
@@ -332,14 +320,12 @@ class Kernel:
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
         """Check a launch as far as that needs no compile; None where there are no blocks to launch."""
-        arguments, launch = self.signature.match(args, kwargs), self._filling(launch)
-        if callable(launch.grid):
-            launch = launch.resolved(arguments)
+        arguments = self.signature.match(args, kwargs)
+        launch = self._filling(launch).resolved({**arguments})
         grid = extents(launch.grid, "grid", least=0)
         if 0 in grid:
             return None
         stream = asked.given_stream(launch)
-        arguments = self.signature.match(args, kwargs)
         bound = self.signature.bound(arguments, stream)
         ordinal = device_of(self.__name__, bound, self._settings.environment)
         self._forget_if_changed()
@@ -595,7 +581,7 @@ class Kernel:
         return self._trace(launch, self._blocks("trace", launch, args, kwargs))
 
     def _trace(self, launch: Launch, checked: _Checked) -> Timeline:
-        function, values, dims = self._simulation(recording(checked.spec), checked.bound)
+        function, values, dims = self._simulation(checked.spec.under(profile=True), checked.bound)
         seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
         timeline: Timeline = _simulator().trace(
             function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed
@@ -688,7 +674,7 @@ class Kernel:
         """Run a launch again with the values of its ops recorded: the ops that differ, and a remark."""
         from cutelite.dispatch.records import Logs, by_line, check_same, longest, remark
 
-        checked = checked._replace(spec=keeping(checked.spec))
+        checked = checked._replace(spec=checked.spec.under(record=True))
         ordinal, grid = checked.ordinal, checked.grid
         assert ordinal is not None, "it is on a GPU"
         compiled = self._compiled(launch, checked.spec)
@@ -738,7 +724,7 @@ class Kernel:
         checked = self._blocks("profile", launch, args, kwargs)
         if checked.ordinal is None:
             return self._trace(launch, checked)
-        spec = recording(checked.spec)
+        spec = checked.spec.under(profile=True)
         compiled = self._compiled(launch, spec)
         rings = Rings(self._function(spec, compiled, checked.ordinal), checked.grid, spec.block)
         _, shape = self._run(launch, checked._replace(spec=spec), checked.ordinal)

@@ -27,10 +27,12 @@ class Parameter:
 
     name: str
 
+    _data: kinds.Parameter
+
     @property
     def data(self) -> kinds.Parameter:
         """Return the arguments it takes, as data. Errors: `Unsupported` where its annotation does not say."""
-        raise NotImplementedError
+        return self._data
 
     def bind(self, call: Call, argument: Any) -> ArgType:
         """Check an argument, leave the values of its leaves with `call`, return its type. Errors: `ArgumentError`."""

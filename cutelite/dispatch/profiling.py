@@ -88,16 +88,12 @@ class Rings:
         room = (self.blocks + 1) * self.warps * 2 * RING  # the last place is of all blocks that there is none for
         self.memory = rt.to_device(np.zeros(room + RING, np.uint8), function.device)
         self.start = -(-self.memory.pointer // RING) * RING
-        self._tell(self.start, self.blocks)
-
-    def _tell(self, *head: int) -> None:
-        source = rt.to_device(np.array(head, np.int64), self.function.device)
-        rt.write_global(self.function, "cutelite_profile", source.pointer, source.nbytes)
+        rt.write_global(function, "cutelite_profile", self.start, self.blocks)
 
     def read(self, kernel: str, names: list[str], stream: int = 0) -> Profile:
         """Return the events that launches with this buffer have recorded; waits for them. Later ones record none."""
         data = rt.from_device(self.memory, stream)[self.start - self.memory.pointer :]
-        self._tell(0, 0)
+        rt.write_global(self.function, "cutelite_profile", 0, 0)
         count = self.blocks * self.warps
         return decoded(kernel, names, data[: count * 2 * RING].reshape(count, 2 * RING), self.warps)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import cutelite_rt as rt
 from cutelite.diag.progress import Progress
-from cutelite.dispatch.against import TOLERANCES, Step, Writers
+from cutelite.dispatch.against import Step, Writers, beyond
 from cutelite.dispatch.launch import LaunchError
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Function
@@ -58,15 +58,12 @@ class Logs:
         """Call `launch`, and return window `number` of what it recorded."""
         device, first = self.function.device, number * self.window
         memory = rt.to_device(np.zeros(self.blocks * self.threads * self.stride, np.uint32), device)
-        self._tell(memory.pointer, self.blocks, 4 * first, 4 * self.window, 4 * self.stride)
+        sizes = 4 * first, 4 * self.window, 4 * self.stride
+        rt.write_global(self.function, "cutelite_records", memory.pointer, self.blocks, *sizes)
         launch()
         words = rt.from_device(memory).reshape(self.blocks * self.threads, self.stride)
-        self._tell(0, 0, 0, 0, 0)
+        rt.write_global(self.function, "cutelite_records", 0, 0, 0, 0, 0)
         return Log(words, first, first + self.window)
-
-    def _tell(self, *head: int) -> None:
-        source = rt.to_device(np.array(head, np.int64), self.function.device)
-        rt.write_global(self.function, "cutelite_records", source.pointer, source.nbytes)
 
 
 class Follower(Writers):
@@ -172,13 +169,7 @@ def differing(gpu: Array, simulator: Array, t: Type, tolerance: float | None) ->
     simulator = simulator.astype(gpu.dtype, copy=False)
     if not elem.is_float:
         return gpu != simulator
-    real, simulated = gpu.astype(np.float64), simulator.astype(np.float64)
-    with np.errstate(all="ignore"):
-        apart = np.abs(real - simulated)
-    same = (real == simulated) | (np.isnan(real) & np.isnan(simulated))
-    allowed = TOLERANCES.get(elem.name, 0.0) if tolerance is None else tolerance
-    finite = np.abs(simulated[np.isfinite(simulated)])
-    return ~same & ~(apart <= allowed * (finite.max() if finite.size else 0.0))
+    return beyond(gpu.astype(np.float64), simulator.astype(np.float64), elem.name, tolerance)[0]
 
 
 def by_line(

@@ -24,13 +24,11 @@ from cutelite_rt.signature.data import Unsupported, compact
 class ScalarParameter(Parameter):
     """A number, of a dtype or a dtype variable."""
 
+    _data: kinds.Number
+
     def __init__(self, name: str, dtype: Scalar | DTypeVar) -> None:
         self.name, self.wanted = name, dtype
         self._data = kinds.Number(name, contract.dtype(dtype))
-
-    @property
-    def data(self) -> kinds.Number:
-        return self._data
 
     def bind(self, call: Call, argument: Any) -> Scalar:
         dtype = self._data.decided(call, argument)
@@ -54,15 +52,11 @@ class ConstantParameter(Parameter):
     """`Constexpr[...]`: any Python value. Each value is another specialisation of the kernel."""
 
     def __init__(self, name: str, spec: ConstexprSpec) -> None:
-        self.name = name
+        self.name, self._data = name, kinds.Constant(name)
         union = isinstance(spec.type, types.UnionType)
         wanted = spec.type if union else getattr(spec.type, "__origin__", spec.type)  # tuple[int, int] -> tuple
         is_type = isinstance(wanted, type | types.UnionType) and wanted is not Any
         self.wanted = wanted if is_type else object
-
-    @property
-    def data(self) -> kinds.Constant:
-        return kinds.Constant(self.name)
 
     def settled(self, t: ArgType) -> kinds.Fixed:
         assert isinstance(t, Constant)

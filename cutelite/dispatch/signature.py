@@ -53,6 +53,7 @@ class Signature:
         self.defaults |= function.__kwdefaults__ or {}
         positions = self.positional, self.position_only
         self._names = Names(self.kernel, self.names, *positions, self.defaults, self.__str__, bool(star))
+        self.match = self._names.match
         self.specs = self._specs(function, method, seen)
         self.parameters = [parameter(name, spec) for name, spec in self.specs.items()]
         # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.
@@ -80,13 +81,6 @@ class Signature:
             bound[p.name] = (p.bind(call, given[p.name]), call.values)
         call.values = [value for name in self.names for value in bound[name][1]]
         return call.done({name: bound[name][0] for name in self.names})
-
-    def match(self, args: Sequence[Any], kwargs: dict[str, Any], partial: bool = False) -> dict[str, Any]:
-        """An argument for each parameter, defaults filled in; with `partial`, for some of them.
-
-        Errors  `ArgumentError` for too many or too few, for a name that is none, and for one given twice
-        """
-        return self._names.match(args, kwargs, partial)
 
     def data(self, skip: int = 0, grid: Sequence[Any] | None = None) -> kinds.Signature:
         """The open signature.

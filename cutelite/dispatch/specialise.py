@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -61,6 +62,11 @@ class Specialisation:
         self.dims = tuple(dims.items())
         self.block, self.cluster, self.arch, self.options, self.wide = block, cluster, arch, options, wide
         self._hash = hash(self.facts())
+
+    def under(self, **options: Any) -> Specialisation:
+        """Return the same under other options."""
+        given = replace(self.options, **options)
+        return Specialisation(dict(self.types), dict(self.dims), self.block, self.cluster, self.arch, given, self.wide)
 
     def facts(self) -> tuple[Any, ...]:
         """All its fields, as one value to compare and hash."""
@@ -299,13 +305,8 @@ def _with_lines(spec: Specialisation) -> bool:
 
 
 @functools.cache
-def _opened(directory: str, megabytes: int) -> DiskCache:
-    return DiskCache(directory, megabytes << 20)
-
-
-@functools.cache
-def _opened_default(megabytes: int) -> DiskCache:
-    return DiskCache(None, megabytes << 20)  # which also sees to it that the directory is the user's own
+def _opened(directory: str | None, megabytes: int) -> DiskCache:
+    return DiskCache(directory, megabytes << 20)  # with None it also sees to it that the directory is the user's own
 
 
 def cache_directory(environment: Config) -> str | None:
@@ -317,8 +318,4 @@ def cache_directory(environment: Config) -> str | None:
 
 def open_cache(environment: Config) -> DiskCache | None:
     """The disk cache, None where the environment switches it off; one for each directory in a process."""
-    if not environment.cache:
-        return None
-    if environment.cache_dir is None:
-        return _opened_default(environment.cache_max_mb)
-    return _opened(environment.cache_dir, environment.cache_max_mb)
+    return _opened(environment.cache_dir, environment.cache_max_mb) if environment.cache else None

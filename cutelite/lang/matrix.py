@@ -53,22 +53,22 @@ def mma_sync(
     for name, x in (("a", a), ("b", b), ("c", c)):
         if not isinstance(x, Vector):
             raise mistake("mma", f"mma_sync takes vectors in registers, and `{name}` is {describe(x)}")
-    m = c.n * mma_ops.THREADS // mma_ops.N
+    m = c.n * mma_ops.WARP // mma_ops.N
     if packed is not None:
         kinds = packed if isinstance(packed, tuple) else (packed, packed)
         for kind in kinds:
             if not isinstance(kind, Packed):
                 raise mistake("mma", f"`packed` is cl.i4, cl.u4 or cl.b1, or a pair of them, not {describe(kind)}")
-        k = a.n * mma_ops.THREADS // m * kinds[0].per_word if k is None else k
+        k = a.n * mma_ops.WARP // m * kinds[0].per_word if k is None else k
         names = kinds[0].name, kinds[1].name
         return emit(mma_packed.MmaPacked(a.value, b.value, c.value, k, saturate, *names, combine))  # type: ignore[no-any-return]
     if metadata is not None:
-        k = 2 * a.n * mma_ops.THREADS // m if k is None else k
+        k = 2 * a.n * mma_ops.WARP // m if k is None else k
         word = as_value(metadata, u32)
         return emit(mma_sparse.MmaSp(a.value, b.value, c.value, k, saturate, word, selector))  # type: ignore[no-any-return]
-    form = mma_ops.form_of(a.dtype.name, c.n * mma_ops.THREADS // 8) or mma_ops.FORMS.get(a.dtype.name)
+    form = mma_ops.form_of(a.dtype.name, c.n * mma_ops.WARP // 8) or mma_ops.FORMS.get(a.dtype.name)
     if k is None:
-        k = a.n * mma_ops.THREADS // form.m if form else 0
+        k = a.n * mma_ops.WARP // form.m if form else 0
     return emit(mma_ops.Mma(a.value, b.value, c.value, k, saturate))  # type: ignore[no-any-return]
 
 

@@ -18,7 +18,7 @@ from cutelite.layout.errors import LayoutError
 from cutelite.layout.frozen import Frozen
 from cutelite.layout.inttuple import is_static, rank, size
 
-WARP = 32
+WARP = 32  # as `target.targets` has it: a leaf imports nothing of ours
 BANKS = 32
 BANK_BYTES = 4
 PHASE_BYTES = BANKS * BANK_BYTES

@@ -242,17 +242,29 @@ class Epilogue:
 
     @classmethod
     def create(
-        cls, shape: tuple[int, int], ring: ResultRing, d: Any, fused: Fused, fetch: Fetch, groups: int, group: Any,
-        blocks: int = 1, memory: Any = None, sums: Any = f32, ready: NamedBarrier | None = None,
-    ) -> Epilogue:  # fmt: skip
+        cls,
+        shape: tuple[int, int],
+        ring: ResultRing,
+        d: Any,
+        fused: Fused,
+        fetch: Fetch,
+        *,
+        groups: int,
+        group: Any,
+        blocks: int = 1,
+        memory: Any = None,
+        sums: Any = f32,
+        ready: NamedBarrier | None = None,
+    ) -> Epilogue:
         """Make the epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this.
 
+        shape, ring, d, fused, fetch  the fields
         blocks  of the cluster, which share the K of each tile: then a block has one tile, and writes a part of it
         memory  pointer to shared memory for the accumulators of all groups then: operands may have lain there
         sums    their dtype
         ready   a barrier of all warpgroups that have read this memory as operands; None: there is one
-        Errors  `epilogue-pieces` where a tile is not cut into whole pieces, or these do not fill the ring so many times
-                over: the next tile would begin at a buffer that may still be read
+        Errors  `epilogue-pieces` where a tile is not cut into whole pieces, or these do not fill all buffers of the
+                ring equally often: the next tile would begin at a buffer that may still be read
         """
         wide, pieces = int(ring.op.n), shape[0] // ROWS * (shape[1] // int(ring.op.n))
         if shape[0] % ROWS or shape[1] % wide or (pieces % ring.buffers and blocks == 1):

@@ -31,9 +31,9 @@ from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import maximum, minimum
 from cutelite.lang.warp import exchange, has_redux, make_warp_uniform, redux, syncwarp
 from cutelite.lang.words import map_values, pack, unpack, word_count
+from cutelite.target.targets import WARP as WARP
 from cutelite.tuples import NamedTuple
 
-WARP = 32
 NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
 HANDED = 8  # places for messages of a cluster that are handed back together
 

@@ -22,8 +22,7 @@ from cutelite.lang.sync import syncthreads
 from cutelite.lang.tensor import shared
 from cutelite.layout import Layout
 from cutelite.ops.tcgen05_layouts import columns_of_layout, per_cell
-
-WARP = 32
+from cutelite.target.targets import WARP
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, elem_of, u16
 from cutelite.layout import Layout
 from cutelite.ops.address import address_problems
+from cutelite.target.targets import WARP
 
 ROW_BYTES = 16
 ROWS = 8
-THREADS = 32
 COUNTS = (1, 2, 4)
 
 
@@ -31,7 +31,7 @@ def rows(elem: Scalar, count: int) -> Layout:
     Thread t gives the address of row t % 8 of matrix t // 8; threads beyond those needed repeat them.
     """
     each, owners = ROW_BYTES // elem.bytes, ROWS * count
-    return Layout(((owners, THREADS // owners), each), ((each, 0), 1))
+    return Layout(((owners, WARP // owners), each), ((each, 0), 1))
 
 
 @lru_cache
@@ -48,7 +48,7 @@ def _bytes(elem: Scalar, count: int, transpose: bool) -> Array:
     """Return the places of each thread's bytes in the matrices, (32, values, bytes of an element)."""
     layout = fragment(elem, count, transpose)
     values = 4 // elem.bytes * count
-    index = np.array([[layout(t, v) for v in range(values)] for t in range(THREADS)])
+    index = np.array([[layout(t, v) for v in range(values)] for t in range(WARP)])
     return index[..., None] * elem.bytes + np.arange(elem.bytes)
 
 
@@ -72,10 +72,8 @@ class MatrixAccess(Op):
     def owners(self, lanes: Lanes, count: int) -> Array:
         """The threads whose addresses are used, bool (lanes,); faults where a warp is not complete."""
         whole = lanes.warps(lanes.mask).all(axis=1)
-        lanes.fault(
-            np.repeat(~whole, THREADS), f"{self.name} must be executed by all 32 threads of a warp", "divergence"
-        )
-        return np.tile(np.arange(THREADS) < ROWS * count, len(whole))
+        lanes.fault(np.repeat(~whole, WARP), f"{self.name} must be executed by all 32 threads of a warp", "divergence")
+        return np.tile(np.arange(WARP) < ROWS * count, len(whole))
 
 
 @op("ldmatrix", scope="warp", effects=Effect.READS | Effect.CONVERGENT, feature="ldmatrix", source="PTX ISA: ldmatrix")
@@ -106,7 +104,7 @@ class LoadMatrix(MatrixAccess):
         data = lanes.load("smem", lanes.get(self.p), self.elem, ROW_BYTES // self.elem.bytes, owners)
         matrices = lanes.warps(np.ascontiguousarray(data).view(np.uint8))[:, : ROWS * self.count]
         index = _bytes(self.elem, self.count, self.transpose)
-        spread = matrices.reshape(len(matrices), -1)[:, index.reshape(THREADS, -1)]
+        spread = matrices.reshape(len(matrices), -1)[:, index.reshape(WARP, -1)]
         lanes.define(np.ascontiguousarray(spread).view(data.dtype).reshape(len(data), -1))
 
 
@@ -137,7 +135,7 @@ class StoreMatrix(MatrixAccess):
     def simulate(self, lanes: Lanes) -> None:
         owners, elem = self.owners(lanes, self.count), elem_of(self.a.type)
         held = np.ascontiguousarray(lanes.warps(lanes.get(self.a)))
-        matrices = np.zeros((len(held), THREADS, ROW_BYTES), np.uint8)
+        matrices = np.zeros((len(held), WARP, ROW_BYTES), np.uint8)
         index = _bytes(elem, self.count, self.transpose).reshape(-1)
         matrices.reshape(len(held), -1)[:, index] = held.view(np.uint8).reshape(len(held), -1)
         data = matrices.reshape(-1, ROW_BYTES).view(held.dtype)
@@ -173,4 +171,4 @@ class MoveMatrix(Op):
 @lru_cache
 def _elements(transpose: bool) -> Array:
     layout = fragment(u16, 1, transpose)
-    return np.array([[layout(t, v) for v in range(2)] for t in range(THREADS)])
+    return np.array([[layout(t, v) for v in range(2)] for t in range(WARP)])

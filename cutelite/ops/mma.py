@@ -16,9 +16,9 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of, i32
 from cutelite.layout import Layout, static_value
+from cutelite.target.targets import WARP as WARP
 from cutelite.tuples import NamedTuple
 
-THREADS = 32
 N = 8  # columns of every form
 REGISTER_BYTES = 4
 PTX_NAMES = {"i4": "s4", "i8": "s8", "i32": "s32"}
@@ -159,7 +159,7 @@ class Mma(Op):
         if not (isinstance(self.a.type, Vec) and isinstance(self.c.type, Vec)):
             return None
         name = elem_of(self.a.type).name
-        return form_of(name, self.c.type.n * THREADS // FORMS[name].n) if name in FORMS else None
+        return form_of(name, self.c.type.n * WARP // FORMS[name].n) if name in FORMS else None
 
     @property
     def feature(self) -> str:  # type: ignore[override]
@@ -220,7 +220,7 @@ class Mma(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         idle = ~lanes.warps(lanes.mask).all(axis=1)
-        lanes.fault(np.repeat(idle, THREADS), "mma.sync must be executed by all 32 threads of a warp", "divergence")
+        lanes.fault(np.repeat(idle, WARP), "mma.sync must be executed by all 32 threads of a warp", "divergence")
         form = self.form
         a = self._matrix(lanes, "a", form.m)
         b = self._matrix(lanes, "b", form.n)

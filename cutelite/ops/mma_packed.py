@@ -14,7 +14,7 @@ from cutelite.ir.op import op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Vec, u32
 from cutelite.layout import Layout
-from cutelite.ops.mma import THREADS, Form, Mma, accumulator, operand_a, operand_b
+from cutelite.ops.mma import WARP, Form, Mma, accumulator, operand_a, operand_b
 
 PER_WORD = {"i4": 8, "u4": 8, "b1": 32}
 """The numbers of each format in a word, the first one lowest."""
@@ -66,7 +66,7 @@ class MmaPacked(Mma):
     def _form(self) -> Form | None:
         if not isinstance(self.c.type, Vec):
             return None
-        return form_of(self.kind_a, self.c.type.n * THREADS // 8)
+        return form_of(self.kind_a, self.c.type.n * WARP // 8)
 
     def verify(self) -> Iterator[Problem]:
         problems = list(super().verify())

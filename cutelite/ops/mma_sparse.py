@@ -17,7 +17,7 @@ from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, elem_of, u32
 from cutelite.layout import Layout
 from cutelite.ops import wgmma_sparse
-from cutelite.ops.mma import THREADS, Form, Mma, accumulator, operand_a, operand_b
+from cutelite.ops.mma import WARP, Form, Mma, accumulator, operand_a, operand_b
 from cutelite.ops.wgmma_sparse import GROUPS, expanded, group_of, group_table, valid
 
 ROWS = 16
@@ -107,7 +107,7 @@ class MmaSp(Mma):
             table = group_table(words, elem, ROWS)[:, self._columns]
             for row, group in np.argwhere(~valid(table, elem))[: int(active[warp])]:
                 text = f"the metadata of row {row}, group {group} is {table[row, group]:#06b}"
-                at = np.repeat(np.arange(len(tile)) == warp, THREADS)
+                at = np.repeat(np.arange(len(tile)) == warp, WARP)
                 lanes.fault(at, f"{text}: it names no elements in order", "mma-operand")
             if active[warp]:
                 whole[warp] = expanded(tile[warp].T, table, elem).T

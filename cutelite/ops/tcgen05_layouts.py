@@ -16,6 +16,7 @@ from cutelite.ir.simulation import Array
 from cutelite.ir.types import Scalar, Tensor
 from cutelite.layout import Layout, cosize, is_static, static_value
 from cutelite.ops.wgmma_sparse import kept_of
+from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
 
 LANES, COLUMNS = 128, 512
@@ -24,7 +25,7 @@ CELL_BITS = 32
 LANE_SHIFT = 16  # an address is lane << 16 | column (PTX ISA, tensor memory addressing)
 CELL_BYTES = CELL_BITS // 8
 LANE_BYTES = CELL_BYTES * COLUMNS  # of one lane, as the simulator lays tensor memory out
-WARP_LANES = 32  # warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA, tcgen05.ld, access restrictions)
+WARP_LANES = WARP  # warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA, tcgen05.ld, access restrictions)
 STEP_BYTES = 32  # along K, of one instruction
 
 

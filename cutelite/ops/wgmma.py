@@ -432,13 +432,13 @@ class FenceOperand(Op):
     ptxas moves arithmetic across waits and across all that names none of its registers, but not across `pmevent`:
     so this is one, of an event that is not counted.
 
-    held  True: an instruction, so that machine code has it too; False: none, and ptxas may move arithmetic across
-    mark  the number of the fence in its kernel, to be found in machine code: `passes.number_fences` gives it
+    held    True: an instruction, so that machine code has it too; False: none, and ptxas may move arithmetic across
+    number  of the fence in its kernel, to be found in machine code: `passes.number_fences` gives it
     """
 
     values: tuple[Value, ...]
     held: bool = True
-    mark: int = 0
+    number: int = 0
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(v.type for v in self.values)
@@ -447,11 +447,11 @@ class FenceOperand(Op):
         for value in self.values:
             if not isinstance(value.type, Vec) or value.type.n * value.type.elem.bits % 32:
                 yield Problem("values", f"wgmma.fence_operand takes vectors of whole registers, not {value.type}")
-        if not 0 <= self.mark < 1 << 16:
-            yield Problem("mark", f"a kernel has at most {1 << 16} fences of operands")
+        if not 0 <= self.number < 1 << 16:
+            yield Problem("number", f"a kernel has at most {1 << 16} fences of operands")
 
     def ptx(self) -> Ptx:
-        return tied("pmevent.mask ${mark};" if self.held else "", self, "values")
+        return tied("pmevent.mask ${number};" if self.held else "", self, "values")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(*(lanes.get(value) for value in self.values))

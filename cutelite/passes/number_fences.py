@@ -1,7 +1,7 @@
 """Number the `wgmma.fence_operand`s of a kernel, so that each can be found in machine code.
 
     wgmma.fence_operand values=(%a,)   wgmma.fence_operand values=(%b,)
-        ->   wgmma.fence_operand values=(%a,), mark=0   wgmma.fence_operand values=(%b,), mark=1
+        ->   wgmma.fence_operand values=(%a,), number=0   wgmma.fence_operand values=(%b,), number=1
 
 Needs: verified IR. Keeps: everything else, and fences that are no instruction. A kernel without a fence is returned
 as it is.
@@ -23,7 +23,7 @@ def number_fences(function: Function, context: Context) -> Function:
     for op in rewrite:
         new = rewrite.keep(op)
         if op.name == FENCE and op["held"]:
-            numbered = rewrite.with_results(new.with_fields(mark=count), new)
+            numbered = rewrite.with_results(new.with_fields(number=count), new)
             rewrite.builder.block.ops[-1] = numbered
             count += 1
     return rewrite.function

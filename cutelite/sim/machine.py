@@ -88,12 +88,12 @@ from cutelite.sim.program import WARP, MemoryPlan, Program
 from cutelite.sim.registers import RegisterPool
 from cutelite.sim.roster import Roster
 from cutelite.sim.tmem import TensorMemory
+from cutelite.target.targets import RESERVED_SMEM
 
 Array = Any
 Index = tuple[int, int, int]
 FixedValues = tuple[dict[Value, Array], ...]
 
-RESERVED_SMEM = 1024  # bytes at the start of shared memory that the system keeps for itself on Hopper
 MANY_SETS = 128  # of threads, of which fixed values are kept
 LOCAL_GAP = 16  # bytes between the local memories of two threads
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 KB = 1024
+WARP = 32  # threads
+RESERVED_SMEM = 1 * KB  # bytes of shared memory of each block that the system keeps for itself
 
 
 class UnknownTarget(ValueError):
@@ -64,7 +66,7 @@ class Target:
 
     smem_static: int = 48 * KB
     """Shared memory a block may declare statically, bytes; more must be dynamic and opted into at launch."""
-    smem_reserved: int = 1 * KB
+    smem_reserved: int = RESERVED_SMEM
     """Shared memory the system keeps per block, bytes, on top of what the block asks for."""
     max_threads: int = 1024
     """Threads in a block."""
@@ -105,18 +107,18 @@ class Target:
         Source     cuda_occupancy.h of the CUDA toolkit: registers go to warps in units of 256, out of a quarter of
                    the SM's each; shared memory in units of 128 bytes, with `smem_reserved` on top
         """
-        warps = -(-threads // 32)
-        per_warp = max(1, -(-registers * 32 // 256) * 256)
+        warps = -(-threads // WARP)
+        per_warp = max(1, -(-registers * WARP // 256) * 256)
         per_block = -(-(smem + self.smem_reserved) // 128) * 128
         limits = {
             "registers": self.registers_per_sm // 4 // per_warp * 4 // warps,
             "shared memory": self.smem_per_sm // per_block if per_block else self.blocks_per_sm,
-            "threads": self.threads_per_sm // 32 // warps,
+            "threads": self.threads_per_sm // WARP // warps,
             "blocks": self.blocks_per_sm,
         }
         limiter = min(limits, key=lambda name: limits[name])
         blocks = limits[limiter]
-        return Occupancy(blocks, blocks * warps, limiter, blocks * warps * 32 / self.threads_per_sm)
+        return Occupancy(blocks, blocks * warps, limiter, blocks * warps * WARP / self.threads_per_sm)
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
         """Tell whether a cubin for this target loads on a GPU of that compute capability.

@@ -4,7 +4,7 @@ to_ptx       LLVM IR -> PTX, by LLVM's own NVPTX backend or libNVVM   backend.py
 write_ptx    the same, before the bugs of assemblers are avoided      backend.py
 for_ptxas    PTX without what the assembler at hand gets wrong        assemble.py, ptxas_bugs/
 to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver          assemble.py
-crossed      PTX + cubin -> what ptxas moved across marks             order.py
+crossed      PTX + cubin -> what ptxas moved across fences            order.py
 disassemble  cubin -> `cutelite.sass`, if a disassembler is found     sass.py
 tools        what is there, for `cutelite doctor`                     tools.py
 identity     which of it makes a cubin, for the cache                 identity.py

@@ -1,9 +1,9 @@
-"""PTX and its cubin -> arithmetic that ptxas moved behind a mark, where the PTX has it before.
+"""PTX and its cubin -> arithmetic that ptxas moved behind a fence of operands, where the PTX has it before.
 
-A mark is `pmevent.mask N`, an instruction that ptxas moves nothing across (`PMTRIG` in SASS; seen to hold in 12.4,
-12.9, 13.0 and 13.5): N tells which. Instructions of floating-point arithmetic are counted from each mark to the next
-product of matrices or mark, and back to the one before, along the path that has the most of them, in PTX and in SASS.
-What has crossed is missing before the mark and too much behind it: ptxas may also move others across a product. The
+Such a fence is `pmevent.mask N`, an instruction that ptxas moves nothing across (`PMTRIG` in SASS; so seen in 12.4,
+12.9, 13.0 and 13.5): N is its number. Instructions of floating-point arithmetic are counted from each fence to the next
+product of matrices or fence, and back to the one before, along the path that has the most of them, in PTX and in SASS.
+What has crossed is missing before the fence and too much behind it: ptxas may also move others across a product. The
 cubin is read as it is, since a disassembler takes as long as ptxas.
 """
 
@@ -19,19 +19,19 @@ from cutelite.tuples import NamedTuple
 class Step(NamedTuple):
     """A piece of a program without a branch inside: its arithmetic, and where it goes on.
 
-    mark   the number of the mark that it ends with
+    fence  the number of the fence that it ends with
     stops  nothing is counted beyond, for a product of matrices starts here
     """
 
     arithmetic: int = 0
     next: tuple[int, ...] = ()
-    mark: int | None = None
+    fence: int | None = None
     stops: bool = False
 
 
 Program = dict[int, Step]
 
-_MARK = re.compile(r"pmevent\.mask\s+(\d+)")
+_FENCE = re.compile(r"pmevent\.mask\s+(\d+)")
 _FLOAT = re.compile(
     r"(ex2|lg2|rcp|rsqrt|sqrt|sin|cos|tanh|div)\.|(add|sub|mul|fma|mad|neg|abs)\.\S*f32|cvt\.\S*(f32|f16|e4m3|e5m2)"
 )
@@ -46,46 +46,46 @@ _ALWAYS = 7  # the predicate PT
 
 
 def crossed(ptx: str, cubin: bytes) -> dict[int, int]:
-    """By mark: how many operations of the PTX before it come behind it in machine code.
+    """By fence: how many operations of the PTX before it come behind it in machine code.
 
-    Marks with at most an eighth of them are left out: values that are wanted later, and which no fence holds, are there
+    Fences with at most an eighth of them are left out: values that are wanted later, and which none holds, are there
     too. (Of the 64 to 98 of the fp8 kernel, ptxas sinks two or four scales of the next strip.)
     """
-    if _MARK.search(ptx) is None:
+    if _FENCE.search(ptx) is None:
         return {}
     meant, found = _around(_of_ptx(ptx)), _around(_of_sass(cubin))
     moved = {
-        mark: min(before - found[mark][0], found[mark][1] - behind)
-        for mark, (before, behind) in meant.items()
-        if mark in found
+        fence: min(before - found[fence][0], found[fence][1] - behind)
+        for fence, (before, behind) in meant.items()
+        if fence in found
     }
-    return {mark: count for mark, count in moved.items() if count > meant[mark][0] // 8}
+    return {fence: count for fence, count in moved.items() if count > meant[fence][0] // 8}
 
 
 def _around(program: Program) -> dict[int, tuple[int, int]]:
-    """By mark: the most arithmetic on a way to it, and on a way from it; loops count once."""
+    """By fence: the most arithmetic on a way to it, and on a way from it; loops count once."""
     back: dict[int, list[int]] = {}
     for at, step in program.items():
         for after in step.next:
             back.setdefault(after, []).append(at)
     most: dict[int, tuple[int, int]] = {}
     for at, step in program.items():
-        if step.mark is not None:
+        if step.fence is not None:
             before = max((_longest(program, back, near) for near in back.get(at, ())), default=0)
             behind = max((_longest(program, None, near) for near in step.next), default=0)
-            others = most.get(step.mark, (0, 0))
-            most[step.mark] = max(before, others[0]), max(behind, others[1])
+            others = most.get(step.fence, (0, 0))
+            most[step.fence] = max(before, others[0]), max(behind, others[1])
     return most
 
 
 def _longest(program: Program, back: dict[int, list[int]] | None, start: int) -> int:
-    """The most arithmetic on a way from `start` to a product or a mark; backwards, if `back` has who comes before."""
+    """The most arithmetic on a way from `start` to a product or a fence; backwards, if `back` has who comes before."""
     done: dict[int, int] = {}
     work, seen = [(start, False)], {start}
     while work:
         at, leaving = work.pop()
         step = program.get(at, Step())
-        over = step.stops or step.mark is not None
+        over = step.stops or step.fence is not None
         ahead = () if over else step.next if back is None else back.get(at, ())
         if leaving:
             done[at] = (0 if over else step.arithmetic) + max((done.get(near, 0) for near in ahead), default=0)
@@ -108,9 +108,9 @@ def _of_ptx(ptx: str) -> Program:
             after = (labels.get(found[3], i + 1), *(after if found[1] else ()))
         elif re.search(r"(?<!\S)(ret|exit)$", text) and not text.startswith("@"):
             after = ()
-        mark = _MARK.search(text)
+        fence = _FENCE.search(text)
         program[i] = Step(
-            bool(_FLOAT.match(text)), after, int(mark[1]) if mark else None, text.find("wgmma.mma_async") >= 0
+            bool(_FLOAT.match(text)), after, int(fence[1]) if fence else None, text.find("wgmma.mma_async") >= 0
         )
     return program
 
@@ -130,9 +130,9 @@ def _of_sass(cubin: bytes) -> Program:
                 after = (base + at + 16 + far, *(() if always else after))
             elif opcode == _EXIT and guard == _ALWAYS:
                 after = ()
-            mark = low >> 32 & 0xFFFF if opcode == _PMTRIG else None
+            fence = low >> 32 & 0xFFFF if opcode == _PMTRIG else None
             counts = opcode in _ARITHMETIC and guard == _ALWAYS
-            program[base + at] = Step(counts, after, mark, opcode in _PRODUCTS)
+            program[base + at] = Step(counts, after, fence, opcode in _PRODUCTS)
     return program
 
 

@@ -9,6 +9,7 @@ This is the path that a compiled launcher replaces: it needs `function.handle`, 
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import struct
 import threading
@@ -211,18 +212,19 @@ class Loaded:
             return function
 
 
-def write_global(function: Function, name: str, source: int, nbytes: int) -> None:
-    """Copy device memory to a variable that a kernel's module has, between all work before and behind.
+def write_global(function: Function, name: str, *numbers: int) -> None:
+    """Write numbers of 64 bits to a variable that a kernel's module has, between all work before and behind.
 
     Errors  `CudaError`; ValueError where the variable is smaller
     """
-    driver = function.driver
+    driver, content = function.driver, (ctypes.c_int64 * len(numbers))(*numbers)
+    nbytes = ctypes.sizeof(content)
     with function.device.active():
         pointer, size = driver.call("cuModuleGetGlobal", function.module, name.encode())
         if nbytes > int(size):
             raise ValueError(f"{name} has {int(size)} bytes, not {nbytes}")
         driver.call("cuCtxSynchronize")
-        driver.call("cuMemcpyDtoDAsync", int(pointer), source, nbytes, 0)
+        driver.call("cuMemcpyHtoDAsync", int(pointer), ctypes.addressof(content), nbytes, 0)
         driver.call("cuStreamSynchronize", 0)
 
 

@@ -9,7 +9,7 @@ from cutelite_rt.gpu.device import Device
 from cutelite_rt.gpu.device import device as device_of
 from cutelite_rt.gpu.launch import Function, LaunchConfig, load
 
-_RESERVED = 1024  # bytes of shared memory of each block that the driver takes; a multiprocessor has as many more
+_RESERVED_SMEM = 111  # CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK: a multiprocessor has as many bytes more
 _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry occupancy() { ret; }\n"
 
 
@@ -49,7 +49,8 @@ def resident_clusters(function: Function, config: LaunchConfig) -> int:
 def _clusters(cluster: int, device: Device, resident: int) -> int:
     function = load(Artifact("occupancy", "sm_90", ptx=_EMPTY), device)
     shape = (cluster, 1, 1)
-    smem = (device.limits.smem_per_block_optin + _RESERVED) // resident // 128 * 128 - _RESERVED
+    reserved = device.attribute(_RESERVED_SMEM)
+    smem = (device.limits.smem_per_block_optin + reserved) // resident // 128 * 128 - reserved
     config = LaunchConfig(shape, (32, 1, 1), cluster=shape, smem=smem)
     with device.active():
         raw = function.prepared(config)

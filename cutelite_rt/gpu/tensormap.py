@@ -218,8 +218,8 @@ class TensorMaps:
     def _function(self, name: str, *box: Any) -> Callable[..., int]:
         # Called at its address: cuda.bindings' wrapper has the driver write into an object that is aligned to
         # 16 bytes, where CUtensorMap must be aligned to 64 (CUDA 12) or 128 (CUDA 13).
-        tensor = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, *[ctypes.POINTER(ctypes.c_uint64)] * 2
-        settings = ctypes.POINTER(ctypes.c_uint32), *[ctypes.c_int] * 4
+        tensor: Any = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, *[ctypes.POINTER(ctypes.c_uint64)] * 2
+        settings: Any = ctypes.POINTER(ctypes.c_uint32), *[ctypes.c_int] * 4
         prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *tensor, *box, *settings)
         return prototype(self.driver.address_of(name, (12, 0)))
 

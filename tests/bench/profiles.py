@@ -15,7 +15,6 @@ import torch
 import cutelite as cl
 from cutelite import Tensor, i64
 from cutelite.dispatch.divert import diverted
-from cutelite.dispatch.kernel import recording as recorded
 from cutelite.dispatch.profiling import Rings
 from cutelite.kernels.gemm import gemm
 
@@ -61,7 +60,7 @@ def speed(name: str, kernel: Any, launch: Any, args: Any, kwargs: Any, flops: fl
     """The kernel with and without events, in turns."""
     recording = kernel.options(profile=True)
     checked = kernel._checked(launch, args, kwargs)
-    spec = recorded(checked.spec)
+    spec = checked.spec.under(profile=True)
     compiled = kernel._compiled(launch, spec)
     rings = Rings(kernel._function(spec, compiled, checked.ordinal), checked.grid, spec.block)
     calls = {"plain": lambda: kernel.launch(launch, *args, **kwargs),

@@ -15,7 +15,7 @@ import pytest
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, sim
-from cutelite.dispatch.kernel import Kernel, _mirrors, keeping
+from cutelite.dispatch.kernel import Kernel, _mirrors
 from cutelite.dispatch.records import Log
 from cutelite.ops.debug import record_words, recorded_ops
 from tests.dispatch.conftest import environment as environment
@@ -79,7 +79,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> Gpu:
         def launched(kernel: Kernel, launch: Any, checked: Any, ordinal: int) -> None:
             mirrors = _mirrors(launch, checked.bound)
             assert mirrors is not None
-            spec = keeping(checked.spec)
+            spec = checked.spec.under(record=True)
             function, values, dims = instead._simulation(spec, checked.bound, mirrors)
             sim.run(function, checked.grid, values, dims=dims, observer=recorders[-1] if recorders else None)
             mirrors.write_back()

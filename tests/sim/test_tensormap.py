@@ -17,8 +17,9 @@ from cutelite.layout import Dim, Layout
 from cutelite.sim import SimError, SimTensorMap
 from cutelite.sim.actors import Work
 from cutelite.sim.buffers import Buffers
-from cutelite.sim.machine import RESERVED_SMEM, Agent
+from cutelite.sim.machine import Agent
 from cutelite.sim.memory import Space
+from cutelite.target.targets import RESERVED_SMEM
 from tests.sim.kernels import SEEDS, kernel, machine_of
 
 SMEM = "  %tile = smem.alloc type=tensor<u8,smem,65536:1,1024>\n  ret\n"

@@ -100,7 +100,7 @@ def test_branches_and_kinds_are_read_as_the_disassembler_has_them(ptxas: str) ->
             kind = words[0].split(".")[0]
             assert step.arithmetic == (kind in {"FMUL", "FADD", "FFMA", "F2FP", "F2I", "I2F", "MUFU"}), line
             assert step.stops == (kind == "HGMMA"), line
-            assert (step.mark is not None) == (kind == "PMTRIG"), line
+            assert (step.fence is not None) == (kind == "PMTRIG"), line
             if goal := re.search(r"BRA.*`\((\.L_x_\d+)\)", found[2]):
                 branches.append((step, goal[1], words[0] == "BRA" and len(words) == 2))
     assert branches

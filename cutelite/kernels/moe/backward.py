@@ -25,9 +25,10 @@ from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.gates import silu
+from cutelite.target.targets import WARP
 
 T, M, N, E, D = cl.dims("T M N:8 E D:8")
-WARPS, WARP, VECTOR = 4, 32, 8
+WARPS, VECTOR = 4, 8
 
 
 @cache

@@ -17,10 +17,11 @@ from cutelite.kernels.arguments import as_number, is_array, one_of
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.select import ordered
+from cutelite.target.targets import WARP
 
 T, S, B = cl.dims("T S B")  # tokens, pairs of a token and a choice, blocks
 P = cl.Dim("P", 1)
-WARPS, WARP = 4, 32  # of a block that routes: a token each
+WARPS = 4  # of a block that routes: a token each
 THREADS, EACH = 256, 8  # of a block that sorts: pairs of a thread
 MOST_EXPERTS, MOST_CHOICES = 1024, 32
 INDICES = {"i32": i32, "i64": i64}

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
+from cutelite.target.targets import WARP as WARP
 
 ACCESS = 16  # bytes that one access takes at most
-WARP = 32
 MOST_THREADS, MOST_BLOCKS = 1024, 8  # of a block; of a cluster, everywhere
 SMALL_BLOCK = 256  # threads of a block of a cluster, at least
 LONGEST = 2**31 - 1  # elements of a row
