@@ -35,7 +35,7 @@ from cutelite_rt.launcher.asked import (
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
 from cutelite_rt.signature.bind import MapRequest, packable
 from cutelite_rt.signature.data import evaluate
-from cutelite_rt.signature.kinds import Looked, Signature
+from cutelite_rt.signature.kinds import Signature
 from cutelite_rt.signature.settled import Binder, Fitted, device_of
 
 
@@ -103,6 +103,7 @@ class ExportedKernel:
         self._functions = Loaded()
         self._lock = forks.lock()
         self._plans: dict[Hashable, _Plan] = {}
+        self._held: dict[Any, Callable[..., None]] = {}
         self._binders = [Binder(variant.signature) for variant in bundle.variants]
         parameters = [parameter for variant in bundle.variants for parameter in variant.signature.parameters]
         self._alignment = max([16, *(getattr(parameter, "align", None) or 1 for parameter in parameters)])
@@ -134,7 +135,14 @@ class ExportedKernel:
         return launch, exact and launch is not key and streams.stays(launch.stream)
 
     def _by_python(self, key: Any) -> Callable[..., None]:
-        return partial(self._launch_by_python, _from_subscript(self.__name__, key))
+        if not is_exact(key):
+            return self.held(_from_subscript(self.__name__, key))
+        held = self._held.get(key)
+        if held is None:
+            if len(self._held) >= _MOST_PLANS:
+                self._held.clear()
+            held = self._held[key] = self.held(_from_subscript(self.__name__, key))
+        return held
 
     def held(self, launch: Any) -> Callable[..., None]:
         """Return a function that launches so each time."""
@@ -182,22 +190,18 @@ class ExportedKernel:
     def _facts(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], context_id: int
     ) -> tuple[Hashable, list[Any]]:
-        """The key of a launch, and its arrays and numbers. Errors: TypeError for launches that are not planned."""
+        """The key of a launch, and its arrays and numbers. Errors: for launches that are not planned."""
         shapes = launch.grid, launch.block, launch.cluster
         if kwargs or type(launch.smem) is not int or not all(map(_exact, shapes)):
             raise TypeError
-        looked = Looked(self._alignment)
-        looked.key += [
-            *shapes,
-            launch.smem,
-            bool(launch.cooperative),
-            bool(launch.pdl),
-            attributes_of(launch),
-            context_id,
-        ]
+        ways = bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
+        key, found = [len(args), *shapes, launch.smem, *ways, context_id], []
+        parameter: Any
         for parameter, argument in zip(self.bundle.variants[0].signature.parameters, args, strict=False):
-            looked.at(parameter, argument)
-        return (len(args), *looked.key), looked.found
+            facts, given = parameter.look(argument, self._alignment)
+            key += type(argument), facts
+            found.append(given)
+        return tuple(key), found
 
     def _launch(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None

@@ -10,7 +10,7 @@ from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu.tensormap import SWIZZLES, MapForm, Tiling
 from cutelite_rt.signature.bind import Call, MapRequest
 from cutelite_rt.signature.data import Box, DType, Name, Nested, Positive, Strided, compact, kind
-from cutelite_rt.signature.kinds.base import C, Looked, Rows
+from cutelite_rt.signature.kinds.base import C, Rows
 
 LOOKED_AT = frozenset(("torch", "cupy", "cutelite"))
 """Libraries whose arrays can be read without side effects."""
@@ -67,17 +67,15 @@ class Array(NamedTuple):
             tiling = Tiling(self.box.extents, swizzle=self.box.swizzle)
             call.values.append(MapRequest(self.name, view, dtype, tiling))
 
-    def look(self, argument: Any, looked: Looked) -> None:
+    def look(self, argument: Any, alignment: int) -> tuple[Any, ArrayView | None]:
         if argument is None:  # which another signature of the kernel may allow
-            looked.found.append(None)
-            return
+            return None, None
         if reader_library(type(argument)) not in LOOKED_AT:
             raise TypeError
         view = read(argument)
         if not view.pointer:
             raise TypeError
-        looked.key += view.pointer % looked.alignment, view.dtype, view.shape, view.strides, view.device
-        looked.found.append(view)
+        return (view.pointer % alignment, view.dtype, view.shape, view.strides, view.device), view
 
     def check_layout(self, call: Call, view: ArrayView) -> None:
         """Check extents and strides, and learn dims from them. Errors: `ArgumentError`."""

@@ -15,10 +15,12 @@ class Parameter(Protocol):
     Everything that reads signatures goes through these methods, so that one class declares a kind. Machine code and C
     know only leaves: arrays, numbers and addresses. A kind may also have
 
-    left_out                what stands for an argument that is not given
-    look(argument, looked)  look at an argument, for launches that are planned (`Looked`). Errors: TypeError where that
-                            does not tell enough; a kind without it is not planned
-    misfits()               (field, words for what it should be): what no file may say
+    left_out                   what stands for an argument that is not given
+    look(argument, alignment)  look at an argument without checking it: the facts that the outcome depends on, and what
+                               launches of equal facts differ in: the array or number, or None. Addresses count by their
+                               rest modulo `alignment`. Errors: TypeError where that does not tell enough; launches of a
+                               kind without it are not planned (`export.exported`)
+    misfits()                  (field, words for what it should be): what no file may say
     """
 
     @property
@@ -46,28 +48,6 @@ class Parameter(Protocol):
 def left_out(parameter: Parameter) -> Any:
     """The value for an argument that is not given; `MISSING` where one has to be."""
     return getattr(parameter, "left_out", MISSING)
-
-
-class Looked:
-    """Arguments of a call, looked at and not checked. Launches of equal keys differ only in what was found.
-
-    alignment  addresses count in the key by their rest modulo this
-    key        all facts that the outcome depends on
-    found      for each parameter its array or number; None for one without
-    """
-
-    __slots__ = ("alignment", "found", "key")
-
-    def __init__(self, alignment: int) -> None:
-        self.alignment, self.key, self.found = alignment, list[Any](), list[Any]()
-
-    def at(self, parameter: Parameter, argument: Any) -> None:
-        """Look at an argument. Errors: TypeError where that does not tell enough."""
-        look = getattr(parameter, "look", None)
-        if look is None:
-            raise TypeError
-        self.key.append(type(argument))
-        look(argument, self)
 
 
 class Leaf(Parameter, Protocol):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.signature.bind import Call
 from cutelite_rt.signature.data import Name, Unsupported, kind
-from cutelite_rt.signature.kinds.base import Leaf, Looked, Parameter, Rows
+from cutelite_rt.signature.kinds.base import Leaf, Parameter, Rows
 
 LEFT_OUT: Any = object()
 """A constant that is left out, and so has the value that the kernel was compiled for."""
@@ -67,11 +67,10 @@ class Fixed(NamedTuple):
             raise call.error(self.name, f"is compiled in as {self.value!r}, and {argument!r} was given: export the "
                                         "kernel for it too, or leave it out")  # fmt: skip
 
-    def look(self, argument: Any, looked: Looked) -> None:
+    def look(self, argument: Any, alignment: int) -> tuple[str, None]:
         if argument is not None and type(argument) not in (int, float, bool, str):
             raise TypeError
-        looked.key.append((type(argument), repr(argument)))
-        looked.found.append(None)
+        return repr(argument), None
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         if isinstance(self.value, float) and not math.isfinite(self.value):
@@ -119,7 +118,7 @@ class Absent(NamedTuple):
         if argument is not None:
             raise call.error(self.name, "was None when the kernel was exported: export it for an array too")
 
-    def look(self, argument: Any, looked: Looked) -> None:
+    def look(self, argument: Any, alignment: int) -> tuple[None, None]:
         if argument is not None:
             raise TypeError
-        looked.found.append(None)
+        return None, None

@@ -10,7 +10,7 @@ from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import BY_NUMPY, DTYPES
 from cutelite_rt.signature.bind import MISSING, Address, Call, plain_number
 from cutelite_rt.signature.data import Code, DType, Name, Positive, Variable, kind
-from cutelite_rt.signature.kinds.base import C, Looked, Rows
+from cutelite_rt.signature.kinds.base import C, Rows
 
 KIND = {code: i for i, code in enumerate(DTYPES)}
 """Dtypes as numbers, for the launcher and C."""
@@ -97,11 +97,11 @@ class Number(NamedTuple):
             raise call.error(self.name, f"is {found}, which is beyond what {dtype} holds")
         return found
 
-    def look(self, argument: Any, looked: Looked) -> None:
+    def look(self, argument: Any, alignment: int) -> tuple[None, int | float | bool]:
         # A planned number is packed unchecked, and for e4m3 packing rounds numbers that `fit` refuses.
         if type(argument) not in (int, float, bool) or self.dtype == "e4m3":
             raise TypeError
-        looked.found.append(argument)
+        return None, argument
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         if isinstance(self.dtype, Variable):
