@@ -81,12 +81,10 @@ def build(config: Config, problem: Problem) -> Any:
             fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
             bars = cl.Fetch(fetch.bars[group, None])
             groups, its = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
-            ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
             free = storage.a if config.swapped and BM > BN else storage.b
             sums = cl.Epilogue.create(
-                (ROWS, plan.results), out, d, fused, bars, groups=groups, group=its,
-                blocks=config.together, memory=free.ptr, sums=problem.acc, ready=ready,
-            )  # fmt: skip
+                (ROWS, plan.results), out, d, fused, bars, groups=groups, group=its, blocks=config.together, sums=problem.acc,
+                memory=free.ptr, ready=None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP))  # fmt: skip
             shares = plan.parts(parts, thread, done, group)
             plan.consume(sums, storage, pipe, turns, tiles, group, ends, ahead or (), shares)
 
