@@ -76,15 +76,15 @@ def build(config: Config, problem: Problem) -> Any:
             pieces = cl.local_tile(storage.d, (64, WIDE, config.buffers), (0, 0, group))
             done = cl.NamedBarrier(1 + group, GROUP)
             out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, done, problem.turned)
-            scales = cl.Scales(scale_a, scale_b)
             finish = problem.finish and plan.finish(problem.finish, more, (M, C), plain)
+            scales = cl.Scales(scale_a, scale_b)
             fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
-            bars = cl.Fetch(fetch.bars[group, None])
             groups, its = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
+            ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
             free = storage.a if config.swapped and BM > BN else storage.b
             sums = cl.Epilogue.create(
-                (ROWS, plan.results), out, d, fused, bars, groups=groups, group=its, blocks=config.together, sums=problem.acc,
-                memory=free.ptr, ready=None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP))  # fmt: skip
+                (ROWS, plan.results), out, d, fused, cl.Fetch(fetch.bars[group, None]), groups=groups, group=its,
+                blocks=config.together, memory=free.ptr, sums=problem.acc, ready=ready)  # fmt: skip
             shares = plan.parts(parts, thread, done, group)
             plan.consume(sums, storage, pipe, turns, tiles, group, ends, ahead or (), shares)
 
