@@ -48,7 +48,7 @@ def read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch, read_anew: None) -> Callable[[int], None]:
-    """Check each simulated launch of a test from a call of this on, under so many schedules."""
+    """Check each simulated launch of a test from a call of this on, under `schedules` schedules."""
     return lambda schedules: monkeypatch.setenv("CUTELITE_CHECK", str(schedules))
 
 

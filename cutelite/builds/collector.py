@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from cutelite_rt import forks
 
 OBJECTS = 50_000
-"""A collection follows so many new objects, some 10 MB: bodies of many thousand ops stay within bounds."""
+"""A collection follows this many new objects, some 10 MB: bodies of many thousand ops stay within bounds."""
 
 _lock = forks.lock()
 _compiling = 0

@@ -31,7 +31,7 @@ MOST_BYTES = 1 << 28
 """Logs take no more memory than this."""
 
 LEAST_WORDS = 1 << 10
-"""Of a thread's log. Where there is no room for so many, the last blocks keep nothing."""
+"""Of a thread's log. Where there is no room for these, the last blocks keep nothing."""
 
 
 class Log:

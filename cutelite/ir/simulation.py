@@ -375,4 +375,4 @@ class TileMap(Protocol):
         """The converse, without offsets, or with `action` a reduction; nothing outside of the images."""
 
     def repeated(self, times: int) -> TileMap:
-        """The same descriptor, whose tiles in shared memory are so many boxes, one behind the other."""
+        """The same descriptor, whose tiles in shared memory are `times` boxes, one behind the other."""

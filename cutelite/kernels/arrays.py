@@ -79,7 +79,7 @@ def counter(like: Any) -> Any:
 
 
 def flags(like: Any, count: int) -> Any:
-    """At least so many numbers, i32, that are 0, on the GPU that holds `like`: for launches that leave them at 0."""
+    """At least `count` numbers, i32, that are 0, on the GPU that holds `like`: for launches that leave them at 0."""
     return zeros_kept(like, 1 << (count - 1).bit_length())
 
 

@@ -52,8 +52,8 @@ def createpolicy_range(
     """Return an L2 policy by address, to pass as `cache`.
 
     p             an address in global memory, or a tensor
-    primary_size  accesses to so many bytes from `p` on get `primary`
-    total_size    those to bytes behind them, up to so many from `p` on, get `secondary`; at least `primary_size`
+    primary_size  bytes from `p` on, accesses to which get `primary`
+    total_size    bytes from `p` on, accesses to the rest of which get `secondary`; at least `primary_size`
     Source        PTX ISA: createpolicy.range
     """
     sizes = amount(primary_size), amount(total_size)

@@ -70,7 +70,7 @@ class Chunk:
     def by_row(self, tensor: Any, every: int | None = None) -> Any:
         """A number of each row, for each of this thread's elements, f32.
 
-        tensor  (rows,); with `every` (rows, ceil(columns / every)): one for so many columns, a multiple of `columns`
+        tensor  (rows,); with `every` (rows, ceil(columns / every)): one for `every` columns, a multiple of `columns`
         """
         if every is not None and every % self.columns:
             text = f"a chunk has {self.columns} columns, of which a number for each {every} may be several"

@@ -426,7 +426,7 @@ class RowStream:
     fill    what threads find beyond a row
     packed  registers hold narrow elements in words, which are taken apart each time that they are used: registers that
             are scarce for more work
-    ahead   each thread copies its vectors to shared memory by itself (cp.async), and there so many more than those of a
+    ahead   each thread copies its vectors to shared memory by itself (cp.async): this many more than those of a
             row: where the last pass of a row has read a vector, one of a later row is asked for. None: it does not
     """
 

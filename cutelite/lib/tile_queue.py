@@ -116,7 +116,7 @@ def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool
     """Return (place along, place across) of a tile, in bands of `width` across; in a band all first ones come first.
 
     along    tiles of one length each, of which `reverse` says that the last are the longest
-    across   what has so many tiles each: heads, say; what `width` of them read should fit L2
+    across   how many there are of what has tiles, heads, say; what `width` of them read should fit L2
     """
     band, rest = index // (along * width), index % (along * width)
     here = max(1, min(width, across - band * width))  # past the last tile too there is something to divide by

@@ -224,9 +224,9 @@ class ZeroColumnMask:
     ('11100001110000110000111000011100', True)
 
     use, skip  1 to 256 columns in turn; of `skip` all is zero
-    starts     for each part, so many columns of the runs are left out at its start, 0 to 255
+    starts     for each part, how many columns of the runs are left out at its start, 0 to 255
     first      for each part, whether it begins with columns that are skipped
-    shift      0 to 32 columns (16 of 32 rows): B begins so many further on
+    shift      0 to 32 (16 of 32 rows): how many columns further on B begins
     Source     PTX ISA: tcgen05.mma.ws, the examples of zero-column masks; their table swaps `use` and `skip`
     """
 
@@ -638,7 +638,7 @@ SHAPES: dict[str, LoadShape] = {
 def cells(shape: str, repeats: int) -> Array:
     """Return the (lane, column) of each register: an array (32 threads, registers, 2).
 
-    The second half of the threads of 16x32bx2 has its columns so many further on as the instruction says.
+    The second half of the threads of 16x32bx2 has its columns further on, by a number that the instruction says.
 
     Source  PTX ISA: tcgen05.ld, figures of the shapes
     """

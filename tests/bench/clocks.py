@@ -29,7 +29,7 @@ class Steady(NamedTuple):
 
 
 def steady(call: Callable[[int], Any], buffers: int, each: float, seconds: float = 0.5) -> Steady:
-    """Replay calls that take about `each` seconds for half of `seconds`, and measure for so many more."""
+    """Replay calls that take about `each` seconds for half of `seconds`, and measure for `seconds` more."""
     repeats = max(buffers, int(0.02 / each))
     captured = graph(call, buffers, repeats)
     _replayed(captured, seconds / 2)
@@ -39,7 +39,7 @@ def steady(call: Callable[[int], Any], buffers: int, each: float, seconds: float
 
 
 def _replayed(captured: Any, seconds: float) -> tuple[int, float]:
-    """How often a graph was replayed in so many seconds, and how many they were."""
+    """How often a graph was replayed in about `seconds`, and how many seconds these were."""
     count, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:
         captured.replay()

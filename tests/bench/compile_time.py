@@ -2,7 +2,7 @@
 
     python tests/bench/compile_time.py [--runs 10] [--json FILE]
 
-Needs no GPU. Every row is the median of so many fresh processes; the cache is off but in the row about it.
+Needs no GPU. Every row is the median of several fresh processes; the cache is off but in the row about it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python tests/bench/contention.py
 
 One warpgroup of each block multiplies fp8 of shared memory, m64nNk32, without end; another one adds up vectors in
-registers, as the sums of scaled products are. They share nothing but the multiprocessor. With `--groups`, so many
+registers, as the sums of scaled products are. They share nothing but the multiprocessor. With `--groups N`, N
 warpgroups multiply, and none adds up. Needs torch and a Hopper GPU.
 """
 

@@ -185,7 +185,7 @@ def main() -> int:
     parser.add_argument("--rivals", default="cutelite,cublas,triton,quack,deep_gemm", help=", ".join(RIVALS))
     parser.add_argument("--extra", action="append", default=[], metavar="NAME=FILE.py:FUNCTION", help="one more rival")
     parser.add_argument("--shape", action="append", default=[], metavar="[KIND:]M,N,K[:MAJORS]", help="this, not a set")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="start no case after so many")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="start no case after this many")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, help="folder for gemm.json and a chart for each set")
     given = parser.parse_args()

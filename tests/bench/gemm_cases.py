@@ -1,6 +1,6 @@
 """What GEMMs are timed: shapes, dtypes, majors; their inputs, and the result they should have.
 
-Inputs are normal random numbers (zeros draw less power, and run faster) in so many rotating sets that L2 is cold.
+Inputs are normal random numbers (zeros draw less power, and run faster) in enough rotating sets that L2 is cold.
 """
 
 from __future__ import annotations

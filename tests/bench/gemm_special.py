@@ -52,7 +52,7 @@ EXPERTS = 8
 
 
 def rates(calls: Calls, buffers: int, flops: float, bytes: float = 0, seconds: float = 8e-3) -> dict[str, float]:
-    """TFLOP/s of each, from the medians of rounds that each take about so many seconds.
+    """TFLOP/s of each, from the medians of rounds that each take about `seconds`.
 
     bytes  that a call has to bring from memory, if that takes longer than its products
     """

@@ -18,7 +18,7 @@ from cutelite.tune.race import race, winner
 from tests.bench.gemm_cases import KINDS
 from tests.bench.timing import Replay
 
-# BM, BN, bytes of K in a tile, stages, warps, results stored in so many pieces
+# BM, BN, bytes of K in a tile, stages, warps, pieces in which results are stored
 CONFIGS = [
     (128, 256, 128, 3, 8, 1),
     (128, 256, 128, 4, 8, 2),

@@ -51,7 +51,7 @@ from cutelite_rt.launcher import native
 
 ROOT = Path(__file__).resolve().parents[2]
 Runs = dict[str, Callable[[int], Any]]
-"""For each competitor what launches so many times."""
+"""For each competitor a function that launches n times."""
 
 LAUNCHES, ROUNDS = 200, 31
 SIZE, BLOCK = 4096, 256
@@ -100,7 +100,7 @@ def many(
 
 
 def statement(text: str, **names: Any) -> Callable[[int], Any]:
-    """What executes a statement so many times, in a loop of its own."""
+    """A function that executes a statement n times, in a loop of its own."""
     timer = timeit.Timer(text, globals=names)
     return lambda n: timer.timeit(n)
 
@@ -402,7 +402,7 @@ def allocated() -> int:
 
 
 def from_threads(threads: int = 8, launches: int = 1_000_000) -> tuple[float, int]:
-    """Seconds of so many launches, and by how many bytes the process grew in the second half of them."""
+    """Seconds of all launches, and by how many bytes the process grew in the second half of them."""
     errors: list[BaseException] = []
 
     def work(count: int) -> None:

@@ -264,7 +264,7 @@ OPERATIONS = {
 
 
 def plans(op: Operation, n: int, bytes: int) -> Iterator[Plan]:
-    """The plans worth trying for rows of `n` elements of so many bytes."""
+    """The plans worth trying for rows of `n` elements, by the bytes of an element."""
     vector = 16 // bytes
     if op.folds:
         for threads in (32, 128, 256):

@@ -44,7 +44,7 @@ def timed(captured: Any, repeats: int) -> float:
 
 
 class Replay:
-    """A graph of so many calls that it takes about `target` seconds, `each` being what a call takes.
+    """A graph of as many calls as take about `target` seconds together, `each` being what a call takes.
 
     Called, it gives the seconds that a call takes, this time: of the second of two replays, since after a slow
     neighbour, which lets the chip cool, the first is up to a tenth faster than those that follow.
@@ -65,7 +65,7 @@ def best(calls: Mapping[str, Callable[[int], Any]], buffers: int, each: float) -
 
 
 def rounds(trials: Mapping[str, Callable[[], float]], count: int = ROUNDS) -> dict[str, list[float]]:
-    """Seconds of each, in so many rounds, after one that does not count; each round in an order of its own."""
+    """Seconds of each, in `count` rounds, after one that does not count; each round in an order of its own."""
     times: dict[str, list[float]] = {name: [] for name in trials}
     names, source = list(trials), random.Random(0)
     for number in range(count + 1):
@@ -78,7 +78,7 @@ def rounds(trials: Mapping[str, Callable[[], float]], count: int = ROUNDS) -> di
 
 
 def in_turns(calls: list[Callable[[], Any]], count: int = 5, target: float = 8e-3) -> list[float]:
-    """Median seconds of each, for calls that no graph takes: so many in a row between two events, in turns."""
+    """Median seconds of each, for calls that no graph takes: several in a row between two events, in turns."""
     repeats, found = [], []
     for call in calls:
         for _ in range(2):

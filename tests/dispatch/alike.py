@@ -49,7 +49,7 @@ def outcome(cuda: FakeCuda, launch: Callable[[], Any], loaded: Callable[[], Load
 
 @st.composite
 def calls(draw: Any, plain: dict[str, Any], fields: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
-    """Launches that differ in few things, at most so many, from `plain` or an earlier one: many of them are alike."""
+    """Launches that differ in few things, at most `most`, from `plain` or an earlier one: many of them are alike."""
     result = [plain]
     for _ in range(draw(st.integers(1, 12))):
         changed = draw(st.lists(st.sampled_from(sorted(fields)), max_size=most))

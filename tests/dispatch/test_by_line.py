@@ -62,7 +62,7 @@ Gpu = Callable[..., None]
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> Gpu:
-    """Make launches run a kernel in the simulator, logs included, of so many words."""
+    """Make launches run a kernel in the simulator, logs included."""
 
     def runs(instead: Kernel, window: int = 1 << 12, rows: int = BLOCKS * THREADS) -> None:
         recorders: list[Recorder] = []

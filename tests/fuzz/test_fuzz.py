@@ -13,7 +13,7 @@ from tests.vocabulary.numbers import TYPES
 
 TOGETHER = 60  # operations in a kernel of their own
 ROWS = [*TABLE, *COLLECTIVE]
-SAMPLED = 8  # of the kernels with all operations, one in so many is run by default
+SAMPLED = 8  # of this many kernels with all operations one is run by default
 
 
 def catalogue() -> Iterator[Program]:

@@ -21,7 +21,7 @@ Tiled = TmaTensor[f32, (M, K), (BM, BK)]
 
 
 def slots_of(n: int) -> np.ndarray[Any, Any]:
-    """Memory for so many descriptors, each at a multiple of 128 bytes."""
+    """Memory for `n` descriptors, each at a multiple of 128 bytes."""
     memory = np.zeros(16 * n + 16, np.uint64)
     return memory[-memory.ctypes.data % 128 // 8 :][: 16 * n].reshape(n, 16)
 

@@ -61,7 +61,7 @@ def case(module: str, test: str, *arguments: Any) -> Run:
 
 def alone(module: str, blocks: int = 1) -> Any:
     """A module of GEMMs whose kernels stay on as many blocks as there are multiprocessors: here on one, or on one
-    cluster, so that it has several tiles; or on so many."""
+    cluster, so that it has several tiles; or on that many."""
     made = importlib.import_module(f"cutelite.kernels.gemm.{module}")
     vars(made)["clusters_at_once"] = lambda size, like: blocks
     return made

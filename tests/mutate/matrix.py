@@ -199,7 +199,7 @@ def main() -> int:
     parser.add_argument("kernels", nargs="*", default=[*SOURCES, *KINDS, *LARGE], help="default: all of them")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--show", type=int, help="print what is reported of the mutant with this number")
-    parser.add_argument("--originals", type=int, metavar="SEEDS", help="check the originals instead, so many schedules")
+    parser.add_argument("--originals", type=int, metavar="SEEDS", help="check the originals by SEEDS schedules")
     parser.add_argument("--json", help="a file for all outcomes")
     given = parser.parse_args()
     if given.show is not None:

@@ -12,7 +12,7 @@ from tests.mutate.launches import KINDS, LARGE, SOURCES, launched
 from tests.mutate.mutations import mutations
 
 EVERY = 6
-"""One mutant in so many is checked here, and all of small kernels."""
+"""One mutant of this many is checked here, and all of small kernels."""
 
 SMALL = 16
 SEEDS_HERE = 4

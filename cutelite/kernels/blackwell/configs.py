@@ -16,7 +16,7 @@ class Config:
     cluster  blocks along M and N that load together what they share; (1, 1) for pairs
     stages   how many tiles of A and B are held
     buffers  the most pieces of results that are held on their way to memory
-    swizzle  tiles are walked in bands so many tiles wide
+    swizzle  tiles are walked in bands of this width, in tiles
     dynamic  a block takes the tile of one that has not started, by launch control, and not one at a stride
     """
 
@@ -134,7 +134,7 @@ class Plan:
 
     @property
     def buffers(self) -> int:
-        """Pieces that are held: a tile's fill the ring so many times over."""
+        """Pieces that are held: those of a tile fill the ring a whole number of times."""
         return gcd(self.config.buffers, self.each // self.piece)
 
     @property

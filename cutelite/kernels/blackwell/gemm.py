@@ -102,7 +102,7 @@ class Work(Plan):
         return (None, None) if scales is None else map(self.scale_ring, self.scale_rows)  # type: ignore[return-value]
 
     def scale_ring(self, rows: int) -> Any:
-        """Shared memory for the scales of so many rows: (groups of rows, 1, 32, 16, groups of blocks, stages)."""
+        """Shared memory for the scales of `rows` rows: (groups of rows, 1, 32, 16, groups of blocks, stages)."""
         groups, deep = rows // ATOM[0], self.blocks // ATOM[1]
         strides = ATOM[2], 0, 16, 1, ATOM[2] * groups, ATOM[2] * groups * deep
         layout = cl.make_layout((groups, 1, 32, 16, deep, self.config.stages), stride=strides)

@@ -17,7 +17,7 @@ class Config:
     cluster   blocks along M and N that load together what they share
     stages    how many tiles of A and B are held
     piece     columns of results that are stored at once, 64 rows of them; 0: 128 bytes. `buffers` such are held
-    swizzle   tiles are walked in bands so many tiles wide, along `raster`
+    swizzle   tiles are walked in bands of this width, in tiles, along `raster`
     splits    how many blocks share the K of a tile; another kernel adds up what they find
     together  how many blocks of a cluster share the K of a tile, and add up what they find through shared memory. Then
               `cluster` is (1, 1), and a block has one tile
@@ -58,7 +58,7 @@ class Problem:
 
     a, b, acc, d, bias  dtypes of operands, sums, results (and C), and of the bias if there is one
     majors              along which mode A and B are contiguous: 'K' or 'MN'
-    rows                there are at most so many, and blocks without a cluster bring no more of A; None: any number
+    rows                the most that there are, and that blocks without a cluster bring of A; None: any number
     rowwise             scales are one for each row of A and column of B; False: one number each
     activation          elementwise, on vectors of f32
     gate                B has twice as many columns as the result: those of a gate, then those of `up`. Results are

@@ -42,7 +42,7 @@ class Config:
     columns  of a tile: 128 or 64
     stages   how many tiles of A and B, 128 along K, are held, with scales of A; an even number
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
-    swizzle  tiles are walked in bands so many tiles wide
+    swizzle  tiles are walked in bands of this width, in tiles
     splits   into how many parts, at most, the K of a tile of the last, part round is cut
     regs     registers of a thread that loads, and of one that multiplies
     """

@@ -44,7 +44,7 @@ class Config:
     groups   warpgroups that multiply: each has 64 rows of weights of a tile
     stages   how many tiles of x and of weights, 128 along K, are held
     splits   how many blocks share the K of a tile
-    swizzle  tiles are walked in bands so many times `tokens` wide
+    swizzle  tiles are walked in bands of this many times `tokens`
     regs     registers of a thread that loads, and of one that multiplies
     """
 

@@ -1,7 +1,7 @@
 """The time of a GEMM from its sizes and its configuration, which picks one where nobody measures.
 
     time = START + (work ** P + memory ** P) ** (1 / P) + sharing
-    work     rounds of tiles, each so many steps along K and a part that nothing hides: RATES
+    work     rounds of tiles, each of a number of steps along K and a part that nothing hides: RATES
     memory   bytes that blocks load, from L2, and bytes that come from DRAM, again where a round's operands outgrow L2
     sharing  what it costs that several blocks have parts of K: a second kernel, or a meeting of the cluster
 
@@ -33,7 +33,7 @@ SECOND, SECOND_BYTE = 2.156, 2.256e-07
 MEETING, MEETING_BYTE, RESTART = 0.7648, 3.142e-05, 3.366
 
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
-"""How many clusters of so many blocks, one a multiprocessor, run at once on an H200: for arrays that are on none."""
+"""How many clusters run at once on an H200, by their blocks, one a multiprocessor: for arrays that are on no GPU."""
 
 RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] = {
     ((64, 64), True, (1, 1)): (0.0810, 0.277),

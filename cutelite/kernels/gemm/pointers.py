@@ -180,7 +180,7 @@ def gemm(a: Any, b: Any, out: Any, sizes: Any, *, dtype: str = "bf16", config: C
 
 
 def slots_for(blocks: int, like: Any) -> Any:
-    """Memory for the descriptors of so many blocks, where `like` is."""
+    """Memory for the descriptors of `blocks` blocks, where `like` is."""
     words = MAP_BYTES // 8
     memory = empty(like, ((blocks * MAPS + 1) * words,), "u64")
     start = -rt.read(memory).pointer % MAP_BYTES // 8

@@ -17,7 +17,7 @@ class Narrow:
     """A quantisation to 8 bits: an element is divided by its scale, the greatest magnitude over the largest number.
 
     dtype  e4m3 or e5m2
-    block  128: a scale for each so many elements of a row; 1: one for each row
+    block  128: a scale for each 128 elements of a row; 1: one for each row
     """
 
     dtype: Any = cl.e4m3

@@ -25,7 +25,7 @@ from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after, follow,
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
-HELD = 32  # elements of a thread: so many are read at once
+HELD = 32  # elements that a thread reads at once
 AT_ONCE = 16  # elements of a thread whose moments are found together
 
 
@@ -220,7 +220,7 @@ def write_pieces(
 ) -> None:
     """Write a row of y and its scales piece by piece, as ``result(some, fetch(some))`` computes them.
 
-    early  fetches so many pieces before they are needed: no load moves above a store
+    early  by how many pieces fetches come before they are needed: no load moves above a store
     top    the greatest magnitude of the row; None where it is not known
     """
     if narrow is not None and narrow.block == 1 and top is None:

@@ -39,8 +39,8 @@ class Plan:
                   where they are, so that they may be of any length; by default with two stages and more
     early         without stages: a team works on one row after the other, and loads the next one before
     shared_sums   sums over rows are kept in shared memory, not in registers
-    ahead         each thread copies its vectors to shared memory, so many more than those of the row that is worked on
-    aligned       rows begin at multiples of so many elements, by default `vector`; with less accesses are narrower
+    ahead         by how many vectors each thread copies its own to shared memory before they are worked on
+    aligned       rows begin at multiples of this many elements, by default `vector`; with less accesses are narrower
     """
 
     threads: int

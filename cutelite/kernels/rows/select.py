@@ -432,7 +432,7 @@ def sample(
     x            (..., n), bf16, f16 or f32
     chances      (...), f32, evenly spread from 0 to 1, 1 excluded: the same ones choose the same columns
     temperature  above 0
-    top_k        among so many of the greatest, and those equal to the last; 0: all
+    top_k        how many of the greatest to choose among, and those equal to the last; 0: all
     top_p        among as many of these, from the greatest on, as come to that share of their sum; 1: all
     Gives        (...), int64
     Errors       `cl.ArgumentError` for other arrays and numbers
