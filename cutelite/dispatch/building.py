@@ -23,9 +23,9 @@ from cutelite.toolchain import ToolchainError, host
 from cutelite_rt import CudaError, Driver
 from cutelite_rt.launcher import image, native
 from cutelite_rt.launcher.environment import environment as environment_of
+from cutelite_rt.launcher.outcomes import Outcome, slots_of
 from cutelite_rt.launcher.state import UNBOUND, Callbacks, Launcher, Watch
 from cutelite_rt.launcher.subscript import Subscripts
-from cutelite_rt.launcher.variants import Outcome, slots_of
 from cutelite_rt.signature.bind import MapRequest
 from cutelite_rt.signature.data import Unsupported, Variable
 from cutelite_rt.signature.kinds import Number

@@ -15,7 +15,7 @@ from cutelite.dispatch.signature import Signature
 from cutelite.toolchain import host
 from cutelite_rt.export.bundle import HostCode
 from cutelite_rt.launcher.image import Machine, digest, launcher_ir
-from cutelite_rt.launcher.variants import slots_of
+from cutelite_rt.launcher.outcomes import slots_of
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.data import Unsupported, Variable
 from cutelite_rt.signature.table import Table

@@ -35,7 +35,7 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.launcher import facts, native
-from cutelite_rt.launcher.variants import WORKSPACE, Moved, Plan, PlannedLaunch
+from cutelite_rt.launcher.outcomes import WORKSPACE, Moved, Plan, PlannedLaunch
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data, kinds
 from cutelite_rt.signature.bind import Address, MapRequest, packable

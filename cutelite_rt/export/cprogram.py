@@ -33,7 +33,7 @@ from cutelite_rt.export.cstub import (
 )
 from cutelite_rt.gpu.attributes import Attribute
 from cutelite_rt.gpu.params import ParameterLayout
-from cutelite_rt.launcher.variants import WORKSPACE, Moved
+from cutelite_rt.launcher.outcomes import WORKSPACE, Moved
 from cutelite_rt.signature.kinds import Signature
 from cutelite_rt.signature.table import Table
 

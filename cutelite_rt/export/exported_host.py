@@ -21,8 +21,8 @@ from cutelite_rt.launcher import facts, native
 from cutelite_rt.launcher import state as launcher
 from cutelite_rt.launcher.environment import environment
 from cutelite_rt.launcher.image import Machine, digest
+from cutelite_rt.launcher.outcomes import Outcome, slots_of
 from cutelite_rt.launcher.subscript import Subscripts
-from cutelite_rt.launcher.variants import Outcome, slots_of
 from cutelite_rt.shapes import extents
 from cutelite_rt.signature.bind import MISSING
 from cutelite_rt.signature.kinds import LEFT_OUT, Fixed, left_out

@@ -108,7 +108,7 @@ struct environment {
     object *learn;
 };
 
-/* For each kernel a state, for each outcome a variant, for each kernel[grid, block] facts. */
+/* For each kernel a state and outcomes, for each kernel[grid, block] facts. */
 
 typedef struct { u64 cells, names, seen, unlike; object *rows[]; } watched;
 
@@ -116,15 +116,15 @@ typedef struct {
     u64 hash; void *context; u64 context_id; void *function;
     u32 clustered, block[3]; u64 smem; void *attributes; u64 attribute_count, count; /* clustered: or PROGRAM */
     u32 cluster[3], bytes; /* bytes: of its parameters, given in one buffer; 0: by a pointer to each */
-} variant;
+} outcome;
 typedef struct { u32 from, to; } parameter_place; /* bytes into the frame, and into the buffer */
 enum { PROGRAM = 2 };
-typedef struct { u64 mask, users; const variant *recent; const variant *entries[]; } table;
+typedef struct { u64 mask, users; const outcome *recent; const outcome *entries[]; } table;
 
 struct state {
     environment *env;
     object *general;
-    table *variants;
+    table *outcomes;
     watched *watch;
     const u64 *constants;
     object *launch_anew, *number, *constant, *arrays, *resolved;
@@ -223,7 +223,7 @@ SMALL int is_left_out(call *l, u16 given) { return given != ALWAYS && !given_of(
 RARE int other_number(call *l, const number_row *row) {
     object *x = l->slots[row->slot];
     if (is_left_out(l, row->given)) return OK;
-    if (row->word) return key_of(l)[row->word] = (u64)x->type, OK; /* the variant tells its dtype */
+    if (row->word) return key_of(l)[row->word] = (u64)x->type, OK; /* the outcome tells its dtype */
     return number(l, x, row->kind, (u64 *)(l->memory + row->at));
 }
 
@@ -472,11 +472,11 @@ static int tensor_map(call *l, char *cache, const tensor *t, u64 address, u64 *o
 
 /* The outcome. */
 
-RARE const variant *search(const signature *is, table *in, const u64 *key) {
+RARE const outcome *search(const signature *is, table *in, const u64 *key) {
     u64 h = 0;
     for (u32 i = 0; i < is->words; i++) h = (h ^ key[i]) * MULTIPLIER, h ^= h >> 29;
     for (u64 at = h;; at++) {
-        const variant *v = in->entries[at & in->mask];
+        const outcome *v = in->entries[at & in->mask];
         if (!v) return 0;
         if (v->hash != h) continue;
         const u64 *its = (u64 *)((char *)v + is->key);
@@ -486,7 +486,7 @@ RARE const variant *search(const signature *is, table *in, const u64 *key) {
     }
 }
 
-SMALL const variant *find(const signature *is, table *in, const u64 *key) {
+SMALL const outcome *find(const signature *is, table *in, const u64 *key) {
     const u64 *its = (u64 *)((char *)in->recent + is->key);
     u64 differs = 0;
 #pragma clang loop vectorize(disable) unroll(disable)
@@ -518,14 +518,14 @@ SMALL int is_unchanged(environment *env, watched *w) {
 
 typedef struct { u32 grid[3], block[3]; u64 smem; void *stream, *attributes; u64 attribute_count; } launch_config;
 
-SMALL int call_driver(environment *env, const launch_config *config, const variant *v, void **pointers, void **extra) {
+SMALL int call_driver(environment *env, const launch_config *config, const outcome *v, void **pointers, void **extra) {
     void *thread = env->PyEval_SaveThread(); /* a full queue is waited for, perhaps for work that waits for Python */
     int status = env->cuLaunchKernelEx(config, v->function, pointers, extra);
     env->PyEval_RestoreThread(thread);
     return status ? SLOW : OK;
 }
 
-RARE int submit_there(environment *env, const launch_config *config, const variant *v, void **pointers, void **extra) {
+RARE int submit_there(environment *env, const launch_config *config, const outcome *v, void **pointers, void **extra) {
     u64 id = 0;
     if (env->cuCtxGetId(v->context, &id) || id != v->context_id || env->cuCtxPushCurrent(v->context)) return SLOW;
     int status = call_driver(env, config, v, pointers, extra);
@@ -533,7 +533,7 @@ RARE int submit_there(environment *env, const launch_config *config, const varia
     return status;
 }
 
-/* Launches that go out together, of a host function (cutelite/dispatch/programs.py): the `function` of its variant. */
+/* Launches that go out together, of a host function (cutelite/dispatch/programs.py): the `function` of its outcome. */
 
 typedef struct { u64 array, delta, below; u64 *to; char *cache; const tensor *is; } moved; /* `is`: of a map */
 typedef struct { launch_config config; void *function; void **parameters; } planned;
@@ -546,7 +546,7 @@ typedef struct {
 } program;
 
 /* An error midway is met again, and said, by Python. */
-RARE int submit_all(call *l, const variant *v) {
+RARE int submit_all(call *l, const outcome *v) {
     program *p = v->function;
     environment *env = l->env;
     void *stream = l->known.stream;
@@ -572,7 +572,7 @@ RARE int submit_all(call *l, const variant *v) {
 enum { BUFFER_END, BUFFER_POINTER, BUFFER_SIZE }; /* CU_LAUNCH_PARAM_END, _BUFFER_POINTER, _BUFFER_SIZE */
 typedef u64 anywhere __attribute__((aligned(1), may_alias));
 
-SMALL int submit(call *l, const facts *f, const variant *v) {
+SMALL int submit(call *l, const facts *f, const outcome *v) {
     void *room[l->is->parameters + 1], **pointers = room, **extra = 0;
     char *memory = l->memory;
     launch_config config;
@@ -665,8 +665,8 @@ RARE object *anew(state *of, const u64 *key, object *held, objects args, i64 giv
     return r;
 }
 
-/* Make the parameters that need the variant: numbers of a dtype variable, and tensor maps. */
-RARE int make(call *l, const variant *v) {
+/* Make the parameters that need the outcome: numbers of a dtype variable, and tensor maps. */
+RARE int make(call *l, const outcome *v) {
     const u32 *kinds = (u32 *)((char *)v + l->is->kinds);
     for (const number_row *row = l->is->number, *end = row + l->is->numbers; row < end; row++) {
         int status = OK;
@@ -714,8 +714,8 @@ SMALL int body(call *l, const facts *f, table **used) {
     key[0] = f->class;
     key[1] = 0;
     if (SELDOM(env->cuCtxGetId(0, key + 1))) key[1] = 0;
-    table *in = l->of->variants;
-    const variant *v = find(is, in, key);
+    table *in = l->of->outcomes;
+    const outcome *v = find(is, in, key);
     if (SELDOM(!v)) return MISSED;
     in->users++;
     *used = in;

@@ -24,15 +24,15 @@ from cutelite_rt.launcher import native, watching
 from cutelite_rt.launcher.environment import environment
 from cutelite_rt.launcher.facts import FACTS, GENERAL
 from cutelite_rt.launcher.image import Machine
-from cutelite_rt.launcher.variants import Outcome, Plan, Variant, VariantTable
+from cutelite_rt.launcher.outcomes import KeyedOutcome, Outcome, OutcomeTable, Plan
 from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.table import WORD, Table
 
-_STATE = "env general variants watch constants launch_anew number constant arrays resolved names defaults objects is"
+_STATE = "env general outcomes watch constants launch_anew number constant arrays resolved names defaults objects is"
 STATE = {name: i * WORD for i, name in enumerate(_STATE.split())}
 """Offsets in `state`, in bytes."""
 
-MOST_VARIANTS = 1024
+MOST_OUTCOMES = 1024
 CONSTANTS = 256
 """Places for constants that are known by identity. A quarter of them are used, so that searches are short."""
 
@@ -69,8 +69,8 @@ class Launcher:
         self.table = table
         self._calls, self._lock = calls, forks.lock()
         self._environment = environment(driver)
-        self._variants = VariantTable(table.places, ())
-        self._left: list[VariantTable] = []  # older tables that some launches still read
+        self._outcomes = OutcomeTable(table.places, ())
+        self._left: list[OutcomeTable] = []  # older tables that some launches still read
         self._constants: dict[Hashable, tuple[int, Any]] = {}
         self._state = (ctypes.c_uint64 * len(STATE))()
         names = table.names
@@ -95,7 +95,7 @@ class Launcher:
         for name, function in self._python.items():
             self._put(name, id(function))
         self._put("constants", ctypes.addressof(self._by_identity))
-        self._put("variants", self._variants.address)
+        self._put("outcomes", self._outcomes.address)
         self._put("is", table.address)
         self.watch(((), ()))
         self._own = struct.pack("<3Q", ctypes.addressof(self._state), self._environment.address, table.address)
@@ -113,7 +113,7 @@ class Launcher:
 
     def __len__(self) -> int:
         """Variants that it has."""
-        return len(self._variants.variants)
+        return len(self._outcomes.outcomes)
 
     @property
     def generation(self) -> object:
@@ -122,13 +122,13 @@ class Launcher:
 
     def add(self, key: bytes, outcome: Outcome | Plan, generation: object) -> None:
         """Repeat this outcome for launches of that key, unless `forget` was called since `generation`."""
-        variant = Variant(self.table.places, key, outcome)
+        keyed = KeyedOutcome(self.table.places, key, outcome)
         with self._lock:
             if generation is not self._constants:
                 return
-            if len(self) >= MOST_VARIANTS:
+            if len(self) >= MOST_OUTCOMES:
                 self._forget()
-            self._replace([each for each in self._variants.variants if each.key != key] + [variant])
+            self._replace([each for each in self._outcomes.outcomes if each.key != key] + [keyed])
 
     def forget(self) -> None:
         """Drop all outcomes."""
@@ -141,11 +141,11 @@ class Launcher:
         self._put("constants", ctypes.addressof(self._by_identity))
         self._replace([])
 
-    def _replace(self, variants: list[Variant]) -> None:
-        table = VariantTable(self.table.places, variants)
-        self._put("variants", table.address)
-        self._left = [each for each in (*self._left, self._variants) if each.in_use]
-        self._variants = table
+    def _replace(self, outcomes: list[KeyedOutcome]) -> None:
+        table = OutcomeTable(self.table.places, outcomes)
+        self._put("outcomes", table.address)
+        self._left = [each for each in (*self._left, self._outcomes) if each.in_use]
+        self._outcomes = table
 
     def watch(self, watch: Watch) -> None:
         """Send launches to Python as soon as one of these holds another object."""

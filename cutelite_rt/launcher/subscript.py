@@ -18,7 +18,7 @@ from cutelite_rt import forks
 from cutelite_rt.launcher import native
 from cutelite_rt.launcher.environment import Environment
 from cutelite_rt.launcher.image import Machine
-from cutelite_rt.launcher.variants import hash_of
+from cutelite_rt.launcher.outcomes import hash_of
 from cutelite_rt.signature.table import WORD
 
 STATE = {"env": 0, "entries": WORD, "anew": 2 * WORD, "recent": 3 * WORD}

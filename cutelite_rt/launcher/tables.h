@@ -42,7 +42,7 @@ typedef struct {
     u32 unusual;          /* whether there are optional arguments, constants, dims that strides tell or expressions */
     u32 dims_at, frame;   /* bytes: in the frame, and of it */
     u32 words, flags;     /* of the key; the byte of it where flags begin: of arrays, givens, dims, arrays again */
-    u32 key, order, kinds, caches; /* bytes into a variant */
+    u32 key, order, kinds, caches; /* bytes into an outcome */
     u32 parameters;       /* at most */
     u32 words_at, told_at, large_at, tensors_at, bound_at, unsure_at, later_at, given_at, scratch; /* bytes into a launch's memory */
     const fetch_row *fetch;

@@ -36,13 +36,13 @@ from cutelite_rt.signature.kinds import KIND, Array, Leaf, Pointer, Signature
 WORD = 8
 
 HEAD = struct.Struct("<4Q I 3I I4x 3Q 3I I")
-"""`variant`: the hash of its key; context and function to launch; whether the grid has to be a whole number of
+"""`outcome`: the hash of its key; context and function to launch; whether the grid has to be a whole number of
 clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster; the bytes of parameters that go
 in one buffer, else 0. The key and tables follow."""
 
 
 class Places(NamedTuple):
-    """The places in a variant: tables with a place for each slot, the maps, the key.
+    """The places in an outcome: tables with a place for each slot, the maps, the key.
 
     at     of each slot, where in a launch's frame its parameter is
     maps   how many slots are of tensor maps
@@ -134,9 +134,9 @@ class Table:
     address                            of `signature`
     names, positional, position_only   of the parameters, by Python's rules
     objects                            whose addresses rows have by number: names of fields, classes
-    leaves                             of all parameters: each has a slot of a variant
-    dims                               names of those that have the last slots of a variant
-    places                             of its variants
+    leaves                             of all parameters: each has a slot of an outcome
+    dims                               names of those that have the last slots of an outcome
+    places                             of its outcomes
     expressions, later                 expressions in words; how many are checked once all dims are known
     """
 
@@ -392,7 +392,7 @@ class Table:
 
     def _number(self, held: _Held) -> bytes:
         dtype = held.leaf.dtype
-        how, kind = _OTHER, self._leaves.index(held)  # whose place in a variant tells what the variable is
+        how, kind = _OTHER, self._leaves.index(held)  # whose place in an outcome tells what the variable is
         if isinstance(dtype, str):
             kind = number_of(held.leaf)
             if held.given == _ALWAYS and not isinstance(held.leaf, Pointer):

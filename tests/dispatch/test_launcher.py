@@ -341,8 +341,8 @@ def test_arrays_elsewhere_than_the_current_context(
     assert cuda.stack == [0x1000]
 
 
-def test_variants_are_bounded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "MOST_VARIANTS", 3)
+def test_outcomes_are_bounded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launcher, "MOST_OUTCOMES", 3)
     kernel, a = made(_add), on_gpu((8,))
     found = kernel._launching.launcher
     assert found is not None
@@ -354,7 +354,7 @@ def test_variants_are_bounded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pyt
         assert launched(kernel, cuda, (1, 32 * i), a, a, 1.0)[0]["blockDimX"] == 32 * i
 
 
-def test_threads_share_variants_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+def test_threads_share_outcomes_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     kernel, a = made(_add), on_gpu((8,))
     kernel[1, 32](a, a, 0.0)
 

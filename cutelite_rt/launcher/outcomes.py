@@ -1,7 +1,7 @@
 """Outcomes of launches: a loaded function and its configuration, each under a key.
 
 In    an outcome, and the key that the compiled launcher had for it
-Out   `Variant` and `VariantTable`: the memory of `variant` and `table` in launcher.c
+Out   `KeyedOutcome` and `OutcomeTable`: the memory of `outcome` and `table` in launcher.c
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def slots_of(table: Table, settled: Signature) -> Slots:
     return Slots([*map(its.get, names), *map(dims.get, table.dims)], [array and array.form for array in maps])
 
 
-class Variant:
+class KeyedOutcome:
     """Memory of one outcome under its key."""
 
     def __init__(self, places: Places, key: bytes, outcome: Outcome | Plan) -> None:
@@ -204,26 +204,26 @@ def _cache(form: MapForm) -> tuple[object, int]:
 
 
 _MASK, _USERS, _RECENT, _ENTRIES = range(4)
-"""Words of a table of variants: the mask of their number; how many launches are reading it; the variant found last; the
+"""Words of a table of outcomes: the mask of their number; how many launches are reading it; the one found last; the
 first entry, a pointer."""
 
 
-class VariantTable:
-    """Variants by the hash of their keys, with open addressing."""
+class OutcomeTable:
+    """Outcomes by the hash of their keys, with open addressing."""
 
-    def __init__(self, places: Places, variants: Sequence[Variant]) -> None:
-        self.variants = tuple(variants)
+    def __init__(self, places: Places, outcomes: Sequence[KeyedOutcome]) -> None:
+        self.outcomes = tuple(outcomes)
         self._nothing = ctypes.create_string_buffer(b"\xff" * places.size)  # a key that no launch has
-        recent = self.variants[-1].address if variants else ctypes.addressof(self._nothing)
+        recent = self.outcomes[-1].address if outcomes else ctypes.addressof(self._nothing)
         size = 4
-        while size < 2 * len(variants):
+        while size < 2 * len(outcomes):
             size *= 2
         self._block = (ctypes.c_uint64 * (_ENTRIES + size))(size - 1, 0, recent)
-        for variant in variants:
-            at = variant.hash & size - 1
+        for each in outcomes:
+            at = each.hash & size - 1
             while self._block[_ENTRIES + at]:
                 at = (at + 1) & size - 1
-            self._block[_ENTRIES + at] = variant.address
+            self._block[_ENTRIES + at] = each.address
         self.address = ctypes.addressof(self._block)
 
     @property
