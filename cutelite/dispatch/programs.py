@@ -369,8 +369,6 @@ class Program:
                                     "argument: take it as one, or as a cl.workspace")  # fmt: skip
             array, start, _, base = home
             form = value.form if isinstance(value, MapRequest) else None
-            if form is not None and value.tiling.corners:
-                raise ArgumentError(f"{self.__name__}(): `{value.name}` is for im2col, which programs have not")
             must = aligned if view.pointer % aligned == 0 else 1
             yield Moved(array, base + view.pointer - start, parameter, must, form, view.shape, view.strides)
 

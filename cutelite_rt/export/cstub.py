@@ -308,7 +308,8 @@ def kernel_rule(name: str, kernel: str, tables: str, artifacts: Sequence[Artifac
 
 
 def map_form(form: MapForm) -> str:
-    return f"{{{', '.join(map(str, form.words[:4]))}, {braces(form.words[4:])}}}"
+    numbers, *arrays = form.words
+    return f"{{{', '.join(map(str, numbers))}, {', '.join(map(braces, arrays))}}}"
 
 
 def array_of(kind: str, name: str, rows: Iterable[str]) -> str:

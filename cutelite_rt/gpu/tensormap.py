@@ -68,18 +68,25 @@ class Tiling(NamedTuple):
 
 
 class MapForm(NamedTuple):
-    """The form of a tensor map besides its tensor: dtype, box (outermost extent first), swizzle."""
+    """The form of a tensor map besides its tensor: dtype, box (outermost extent first), swizzle, corners of im2col."""
 
     dtype: str
     box: tuple[int, ...]
     swizzle: str
+    corners: tuple[int, ...] = ()
 
     @property
-    def words(self) -> tuple[int, ...]:
-        """`map_form` of launcher/tables.h, as far as its box has extents."""
+    def rank(self) -> int:
+        return len(self.corners) // 2 + 2 if self.corners else len(self.box)
+
+    @property
+    def words(self) -> tuple[tuple[int, ...], ...]:
+        """`map_form` of launcher/tables.h: its five numbers, its box, its corners."""
         row = DTYPES[self.dtype]
-        form = DATA_TYPES[row.tensormap], SWIZZLES[self.swizzle], row.bytes, len(self.box)
-        return *form, *reversed(self.box)
+        half = len(self.corners) // 2
+        rows = (self.box, 5), (self.corners[:half], 3), (self.corners[half:], 3)
+        arrays = ((*reversed(row), *[0] * (room - len(row))) for row, room in rows)
+        return (DATA_TYPES[row.tensormap], SWIZZLES[self.swizzle], row.bytes, self.rank, int(half > 0)), *arrays
 
 
 class TensorMapError(ValueError):

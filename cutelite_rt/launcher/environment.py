@@ -48,6 +48,7 @@ DRIVER = {
     "cuCtxPopCurrent": (4, 0),
     "cuCtxGetId": (12, 0),
     "cuTensorMapEncodeTiled": (12, 0),
+    "cuTensorMapEncodeIm2col": (12, 0),
 }
 """Functions of the driver that launchers call, each with the CUDA version that brought this form of it."""
 

@@ -35,8 +35,12 @@ typedef long long i64;
 #define WRONG(...) SLOW
 #define NOTE(...)
 #define NOT_MINE(condition) (condition)
-#define ENCODE_TILED(l, out, dtype, rank, address, sizes, jumps, box, steps, swizzle) \
-    ((l)->env->cuTensorMapEncodeTiled(out, dtype, rank, address, sizes, jumps, box, steps, 0, swizzle, 2, 0) ? SLOW : OK)
+#define ENCODE_TILED(l, out, form, address, sizes, jumps, steps) \
+    ((l)->env->cuTensorMapEncodeTiled(out, (i32)form->dtype, form->rank, address, sizes, jumps, form->box, steps, 0, \
+                                      (i32)form->swizzle, 2, 0) ? SLOW : OK)
+#define ENCODE_IM2COL(l, out, form, address, sizes, jumps, steps) \
+    ((l)->env->cuTensorMapEncodeIm2col(out, (i32)form->dtype, form->rank, address, sizes, jumps, form->lower, form->upper, \
+                                       form->box[0], form->box[1], steps, 0, (i32)form->swizzle, 2, 0) ? SLOW : OK)
 
 typedef struct object { long long references; struct object *type; } object;
 typedef object *const *objects;
@@ -102,6 +106,8 @@ struct environment {
     int (*cuCtxPopCurrent)(void *);
     int (*cuTensorMapEncodeTiled)(void *, i32, u32, u64, const u64 *, const u64 *, const u32 *, const u32 *, i32, i32,
                                   i32, i32);
+    int (*cuTensorMapEncodeIm2col)(void *, i32, u32, u64, const u64 *, const u64 *, const i32 *, const i32 *, u32, u32,
+                                   const u32 *, i32, i32, i32, i32);
     object *true_, *false_, *bool_, *list, *exception, *is_neg, *dltensor;
     const type_entry *types;
     u64 types_mask;

@@ -1011,7 +1011,7 @@ define internal fastcc range(i32 1, 4) i32 @failed(ptr noundef readonly captures
 6:                                                ; preds = %1
   %7 = getelementptr inbounds nuw i8, ptr %0, i64 176
   %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 336
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 344
   %10 = load ptr, ptr %9, align 8
   %11 = tail call i32 %8(ptr noundef %10) #18
   %12 = icmp eq i32 %11, 0
@@ -1201,7 +1201,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
 22:                                               ; preds = %20
   %23 = getelementptr inbounds nuw i8, ptr %1, i64 248
   %24 = getelementptr inbounds nuw i8, ptr %1, i64 112
-  %25 = getelementptr inbounds nuw i8, ptr %1, i64 328
+  %25 = getelementptr inbounds nuw i8, ptr %1, i64 336
   %26 = getelementptr inbounds nuw i8, ptr %1, i64 240
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 96
   %28 = getelementptr inbounds nuw i8, ptr %1, i64 256
@@ -2563,7 +2563,7 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %8 = load ptr, ptr %7, align 8
   %9 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %10 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %11 = getelementptr inbounds nuw i8, ptr %8, i64 320
+  %11 = getelementptr inbounds nuw i8, ptr %8, i64 328
   %12 = getelementptr inbounds nuw i8, ptr %8, i64 96
   %13 = getelementptr inbounds nuw i8, ptr %8, i64 56
   %14 = getelementptr inbounds nuw i8, ptr %8, i64 32
@@ -3279,7 +3279,7 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
 16:                                               ; preds = %13
   %17 = getelementptr inbounds nuw i8, ptr %6, i64 224
   %18 = load ptr, ptr %17, align 8
-  %19 = getelementptr inbounds nuw i8, ptr %6, i64 376
+  %19 = getelementptr inbounds nuw i8, ptr %6, i64 384
   %20 = load ptr, ptr %19, align 8
   %21 = call ptr %18(ptr noundef %20, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
   %22 = icmp eq ptr %21, null
@@ -3329,7 +3329,7 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
 46:                                               ; preds = %36
   %47 = getelementptr inbounds nuw i8, ptr %6, i64 240
   %48 = load ptr, ptr %47, align 8
-  %49 = getelementptr inbounds nuw i8, ptr %6, i64 352
+  %49 = getelementptr inbounds nuw i8, ptr %6, i64 360
   %50 = load ptr, ptr %49, align 8
   %51 = call ptr %48(ptr noundef nonnull %37, ptr noundef %50) #18
   %52 = icmp eq ptr %51, null
@@ -3532,9 +3532,9 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
 define internal fastcc ptr @find_type(ptr noundef readonly captures(none) %0, ptr noundef %1) unnamed_addr #7 {
   %3 = ptrtoint ptr %1 to i64
   %4 = lshr i64 %3, 4
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 360
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 368
   %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %0, i64 368
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 376
   %8 = load i64, ptr %7, align 8
   br label %9
 
@@ -3594,7 +3594,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 26:                                               ; preds = %24, %3
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 232
   %28 = load ptr, ptr %27, align 8
-  %29 = getelementptr inbounds nuw i8, ptr %0, i64 344
+  %29 = getelementptr inbounds nuw i8, ptr %0, i64 352
   %30 = load ptr, ptr %29, align 8
   %31 = call ptr %28(ptr noundef %30, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
   %32 = icmp eq ptr %31, null
@@ -3608,7 +3608,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
   %36 = getelementptr inbounds nuw i8, ptr %0, i64 192
   %37 = load ptr, ptr %36, align 8
   call void %37(ptr noundef nonnull %31) #18
-  %38 = getelementptr inbounds nuw i8, ptr %0, i64 312
+  %38 = getelementptr inbounds nuw i8, ptr %0, i64 320
   %39 = load ptr, ptr %38, align 8
   %40 = icmp ne ptr %31, %39
   %41 = zext i1 %40 to i32
@@ -4126,7 +4126,7 @@ define internal fastcc range(i32 0, 4) i32 @number(ptr noundef nonnull readonly 
   br i1 %16, label %21, label %17
 
 17:                                               ; preds = %13
-  %18 = getelementptr inbounds nuw i8, ptr %7, i64 320
+  %18 = getelementptr inbounds nuw i8, ptr %7, i64 328
   %19 = load ptr, ptr %18, align 8
   %20 = icmp eq ptr %9, %19
   br i1 %20, label %21, label %23
@@ -4218,12 +4218,12 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
   br i1 %39, label %40, label %49
 
 40:                                               ; preds = %38
-  %41 = getelementptr inbounds nuw i8, ptr %6, i64 304
+  %41 = getelementptr inbounds nuw i8, ptr %6, i64 312
   %42 = load ptr, ptr %41, align 8
   %43 = icmp eq ptr %1, %42
   %44 = zext i1 %43 to i64
   store i64 %44, ptr %3, align 8
-  %45 = getelementptr inbounds nuw i8, ptr %6, i64 320
+  %45 = getelementptr inbounds nuw i8, ptr %6, i64 328
   %46 = load ptr, ptr %45, align 8
   %47 = icmp ne ptr %8, %46
   %48 = zext i1 %47 to i32
@@ -4240,7 +4240,7 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly
   br i1 %54, label %59, label %55
 
 55:                                               ; preds = %51
-  %56 = getelementptr inbounds nuw i8, ptr %6, i64 320
+  %56 = getelementptr inbounds nuw i8, ptr %6, i64 328
   %57 = load ptr, ptr %56, align 8
   %58 = icmp eq ptr %8, %57
   br i1 %58, label %59, label %169
@@ -4965,7 +4965,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %10 = load i32, ptr %9, align 4
   %11 = and i64 %3, 15
   %12 = icmp eq i64 %11, 0
-  br i1 %12, label %13, label %95
+  br i1 %12, label %13, label %111
 
 13:                                               ; preds = %5
   %14 = icmp eq i32 %10, 0
@@ -4984,7 +4984,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %25 = load i64, ptr %24, align 8
   %26 = add i64 %25, -4294967297
   %27 = icmp ult i64 %26, -4294967296
-  br i1 %27, label %95, label %28
+  br i1 %27, label %111, label %28
 
 28:                                               ; preds = %15
   %29 = getelementptr inbounds nuw i64, ptr %19, i64 %23
@@ -4994,7 +4994,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %31 = icmp ne i64 %30, 1
   %32 = icmp ne i64 %25, 1
   %33 = and i1 %32, %31
-  br i1 %33, label %95, label %34
+  br i1 %33, label %111, label %34
 
 34:                                               ; preds = %28
   %35 = icmp eq i32 %10, 1
@@ -5021,7 +5021,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %52 = load i64, ptr %51, align 8
   %53 = add i64 %50, -4294967297
   %54 = icmp ult i64 %53, -4294967296
-  br i1 %54, label %95, label %55
+  br i1 %54, label %111, label %55
 
 55:                                               ; preds = %42
   %56 = getelementptr inbounds nuw i64, ptr %6, i64 %43
@@ -5039,7 +5039,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %64 = and i64 %62, -1099511627761
   %65 = icmp eq i64 %64, 0
   %66 = select i1 %63, i1 %65, i1 false
-  br i1 %66, label %67, label %95
+  br i1 %66, label %67, label %111
 
 67:                                               ; preds = %59, %55
   %68 = phi i64 [ %62, %59 ], [ %44, %55 ]
@@ -5067,25 +5067,46 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   br i1 %82, label %83, label %42, !llvm.loop !65
 
 83:                                               ; preds = %78, %34, %13
-  %84 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  %85 = load ptr, ptr %84, align 8
-  %86 = getelementptr inbounds nuw i8, ptr %85, i64 296
-  %87 = load ptr, ptr %86, align 8
-  %88 = load i32, ptr %1, align 4
-  %89 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %90 = getelementptr inbounds nuw i8, ptr %1, i64 4
-  %91 = load i32, ptr %90, align 4
-  %92 = call i32 %87(ptr noundef %4, i32 noundef %88, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %89, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %91, i32 noundef 2, i32 noundef 0) #18
-  %93 = icmp ne i32 %92, 0
-  %94 = zext i1 %93 to i32
-  br label %95
+  %84 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %85 = load i32, ptr %84, align 4
+  %86 = icmp eq i32 %85, 0
+  %87 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %88 = load ptr, ptr %87, align 8
+  %89 = load i32, ptr %1, align 4
+  br i1 %86, label %103, label %90
 
-95:                                               ; preds = %59, %42, %15, %28, %5, %83
-  %96 = phi i32 [ 1, %5 ], [ %94, %83 ], [ 1, %28 ], [ 1, %15 ], [ 1, %42 ], [ 1, %59 ]
+90:                                               ; preds = %83
+  %91 = getelementptr inbounds nuw i8, ptr %88, i64 304
+  %92 = load ptr, ptr %91, align 8
+  %93 = getelementptr inbounds nuw i8, ptr %1, i64 40
+  %94 = getelementptr inbounds nuw i8, ptr %1, i64 52
+  %95 = getelementptr inbounds nuw i8, ptr %1, i64 20
+  %96 = load i32, ptr %95, align 4
+  %97 = getelementptr inbounds nuw i8, ptr %1, i64 24
+  %98 = load i32, ptr %97, align 4
+  %99 = getelementptr inbounds nuw i8, ptr %1, i64 4
+  %100 = load i32, ptr %99, align 4
+  %101 = call i32 %92(ptr noundef %4, i32 noundef %89, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %93, ptr noundef nonnull %94, i32 noundef %96, i32 noundef %98, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %100, i32 noundef 2, i32 noundef 0) #18
+  %102 = icmp ne i32 %101, 0
+  br label %111
+
+103:                                              ; preds = %83
+  %104 = getelementptr inbounds nuw i8, ptr %88, i64 296
+  %105 = load ptr, ptr %104, align 8
+  %106 = getelementptr inbounds nuw i8, ptr %1, i64 20
+  %107 = getelementptr inbounds nuw i8, ptr %1, i64 4
+  %108 = load i32, ptr %107, align 4
+  %109 = call i32 %105(ptr noundef %4, i32 noundef %89, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %106, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %108, i32 noundef 2, i32 noundef 0) #18
+  %110 = icmp ne i32 %109, 0
+  br label %111
+
+111:                                              ; preds = %59, %42, %15, %28, %5, %103, %90
+  %112 = phi i1 [ true, %5 ], [ %102, %90 ], [ %110, %103 ], [ true, %28 ], [ true, %15 ], [ true, %42 ], [ true, %59 ]
+  %113 = zext i1 %112 to i32
   call void @llvm.lifetime.end.p0(ptr nonnull %8) #16
   call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  ret i32 %96
+  ret i32 %113
 }
 
 ; Function Attrs: noinline nounwind

@@ -196,7 +196,7 @@ def _attributes(config: LaunchConfig) -> tuple[ctypes.Array[ctypes.c_char], int]
 
 def _cache(form: MapForm) -> tuple[object, int]:
     """An empty cache of tensor maps, and its address."""
-    header = struct.pack(f"<{len(form.words)}I", *form.words)
+    header = struct.pack("<10I6i", *(word for row in form.words for word in row))
     memory = ctypes.create_string_buffer(MAP_HEADER_BYTES + MAP_ENTRIES * MAP_ENTRY_BYTES + 127)
     address = -(-ctypes.addressof(memory) // 128) * 128
     ctypes.memmove(address, header, len(header))

@@ -10,6 +10,7 @@
  *   NOTE(what, l, ...)    something that words may tell of
  *   NOT_MINE(condition)   Python alone knows what comes of it
  *   ENCODE_TILED          cuTensorMapEncodeTiled by the defaults of cutelite_rt/gpu/tensormap.py
+ *   ENCODE_IM2COL         cuTensorMapEncodeIm2col likewise
  *   OFTEN, SELDOM         which way a branch goes */
 
 /* Numbers. */
@@ -263,5 +264,6 @@ RARE int encode(call *l, const map_form *form, const tensor *t, u64 address, voi
         reach = jump && extent > most / jump ? most : jump * extent;
         within = reach > within ? reach : within;
     }
-    return ENCODE_TILED(l, out, (i32)form->dtype, rank, address, sizes, jumps, form->box, steps, (i32)form->swizzle);
+    if (form->im2col) return ENCODE_IM2COL(l, out, form, address, sizes, jumps, steps);
+    return ENCODE_TILED(l, out, form, address, sizes, jumps, steps);
 }

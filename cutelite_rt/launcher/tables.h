@@ -86,4 +86,5 @@ SMALL int bits_of(u32 kind) {
 SMALL i64 high_of(u32 kind) { return (i64)(~0ull >> (64 - bits_of(kind)) >> (kind < U8 || kind == U64)); }
 SMALL i64 low_of(u32 kind) { return kind < U8 ? ~high_of(kind) : 0; } /* of integers; of u64 those that an i64 holds */
 
-typedef struct { u32 dtype, swizzle, bytes, rank, box[5]; } map_form;
+typedef struct { u32 dtype, swizzle, bytes, rank, im2col, box[5]; i32 lower[3], upper[3]; } map_form; /* im2col: box is
+    channels, pixels; corners between the first and the last dimension */

@@ -263,7 +263,7 @@ class MapRequest(NamedTuple):
 
     @property
     def form(self) -> MapForm:
-        return MapForm(self.dtype, self.tiling.box, self.tiling.swizzle)
+        return MapForm(self.dtype, self.tiling.box, self.tiling.swizzle, self.tiling.corners)
 
     def packed(self, kernel: str) -> bytes:
         """The map. Errors: `ArgumentError` for what TMA cannot take."""

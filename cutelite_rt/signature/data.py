@@ -150,10 +150,14 @@ class Nested(NamedTuple):
 
 @kind
 class Box(NamedTuple):
-    """The tile that a tensor map of an array is for: its extents, and its swizzle ('auto': by the dtype)."""
+    """The tile that a tensor map of an array is for: its extents, and its swizzle ('auto': by the dtype).
 
-    extents: tuple[Annotated[int, range(1, 257)], ...]
+    corners  of an im2col map, whose extents are pixels and channels, as `gpu.tensormap.Tiling` has them; else none
+    """
+
+    extents: tuple[Annotated[int, range(1, 1025)], ...]
     swizzle: str
+    corners: tuple[Annotated[int, range(-(1 << 15), 1 << 15)], ...] = ()
 
 
 # Dims.

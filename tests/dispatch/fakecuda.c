@@ -69,3 +69,17 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     memcpy(map, said, sizeof said);
     return (uintptr_t)map % 64 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
+/* The same, with corners, channels and pixels: type, rank, swizzle, address, channels, pixels, extents, corners. */
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                 const cuuint64_t *dims, const cuuint64_t *strides, const int *lower, const int *upper,
+                                 cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *steps,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion l2, CUtensorMapFloatOOBfill fill) {
+    (void)strides, (void)steps, (void)interleave, (void)l2, (void)fill;
+    uint64_t said[16] = {(uint64_t)type, rank, (uint64_t)swizzle, (uint64_t)(uintptr_t)address, channels, pixels};
+    for (cuuint32_t i = 0; i < rank && i < 5; i++) said[6 + i] = dims[i];
+    for (cuuint32_t i = 0; i + 2 < rank && i < 2; i++)
+        said[11 + i] = (uint64_t)(int64_t)lower[i], said[13 + i] = (uint64_t)(int64_t)upper[i];
+    memcpy(map, said, sizeof said);
+    return (uintptr_t)map % 64 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}

@@ -11,6 +11,7 @@ from cutelite import Constexpr, Tensor, TmaTensor, bf16, f16, f32
 M, N, K = cl.dims("M N K")
 T = TypeVar("T", f16, f32)
 FACTOR = 3
+ROWS: Any = cl.Im2col(48, 16, lower=(-1, -2), upper=(0, -3))
 
 
 @cl.kernel
@@ -59,6 +60,14 @@ def sharing(x: Tensor[f32, (N,)]) -> None:
     extra[cl.thread_idx.x] = 1.0
     cl.syncthreads()
     x[cl.thread_idx.x] = tile[cl.thread_idx.x] + extra[cl.thread_idx.x]
+
+
+@cl.kernel(block=32)
+def pixels(
+    a: TmaTensor[bf16, (M, N, 7, K), cl.Im2col(48, 16, (-1, -2), (0, -3))], b: Tensor[bf16, (M, N, 7, K)]
+) -> None:
+    if cl.thread_idx.x == 0:
+        cl.tma_im2col_prefetch(a, at=(0, 0, 0, 0), offsets=(0, 0))
 
 
 @cl.kernel(block=128)

@@ -285,6 +285,10 @@ def test_tensor_maps_are_encoded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: 
     assert cuda.maps[-1]["dims"] == [128, 40] and cuda.maps[-1]["box"] == [64, 16]
     odd = on_gpu((40, 129), "bf16"), on_gpu((40, 129), "bf16")
     assert said(lambda: loaded[1](*odd)) == said(lambda: kernels.copied[1, 128](*odd))
+    pixels = rt.load_kernel(rt.Bundle.from_bytes(kernels.pixels.export(None).to_bytes()))
+    pixels[1](*[rt.DeviceArray((2, 3, 7, 32), "bf16", rt.device(0), 1 << 30)] * 2)
+    assert cuda.maps[-1]["dims"] == [32, 7, 3, 2] and cuda.maps[-1]["box"][:2] == [16, 48]
+    assert cuda.maps[-1]["corners"] == ([-2, -1], [-3, 0])
 
 
 # ---- launches like an earlier one

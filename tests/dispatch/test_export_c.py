@@ -300,6 +300,15 @@ def test_tensor_maps_in_c(cuda: FakeCuda, on_gpu: GpuArray, folder: Path) -> Non
         assert words in copied.error
 
 
+def test_tensor_maps_of_pixels_in_c(cuda: FakeCuda, on_gpu: GpuArray, folder: Path) -> None:
+    pixels = Stub(kernels.pixels.export(None), folder)
+    images = tensor(on_gpu((2, 3, 7, 32), "bf16"), data=1 << 20)
+    assert pixels.launch((1, 1, 1), images, images) == 0, pixels.error
+    said_map = np.frombuffer(pixels.launches[-1][5][0], np.int64)
+    assert said_map[:10].tolist() == [9, 4, 1, 1 << 20, 16, 48, 32, 7, 3, 2]
+    assert said_map[11:15].tolist() == [-2, -1, -3, 0]
+
+
 def test_clusters_in_c(cuda: FakeCuda, on_gpu: GpuArray, folder: Path) -> None:
     clustered = Stub(kernels.clustered.export(None), folder)
     x = tensor(on_gpu((8,)))

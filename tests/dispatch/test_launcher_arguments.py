@@ -105,6 +105,10 @@ def _tma(a: TmaTensor[bf16, (M, N, 64), (1, 16, 64)], b: TmaTensor[bf16, (M, N),
     pass
 
 
+def _pixels(a: TmaTensor[bf16, (M, N, 7, 32), cl.Im2col(48, 16, (-1, -2), (0, -3))]) -> None:
+    pass
+
+
 def _nothing() -> None:
     pass
 
@@ -442,6 +446,18 @@ def test_tensor_maps_of_other_tensors(cuda: FakeCuda, monkeypatch: pytest.Monkey
     assert len(cuda.maps) == count + 100
     last = cuda.maps[-1]
     assert (last["dims"], last["strides"], last["box"]) == ([64, 32, 2], [128, 4096], [64, 16, 1])
+
+
+def test_tensor_maps_of_rows_of_pixels(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = made(_pixels)
+    compiled[1, 32](other.Array(0x10000, (2, 3, 7, 32), "bf16"))
+    reuses(compiled, monkeypatch)
+    for pointer, n in ((0x10000, 3), (0x20000, 3), (0x20000, 4), (0x20000, 3)):
+        launched(compiled, cuda, (1, 32), other.Array(pointer, (2, n, 7, 32), "bf16"))
+    python, *own = (dict(each, target=0) for each in cuda.maps)
+    assert python == own[0] and len(own) == 3
+    assert python["corners"] == ([-2, -1], [-3, 0]) and python["box"][:2] == [16, 48]
+    assert own[2] == python | {"address": 0x20000, "dims": [32, 7, 4, 2], "strides": [64, 448, 1792]}
 
 
 # ---- numbers

@@ -130,6 +130,17 @@ def test_views_and_maps_follow_their_arguments(cuda: FakeCuda, on_gpu: GpuArray)
             assert words[32] | words[33] << 32 == target.pointer
 
 
+def test_maps_of_pixels_follow_their_arguments(cuda: FakeCuda) -> None:
+    @cl.program
+    def step(a: Any, b: Any) -> None:
+        kernels.pixels[1, 32](a, b)
+
+    arrays = [rt.DeviceArray((2, 3, 7, 32), "bf16", rt.device(0), 1 << (30 + i), owner=step) for i in range(3)]
+    for a in arrays:
+        step(a, arrays[0])
+        assert cuda.maps[-1]["address"] == a.pointer and cuda.maps[-1]["corners"] == ([-2, -1], [-3, 0])
+
+
 def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x, y, outside = (on_gpu((64,)) for _ in range(3))
 

@@ -134,8 +134,3 @@ def test_what_tma_cannot_encode_is_refused(corners: Any, box: Any, shape: Any, r
     with pytest.raises(rt.TensorMapError) as caught:
         rt.check_tensormap(0, "bf16", shape, strides, rt.Tiling(box, swizzle="32B", corners=corners))
     assert caught.value.rule == rule
-
-
-def test_kernels_with_such_maps_are_not_exported() -> None:
-    with pytest.raises(cl.ArgumentError, match="argument `x` is for im2col, and such kernels are not exported"):
-        copied.export(None, arch="sm_90a")

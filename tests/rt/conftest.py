@@ -119,6 +119,16 @@ ENCODE_TILED = ctypes.CFUNCTYPE(
     *[ctypes.c_int] * 4,
 )
 
+ENCODE_IM2COL = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    *[ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p],
+    *[ctypes.POINTER(ctypes.c_uint64)] * 2,
+    *[ctypes.POINTER(ctypes.c_int)] * 2,
+    *[ctypes.c_uint32] * 2,
+    ctypes.POINTER(ctypes.c_uint32),
+    *[ctypes.c_int] * 4,
+)
+
 
 def _one_buffer(extra: int, parameters: int | None) -> tuple[int, int]:
     """Address and size of the one buffer that `extra` tells of (cuLaunchKernel)."""
@@ -170,7 +180,10 @@ class FakeCuda:
         self.blocks_per_sm = 2
         self._ids = itertools.count(7)
         self._context_ids: dict[int, int] = {}
-        self._encode = ENCODE_TILED(self._encode_tiled)
+        self._encoders = {
+            b"cuTensorMapEncodeTiled": ENCODE_TILED(self._encode_tiled),
+            b"cuTensorMapEncodeIm2col": ENCODE_IM2COL(self._encode_im2col),
+        }
 
     def __getattribute__(self, name: str) -> Any:
         found = object.__getattribute__(self, name)
@@ -193,8 +206,8 @@ class FakeCuda:
 
     def cuGetProcAddress(self, name: bytes, version: int, flags: int) -> tuple[int | None, int]:
         """A function for callers in C, which comes to the same as the one of that name here."""
-        if name == b"cuTensorMapEncodeTiled":
-            return ctypes.cast(self._encode, ctypes.c_void_p).value, 0
+        if name in self._encoders:
+            return ctypes.cast(self._encoders[name], ctypes.c_void_p).value, 0
         types, function = self._in_c[name.decode()]
         made = self._made_for_c.setdefault(name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(function))
         return ctypes.cast(made, ctypes.c_void_p).value, 0
@@ -412,6 +425,13 @@ class FakeCuda:
         )
         ctypes.memset(target, len(self.maps), 128)
         return self.fail.get("cuTensorMapEncodeTiled", 0)
+
+    def _encode_im2col(self, target: int, dtype: int, rank: int, address: int, *others: Any) -> int:
+        dims, strides, lower, upper, channels, pixels, *steps_and_modes = others
+        box = (ctypes.c_uint32 * rank)(channels, pixels)
+        self._encode_tiled(target, dtype, rank, address, dims, strides, box, *steps_and_modes)
+        self.maps[-1] |= {"corners": (lower[: rank - 2], upper[: rank - 2])}
+        return self.fail.get("cuTensorMapEncodeIm2col", 0)
 
 
 Samples = dict[str, tuple[Any, bytes]]

@@ -126,6 +126,12 @@ def test_whatever_a_field_holds_it_is_taken_as_it_is_meant_or_refused() -> None:
         ("parameters", (Optional("a", Number("a", "i32")),) * 6, "should be settled"),
         ("parameters", (A._replace(align=None),), r"parameters\[0\].align is None"),
         ("parameters", (T._replace(box=Box((8,), "128B")),), "one for each mode"),
+        ("parameters", (T._replace(box=Box((8, 512), "128B")),), "up to 256, one for each mode"),
+        (
+            "parameters",
+            (T._replace(box=Box((8, 64), "128B", (-1, 0))),),
+            "two corners for each mode between first and last",
+        ),
     ],
 )
 def test_what_is_said_of_a_field(field: str, value: Any, words: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.arrays.memory import ArrayView, read, reader_library
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.gpu.tensormap import SWIZZLES, MapForm, Tiling
+from cutelite_rt.gpu.tensormap import CORNERS, SWIZZLES, MapForm, Tiling
 from cutelite_rt.signature.bind import Call, MapRequest
 from cutelite_rt.signature.data import Box, DType, Name, Nested, Positive, Strided, compact, kind
 from cutelite_rt.signature.kinds.base import C, Rows
@@ -64,7 +64,7 @@ class Array(NamedTuple):
         if self.box is None:
             call.values.append(view)
         else:
-            tiling = Tiling(self.box.extents, swizzle=self.box.swizzle)
+            tiling = Tiling(self.box.extents, swizzle=self.box.swizzle, corners=self.box.corners)
             call.values.append(MapRequest(self.name, view, dtype, tiling))
 
     def look(self, argument: Any, alignment: int) -> tuple[Any, ArrayView | None]:
@@ -125,9 +125,18 @@ class Array(NamedTuple):
             return
         if not isinstance(self.dtype, str) or not DTYPES[self.dtype].tensormap or self.box.swizzle not in SWIZZLES:
             yield "box", f"of a dtype that TMA moves, with a swizzle of {', '.join(SWIZZLES)}"
-        modes = len(self.layout.shape) if isinstance(self.layout, Strided) else len(self.box.extents)
-        if len(self.box.extents) != modes or not 1 <= modes <= 5:
-            yield "box", "one to five extents, one for each mode"
+        form = MapForm(str(self.dtype), *self.box)
+        modes = len(self.layout.shape) if isinstance(self.layout, Strided) else form.rank
+        if form.corners:
+            bound = CORNERS.get(modes, 0)
+            fits = len(form.corners) == 2 * (modes - 2) and all(-bound <= corner < bound for corner in form.corners)
+            if not fits or len(form.box) != 2 or form.box[1] > 256:
+                yield (
+                    "box",
+                    "pixels and up to 256 channels, and two corners for each mode between first and last",
+                )
+        elif form.rank != modes or not 1 <= modes <= 5 or max(form.box) > 256:
+            yield "box", "one to five extents of up to 256, one for each mode"
 
     @property
     def c(self) -> C:
