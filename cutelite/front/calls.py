@@ -199,13 +199,14 @@ def class_attribute(cls: type, name: str) -> Any:
 def initialiser(cls: Any) -> types.FunctionType | None:
     """Return the `__init__` of a class of the user's, to be inlined; None where Python makes the object.
 
-    Python makes frozen dataclasses too, unless they have a `__post_init__`.
+    Python makes frozen dataclasses too, unless they have an `__init__` of their own, or a `__post_init__`.
     """
     init: Any = cls.__init__
     made_by_python: tuple[Any, Any] = (type.__call__, object.__new__)
     if (type(cls).__call__, cls.__new__) != made_by_python or not is_inlined(init):
         return None
-    plain = tree.field_names(cls) is not None and not hasattr(cls, "__post_init__")
+    generated = init.__code__.co_filename == "<string>"
+    plain = tree.field_names(cls) is not None and generated and not hasattr(cls, "__post_init__")
     return None if plain else init
 
 

@@ -6,9 +6,10 @@ class of proxies names the types that it stands for (`proxy_of`), and `wrap` loo
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cutelite.diag import CompileError, Mistake
@@ -26,13 +27,27 @@ def mistake(code: str, title: str, label: str = "", help: str | tuple[str, ...] 
 
 
 def builder_here(what: str = "this") -> Builder:
-    """Return the builder of the kernel that is being compiled. Errors: `outside-kernel`, in which `what` was used."""
+    """Return the builder of the kernel that is being compiled.
+
+    Errors  `outside-kernel`, of the word that was called, or of `what` where it was none
+    """
     builder = Builder.current()
     if builder is None:
-        raise CompileError(
-            Mistake("outside-kernel", f"{what} works only inside a kernel", help="call it from a @cutelite.kernel")
-        )
+        title = f"{_word() or what} works only inside a kernel"
+        raise CompileError(Mistake("outside-kernel", title, help="call it from a @cutelite.kernel"))
     return builder
+
+
+_WORDS = "cutelite.lang.", "cutelite.lib."
+
+
+def _word() -> str:
+    """Return the name of the function of ours that other code has called; '' where it has none to write."""
+    frame: FrameType | None = sys._getframe()
+    name = ""
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_WORDS):
+        name, frame = frame.f_code.co_qualname, frame.f_back
+    return f"`{name}`" if name.isidentifier() and not name.startswith("_") else ""
 
 
 def append(op: Op) -> Any:

@@ -11,19 +11,20 @@ from cutelite.lang.values import Scalar, where
 from cutelite.layout import DimExpr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class FastDivmod:
     """A divisor, with the numbers that make a division by it a multiplication and a shift.
 
-        rows = cl.FastDivmod.of(N)            # in a kernel, once: a division; or before the launch, for an argument
+        rows = cl.FastDivmod(N)               # in a kernel, once: a division; or before the launch, for an argument
         row, column = divmod(i, rows)         # or rows.divmod(i), i // rows, i % rows
 
     As an argument it is made on the host, and annotated `FastDivmod`. A divisor known at compile time needs none: the
     compiler does the same for ``i // 7``. The dividend is from 0 to 2**31 - 1.
 
-    divisor     1 to 2**31 - 1
+    divisor     1 to 2**31 - 1; in a kernel also one known at run time
     multiplier  2**(32 + shift) // divisor, rounded up; 0 for a divisor of 1
     shift       the digits of ``divisor - 1`` in binary, less 1
+    Errors      TypeError or ValueError for another divisor that is known at compile time
     Source      Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994
     """
 
@@ -31,18 +32,14 @@ class FastDivmod:
     multiplier: u32  # type: ignore[valid-type]
     shift: i32  # type: ignore[valid-type]
 
+    def __init__(self, divisor: Any) -> None:
+        for name, number in zip(("divisor", "multiplier", "shift"), _numbers(divisor), strict=True):
+            object.__setattr__(self, name, number)
+
     @classmethod
     def of(cls, divisor: Any) -> FastDivmod:
-        """Return the numbers for a divisor: on the host for an int, in a kernel also for a run-time one."""
-        if isinstance(divisor, int) and not isinstance(divisor, (DimExpr, Scalar)):
-            if not 0 < divisor < 1 << 31:
-                raise ValueError(f"a divisor is from 1 to 2**31 - 1, not {divisor}")
-            digits = max((divisor - 1).bit_length() - 1, 0)
-            return cls(divisor, 0 if divisor == 1 else -(-(1 << 32 + digits) // divisor), digits)
-        n: Any = i32(divisor)
-        shift: Any = i32(max(31 - clz(n - 1), 0))
-        power, wide = u64(1) << (shift + 32).to(u64), n.to(u64)
-        return cls(n, where(n == 1, u32(0), ((power + wide - 1) // wide).to(u32)), shift)
+        """``FastDivmod(divisor)``."""
+        return cls(divisor)
 
     def div(self, x: Any) -> Any:
         """Return ``x // divisor``."""
@@ -63,3 +60,18 @@ class FastDivmod:
 
     def __rdivmod__(self, x: Any) -> tuple[Any, Any]:
         return self.divmod(x)
+
+
+def _numbers(divisor: Any) -> tuple[Any, Any, Any]:
+    """Return divisor, multiplier and shift: ints of an int, else run-time numbers."""
+    if isinstance(divisor, DimExpr | Scalar):
+        n: Any = i32(divisor)
+        shift: Any = i32(max(31 - clz(n - 1), 0))
+        power, wide = u64(1) << (shift + 32).to(u64), n.to(u64)
+        return n, where(n == 1, u32(0), ((power + wide - 1) // wide).to(u32)), shift
+    if not isinstance(divisor, int) or isinstance(divisor, bool):
+        raise TypeError(f"FastDivmod takes a divisor, a whole number, not {divisor!r}")
+    if not 0 < divisor < 1 << 31:
+        raise ValueError(f"a divisor is from 1 to 2**31 - 1, not {divisor}")
+    digits = max((divisor - 1).bit_length() - 1, 0)
+    return divisor, 0 if divisor == 1 else -(-(1 << 32 + digits) // divisor), digits

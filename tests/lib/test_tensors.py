@@ -180,7 +180,7 @@ def divides(x: Tensor[i32, (N,)], q: Tensor[i32, (N, 4)], by: cl.FastDivmod, n: 
     i = cl.block_idx.x * 32 + cl.thread_idx.x
     if i < N:
         q[i, 0], q[i, 1] = divmod(x[i], by)
-        known = cl.FastDivmod.of(n)
+        known = cl.FastDivmod(n)
         q[i, 2], q[i, 3] = x[i] // known, x[i] % known
 
 
@@ -189,7 +189,7 @@ def test_fast_division(n: int) -> None:
     edges = [0, 1, n - 1, n, min(n + 1, 2**31 - 1), 2**31 - 1, 2**31 - 2, 2**31 // n * n - 1]
     x = np.array([*edges, *RANDOM.integers(0, 2**31, 50)], np.int32)
     q = np.zeros((len(x), 4), np.int32)
-    divides[2](x, q, cl.FastDivmod.of(n), n)
+    divides[2](x, q, cl.FastDivmod(n), n)
     assert (q[:, 0] == x // n).all() and (q[:, 1] == x % n).all()
     assert (q[:, 2:] == q[:, :2]).all()
 
@@ -218,8 +218,17 @@ def test_a_run_time_index_outside_of_a_tuple_is_reported() -> None:
 
 
 def test_divisors_that_there_are_not() -> None:
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[i32, (N,)], by: cl.Constexpr) -> None:  # type: ignore[type-arg]
+        x[0] = x[1] // cl.FastDivmod(by)
+
     with pytest.raises(ValueError, match="from 1 to"):
         cl.FastDivmod.of(0)
+    with pytest.raises(TypeError, match="takes a divisor, a whole number, not 'a'"):
+        cl.FastDivmod("a")
+    with pytest.raises(CompileError, match=r"takes a divisor, a whole number, not 2.5"):
+        kernel.compile(by=2.5)
+    kernel.compile(by=7)
 
 
 @cl.kernel(block=32)

@@ -175,3 +175,17 @@ def test_intrinsics_work_in_kernels_only() -> None:
     for call in calls:
         with pytest.raises(CompileError, match="works only inside a kernel"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: cl.constant((1, 2), cl.f32), "constant"),
+        (lambda: cl.popc(3), "popc"),
+        (lambda: cl.syncthreads(), "syncthreads"),
+        (lambda: cl.make_rmem_tensor(cl.f32, (4,)), "make_rmem_tensor"),
+    ],
+)
+def test_what_is_called_outside_of_a_kernel_is_named(call: Callable[[], Any], word: str) -> None:
+    with pytest.raises(CompileError, match=f"`{word}` works only inside a kernel"):
+        call()
