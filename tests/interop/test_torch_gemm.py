@@ -207,6 +207,25 @@ def test_a_launch_breaks_the_graph_and_nothing_of_it_is_traced() -> None:
         torch.compile(program, backend="eager", fullgraph=True)(x, y)
 
 
+def test_a_launch_that_is_kept_breaks_the_graph() -> None:
+    """While Python launches, ``kernel[...]`` is a `HeldLaunch`, a class of ours with a call that torch could trace."""
+    held, graphs = add[8, 128], list[Any]()
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    def program(x: Any, y: Any) -> Any:
+        z = torch.empty_like(x)
+        held(x.sin(), y, c=z)
+        return z.cos()
+
+    x, y = random(1000, dtype=torch.float32), random(1000, dtype=torch.float32)
+    torch.testing.assert_close(torch.compile(program, backend=backend)(x, y), (x.sin() + y).cos())
+    names = {getattr(n.target, "__name__", n.target) for g in graphs for n in g.graph.nodes if n.op.startswith("call")}
+    assert names == {"empty_like", "sin", "cos"}
+
+
 def test_an_activation_that_is_a_function_breaks_the_graph() -> None:
     a, b = random(64, 64), random(64, 64)
     program = torch.compile(lambda a, b: gemm(a * 2, b, activation=lambda x: x * 0.5) + 1, backend="eager")
