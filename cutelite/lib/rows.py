@@ -533,7 +533,7 @@ class RowStream:
             return nothing
         if self.loops:
             return lambda _: RowPart(part, row, 0, True)
-        if (not self.stages and self.ahead is None) or not kept:
+        if not (self.stages or self.early or self.ahead is not None) or not kept:
             return lambda _: self.registers(part.load(row))
         begin = (part.team.rank - part.team.index) * part.chunk  # each team has its own
         place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
@@ -570,7 +570,7 @@ class RowStream:
                 asked_now, now, later = asked, unpack(words, vectors), row + team.count()
                 if later < rows:
                     asked, words = ask(later), pack(self.loaded(later))
-                work(row, asked_now, *(RowPart(self.part, v) for v in now))
+                work(row, asked_now, *(self.registers(v) for v in now))
             team.leave()
         elif not self.stages and self.many:
             team.ready()

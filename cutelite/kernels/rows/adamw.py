@@ -22,7 +22,7 @@ from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
 THREADS, TENSORS, BLOCKS = 128, 512, 5  # of a block; tensors of a launch; blocks of a multiprocessor
-ELEMENTS, RUN = 8, 128  # of a thread at a time; tiles for which a block finds their tensor once, at most
+ELEMENTS = 8  # of a thread at a time
 NAMES = ("parameters", "gradients", "means", "squares", "masters")
 N = cl.dims("N")
 
@@ -74,24 +74,22 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def adamw(
         like: Tensor[kinds[0], (N,)],  # says where and in which stream this is, since addresses do not
-        ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, run: i32, step: Step,
+        ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step,
     ) -> None:  # fmt: skip
-        for first in range(cl.block_idx.x * run, tiles, cl.grid_dim.x * run):
-            tile: Any = first
-            end = min(tile + run, tiles)
-            while tile < end:
-                which = i32(0)
-                for start in starts[1:-1]:
-                    which += (tile >= start).to(i32)
-                arrays, length, begin = [each[which] for each in (ps, gs, ms, vs, ws)], sizes[which], starts[which]
-                behind = min(end, starts[which + 1])
-                coming = loaded(arrays, tile - begin, length)
-                for at in range(tile, behind):
-                    found = coming
-                    if at + 1 < behind:
-                        coming = loaded(arrays, at + 1 - begin, length)
-                    work(arrays, at - begin, length, found, step)
-                tile = behind
+        tile: Any = i32(cl.block_idx.x)
+        while tile < tiles:
+            which = i32(0)
+            for start in starts[1:-1]:
+                which += (tile >= start).to(i32)
+            arrays, length, begin = [each[which] for each in (ps, gs, ms, vs, ws)], sizes[which], starts[which]
+            behind = starts[which + 1]
+            coming = loaded(arrays, tile - begin, length)
+            while tile < behind:
+                found, at = coming, tile - begin
+                tile += cl.grid_dim.x
+                if tile < behind:
+                    coming = loaded(arrays, tile - begin, length)
+                work(arrays, at, length, found, step)
 
     return adamw, size
 
@@ -142,8 +140,7 @@ def adamw(
             if rt.read(part[0][0]).device[0] == "cuda":  # addresses are launched quicker than arrays
                 lists = [[rt.read(x).pointer for x in each] for each in lists]
             tiles, most = starts[-1], clusters_at_once(1, part[0][0], BLOCKS)
-            run = -(-tiles // (most * -(-tiles // (most * RUN))))  # all blocks have as many runs
-            kernel[min(most, -(-tiles // run)), THREADS](part[0][0], *lists, starts, sizes, tiles, run, numbers)
+            kernel[min(most, tiles), THREADS](part[0][0], *lists, starts, sizes, tiles, numbers)
 
 
 def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:

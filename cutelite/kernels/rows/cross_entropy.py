@@ -23,6 +23,7 @@ from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light
 from cutelite.kernels.rows.softmax import LOWEST, Exponentials, added, merge, power
 
 M = cl.dims("M")  # rows
+TOGETHER = 4  # vectors of a thread that are read together
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,15 @@ def forward(loss: Loss, p: Plan) -> Any:
             row = team.number()
             if team.teams == 1 or row < M:
                 target = targets[row]
-                mine = part.fold(x[row, None], start, more, fill=-math.inf)
+                if part.pieces <= TOGETHER:  # the target's logit comes while the row is worked on
+                    v = part.load(x[row, None], -math.inf)
+                    wanted = logit(row, target)
+                    mine = more(start, v, part.vectors)
+                else:
+                    mine = part.fold(x[row, None], start, more, pieces=TOGETHER, fill=-math.inf)
+                    wanted = logit(row, target)
                 team.ready()
-                finish(row, target, logit(row, target), mine)
+                finish(row, target, wanted, mine)
 
     return cross_entropy
 

@@ -304,10 +304,13 @@ def backward(norm: Norm, p: Plan) -> Any:
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
         stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
-        number = team.number()
-        for sums, out in ((dws, dw), (dbs, db)):
-            if out is not None:
-                part.store(sums.load(), out[number, None])
+        together = p.teams if p.shared_sums else 1  # teams of a block that add up what they have
+        if together > 1:
+            cl.syncthreads()
+        if together == 1 or team.index == 0:
+            for sums, out in ((dws, dw), (dbs, db)):
+                if out is not None:
+                    part.store(sum_of_teams(sums, together), out[team.number() // together, None])
 
     return norm_backward
 
@@ -381,54 +384,65 @@ def write(team: Any, row: Any, *numbers: Any) -> None:
 def add_to(sums: Any, number: int, v: Any) -> None:
     """Add a vector of this number to a thread's sums, unless they are None."""
     if sums is not None:
-        sums[None, number].store(sums[None, number].load() + v.reshape((v.n,)))
+        place = sums[None, number, 0]
+        place.store(place.load() + v.reshape((v.n,)))
 
 
 def part_sums(part: Any, in_shared: bool) -> Any:
-    """Zeros for a thread's part of a row, in registers or in shared memory, where no two threads meet in a bank."""
+    """Zeros for a thread's part of a row, in registers or in shared memory, where no two threads meet in a bank.
+
+    Of shape (vector, pieces, teams): the last mode goes from this team to those behind it in shared memory.
+    """
     width, team = min(part.vector, 4), part.team
-    layout = cl.make_layout((part.vector, part.pieces))
     if in_shared:
-        rest = part.vector // width
-        each = width * team.threads
-        layout = cl.make_layout(((width, rest), part.pieces), stride=((1, each), each * rest))
-        whole = cl.shared(f32, (width * team.threads * rest * part.pieces * team.teams,), align=16)
-        first = team.index * (each * rest * part.pieces) + team.lane * width
-        sums = cl.domain_offset((first,), whole).view(layout)
+        rest, each = part.vector // width, width * team.threads
+        size = each * rest * part.pieces
+        layout = cl.make_layout(((width, rest), part.pieces, team.teams), stride=((1, each), each * rest, size))
+        whole = cl.shared(f32, (size * team.teams,), align=16)
+        sums = cl.domain_offset((team.index * size + team.lane * width,), whole).view(layout)
     else:
-        sums = cl.make_rmem_tensor(f32, layout)
-    cl.clear(sums)
+        sums = cl.make_rmem_tensor(f32, cl.make_layout((part.vector, part.pieces, 1)))
+    cl.clear(sums[None, None, 0])
     return sums
 
 
-COLUMNS, THREADS, AT_ONCE = 32, 1024, 4  # of a block that adds up columns; loads of a thread under way together
+def sum_of_teams(sums: Any, teams: int) -> Any:
+    """Return the sums of so many teams, from this one on, added up in order."""
+    total = sums[None, None, 0].load()
+    for i in cl.static_range(1, teams):
+        total = total + sums[None, None, i].load()
+    return total
+
+
+ADDING, WIDTHS = 256, (256, 128, 64, 32, 16, 8)  # threads of a block that adds up columns; columns of one
+UNDER_WAY = 16  # loads of a thread under way together
 SUMMING, GROUPS = 256, 64  # threads of a block that sums columns of long rows; parts of the rows
 
 
 @cache
-def add_up(dtype: Any) -> Any:
-    """The kernel that adds up the rows of an f32 matrix: a block for every 32 columns, each warp every 32nd row."""
+def add_up(dtype: Any, columns: int) -> Any:
+    """Make the kernel that adds up the rows of an f32 matrix: a block for so many columns, its threads side by side."""
+    step = ADDING // columns  # rows at a time
 
-    @cl.kernel(block=THREADS)
+    @cl.kernel(block=ADDING)
     def column_sums(parts: Tensor[f32, (G, N)], out: Tensor[dtype, (N,)]) -> None:
         follow()
-        lane, warp = cl.thread_idx.x % COLUMNS, cl.thread_idx.x // COLUMNS
-        column, step = cl.block_idx.x * COLUMNS + lane, THREADS // COLUMNS
-        total = cl.full((AT_ONCE,), 0, f32)
+        mine, at = cl.thread_idx.x // columns, cl.thread_idx.x % columns
+        column, total = cl.block_idx.x * columns + at, f32(0)
         if column < N:
-            for first in range(warp, G, AT_ONCE * step):
-                found = cl.make_rmem_tensor(f32, (AT_ONCE,))
-                for i in cl.static_range(AT_ONCE):
+            for first in range(mine, G, UNDER_WAY * step):
+                found = cl.make_rmem_tensor(f32, (UNDER_WAY,))
+                for i in cl.static_range(UNDER_WAY):
                     row = first + i * step
                     found[i] = parts[row, column] if row < G else f32(0)
-                total = total + found.load()
-        sums = cl.shared(f32, (step, COLUMNS))
-        sums[warp, lane] = total.reduce("sum")
+                total += found.load().reduce("sum")
+        sums = cl.shared(f32, (step, columns))
+        sums[mine, at] = total
         cl.syncthreads()
-        if warp == 0 and column < N:
+        if mine == 0 and column < N:
             whole = f32(0)
             for i in cl.static_range(step):
-                whole += sums[i, lane]
+                whole += sums[i, at]
             out[column] = whole.to(dtype)
 
     return column_sums
@@ -523,7 +537,7 @@ def apply(
         aligned = math.gcd(aligned, more.vector)
         p = instance("how", how, Plan) or replace(plan(rows.n, aligned if narrow is None else vector), held=False)
     if narrow is not None:
-        p = replace(p, aligned=aligned, stages=0, held=False, outside=p.loops)
+        p = replace(p, aligned=aligned, stages=0, held=p.held and p.early, outside=p.loops)
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, offset, narrow), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     kernel[p.launch(rows)](
@@ -583,7 +597,7 @@ def norm_backward(
     flat = [None if each is None else each.reshape((rows.m,)) for each in (normed.mean, normed.rstd)]
     described = Norm(rows.dtype, rows.n, normed.mean is not None, kind, as_number("offset", offset))
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
-    groups = min(GROUPS, rows.m) if p.loops else teams * p.teams
+    groups = min(GROUPS, rows.m) if p.loops else teams if p.shared_sums else teams * p.teams
     dw = None if w is None else empty(dx, (groups, rows.n), "f32")
     db = empty(dx, (groups, rows.n), "f32") if bias else None
     backward(described, p)[after(teams * p.cluster, p.block)](
@@ -606,8 +620,9 @@ def summed(parts: Any, like: Any, dtype: Any) -> Any:
     """Return the sums over the first mode of `parts`, in the dtype of `like`; None for None."""
     if parts is None:
         return None
-    out = empty(like, (parts.shape[1],))
-    add_up(dtype)[after(-(-parts.shape[1] // COLUMNS), THREADS)](parts, out)
+    (groups, n), out = parts.shape, empty(like, (parts.shape[1],))
+    columns = next((each for each in WIDTHS if groups * each <= UNDER_WAY * ADDING), WIDTHS[-1])
+    add_up(dtype, columns)[after(-(-n // columns), ADDING)](parts, out)
     return out
 
 
