@@ -339,7 +339,7 @@ class RowTile:
     """Neighbouring elements of a row, whose length may be known at run time only, dealt out to the threads of a block.
 
     begin    the column of the first one, a multiple of `vector`
-    end      the column behind the last one of the row
+    end      the column behind the last one of the row; None where the tile is within the row for certain
     vector   neighbouring elements that go to one thread
     pieces   vectors of a thread: number i is `i` times as many vectors further on as there are threads
     threads  that have the tile, by default all of the block; 1: this thread alone
@@ -384,7 +384,7 @@ class RowTile:
         Who   each thread for itself
         """
         held = make_rmem_tensor(row.dtype, make_layout(self.shape))
-        if self.begin + self.size <= self.end:
+        if self.end is None or self.begin + self.size <= self.end:
             for i in static_range(self.pieces):
                 copy_vector(row, held, self.first(i), self.vector, i, into=False)
         else:
@@ -405,7 +405,7 @@ class RowTile:
         """Copy between memory and registers what lies within the row."""
         for i in static_range(self.pieces):
             first = self.first(i)
-            if first + self.vector <= self.end:
+            if self.end is None or first + self.vector <= self.end:
                 copy_vector(row, held, first, self.vector, i, into)
             else:
                 copy_elements(row, held, first, self.end, self.vector, i, into)

@@ -55,19 +55,17 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
         for kind in (*kinds[:4], kinds[4] if full else kinds[0])
     )
 
-    def tiled(at: Any, end: Any) -> cl.RowTile:
-        return cl.RowTile(at.to(i64) * size, end, vector, pieces)
-
-    def loaded(arrays: Any, at: Any, end: Any) -> Any:
+    def loaded(arrays: Any, tile: cl.RowTile) -> Any:
         _, g, m, v, w = arrays
-        return tuple(tiled(at, end).load(x) for x in (w, g, m, v))
+        return tuple(tile.load(x) for x in (w, g, m, v))
 
-    def work(arrays: Any, at: Any, end: Any, found: Any, step: Step) -> None:
-        tile, (p, _, m, v, w) = tiled(at, end), arrays
+    def work(arrays: Any, tile: cl.RowTile, found: Any, step: Step) -> None:
+        p, _, m, v, w = arrays
         fp, fg, fm, fv = (x.to(f32) for x in found)
         fm = fm * step.b1 + fg * (1.0 - step.b1)
         fv = fv * step.b2 + fg * fg * (1.0 - step.b2)
-        fp = fp * step.keep - step.rate * fm / (cl.math.sqrt(fv) * step.root + step.eps)
+        change = cl.math.fdividef(step.rate * fm, cl.math.sqrt(fv, fast=True) * step.root + step.eps)
+        fp = fp * step.keep - change
         for out, made in [(p, fp), (m, fm), (v, fv)] + ([(w, fp)] if full else []):
             tile.store(made.to(out.dtype), out)
 
@@ -82,14 +80,23 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
             for start in starts[1:-1]:
                 which += (tile >= start).to(i32)
             arrays, length, begin = [each[which] for each in (ps, gs, ms, vs, ws)], sizes[which], starts[which]
-            behind = starts[which + 1]
-            coming = loaded(arrays, tile - begin, length)
-            while tile < behind:
-                found, at = coming, tile - begin
+            whole = begin + (length // size).to(i32)  # tiles before this one are
+
+            def within(at: Any, begin: Any = begin) -> cl.RowTile:
+                return cl.RowTile((at - begin).to(i64) * size, None, vector, pieces)
+
+            if tile < whole:
+                coming = loaded(arrays, within(tile))
+                while tile < whole:
+                    found, now = coming, within(tile)
+                    tile += cl.grid_dim.x
+                    if tile < whole:
+                        coming = loaded(arrays, within(tile))
+                    work(arrays, now, found, step)
+            if tile < starts[which + 1]:
+                rest = cl.RowTile((tile - begin).to(i64) * size, length, vector, pieces)
+                work(arrays, rest, loaded(arrays, rest), step)
                 tile += cl.grid_dim.x
-                if tile < behind:
-                    coming = loaded(arrays, tile - begin, length)
-                work(arrays, at, length, found, step)
 
     return adamw, size
 
