@@ -304,13 +304,7 @@ def backward(norm: Norm, p: Plan) -> Any:
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
         stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
-        together = p.teams if p.shared_sums else 1  # teams of a block that add up what they have
-        if together > 1:
-            cl.syncthreads()
-        if together == 1 or team.index == 0:
-            for sums, out in ((dws, dw), (dbs, db)):
-                if out is not None:
-                    part.store(sum_of_teams(sums, together), out[team.number() // together, None])
+        write_sums(part, p.teams if p.shared_sums else 1, (dws, dw), (dbs, db))
 
     return norm_backward
 
@@ -406,12 +400,21 @@ def part_sums(part: Any, in_shared: bool) -> Any:
     return sums
 
 
-def sum_of_teams(sums: Any, teams: int) -> Any:
-    """Return the sums of so many teams, from this one on, added up in order."""
-    total = sums[None, None, 0].load()
-    for i in cl.static_range(1, teams):
-        total = total + sums[None, None, i].load()
-    return total
+def write_sums(part: Any, teams: int, *pairs: Any) -> None:
+    """Write sums over rows to the matrices that they go to: of so many teams of a block together, added up in order.
+
+    pairs  of `part_sums` and a matrix; None and None for what is not wanted
+    """
+    team = part.team
+    if teams > 1:
+        cl.syncthreads()
+    if teams == 1 or team.index == 0:
+        for sums, out in pairs:
+            if out is not None:
+                total = sums[None, None, 0].load()
+                for i in cl.static_range(1, teams):
+                    total = total + sums[None, None, i].load()
+                part.store(total, out[team.number() // teams, None])
 
 
 ADDING, WIDTHS = 256, (256, 128, 64, 32, 16, 8)  # threads of a block that adds up columns; columns of one
