@@ -26,7 +26,7 @@ import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, dense
 from cutelite.kernels.gemm.call import arguments, fused_of
-from cutelite.kernels.gemm.configs import Problem, made_for
+from cutelite.kernels.gemm.configs import STREAMED, Problem, made_for
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, narrowest
 from cutelite.tune.compile import compile_all
 from tests.bench.timing import timed
@@ -64,9 +64,9 @@ def operands(m: int, n: int, k: int, major: str) -> tuple[Any, ...]:
     return a, b, torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
 
 
-def worth(problem: Problem, sizes: Sizes, near: float) -> list[Config]:
+def worth(problem: Problem, sizes: Sizes, near: float, configs: list[Config]) -> list[Config]:
     """Configurations that are expected to take at most NEAR times as long as the best."""
-    able = [c for c in CONFIGS if narrowest(c, problem, sizes.m) and made_for(c, problem)]
+    able = [c for c in configs if narrowest(c, problem, sizes.m) and made_for(c, problem)]
     times = {c: microseconds(c, problem, sizes, AT_ONCE[c.blocks]) for c in able}
     return [c for c in able if times[c] <= near * min(times.values())]
 
@@ -77,12 +77,12 @@ def said(config: Config) -> str:
     return f"Config({', '.join(f'{name}={value!r}' for name, value in fields if value != getattr(Config, name))})"
 
 
-def measured(m: int, n: int, k: int, major: str, near: float = NEAR) -> dict[str, Any]:
+def measured(m: int, n: int, k: int, major: str, near: float = NEAR, streamed: bool = False) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
     bytes = 2 * (m * k + n * k + m * n)
     sets = [operands(m, n, k, major) for _ in range(max(2, min(24, -(-COLD_BYTES // bytes))))]
     given = [arguments(a, b, d, fused_of()) for a, b, d in sets]
-    configs = worth(given[0][0], Sizes(m, n, k, 1), near)
+    configs = worth(given[0][0], Sizes(m, n, k, 1), near, [*CONFIGS, *STREAMED] if streamed else CONFIGS)
 
     def ours(config: Config, given: Any, i: int) -> None:
         dense.run(config, *given[i])
@@ -117,14 +117,15 @@ def measured(m: int, n: int, k: int, major: str, near: float = NEAR) -> dict[str
     }  # fmt: skip
 
 
-def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float, near: float) -> None:
+def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float, *how: Any) -> None:
     start = time.monotonic()
     with path.open("w") as file:
         for number, shape in enumerate(sizes):
             if time.monotonic() - start > limit:
                 break
             try:
-                file.write(json.dumps(measured(*shape, near)) + "\n")
+                file.write(json.dumps(measured(*shape, *how)) + "\n")
+                file.flush()
             except ValueError as error:
                 print(error, flush=True)
             if number % 20 == 0:
@@ -140,9 +141,10 @@ if __name__ == "__main__":
     parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
     parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
     parser.add_argument("--near", type=float, default=NEAR, help="times what the model expects of the best, at most")
+    parser.add_argument("--streamed", action="store_true", help="those that share the last rounds too")
     given = parser.parse_args()
     sizes = [shape for shape in shapes(given.shapes, given.seed) if shape[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
         sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]
-    collect(given.path, sizes, given.seconds, given.near)
+    collect(given.path, sizes, given.seconds, given.near, given.streamed)

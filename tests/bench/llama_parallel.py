@@ -3,18 +3,22 @@
     python tests/bench/llama_parallel.py [prefill decode] [--gpus 2] [--layers 2]
     python tests/bench/llama_parallel.py --cpu            # small layers, results alone, without a GPU
 
-Each case's result is compared first with that of the whole model, computed by cutelite in one process. Sizes, cases and
-timing are those of llama.py: CUDA graphs, with the sums over NCCL in them, in turns. The rival is `parallelize_module`,
-columns of the projections in and rows of those out, under torch.compile in the mode of --mode.
+Logits are compared with those of the whole model, computed by cutelite in one process, and among the processes, then
+each case's result. Sizes, cases and timing are those of llama.py: CUDA graphs, with the sums over NCCL in them, in
+turns. The rival is `parallelize_module`, columns of the projections in and rows of those out, under torch.compile in
+the mode of --mode. No case begins after --seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import gc
 import os
 import sys
 import tempfile
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +45,8 @@ INWARD, OUTWARD = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "
 )  # fmt: skip
 CLOSE = 3e-2
 """Of two results in bf16 whose sums are of other orders."""
+PATIENCE = timedelta(seconds=100)
+"""For the other processes, which may be compiling."""
 
 
 def torch_parallel(model: Any, options: Any) -> Any:
@@ -63,13 +69,35 @@ def cases(options: Any) -> dict[str, Any]:
         ids = torch.arange(18).view(2, 9)
         return {"prefill 2 x 9": lambda model, whole: lambda i: model.model(ids, use_cache=False).last_hidden_state}
     found: dict[str, Any] = {}
-    if "prefill" in options.what:
-        for batch, count in llama.PREFILL:
-            found[f"prefill {batch} x {count}"] = lambda model, whole, b=batch, n=count: llama.prefill(model, b, n)
     if "decode" in options.what:
         for batch in llama.DECODE:
             found[f"decode {batch}"] = lambda model, whole, b=batch: llama.decode(model, b, *share(whole, options))
+    if "prefill" in options.what:
+        for batch, count in llama.PREFILL:
+            found[f"prefill {batch} x {count}"] = lambda model, whole, b=batch, n=count: llama.prefill(model, b, n)
     return found
+
+
+def compare_logits(whole: Any, ours: Any, options: Any) -> None:
+    """Print how far logits are from the whole model's. Errors: SystemExit where they are far, or not alike."""
+    ids = torch.arange(18).view(2, 9) if options.cpu else llama.words(2, 300)
+    right, found = whole(ids).logits, ours(ids).logits
+    parts = [torch.empty_like(found) for _ in range(options.gpus)]
+    dist.all_gather(parts, found.contiguous())
+    alike, same = all(torch.equal(found, part) for part in parts), found.argmax(-1) == right.argmax(-1)
+    print(
+        f"logits: {off(found, right):.1e} from the whole model, bits {'alike' if alike else 'UNLIKE'} in all processes,"
+        f" {float(same.float().mean()):.3f} of the likeliest words the same", flush=True,
+    )  # fmt: skip
+    if not (alike and off(found, right) < CLOSE):
+        raise SystemExit("logits differ")
+
+
+def late(start: float, options: Any) -> bool:
+    """Tell whether time is up, as the first process has it."""
+    over = torch.tensor(time.monotonic() - start > options.seconds, device="cpu" if options.cpu else "cuda").int()
+    dist.broadcast(over, 0)
+    return bool(over)
 
 
 def share(whole: bool, options: Any) -> tuple[int, int]:
@@ -79,12 +107,14 @@ def share(whole: bool, options: Any) -> tuple[int, int]:
 
 def one(rank: int, options: Any, place: str) -> None:
     """One process."""
+    start = time.monotonic()
     backend = "gloo" if options.cpu else "nccl"
     if options.cpu:
         torch.set_num_threads(1)
     else:
         torch.cuda.set_device(rank)
-    dist.init_process_group(backend, init_method=f"file://{place}/meet", rank=rank, world_size=options.gpus)
+    how: dict[str, Any] = {"init_method": f"file://{place}/meet", "timeout": PATIENCE}
+    dist.init_process_group(backend, rank=rank, world_size=options.gpus, **how)
     if rank:  # the first speaks for all
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     AttentionInterface.register("best", llama.best_attention)
@@ -104,7 +134,11 @@ def one(rank: int, options: Any, place: str) -> None:
     if not options.cpu:
         theirs.model.compile(mode=options.mode, dynamic=False)
     with torch.no_grad(), sdpa_kernel(llama.FAST, set_priority=True):
+        compare_logits(whole, ours, options)
         for name, call in cases(options).items():
+            if late(start, options):
+                print(f"no time left for {name}", flush=True)
+                continue
             right = call(whole, True)(0).clone()
             calls = {"cutelite": call(ours, False), "torch": call(theirs, False)}
             for side, its in calls.items():
@@ -114,6 +148,9 @@ def one(rank: int, options: Any, place: str) -> None:
                     raise SystemExit(f"{name}: {side} on process {rank} is {error} from the whole model")
             if not options.cpu:
                 llama.compared(name, calls, options)
+            print(f"  {time.monotonic() - start:.0f} s", flush=True)
+            del calls, right
+            gc.collect()  # graphs that hold NCCL's communicator, which waits for them as it is closed
     dist.destroy_process_group()
 
 
@@ -123,7 +160,8 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=16)
+    parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--rows", type=int, default=14)
     parser.add_argument(
         "--mode", default="default", help="of torch.compile; max-autotune-no-cudagraphs is slow to start"

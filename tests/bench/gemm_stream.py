@@ -1,0 +1,114 @@
+"""Stream-K on a GPU: results and repeated launches of each configuration that shares the last rounds of tiles.
+
+    python tests/bench/gemm_stream.py [--shapes 24] [--seed 1] [--launches 1000] [--seconds 60]
+
+Every result is compared with float64; what is not written, and the memory for parts, is NaN before. All launches of one
+shape must give the same bits, alone and in a second stream beside another of them, and in a graph. How long they take
+beside others, `gemm_model.py --streamed` measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+
+from cutelite.kernels.gemm import Config, dense, gemm
+from cutelite.kernels.gemm.call import ROWS
+from cutelite.kernels.gemm.configs import STREAMED
+from cutelite.tune.compile import compile_all
+from tests.bench.gemm_model import MAJORS, operands, said
+
+
+def poison(like: Any, shape: Any, dtype: str | None = None) -> Any:
+    """As `kernels.arrays.empty`, full of NaN."""
+    return torch.full(shape, math.nan, dtype=like.dtype if dtype is None else torch.float32, device=like.device)
+
+
+def sizes(count: int, seed: int) -> list[tuple[int, int, int, str]]:
+    """Random (M, N, K), of few tiles and of many, of which a third is no multiple of 8 along M, and the majors."""
+    source, found = random.Random(seed), []
+    for i in range(count):
+        m, n, k = (round(math.exp(source.uniform(math.log(low), math.log(6000)))) for low in (8, 64, 64))
+        major = MAJORS[i % 3]
+        found.append((m if major != "MN MN" and i % 2 else -(-m // 8) * 8, -(-n // 8) * 8, -(-k // 8) * 8, major))
+    return found
+
+
+def error_of(config: Config, size: tuple[int, int, int, str]) -> float:
+    """The relative error in the Frobenius norm; with C and an activation."""
+    a, b, d = operands(*size)
+    c = torch.randn_like(d)
+    d.fill_(math.nan)
+    gemm(a, b, d, c=c, beta=0.5, activation="relu", config=config)
+    right = (a.double() @ b.double() + 0.5 * c.double()).relu()
+    return float((d.double() - right).norm() / right.norm())
+
+
+def repeated(config: Config, size: tuple[int, int, int, str], launches: int) -> int:
+    """How many of so many launches differ from the first, alone, beside another stream's, and in a graph."""
+    a, b, d = operands(*size)
+    gemm(a, b, d, config=config)
+    first, wrong = d.clone(), torch.zeros((), dtype=torch.int64, device="cuda")
+    other, beside = torch.cuda.Stream(), torch.empty_like(d)
+    for i in range(launches // 2):
+        d.fill_(math.nan)
+        if i % 4 == 3:
+            other.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(other):
+                beside.fill_(math.nan)
+                gemm(a, b, beside, config=config)
+                wrong += (beside != first).any()
+        gemm(a, b, d, config=config)
+        torch.cuda.current_stream().wait_stream(other)
+        wrong += (d != first).any()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
+        for _ in range(10):  # one behind the other, each begun while the one before ends
+            gemm(a, b, beside, config=config)
+            gemm(a, b, d, config=config)
+    for _ in range(launches // 40):
+        d.fill_(math.nan)
+        beside.fill_(math.nan)
+        graph.replay()
+        wrong += (d != first).any() + (beside != first).any()
+    return int(wrong)
+
+
+def main(shapes: int, seed: int, launches: int, seconds: float) -> None:
+    end, found = time.monotonic() + seconds, sizes(shapes, seed)
+    torch.manual_seed(seed)
+    unlike = {(major, next((r for r in ROWS if m <= r), None)): (m, n, k, major) for m, n, k, major in found}
+    compile_all([partial(error_of, config, size) for config in STREAMED for size in unlike.values()])
+    for config in STREAMED:
+        with patch.object(dense, "empty", poison):
+            worst = max((error_of(config, size), size) for size in found)
+            differ = repeated(config, (776, 1544, 4104, "K"), launches)
+            differ += repeated(config, (4000, 3000, 520, "MN"), launches)
+        print(f"{said(config)}: {worst[0]:.2e} at {worst[1]}, {differ} launches differ", flush=True)
+        if not worst[0] < 5e-3 or differ:
+            raise SystemExit("wrong")
+        if time.monotonic() > end:
+            print("out of time")
+            return
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--launches", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    given = parser.parse_args()
+    main(given.shapes, given.seed, given.launches, given.seconds)
