@@ -3,8 +3,8 @@
     python tests/bench/llama.py [prefill decode train] [--layers 2] [--rivals torch tuned flex] [--profile]
 
 Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
-words, in CUDA graphs that are replayed in turns; training runs all of the model, without graphs. Times are medians. The
-rivals are the same model under torch.compile, without graphs of its own:
+words, in CUDA graphs that are replayed in turns; training runs all of the model, launched by the host and as a CUDA
+graph. Times are medians. The rivals are the same model under torch.compile, without graphs of its own:
 
 torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by flag, keys not repeated
               for the queries that share them. In decoding it is told how many keys the cache has, and needs no mask
@@ -141,21 +141,26 @@ def train(model: Any) -> Callable[[int], Any]:
 
 
 def kernels_of(call: Callable[[int], Any]) -> dict[str, float]:
-    """Microseconds by kernel of one call, and with nothing on the GPU ahead of it; while two overlap, of the first."""
+    """Microseconds by kernel of one call, and with nothing on the GPU ahead of it; while two overlap, of the first.
+
+    Keys begin with how many there were.
+    """
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as seen:
         call(0)
         torch.cuda.synchronize()
     found: dict[str, float] = defaultdict(float)
+    count: dict[str, int] = defaultdict(int)
     on_gpu = [event for event in seen.events() if event.device_type == torch.autograd.DeviceType.CUDA]
     over = min(event.time_range.start for event in on_gpu)
     for event in sorted(on_gpu, key=lambda event: event.time_range.start):
         start, end = max(over, event.time_range.start), event.time_range.end
-        found[f"(nothing ahead of {event.name[:40]})"] += start - over
-        found[event.name[:72]] += max(0.0, end - start)
+        for name, us in ((f"(nothing ahead of {event.name[:48]})", start - over), (event.name[:72], end - start)):
+            found[name] += max(0.0, us)
+            count[name] += 1
         over = max(over, end)
-    return dict(sorted(found.items(), key=lambda row: -row[1]))
+    return {f"{count[name]:4} {name}": us for name, us in sorted(found.items(), key=lambda row: -row[1])}
 
 
 def peak(call: Callable[[int], Any]) -> float:
@@ -269,12 +274,10 @@ def main() -> None:
         if "train" in options.what:
             for model in sides.values():
                 model.train()
-            compared(
-                "train 4 x 4096",
-                {name: train(model) for name, model in sides.items() if name != "flex"},
-                options,
-                graphs=False,
-            )
+            calls = {name: train(model) for name, model in sides.items() if name != "flex"}
+            compared("train 4 x 4096, launched", calls, options, graphs=False)
+            options.repeats, options.profile = 1, False
+            compared("train 4 x 4096", calls, options)
     if "OUT" in os.environ:
         Path(os.environ["OUT"], "llama.json").write_text(json.dumps(options.found))
 
