@@ -7,7 +7,8 @@ from typing import Any
 
 from cutelite.lang.algebra import select, size
 from cutelite.lang.index import block_rank_in_cluster
-from cutelite.lang.tma import tma_load
+from cutelite.lang.loops import static_range
+from cutelite.lang.tma import tma_load, tma_prefetch
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,20 @@ class OperandTile:
             target = stage if self.shares == 1 else stage.tile((depth, rows), (0, self.part))
             at = (*lead, k, start)
         tma_load(self.tensor, target, at=at, barrier=barrier, multicast=self.mask, cache=self.cache, pair=pair)
+
+    def prefetch(self, lead: tuple[Any, ...], row: Any, k: Any, depth: int) -> None:
+        """Start bringing this block's part of the tile at (*lead, row, k), `depth` deep, to L2. One thread."""
+        box, rows = self.tensor.tile_shape, self.rows // self.shares
+        if self.major == "K":
+            for i in static_range(rows // box[-2]):
+                tma_prefetch(self.tensor, at=(*lead, row + self.part * rows + i * box[-2], k), cache=self.cache)
+            return
+        if box[-2] < depth:
+            rows, k = self.rows, k + self.part * box[-2]
+        else:
+            row = row + self.part * rows
+        for i in static_range(rows // box[-1]):
+            tma_prefetch(self.tensor, at=(*lead, k, row + i * box[-1]), cache=self.cache)
 
 
 def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:

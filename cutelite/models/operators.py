@@ -20,6 +20,9 @@ from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.rows import gates
 
+FEW = 256
+"""Rows up to which a product takes as long as its weights need to come."""
+
 
 def beside(weights: Sequence[Tensor]) -> None:
     """Move matrices of as many columns, row after row, into one allocation. They keep their values and their names."""
@@ -63,7 +66,8 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
         at = slice(start, start + len(weight))
         part = None if bias is None else bias[at]
         more = None if add is None else add[..., at]
-        multiply(x, weight.T, out[..., at], fused_of(more, part, beta=0.0 if add is None else 1.0))
+        fused = fused_of(more, part, beta=0.0 if add is None else 1.0)
+        multiply(x, weight.T, out[..., at], fused, early=x.numel() <= FEW * x.shape[-1])
         start = at.stop
     return out
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 Function = Callable[[Any], Any]
 ROWS = (8, 16, 32, 64)
 """Of A, that are brought where there are no more: one box of TMA."""
+EARLY = 128 << 10
+"""Bytes of B that a block fetches into L2 while the kernel before still runs: 17 MB of all blocks."""
 
 
 def gemm(
@@ -145,8 +147,12 @@ def multiply(
     config: Config | Literal["tuned"] | None = None,
     gate: Function | str | None = None,
     prepare: Prepare | None = None,
+    early: bool = False,
 ) -> Any:
-    """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives."""
+    """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives.
+
+    early  B is there before the kernel ahead of this one has ended, as weights are: blocks begin to fetch it then
+    """
     check_operands(a, b, precision, prepare)
     shape = result_shape(a, b, gate is not None or (fused.finish is not None and fused.finish.paired))
     multiplied = a if prepare is None else b
@@ -165,7 +171,7 @@ def multiply(
         config = pick(*given) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
-    run(config, *given)
+    run(replace(config, early=EARLY // (128 * config.of_b)) if early else config, *given)
     return out
 
 

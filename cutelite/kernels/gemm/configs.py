@@ -25,6 +25,7 @@ class Config:
     swapped   rows of a tile are columns of the result: A and B change places, and the result is stored turned
     stream    how many rounds of tiles, the last ones, blocks share evenly by steps along K (stream-K): 1, those of the
               part round; 2, those of the whole one before it too; 0: none. Parts are added up by one of the blocks
+    early     steps of B's first tile that a block fetches into L2 while the kernel before this one still runs
     """
 
     tile: tuple[int, int] = (128, 256)
@@ -40,11 +41,17 @@ class Config:
     regs: tuple[int, int] = (40, 232)
     swapped: bool = False
     stream: int = 0
+    early: int = 0
 
     @property
     def blocks(self) -> int:
         """The number of blocks in a cluster."""
         return self.cluster[0] * self.cluster[1] * self.together
+
+    @property
+    def of_b(self) -> int:
+        """Rows of B^T in a tile: columns of the result."""
+        return self.tile[0] if self.swapped else self.tile[1]
 
     @property
     def across(self) -> bool:
@@ -188,7 +195,6 @@ STREAMED = [
         Config(),
         Config(cluster=(1, 2)),
         Config((256, 128), cluster=(1, 2)),
-        Config((256, 128), cluster=(2, 1)),
         Config((128, 192), True, (2, 1)),
         Config((128, 128), True, (2, 1), 5),
     )

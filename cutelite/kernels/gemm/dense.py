@@ -67,6 +67,8 @@ def build(config: Config, problem: Problem) -> Any:
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
+                if config.early:
+                    plan.fetch(a, b, first)
                 plan.wait()
                 plan.produce(a, b, storage, pipe, tiles, first, ends)
         else:
@@ -323,12 +325,33 @@ class Plan:
             return Tile(m * BM, n * self.columns, left, out, first, last - first, right)
         return Tile(m * BM, n * self.columns, whole, out, first, last - first)
 
+    @property
+    def paired(self) -> bool:
+        """True where a function makes a column of results of two."""
+        return self.problem.finish is not None and self.problem.finish.paired
+
+    def operands(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """The tiles of A and B that this block brings."""
+        cluster, majors, columns = self.config.cluster, self.problem.majors, self.columns * (2 if self.paired else 1)
+        left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
+        return left, cl.OperandTile.create(b, columns, cluster, 1, majors[1])
+
+    def fetch(self, a: Any, b: Any, tile: Any) -> None:
+        """One thread: bring first steps of B to L2. The kernel before may still run: what it writes L2 has too."""
+        left, right = self.operands(a, b)
+        for i in range(min(self.config.early, tile.steps)):
+            k = (tile.first + i) * self.depth
+            if self.config.swapped:
+                left.prefetch(tile.batch, tile.row, k, self.depth)
+            else:
+                of_b = tile.batch if tile.group is None else tile.group
+                column = tile.column * 2 if self.paired else tile.column
+                for half in cl.static_range(1 if self.problem.gate is None else 2):
+                    right.prefetch(of_b, column + half * N, k, self.depth)
+
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""
-        cluster, majors = self.config.cluster, self.problem.majors
-        left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
-        paired = self.problem.finish is not None and self.problem.finish.paired
-        right = cl.OperandTile.create(b, self.columns * (2 if paired else 1), cluster, 1, majors[1])
+        left, right = self.operands(a, b)
         state, backward = pipe.producer_state(), False
         while tiles.is_valid():
             for i in range(tile.steps):
@@ -340,7 +363,7 @@ class Plan:
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
                 left.load(few, tile.batch, tile.row, k, full)
                 if self.problem.gate is None:
-                    column = tile.column * 2 if paired else tile.column
+                    column = tile.column * 2 if self.paired else tile.column
                     right.load(storage.b[None, None, state.index], of_b, column, k, full)
                 else:
                     for half in cl.static_range(2):
