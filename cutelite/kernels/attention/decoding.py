@@ -292,8 +292,9 @@ def of_parts(shaped: Plan, split: bool) -> Any:
         storage, given, bytes = Storage.allocate(), Given(scale, offset, left, right, blocks), dtype.bytes
         keys = cl.PipelineTmaAsync.create(STAGES, BN * D * bytes, GROUP, sync=False, reads="wgmma")
         values = cl.PipelineTmaAsync.create(STAGES, BN * DV * bytes, GROUP, sync=False, reads="wgmma")
-        cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_sync()
+        cl.griddepcontrol_wait()
+        cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
         part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, given)
         if part.start < part.end:
             if cl.thread_idx.x == GROUP:
@@ -323,6 +324,7 @@ def of_rows(plan: Plan) -> Any:
         low     keys before the sequence's end that any of its queries sees, at most
         blocks  blocks of keys of a split
         """
+        cl.griddepcontrol_launch_dependents()
         weights, added = cl.shared(f32, (MOST_SPLITS,)), cl.shared(f32, (DV, WARPS), align=16)
         row, thread, warp, lane = i32(cl.block_idx.x), cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32
         head, rest = row % i32(H), row // i32(H)

@@ -93,7 +93,7 @@ def attend_decode(
     kernels = build(config, problem, together, 0 if table is None else page, splits > 1)
     far = (FAR if x is None else x for x in (left, right))
     numbers = problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
-    cache, grid = [x.swapaxes(1, 2) for x in (k, v)], cl.Launch((splits, tiles, batch), THREADS)
+    cache, grid = [x.swapaxes(1, 2) for x in (k, v)], cl.Launch((splits, tiles, batch), THREADS, pdl=True)
     if splits == 1:
         kernels.parts[grid](q, *cache, out, lse, lengths, table, sinks, *numbers)
     else:
