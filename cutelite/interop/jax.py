@@ -123,7 +123,7 @@ class _HostCall:
             return
         import torch
 
-        device = (inputs + outputs)[0].device[1]
+        device = rt.read((inputs + outputs)[0]).device[1]
         with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)):
             self.function([_lent(x) for x in inputs], [_lent(x) for x in outputs], **self.options)
 
