@@ -60,6 +60,10 @@ KNOWN = (
     Known("router", (modeling_qwen3_moe.Qwen3MoeTopKRouter,), layers.Router),
     Known("dense layer", (nn.Linear,), layers.Linear),
     Known(
+        "embedding", (nn.Embedding,), layers.Embedding,
+        lambda layer: layer.max_norm is None and not (layer.scale_grad_by_freq or layer.sparse),
+    ),
+    Known(
         "mask",
         (
             modeling_llama.LlamaModel, modeling_qwen2.Qwen2Model, modeling_qwen3.Qwen3Model,

@@ -15,7 +15,7 @@ from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.moe.operators import route
 from cutelite.kernels.rows.operators import norm_forward
 from cutelite.kernels.rows.operators_elements import gated_halves
-from cutelite.models.operators import gated_linear, linear
+from cutelite.models.operators import gated_linear, linear, lookup
 from cutelite.models.sums import entered, gathered, summed
 
 TYPES = torch.bfloat16, torch.float16
@@ -40,6 +40,19 @@ class Linear:
     def forward(self, x: Tensor) -> Tensor:
         """``x @ weight.T + bias``."""
         return gathered(own(self, entered(x, self.entered_from), None), self.gathered_over)
+
+
+class Embedding:
+    """Rows of a table, whose gradient is the same in every run."""
+
+    weight: Tensor
+    padding_idx: int | None
+
+    def forward(self, input: Tensor) -> Tensor:
+        """As the layer's own."""
+        if self.weight.dtype in (*TYPES, torch.float32) and wants_gradient(self.weight):
+            return lookup(self.weight, input, -1 if self.padding_idx is None else self.padding_idx)
+        return super().forward(input)  # type: ignore[misc]
 
 
 class RMSNorm:

@@ -19,6 +19,7 @@ from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.rows import gates
+from cutelite.kernels.rows.operators_numbers import embedding_backward
 
 FEW = 256
 """Rows up to which a product takes as long as its weights need to come."""
@@ -134,7 +135,25 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 dense.register_autograd(_differentiate, setup_context=_remember)
+
+
+@custom_op("cutelite::lookup", mutates_args=())
+def lookup(table: Tensor, places: Tensor, padding: int) -> Tensor:
+    """Rows of a table by torch, which refuses numbers that there are not; the gradient is `cutelite.embedding`'s."""
+    return torch.nn.functional.embedding(places, table)
+
+
+def _keep_places(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.words, ctx.padding = len(inputs[0]), inputs[2]
+    ctx.save_for_backward(inputs[1])
+
+
+lookup.register_autograd(
+    lambda ctx, grad: (embedding_backward(grad, *ctx.saved_tensors, ctx.words, ctx.padding), None, None),
+    setup_context=_keep_places,
+)
 autocast(dense, "x", "weights", "bias", "add")
 batched(dense, "x", "add")
 autocast(gated_linear, "x", "weights")
 batched(gated_linear, "x")
+batched(lookup, "places")

@@ -11,11 +11,13 @@ pytest.importorskip("transformers")
 
 import torch
 
-from cutelite.models.operators import beside, dense, gated_linear, joined
+from cutelite.models.operators import beside, dense, gated_linear, joined, lookup
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def random(*shape: int) -> Any:
-    made = torch.randn(*shape, device="cuda" if torch.cuda.is_available() else "cpu", dtype=torch.float32)
+    made = torch.randn(*shape, device=DEVICE, dtype=torch.float32)
     return (made / 4).to(torch.bfloat16)
 
 
@@ -35,6 +37,20 @@ def test_dense_layers_of_one_input(together: bool) -> None:
     mine = torch.autograd.grad(found, [x, *weights, bias, add], gradient)
     for a, b in zip(mine, torch.autograd.grad(right, wide, gradient.double()), strict=True):
         torch.testing.assert_close(a.double(), b, atol=0.05, rtol=0.02)
+
+
+def test_rows_of_a_table() -> None:
+    table, places = random(7, 16).requires_grad_(), torch.tensor([[3, 0, 3], [6, 3, 1]], device=DEVICE)
+    torch.library.opcheck(lookup, (table, places, 0))
+    gradient = random(2, 3, 16)
+    (found,) = torch.autograd.grad(lookup(table, places, 0), table, gradient)
+    wide = table.detach().double().requires_grad_()
+    right = torch.nn.functional.embedding(places, wide, padding_idx=0)
+    torch.testing.assert_close(lookup(table, places, 0).double(), right)
+    (wanted,) = torch.autograd.grad(right, wide, gradient.double())
+    torch.testing.assert_close(found.double(), wanted, atol=0.02, rtol=0.01)
+    with pytest.raises(IndexError):
+        lookup(table.cpu(), torch.tensor([7]), -1)
 
 
 @pytest.mark.parametrize("together", [True, False])
