@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import cutelite as cl
+import cutelite_rt as rt
 from cutelite.kernels.arrays import code_of, strides_of
 from cutelite_rt.signature.bind import plain_number
 
@@ -204,5 +205,6 @@ def parsed(modes: str) -> tuple[bool, tuple[int | str, ...]]:
 
 def is_array(name: str, value: Any) -> None:
     """Check that a value is an array. Errors: `ArrayError`."""
-    if not hasattr(value, "shape") or not hasattr(value, "dtype") or not hasattr(value, "__setitem__"):
+    written = hasattr(value, "__setitem__") or isinstance(value, rt.DeviceArray)  # and no number of NumPy
+    if not (hasattr(value, "shape") and hasattr(value, "dtype") and written):
         raise ArrayError(f"{name} is not an array, but {'None' if value is None else f'a {type(value).__name__}'}")

@@ -15,7 +15,8 @@ from cutelite_rt.dtype import BY_NUMPY, DTYPES
 
 def code_of(array: Any) -> str:
     """The code of its dtype, 'bf16' or 'f32'; '' for one that kernels do not take. Nothing is asked of its memory."""
-    return BY_NUMPY.get(str(array.dtype).rpartition(".")[2], "")
+    name = str(array.dtype).rpartition(".")[2]
+    return BY_NUMPY.get(name, name if isinstance(array, rt.DeviceArray) else "")
 
 
 def strides_of(array: Any) -> tuple[int, ...]:

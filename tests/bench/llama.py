@@ -140,15 +140,15 @@ def train(model: Any) -> Callable[[int], Any]:
     return step
 
 
-def kernels_of(call: Callable[[int], Any]) -> dict[str, float]:
-    """Microseconds by kernel of one call, and with nothing on the GPU ahead of it; while two overlap, of the first.
+def kernels_of(call: Callable[[], Any]) -> dict[str, float]:
+    """Microseconds by kernel of a call, and with nothing on the GPU ahead of it; while two overlap, of the first.
 
     Keys begin with how many there were.
     """
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as seen:
-        call(0)
+        call()
         torch.cuda.synchronize()
     found: dict[str, float] = defaultdict(float)
     count: dict[str, int] = defaultdict(int)
@@ -189,11 +189,6 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
             del out
             call(0)
             memory[name] = peak(call)
-            if options.profile:
-                rows = kernels_of(call)
-                print(f"  {name}: {sum(rows.values()):.0f} us in kernels")
-                for kernel, us in list(rows.items())[: options.rows]:
-                    print(f"    {us:9.1f}  {kernel}")
             if options.compile:
                 print(f"  {name}: first call {first:.1f} s", flush=True)
                 continue
@@ -202,6 +197,11 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
                 trials[name] = functools.partial(second, captured, options.repeats)
             else:
                 trials[name] = functools.partial(events, call)
+            if options.profile:
+                rows = kernels_of(captured.replay if graphs else functools.partial(call, 0))
+                print(f"  {name}: {sum(rows.values()):.0f} us in kernels of {options.repeats if graphs else 1} calls")
+                for kernel, us in list(rows.items())[: options.rows]:
+                    print(f"    {us:9.1f}  {kernel}")
             print(f"  {name}: first call {first:.1f} s, peak {memory[name]:.2f} GB", flush=True)
         except Exception as error:  # the other side's figures are still wanted
             print(f"  {name} FAILED: {type(error).__name__}: {str(error)[:600]}", flush=True)
@@ -276,7 +276,7 @@ def main() -> None:
                 model.train()
             calls = {name: train(model) for name, model in sides.items() if name != "flex"}
             compared("train 4 x 4096, launched", calls, options, graphs=False)
-            options.repeats, options.profile = 1, False
+            options.repeats = 1
             compared("train 4 x 4096", calls, options)
     if "OUT" in os.environ:
         Path(os.environ["OUT"], "llama.json").write_text(json.dumps(options.found))
