@@ -147,8 +147,9 @@ def lay_out(layer: Any) -> None:
     """Move weights beside each other that one GEMM can multiply."""
     groups = {layers.GatedMLP: ("gate_proj", "up_proj"), attention.Attention: ("q_proj", "k_proj", "v_proj")}
     for kind, names in groups.items():
-        if isinstance(layer, kind):
-            beside([getattr(layer, name).weight for name in names])
+        parts = [getattr(layer, name) for name in names] if isinstance(layer, kind) else []
+        if parts and all(isinstance(part, layers.Linear) and layers.taken(part.weight) for part in parts):
+            beside([part.weight for part in parts])
 
 
 @cache

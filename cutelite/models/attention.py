@@ -18,7 +18,8 @@ from transformers.masking_utils import causal_mask_function, sdpa_mask
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode, wants_gradient
 from cutelite.kernels.rows.operators_elements import rope, rope_append
-from cutelite.models.layers import TYPES, project, projected
+from cutelite.models.calls import CACHE
+from cutelite.models.layers import KINDS, TYPES, project, projected
 
 NAME = "cutelite"
 """Of this attention, among those of `transformers`."""
@@ -152,7 +153,7 @@ class Backbone:
     def forward(self, input_ids: Tensor | None = None, attention_mask: Any = None, **more: Any) -> Any:
         """As the model's own."""
         tokens = input_ids if input_ids is not None else more.get("inputs_embeds")
-        asked = attention_mask, more.get("position_ids"), more.get("past_key_values")
+        asked = attention_mask, *(more.get(name) for name in ("position_ids", "past_key_values", "cache"))
         if all(x is None for x in asked) and tokens is not None and self.config._attn_implementation == NAME:
             attention_mask = all_keys(tokens.shape[0], tokens.shape[1], tokens.device)
         return super().forward(input_ids, attention_mask=attention_mask, **more)  # type: ignore[misc]
@@ -217,23 +218,29 @@ class Attention:
 
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
-        attention_mask: Tensor | None = None, past_key_values: Any = None, residual: Tensor | None = None, **more: Any,
+        attention_mask: Tensor | None = None, cache: Any = None, *, past_key_values: Any = None,
+        residual: Tensor | None = None, **more: Any,
     ) -> tuple[Tensor, Any]:  # fmt: skip
-        """As the layer's own, with `residual` added to the result."""
+        """As the layer's own, with `residual` added to the result. The name of the cache is that of `calls.CACHE`."""
+        cache = past_key_values if cache is None else cache
+        if hidden_states.dtype not in KINDS:
+            named = {CACHE: cache} | more
+            out, weights = super().forward(hidden_states, position_embeddings, attention_mask, **named)  # type: ignore[misc]
+            return out if residual is None else residual + out, weights
         shape = hidden_states.shape[:-1]
         heads = projected(hidden_states, [self.q_proj, self.k_proj, self.v_proj]).view(*shape, -1, self.head_dim)
         each = self.k_proj.out_features // self.head_dim
         q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):
             q, k = self.q_norm(q), self.k_norm(k)
-        cache = static(past_key_values, self.layer_idx, q, k, v)
-        if cache is not None:
-            q, k, v = appended(q, k, v, *position_embeddings, cache)
+        held = static(cache, self.layer_idx, q, k, v)
+        if held is not None:
+            q, k, v = appended(q, k, v, *position_embeddings, held)
         else:
             q, k = rotated(q, k, *position_embeddings)
             q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-            if past_key_values is not None:
-                k, v = past_key_values.update(k, v, self.layer_idx)
+            if cache is not None:
+                k, v = cache.update(k, v, self.layer_idx)
         call = AttentionInterface().get_interface(self.config._attn_implementation, sdpa_attention_forward)
         dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
         more |= {} if self.window is None else {"sliding_window": self.window}

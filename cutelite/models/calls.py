@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import StaticCache
+from transformers.models.llama.modeling_llama import LlamaAttention
+
+CACHE = (
+    "cache" if "cache" in inspect.signature(inspect.unwrap(LlamaAttention.forward)).parameters else "past_key_values"
+)
+"""The name that arguments and results of the installed `transformers` have for a cache."""
 
 
 class Whole:
@@ -39,7 +46,7 @@ def run(model: Any, batch: int, count: int, cache: int | None) -> None:
     """A forward pass without derivatives."""
     held = None if cache is None else StaticCache(config=model.config, max_cache_len=cache)
     with torch.no_grad():
-        model(tokens_for(model, batch, count), past_key_values=held, use_cache=held is not None, logits_to_keep=1)
+        model(tokens_for(model, batch, count), use_cache=held is not None, logits_to_keep=1, **{CACHE: held})
 
 
 def trained(model: Any, batch: int, count: int, cache: int | None) -> None:

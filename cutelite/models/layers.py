@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.moe.operators import route
@@ -19,6 +20,9 @@ from cutelite.models.operators import gated_linear, linear, lookup
 from cutelite.models.sums import entered, gathered, summed
 
 TYPES = torch.bfloat16, torch.float16
+"""Dtypes that tensor cores multiply as they are."""
+KINDS = *TYPES, torch.float32
+"""Dtypes of rows: norms, rotary embedding, activations."""
 
 
 class Linear:
@@ -50,7 +54,7 @@ class Embedding:
 
     def forward(self, input: Tensor) -> Tensor:
         """As the layer's own."""
-        if self.weight.dtype in (*TYPES, torch.float32) and wants_gradient(self.weight):
+        if self.weight.dtype in KINDS and wants_gradient(self.weight):
             return lookup(self.weight, input, -1 if self.padding_idx is None else self.padding_idx)
         return super().forward(input)  # type: ignore[misc]
 
@@ -63,6 +67,8 @@ class RMSNorm:
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """``x / sqrt(mean(x ** 2) + eps) * weight``, computed in f32."""
+        if hidden_states.dtype not in KINDS or self.weight.dtype != hidden_states.dtype:
+            return super().forward(hidden_states)  # type: ignore[misc]
         return normed(hidden_states, self.weight, self.variance_epsilon)
 
 
@@ -79,6 +85,9 @@ class GatedMLP:
 
     def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
         """The same, and `residual` added in the last GEMM."""
+        if x.dtype not in KINDS:
+            out = super().forward(x)  # type: ignore[misc]
+            return out if residual is None else residual + out
         parts = [self.gate_proj, self.up_proj]
         if together(x, parts):  # which has no gradient to be summed up
             return project(self.down_proj, gated_linear(x, [part.weight for part in parts]), residual)
@@ -91,10 +100,11 @@ MANY = 256
 
 def together(x: Tensor, parts: list[Any]) -> bool:
     """Tell whether one GEMM computes gate, `up` and SwiGLU: of many rows, with nothing to be differentiated."""
+    if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
+        return False
     weights = [part.weight for part in parts]
     return (
-        all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts)
-        and taken(x, *weights)
+        taken(x, *weights)
         and len(weights[0]) % 8 == 0
         and x.numel() >= MANY * x.shape[-1]
         and not wants_gradient(x, *weights)
@@ -142,8 +152,9 @@ class DecoderLayer:
 
 
 def taken(*tensors: Tensor) -> bool:
-    """Tell whether GEMMs take these: all bf16, or all f16."""
-    return tensors[0].dtype in TYPES and all(tensor.dtype == tensors[0].dtype for tensor in tensors)
+    """Tell whether GEMMs take these: all bf16, or all f16, and no tensors that stand for others, as quantised ones."""
+    alike = tensors[0].dtype in TYPES and all(tensor.dtype == tensors[0].dtype for tensor in tensors)
+    return alike and not any(is_traceable_wrapper_subclass(tensor) for tensor in tensors)
 
 
 def is_silu(function: Any) -> bool:
@@ -173,12 +184,13 @@ def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 def projected(x: Tensor, layers: list[Any]) -> Tensor:
     """The results of dense layers for the same input, one after the other along the last mode."""
-    weights = [layer.weight for layer in layers]
-    if not (all(isinstance(layer, Linear) and plain(layer) for layer in layers) and taken(x, *weights)):
-        return torch.cat([layer(x) for layer in layers], -1)
-    biases = [layer.bias for layer in layers]
-    bias = None if biases[0] is None else torch.cat(biases)
-    return linear(entered(x, layers[0].entered_from), weights, bias)
+    if all(isinstance(layer, Linear) and plain(layer) for layer in layers):
+        weights, biases = [layer.weight for layer in layers], [layer.bias for layer in layers]
+        none = [bias is None for bias in biases]
+        if taken(x, *weights) and len(set(none)) == 1:
+            bias = None if none[0] else torch.cat(biases)
+            return linear(entered(x, layers[0].entered_from), weights, bias)
+    return torch.cat([layer(x) for layer in layers], -1)
 
 
 def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:

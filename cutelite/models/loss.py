@@ -9,7 +9,7 @@ from transformers.loss.loss_utils import ForCausalLMLoss
 from transformers.modeling_outputs import CausalLMOutputWithPast, MoeCausalLMOutputWithPast
 
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
-from cutelite.models.calls import Whole
+from cutelite.models.calls import CACHE, Whole
 from cutelite.models.layers import Linear, plain, taken
 
 IGNORED = -100
@@ -42,7 +42,7 @@ class CausalLM(Whole):
         else:
             logits = self.lm_head(hidden)
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=len(weight), **more)
-        kept = {name: getattr(found, name) for name in ("past_key_values", "hidden_states", "attentions")}
+        kept = {name: getattr(found, name) for name in (CACHE, "hidden_states", "attentions")}
         return self.made(loss=loss, logits=logits, **kept)
 
     def asks_routers(self, asked: bool | None) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -355,3 +356,116 @@ def test_the_example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
     found = importlib.import_module("generate").main(layers=1, prompt=5, count=2)
     said = capsys.readouterr().out
     assert len(found) == 7 and "gated MLP: 1" in said and "prompt: " in said
+
+
+class Adapted(torch.nn.Module):  # type: ignore[misc]
+    """A dense layer that is wrapped, as adapters do: it has no weight of its own."""
+
+    def __init__(self, base: Any) -> None:
+        super().__init__()
+        self.base, kind = base, {"dtype": base.weight.dtype, "device": base.weight.device}
+        self.down = torch.nn.Linear(base.in_features, 8, bias=False, **kind)
+        self.up = torch.nn.Linear(8, base.out_features, bias=False, **kind)
+
+    def forward(self, x: Any) -> Any:
+        return self.base(x) + self.up(self.down(x))
+
+
+class Narrow(torch.Tensor):  # type: ignore[misc]
+    """A weight of 8 bits that says it is bf16, as quantised ones do: `linear` is all it knows."""
+
+    @staticmethod
+    def __new__(cls, whole: Any, scale: Any) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, whole.shape, dtype=torch.bfloat16, device=whole.device)
+
+    def __init__(self, whole: Any, scale: Any) -> None:
+        self.whole, self.scale = whole, scale
+
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        return ["whole", "scale"], None
+
+    @staticmethod
+    def __tensor_unflatten__(parts: Any, *_: Any) -> Any:
+        return Narrow(parts["whole"], parts["scale"])
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is torch.nn.functional.linear:
+            return function(args[0], (args[1].whole * args[1].scale).bfloat16(), *args[2:])
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
+            return Narrow(args[0].whole, args[0].scale)
+        raise NotImplementedError(function)
+
+
+def narrow(layer: Any) -> None:
+    """Give a dense layer a weight of 8 bits."""
+    scale = layer.weight.data.float().abs().amax(1, keepdim=True) / 127
+    made = Narrow((layer.weight.data / scale).round().to(torch.int8), scale)
+    layer.weight = torch.nn.Parameter(made, requires_grad=False)
+
+
+def adapt(model: Any) -> None:
+    attention, mlp = model.model.layers[0].self_attn, model.model.layers[0].mlp
+    attention.q_proj, attention.o_proj, mlp.up_proj = map(Adapted, (attention.q_proj, attention.o_proj, mlp.up_proj))
+
+
+def quantise(model: Any) -> None:
+    layer = model.model.layers[0]
+    for each in (*layer.self_attn.children(), *layer.mlp.children()):
+        if isinstance(each, torch.nn.Linear):
+            narrow(each)
+
+
+def drop_a_bias(model: Any) -> None:
+    model.model.layers[0].self_attn.k_proj.bias = None
+
+
+def share_a_weight(model: Any) -> None:
+    model.model.layers[0].mlp.up_proj.weight = model.model.layers[0].mlp.gate_proj.weight
+
+
+@pytest.mark.parametrize("change", [adapt, quantise, drop_a_bias, share_a_weight])
+def test_layers_that_others_have_changed(change: Callable[[Any], None]) -> None:
+    """Before `accelerate` and behind it."""
+    first, ids = made("Qwen2", num_hidden_layers=1).eval(), tokens()
+    second = copy.deepcopy(first)
+    accelerate(second)
+    with torch.no_grad():
+        for model in (first, second):
+            torch.manual_seed(1)
+            change(model)
+        own = first(ids).logits
+        accelerate(first)
+        assert off(first(ids).logits, own) < 2e-2
+        assert off(second(ids).logits, own) < 2e-2
+
+
+def test_f64_stays_torchs() -> None:
+    model, ids = made("Qwen3", torch.float64, num_hidden_layers=1).eval(), tokens()
+    with torch.no_grad():
+        own = model(ids).logits
+        accelerate(model)
+        assert torch.equal(model(ids).logits, own)
+
+
+def test_gradients_of_checkpoints_of_tied_words_and_of_some_weights_alone() -> None:
+    model, ids = made("Llama", num_hidden_layers=1, tie_word_embeddings=True), tokens()
+    model.gradient_checkpointing_enable()
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("down" in name or "embed" in name)
+
+    def gradients() -> dict[str, Any]:
+        model.zero_grad()
+        model(ids, labels=ids).loss.backward()
+        return {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
+
+    own = gradients()
+    accelerate(model)
+    found = gradients()
+    assert found.keys() == own.keys() and len(own) == 2
+    assert all(off(found[name], own[name]) < 2e-2 for name in own)
