@@ -67,9 +67,7 @@ def build(config: Config, problem: Problem) -> Any:
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
-                if config.early:
-                    plan.fetch(a, b, first)
-                plan.wait()
+                plan.begin(a, b, first)
                 plan.produce(a, b, storage, pipe, tiles, first, ends)
         else:
             cl.setmaxnreg_inc(config.regs[1])
@@ -336,9 +334,14 @@ class Plan:
         left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
         return left, cl.OperandTile.create(b, columns, cluster, 1, majors[1])
 
-    def fetch(self, a: Any, b: Any, tile: Any) -> None:
-        """One thread: bring first steps of B to L2. The kernel before may still run: what it writes L2 has too."""
-        left, right = self.operands(a, b)
+    def begin(self, a: Any, b: Any, tile: Any) -> None:
+        """One thread: wait for the kernel before, and first have L2 bring steps of B: what that one writes, L2 has."""
+        if self.config.early:
+            self.fetch(*self.operands(a, b), tile)
+        self.wait()
+
+    def fetch(self, left: Any, right: Any, tile: Any) -> None:
+        """One thread: bring first steps of B to L2."""
         for i in range(min(self.config.early, tile.steps)):
             k = (tile.first + i) * self.depth
             if self.config.swapped:
