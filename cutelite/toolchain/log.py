@@ -21,7 +21,7 @@ class Usage(NamedTuple):
     stack_frame: int
     """Local memory per thread, bytes: spills and whatever is indexed at run time."""
     spill_stores: int
-    """Bytes stored per thread because registers ran out."""
+    """Bytes stored per thread because registers ran out; 0 of the driver, whose log has the stack frame alone."""
     spill_loads: int
     smem_static: int
     """Shared memory declared in the code, bytes per block; what the launcher asks for comes on top."""

@@ -94,7 +94,9 @@ def test_a_register_cap_spills(assembler: str, hopper: Target) -> None:
     assert free.registers > 64
     assert free.spill_stores == free.spill_loads == 0
     assert capped.registers <= 24
-    assert min(capped.spill_stores, capped.spill_loads, capped.stack_frame) > 0
+    assert capped.stack_frame > 0
+    if assembler != "driver":  # which tells the stack frame alone
+        assert min(capped.spill_stores, capped.spill_loads) > 0
 
 
 def test_warnings_that_cost_speed_are_reported(assembler: str, hopper: Target) -> None:
