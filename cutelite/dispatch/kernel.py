@@ -48,7 +48,7 @@ from cutelite_rt.errors import named
 from cutelite_rt.gpu.attributes import attributes_of
 from cutelite_rt.gpu.launch import Loaded
 from cutelite_rt.launcher import asked
-from cutelite_rt.shapes import hashable, is_wide
+from cutelite_rt.shapes import hashable, is_wide, whole
 from cutelite_rt.signature.bind import packable, simulable
 
 if TYPE_CHECKING:
@@ -335,6 +335,8 @@ class Kernel:
         target = Target.parse(arch)
         asked.check_grid(grid, spec.cluster, target.max_grid, target.arch)
         asked.check_settings(launch, target.smem_per_block, target.has("pdl"), target.arch)
+        if launch.seed is not None:
+            whole(launch.seed, "the seed")
         return _Checked(grid, spec, bound, ordinal, stream, generation, arguments)
 
     def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked:

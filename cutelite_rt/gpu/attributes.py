@@ -39,9 +39,9 @@ def attributes_of(launch: Any) -> tuple[Attribute, ...]:
             raise LaunchError(f"a domain is one of {', '.join(map(repr, DOMAINS))}, not {launch.domain!r}")
         found.append(Attribute(DOMAIN, struct.pack("<I", DOMAINS.index(launch.domain))))
     if launch.launched is not None:
-        found.append(Attribute(LAUNCHED, struct.pack("<Qi", event_handle(launch.launched), 0)))
+        found.append(Attribute(LAUNCHED, struct.pack("<Qi", event_handle(launch.launched, "launched"), 0)))
     if launch.triggered is not None:
-        found.append(Attribute(TRIGGERED, struct.pack("<Qii", event_handle(launch.triggered), 0, 0)))
+        found.append(Attribute(TRIGGERED, struct.pack("<Qii", event_handle(launch.triggered, "triggered"), 0, 0)))
     if launch.carveout is not None:
         if type(launch.carveout) is not int or not 0 <= launch.carveout <= 100:
             raise LaunchError(f"a carve-out is the percentage that is shared memory, 0 to 100, not {launch.carveout!r}")
@@ -49,19 +49,17 @@ def attributes_of(launch: Any) -> tuple[Attribute, ...]:
     return tuple(found)
 
 
-def event_handle(event: Any) -> int:
+def event_handle(event: Any, name: str) -> int:
     """Return the CUevent handle of an event of torch, CuPy, cuda.core or cuda.bindings, or of a handle.
 
+    name    of the launch's option
     Errors  `LaunchError` for what is none, and for one that torch has not made yet
     """
-    if type(event) is int:
-        found = event
-    else:
-        held = next((getattr(event, name) for name in ("cuda_event", "ptr", "handle") if hasattr(event, name)), event)
-        try:
-            found = int(held)
-        except (TypeError, ValueError):
-            raise LaunchError(f"a {type(event).__name__} is no CUDA event: pass one, or its handle") from None
+    held = next((getattr(event, each) for each in ("cuda_event", "ptr", "handle") if hasattr(event, each)), event)
+    try:
+        found = int("" if isinstance(held, bool | float | str) else held)
+    except (TypeError, ValueError):
+        raise LaunchError(f"{name}: a {type(event).__name__} is no CUDA event: pass one, or its handle") from None
     if found <= 0:
-        raise LaunchError("the event does not exist yet: torch makes one when it is first recorded")
+        raise LaunchError(f"{name}: the event does not exist yet: torch makes one when it is first recorded")
     return found

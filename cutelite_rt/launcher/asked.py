@@ -108,6 +108,9 @@ def check_settings(launch: ExportedLaunch, smem_per_block: int, pdl: bool, arch:
         raise LaunchError(
             f"{launch.smem} bytes of shared memory are asked for, but {arch} has {smem_per_block} for a block"
         )
+    for name in ("cooperative", "pdl"):
+        if type(getattr(launch, name)) is not bool:
+            raise LaunchError(f"{name} is True or False, not {getattr(launch, name)!r}")
     if launch.pdl and not pdl:
         raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {arch} has none")
     attributes_of(launch)

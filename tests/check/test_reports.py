@@ -43,6 +43,13 @@ def test_a_check_of_nothing_is_refused(options: dict[str, Any]) -> None:
         shifted.check(1, None, x, x.copy(), **options)
 
 
+def test_seeds_are_numbers() -> None:
+    x = np.zeros(64, np.int32)
+    for seeds in ("a", 1.5, [0.5]):
+        with pytest.raises(TypeError, match="seeds are a number of schedules, or the numbers of some"):
+            shifted.check(1, None, x, x.copy(), seeds=seeds)  # type: ignore[arg-type]
+
+
 def test_a_report_is_true_where_nothing_is_wrong() -> None:
     x, y = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
     report = doubled.check(4, None, x, y, seeds=3)

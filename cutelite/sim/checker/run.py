@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +67,10 @@ def check(
     started = time.perf_counter()
     program = kernel if isinstance(kernel, Program) else Program(kernel)
     function = program.function
-    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    try:
+        numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
+    except TypeError:
+        raise TypeError(f"seeds={seeds!r}: seeds are a number of schedules, or the numbers of some") from None
     if not numbers or (blocks is not None and blocks < 1):
         raise ValueError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
