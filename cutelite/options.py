@@ -193,6 +193,8 @@ def parsed(text: str) -> dict[str, Any]:
         return {}
     import shlex  # 0.2 ms, which only who ports needs
 
+    if not isinstance(text, str):
+        raise OptionError(f"options are a text, such as '--opt-level=3', not {text!r}")
     rows = {flag: row for row in OPTIONS for flag in (row.flag, *row.aliases)}
     words = shlex.split(text)
     found: dict[str, Any] = {}

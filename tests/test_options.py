@@ -140,13 +140,19 @@ def test_exports_take_options(ptxas: str) -> None:
         ("--opt-levle=1", "--opt-levle is none of the options"),
         ("--opt-level=4", "--opt-level=4: takes a whole number from 0 to 3"),
         ("--opt-level", "--opt-level needs a value: a whole number from 0 to 3"),
+        (3, "options are a text, such as '--opt-level=3', not 3"),
         ("--keep-ptx", "--keep-ptx is none of the options --fmad, --assertions, --enable-assertions,"),
     ],
 )
-def test_texts_that_make_no_sense(text: str, said: str) -> None:
+def test_texts_that_make_no_sense(text: Any, said: str) -> None:
     with pytest.raises(OptionError) as caught:
         kernels.add.options(text)
     assert str(caught.value).startswith(said)
+
+
+def test_wide_dims_are_asked_for_or_not() -> None:
+    with pytest.raises(cl.ArgumentError, match="takes True or False for wide_dims, not 'yes'"):
+        kernels.add.compile(wide_dims="yes")  # type: ignore[arg-type]
 
 
 def test_the_command_line_compiles_with_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -161,6 +161,8 @@ class Signature:
                   `given` also dtypes of dtype variables and extents of dims by their names
         wide      dims and block indices are 64 bits wide
         """
+        if type(wide) is not bool:
+            raise self._names.wrong(f"takes True or False for wide_dims, not {wide!r}")
         call = Call(self.kernel)
         matched = self.match(examples, {n: value for n, value in given.items() if n in self.names}, partial=True)
         others = {name: value for name, value in given.items() if name not in self.names}

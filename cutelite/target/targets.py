@@ -136,7 +136,8 @@ class Target:
 
         `sm_101` is what NVIDIA called `sm_110` before CUDA 13. Raises `UnknownTarget`.
         """
-        plain = name.strip().lower().removeprefix("compute_").removeprefix("sm_").replace(".", "")
+        said = name if isinstance(name, str) else ""  # as users write it, it may be anything
+        plain = said.strip().lower().removeprefix("compute_").removeprefix("sm_").replace(".", "")
         target = TARGETS.get("sm_" + ALIASES.get(plain, plain))
         if target is None:
             raise UnknownTarget(f"unknown GPU architecture {name!r}; known are {', '.join(TARGETS)}")

@@ -22,6 +22,8 @@ def test_other_names_of_an_architecture(name: str, arch: str) -> None:
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(UnknownTarget, match=r"unknown GPU architecture 'sm_42'; known are sm_75, sm_80, .*sm_90a"):
         Target.parse("sm_42")
+    with pytest.raises(UnknownTarget, match="unknown GPU architecture 90; known are"):
+        Target.parse(90)  # type: ignore[arg-type]
 
 
 def test_shared_memory_follows_the_programming_guide() -> None:
