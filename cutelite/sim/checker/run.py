@@ -29,6 +29,14 @@ SEEDS = 4
 """Schedules, where no number is given: in lockstep and late, warp by warp and early, and two that are drawn."""
 
 
+def _schedules(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the schedules that `seeds` says. Errors: TypeError for what are no whole numbers."""
+    try:
+        return tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
+    except TypeError:
+        raise TypeError(f"seeds={seeds!r}: seeds are a number of schedules, or the numbers of some") from None
+
+
 def check(
     kernel: Function | Program,
     grid: Extent,
@@ -67,10 +75,7 @@ def check(
     started = time.perf_counter()
     program = kernel if isinstance(kernel, Program) else Program(kernel)
     function = program.function
-    try:
-        numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
-    except TypeError:
-        raise TypeError(f"seeds={seeds!r}: seeds are a number of schedules, or the numbers of some") from None
+    numbers = _schedules(seeds)
     if not numbers or (blocks is not None and blocks < 1):
         raise ValueError(f"seeds={seeds!r} and blocks={blocks} check nothing: both are 1 at least")
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
