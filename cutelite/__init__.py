@@ -106,7 +106,7 @@ _WHERE = {
     "cutelite.lang.dims": "dim",
     "cutelite.lang.loops": "range static_range",
     "cutelite.lang.mbarrier": "Barrier fence_mbarrier_init mbarrier_pending_count",
-    "cutelite.lang.pipeline": "PipelineState",
+    "cutelite.lang.pipeline_state": "PipelineState",
     "cutelite.lang.registers": "setmaxnreg_inc setmaxnreg_dec elect_sync elect_one",
     "cutelite.lang.tma": "tma_shared tma_load tma_store tma_gather4 tma_scatter4 tma_im2col tma_im2col_store "
     "tma_im2col_reduce tma_im2col_prefetch "

@@ -220,7 +220,7 @@ from cutelite.lang.packed import e3m2 as e3m2
 from cutelite.lang.packed import e8m0 as e8m0
 from cutelite.lang.packed import i4 as i4
 from cutelite.lang.packed import u4 as u4
-from cutelite.lang.pipeline import PipelineState as PipelineState
+from cutelite.lang.pipeline_state import PipelineState as PipelineState
 from cutelite.lang.plain_copy import explain_copy as explain_copy
 from cutelite.lang.registers import elect_one as elect_one
 from cutelite.lang.registers import elect_sync as elect_sync

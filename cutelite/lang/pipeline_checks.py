@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.lang.emit import describe, mistake
-
-WARP, WARPGROUP = 32, 128
+from cutelite.target.targets import WARP as WARP
+from cutelite.target.targets import WARPGROUP as WARPGROUP
 
 
 def whole_warps(threads: int) -> int:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cutelite.lang.pipeline import PipelineState
+from cutelite.lang.pipeline_state import PipelineState
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wai
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
-from cutelite.lang.pipeline import PipelineState
 from cutelite.lang.pipeline_checks import WARP, WARPGROUP, check_stages, whole_warpgroups, whole_warps
+from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
 from cutelite.lang.tensor import shared
 from cutelite.lang.values import where

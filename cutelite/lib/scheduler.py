@@ -21,7 +21,7 @@ from cutelite.lang.cluster import (
 )
 from cutelite.lang.index import block_idx, block_rank_in_cluster, cluster_dim, cluster_idx, grid_dim
 from cutelite.lang.loops import static_range
-from cutelite.lang.pipeline import PipelineState
+from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tensor import shared
 from cutelite.layout import make_layout
 from cutelite.lib.pipeline import Ring, barriers, pipeline_init_sync

@@ -21,7 +21,7 @@ from typing import Any
 from cutelite.ir.types import i32
 from cutelite.lang.atomics import atomic_add, atomic_exch
 from cutelite.lang.index import block_idx, grid_dim
-from cutelite.lang.pipeline import PipelineState
+from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tensor import shared
 from cutelite.lang.values import where as either
 from cutelite.lang.warp import make_warp_uniform

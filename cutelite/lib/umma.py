@@ -16,8 +16,8 @@ from typing import Any
 
 from cutelite.lang import profile, tcgen05
 from cutelite.lang.index import block_rank_in_cluster
-from cutelite.lang.pipeline import PipelineState
 from cutelite.lang.pipeline_checks import whole_warps
+from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tma import fence_proxy_async
 from cutelite.lib.epilogue import ResultRing
 from cutelite.lib.pipeline import PipelineTmaAsync, Ring, barriers, lane_of_met_warp, pipeline_init_sync, warp_arrives

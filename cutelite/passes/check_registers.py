@@ -19,8 +19,8 @@ from cutelite.ops.index import Special
 from cutelite.ops.registers import SetMaxNReg, SetMaxNRegInc
 from cutelite.passes.context import Context
 from cutelite.passes.fold import evaluate, launch_constant
+from cutelite.target.targets import WARPGROUP
 
-WARPGROUP = 128
 REGISTER_FILE = 65536  # 32-bit registers of an SM
 MOST_PER_THREAD = 255
 

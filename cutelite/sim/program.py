@@ -18,8 +18,8 @@ from cutelite.ops.arith import Const
 from cutelite.ops.index import Dim, DimBind, Special
 from cutelite.ops.tensor import RmemAlloc, SmemAlloc, static_cosize
 from cutelite.target.targets import WARP as WARP
+from cutelite.target.targets import WARPGROUP as WARPGROUP
 
-WARPGROUP = 128
 UNITS = {"thread": WARP, "warp": WARP, "warpgroup": WARPGROUP, "cta": 0, "cluster": 0}
 """How many threads a unit of each scope has; 0: all of the CTA. Thread ops that block are resumed warp by warp."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 KB = 1024
-WARP = 32  # threads
+WARP, WARPGROUP = 32, 128  # threads
 RESERVED_SMEM = 1 * KB  # bytes of shared memory of each block that the system keeps for itself
 
 
