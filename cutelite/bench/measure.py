@@ -154,8 +154,9 @@ def _trials(
         seconds = min(stream.timed(lambda: work()) for _ in range(2))  # noqa: B023  (called here)
         counts[name] = 1 if cache == "cold" else max(1, min(MOST_CALLS, int(GRAPH_S / max(seconds, 1e-7))))
     with ExitStack() as opened:
-        replays = None if graph is False else _captured(rivals, counts, stream, opened, bool(graph))
-        batches = replays or {name: _in_a_row(work, counts[name]) for name, work in rivals.items()}
+        rows = {name: _in_a_row(work, counts[name]) for name, work in rivals.items()}
+        graphs = None if graph is False else stream.all_captured(rows, opened, must=bool(graph))
+        batches = rows if graphs is None else {name: captured.replay for name, captured in graphs.items()}
         nbytes = 2 * stream.device.limits.l2_bytes if cache == "cold" else 0
         other = rt.empty((nbytes,), "u8", stream.device) if nbytes else None
 
@@ -174,24 +175,7 @@ def _trials(
 
             return several if cache == "cold" else once
 
-        yield {name: trial(name) for name in rivals}, replays is not None
-
-
-def _captured(
-    rivals: Mapping[str, Work], counts: Mapping[str, int], stream: TimedStream, opened: ExitStack, must: bool
-) -> dict[str, Work] | None:
-    """Return replays of captured calls; None where one cannot be captured, unless it `must`: then that is raised."""
-    found: dict[str, Work] = {}
-    for name, work in rivals.items():
-        try:
-            graph = stream.captured(_in_a_row(work, counts[name]))
-        except Exception:  # it ran a moment ago: what is wrong is that it is being captured
-            if must:
-                raise
-            return None
-        opened.callback(graph.close)
-        found[name] = graph.replay
-    return found
+        yield {name: trial(name) for name in rivals}, graphs is not None
 
 
 def _in_a_row(work: Work, count: int) -> Work:

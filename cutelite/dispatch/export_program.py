@@ -17,7 +17,7 @@ from cutelite.dispatch.launch import PERSISTENT, extents
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.export.cprogram import Step, c_program
-from cutelite_rt.gpu.attributes import attributes_of
+from cutelite_rt.gpu.attributes import ways_of
 from cutelite_rt.gpu.params import TENSORMAP_BYTES, ParameterLayout
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data, kinds
@@ -60,8 +60,7 @@ def exported(
         smem = whole(launch.smem, "smem")
         if launch.launched is not None or launch.triggered is not None:
             raise ArgumentError(f"{program.__name__}(): an event is of this process, and is not exported")
-        ways = launch.cooperative, launch.pdl, attributes_of(launch)
-        steps.append(Step(artifacts, grid, smem, *ways, packed.data(), moved))
+        steps.append(Step(artifacts, grid, smem, *ways_of(launch), packed.data(), moved))
     signature = kinds.Signature(program.__name__, tuple(rows), len(rows))
     return c_program(name or program.__name__, signature, steps, total)
 

@@ -45,7 +45,7 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
 from cutelite_rt.callers import calling_line
 from cutelite_rt.errors import named
-from cutelite_rt.gpu.attributes import attributes_of
+from cutelite_rt.gpu.attributes import ways_of
 from cutelite_rt.gpu.launch import Loaded
 from cutelite_rt.launcher import asked
 from cutelite_rt.shapes import hashable, is_wide, whole
@@ -444,8 +444,7 @@ class Kernel:
         function = self._function(spec, compiled, ordinal)
         if stream is None:
             stream = streams.current(view for _, view in bound.arrays)
-        ways = launch.cooperative, launch.pdl, attributes_of(launch)
-        return function, rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, *ways)
+        return function, rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, *ways_of(launch))
 
     def _run(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
         environment = self._settings.environment

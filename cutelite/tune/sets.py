@@ -13,7 +13,6 @@ from typing import Any
 import cutelite_rt as rt
 from cutelite.tune.problem import views_of
 from cutelite_rt import ArrayView, CudaError, DeviceArray
-from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu.clock import TimedStream
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -93,10 +92,8 @@ def _copyable(view: ArrayView) -> bool:
 
 def _span(view: ArrayView) -> int:
     """Return the bytes from an array's first element to its last, gaps included."""
-    if not view.size:
-        return 0
-    reach = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True))
-    return (reach + 1) * DTYPES[view.dtype].bytes
+    first, end = view.span
+    return end - first
 
 
 def replaced(x: Any, copies: Mapping[int, Any]) -> Any:

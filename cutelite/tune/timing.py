@@ -149,32 +149,24 @@ def _captured(
     if not calls:
         return {}
     sets.grow(_at_most(LONGEST_GRAPH_S, min(first.values())))
-    trials = {}
-    for i, call in calls.items():
-        most = _at_most(LONGEST_GRAPH_S, first[i])
-        count = min(most, max(len(sets.sets), _at_most(GRAPH_S, first[i])))
-        graph = _graph(call, count, sets, stream)
-        if graph is None:
-            return None
-        opened.callback(graph.close)
-        trials[i] = _of_graph(graph, count, stream)
-    return trials
+    counts = {}
+    for i, seconds in first.items():
+        counts[i] = min(_at_most(LONGEST_GRAPH_S, seconds), max(len(sets.sets), _at_most(GRAPH_S, seconds)))
+    graphs = stream.all_captured({i: _in_a_row(call, counts[i], sets) for i, call in calls.items()}, opened)
+    return None if graphs is None else {i: _of_graph(graph, counts[i], stream) for i, graph in graphs.items()}
 
 
 def _at_most(seconds: float, each: float) -> int:
     return max(1, min(MOST_CALLS, int(seconds / max(each, 1e-7))))
 
 
-def _graph(call: Call, count: int, sets: Sets, stream: TimedStream) -> Graph | None:
+def _in_a_row(call: Call, count: int, sets: Sets) -> Callable[[], None]:
     def work() -> None:
         for i in range(count):
             args, kwargs = sets.sets[i % len(sets.sets)]
             call(*args, **kwargs)
 
-    try:
-        return stream.captured(work)
-    except Exception:  # it ran a moment ago: what is wrong is that it is being captured
-        return None
+    return work
 
 
 def _of_graph(graph: Graph, count: int, stream: TimedStream) -> Callable[[], float]:

@@ -314,12 +314,10 @@ def _possible(view: ArrayView, name: str) -> ArrayView:
     if not 0 <= view.device[1] < 1 << 31:
         raise UnreadableArray(f"this {name} is on device {view.device[1]}, which no GPU is")
     if view.size:
-        size = DTYPES[view.dtype].bytes
-        reach = [(extent - 1) * stride * size for extent, stride in zip(view.shape, view.strides, strict=True)]
-        low, high = sum(n for n in reach if n < 0), sum(n for n in reach if n > 0) + size
         if view.pointer == 0:
             raise UnreadableArray(f"this {name} has {view.size} elements, and no memory: its address is 0")
-        if view.pointer + low < 0 or view.pointer + high > _NO_ADDRESS:
+        first, end = view.span
+        if first < 0 or end > _NO_ADDRESS:
             raise UnreadableArray(f"this {name} reaches beyond all addresses: {view.shape} at {view.pointer:#x}")
     elif not 0 <= view.pointer <= _NO_ADDRESS:
         raise UnreadableArray(f"this {name} is at {view.pointer:#x}, which is no address")
@@ -440,10 +438,14 @@ class DeviceArray:
 
 
 def empty(shape: tuple[int, ...], dtype: str, where: Device | None = None) -> DeviceArray:
-    """An array with undefined contents on `where`, by default the current device."""
-    if dtype not in DTYPES or DTYPES[dtype].dlpack is None:
-        raise ValueError(f"{dtype!r} is not a dtype of arrays: {', '.join(BY_NUMPY.values())}")
+    """An array with undefined contents on `where`, by default the current device. Errors: ValueError for a dtype."""
+    _check_dtype(dtype)
     return DeviceArray(tuple(shape), dtype, where or device())
+
+
+def _check_dtype(dtype: str) -> None:
+    if dtype not in BY_NUMPY.values():
+        raise ValueError(f"{dtype!r} is not a dtype of arrays: {', '.join(BY_NUMPY.values())}")
 
 
 def over(memory: Any, shape: tuple[int, ...], dtype: str, where: Device | None = None, offset: int = 0) -> DeviceArray:
@@ -455,8 +457,7 @@ def over(memory: Any, shape: tuple[int, ...], dtype: str, where: Device | None =
     offset   of the first element, in bytes
     Errors   ValueError for a dtype that is none, and for memory that is known to be too small; TypeError
     """
-    if dtype not in DTYPES or DTYPES[dtype].dlpack is None:
-        raise ValueError(f"{dtype!r} is not a dtype of arrays: {', '.join(BY_NUMPY.values())}")
+    _check_dtype(dtype)
     pointer, size = _extent_of(memory)
     needed = offset + math.prod(shape) * DTYPES[dtype].bytes
     if size is not None and needed > size:

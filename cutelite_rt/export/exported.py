@@ -19,7 +19,7 @@ from cutelite_rt.errors import ArgumentError, LaunchError, named
 from cutelite_rt.export.bundle import Bundle
 from cutelite_rt.export.exported_host import ExportedRecord, HostLauncher, image_for
 from cutelite_rt.gpu import driver as cuda
-from cutelite_rt.gpu.attributes import attributes_of
+from cutelite_rt.gpu.attributes import ways_of
 from cutelite_rt.gpu.device import device
 from cutelite_rt.gpu.launch import Function, LaunchConfig, Loaded
 from cutelite_rt.gpu.launch import launch as start
@@ -194,8 +194,7 @@ class ExportedKernel:
         shapes = launch.grid, launch.block, launch.cluster
         if kwargs or type(launch.smem) is not int or not all(map(_exact, shapes)):
             raise TypeError
-        ways = bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
-        key, found = [len(args), *shapes, launch.smem, *ways, context_id], []
+        key, found = [len(args), *shapes, launch.smem, *ways_of(launch), context_id], []
         parameter: Any
         for parameter, argument in zip(self.bundle.variants[0].signature.parameters, args, strict=False):
             facts, given = parameter.look(argument, self._alignment)
@@ -300,5 +299,4 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
     smem = whole(launch.smem, "smem") + artifact.dynamic_smem
     block = artifact.block
     assert block is not None, "the compiler fixes the block of every kernel"
-    ways = bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
-    return LaunchConfig(grid, block, artifact.cluster, smem, stream, *ways)
+    return LaunchConfig(grid, block, artifact.cluster, smem, stream, *ways_of(launch))

@@ -49,6 +49,11 @@ def attributes_of(launch: Any) -> tuple[Attribute, ...]:
     return tuple(found)
 
 
+def ways_of(launch: Any) -> tuple[bool, bool, tuple[Attribute, ...]]:
+    """Return a launch's settings as `LaunchConfig` ends with them: cooperative, pdl, attributes. Errors: as above."""
+    return bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
+
+
 def event_handle(event: Any, name: str) -> int:
     """Return the CUevent handle of an event of torch, CuPy, cuda.core or cuda.bindings, or of a handle.
 

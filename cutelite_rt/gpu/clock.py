@@ -11,11 +11,13 @@ Every method wants a context of the device to be current, as `Device.active` mak
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from cutelite_rt.gpu.device import Device
 from cutelite_rt.gpu.driver import CudaError
+
+K = TypeVar("K")
 
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: it does not wait for the legacy default stream, which cannot be captured
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated and modules loaded meanwhile, in any thread
@@ -87,6 +89,24 @@ class TimedStream:
             return Graph(self, driver.call("cuGraphInstantiate", graph, 0))
         finally:
             self._close(graph)
+
+    def all_captured(
+        self, works: Mapping[K, Callable[[], object]], opened: contextlib.ExitStack, must: bool = False
+    ) -> dict[K, Graph] | None:
+        """Capture each as a graph, which `opened` frees; None where one cannot be, unless all `must`.
+
+        Errors  as `captured`, with `must`
+        """
+        found = {}
+        for name, work in works.items():
+            try:
+                graph = found[name] = self.captured(work)
+            except Exception:  # what ran a moment ago, and cannot be captured
+                if must:
+                    raise
+                return None
+            opened.callback(graph.close)
+        return found
 
     def _close(self, graph: Any) -> None:
         if graph:

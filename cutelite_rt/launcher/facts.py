@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from cutelite_rt.errors import LaunchError
-from cutelite_rt.gpu.attributes import attributes_of
+from cutelite_rt.gpu.attributes import ways_of
 from cutelite_rt.launcher.asked import given_stream
 from cutelite_rt.shapes import extents, is_wide, whole
 
@@ -50,8 +50,7 @@ def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> byt
     """Facts of a launch as it is now, on that grid. Errors: `LaunchError`."""
     settings = (x if x is None else extents(x, "shape") for x in (launch.block, launch.cluster))
     wide = is_wide(grid, launch.block)
-    ways = bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
-    settled = (*settings, whole(launch.smem, "smem"), *ways, wide)
+    settled = (*settings, whole(launch.smem, "smem"), *ways_of(launch), wide)
     return facts_of(grid, settled, given_stream(launch), bits)
 
 
