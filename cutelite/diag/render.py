@@ -94,9 +94,9 @@ def render(diagnostic: Diagnostic, span: Span | None, notes: Iterable[Note] = ()
     return "\n".join(lines)
 
 
-def snippet(span: Span, label: str = "") -> list[str]:
+def snippet(span: Span) -> list[str]:
     """Return the place and its lines alone, uncoloured."""
-    return list(_Page(len(str(span.end_line or span.line)), False).block("-->", span, "^", "error", label))
+    return list(_Page(len(str(span.end_line or span.line)), False).block("-->", span, "^", "error", ""))
 
 
 def _calls(span: Span) -> Iterator[tuple[str, Span | None]]:

@@ -51,8 +51,4 @@ def _clusters(cluster: int, device: Device, resident: int) -> int:
     shape = (cluster, 1, 1)
     reserved = device.attribute(_RESERVED_SMEM)
     smem = (device.limits.smem_per_block_optin + reserved) // resident // 128 * 128 - reserved
-    config = LaunchConfig(shape, (32, 1, 1), cluster=shape, smem=smem)
-    with device.active():
-        raw = function.prepared(config)
-        doing = f"asking how many clusters of {cluster} blocks run at once"
-        return int(device.driver.call("cuOccupancyMaxActiveClusters", function.handle, raw, doing=doing))
+    return resident_clusters(function, LaunchConfig(shape, (32, 1, 1), cluster=shape, smem=smem))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu import driver as cuda
 from cutelite_rt.gpu.device import device
-from cutelite_rt.gpu.driver import Driver
 
 # Values of the driver's enums (cuda.h).
 DATA_TYPES = {
@@ -204,14 +203,9 @@ def _box(dtype: str, tiling: Tiling, steps: tuple[int, ...]) -> Iterator[tuple[s
 class TensorMaps:
     """Tensor maps, encoded once for each distinct tensor and tiling; the `maxsize` used last are kept."""
 
-    def __init__(self, driver: Driver | None = None, maxsize: int = 4096) -> None:
-        self._given = driver
+    def __init__(self, maxsize: int = 4096) -> None:
         # (address, dtype, shape, strides, tiling) -> the 128 bytes; safe to call from many threads
         self.encode = lru_cache(maxsize)(self._encode)
-
-    @property
-    def driver(self) -> Driver:
-        return self._given or cuda.get()
 
     @cached_property
     def _tiled(self) -> Callable[..., int]:
@@ -228,16 +222,7 @@ class TensorMaps:
         tensor: Any = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, *[ctypes.POINTER(ctypes.c_uint64)] * 2
         settings: Any = ctypes.POINTER(ctypes.c_uint32), *[ctypes.c_int] * 4
         prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *tensor, *box, *settings)
-        return prototype(self.driver.address_of(name, (12, 0)))
-
-    @contextmanager
-    def _context(self) -> Iterator[None]:
-        """Some context current, as the driver wants for encoding; which one makes no difference to the map."""
-        if int(self.driver.call("cuCtxGetCurrent")):
-            yield
-        else:
-            with device(0, self.driver).active():
-                yield
+        return prototype(cuda.get().address_of(name, (12, 0)))
 
     def _encode(
         self, address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling
@@ -253,7 +238,8 @@ class TensorMaps:
         corners = ctypes.c_int * half
         lower, upper = (corners(*reversed(part)) for part in (tiling.corners[:half], tiling.corners[half:]))
         box = (lower, upper, *reversed(tiling.box)) if tiling.corners else (ints(*reversed(tiling.box)),)
-        with self._context():
+        # The driver wants some context to be current; which one makes no difference to the map.
+        with nullcontext() if int(cuda.get().call("cuCtxGetCurrent")) else device(0).active():
             status = (self._im2col if tiling.corners else self._tiled)(
                 target,
                 DATA_TYPES[DTYPES[dtype].tensormap],
@@ -270,7 +256,7 @@ class TensorMaps:
             )
         if status:
             tensor = f"{dtype} {shape} with strides {strides} at {address:#x}"
-            raise self.driver.error(status, f"encoding a tensor map of {tensor} for {tiling}")
+            raise cuda.get().error(status, f"encoding a tensor map of {tensor} for {tiling}")
         return ctypes.string_at(target, 128)
 
 

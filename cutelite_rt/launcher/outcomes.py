@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from cutelite_rt.arrays.dlpack import CUDA, Tensor, fill
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import Parameters
 from cutelite_rt.gpu.tensormap import MapForm
@@ -49,15 +50,8 @@ class Outcome(NamedTuple):
     maps: Sequence[MapForm | None]
 
 
-class Slots(NamedTuple):
-    """As `Outcome` has them."""
-
-    slots: list[int | None]
-    maps: list[MapForm | None]
-
-
-def slots_of(table: Table, settled: Signature) -> Slots:
-    """The slots of a launcher, for a kernel that is compiled for a settled signature.
+def slots_of(table: Table, settled: Signature) -> tuple[list[int | None], list[MapForm | None]]:
+    """The slots and maps of an `Outcome`, for a kernel that is compiled for a settled signature.
 
     Errors  `Unsupported` where it has values that the launcher has no slots for
     """
@@ -68,7 +62,7 @@ def slots_of(table: Table, settled: Signature) -> Slots:
     dims = {dim.name: len(its) + i for i, dim in enumerate(settled.dims)}
     boxes = {leaf.name: leaf for leaf in settled.leaves() if isinstance(leaf, Array)}
     maps = [boxes.get(leaf.name) for leaf in table.leaves if isinstance(leaf, Array) and leaf.box is not None]
-    return Slots([*map(its.get, names), *map(dims.get, table.dims)], [array and array.form for array in maps])
+    return [*map(its.get, names), *map(dims.get, table.dims)], [array and array.form for array in maps]
 
 
 class KeyedOutcome:
@@ -108,7 +102,6 @@ class KeyedOutcome:
 
 _PROGRAM = 2  # a value of `clustered` in launcher.c
 _MOVED, _PLANNED, _PROGRAM_HEAD = struct.Struct("<6Q"), struct.Struct("<6I 6Q"), struct.Struct("<7Q")
-_TENSOR = struct.Struct("<Q 2i 2I 2Q Q")
 
 
 class Moved(NamedTuple):
@@ -178,10 +171,9 @@ class Plan:
 
 def _tensor(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[object, int]:
     """A `tensor` of launcher.c with these extents and strides, and its address."""
-    numbers = (ctypes.c_int64 * (2 * len(shape)))(*shape, *strides)
-    at = ctypes.addressof(numbers)
-    memory = ctypes.create_string_buffer(_TENSOR.pack(0, 2, 0, len(shape), 0, at, at + 8 * len(shape), 0))
-    return (numbers, memory), ctypes.addressof(memory)
+    tensor = Tensor()
+    numbers = fill(tensor, 0, shape, strides, (0, 0), (CUDA, 0))
+    return (numbers, tensor), ctypes.addressof(tensor)
 
 
 def _context_id(function: Function) -> int:
