@@ -35,7 +35,7 @@ _WHERE = {
     "cutelite.lang.annotations": "Constexpr Im2col Pointer Tensor TmaTensor align col_major",
     "cutelite.lang.tensor": "constant shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor"
     " row_major",
-    "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
+    "cutelite.lib.pipelines": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
     " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",
     "cutelite.lib.multicast": "OperandTile multicast_peers",
     "cutelite.lib.epilogue": "ResultRing Fetch Scales Fused Epilogue",

@@ -1,7 +1,7 @@
 """Library code in the language of kernels itself: its functions are inlined into kernels as a user's are.
 
 copy        `copy`, by an atom or without         multicast     tiles by TMA, for one block or several
-pipeline    rings of buffers and their barriers   participants  one side of a ring, with its state
+pipelines   rings of buffers and their barriers   participants  one side of a ring, with its state
 scheduler   which tile is next; `stream_k`        grouped       the same for groups known to the device; `tensormaps`
 tile_queue  tiles that blocks take in turn        umma  tmem    rings and tensor memory of Blackwell
 epilogue    results on their way to memory        piece  chunk  what functions get that finish or make operands

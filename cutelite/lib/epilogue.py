@@ -25,7 +25,7 @@ from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
 from cutelite.lib.piece import Finish, Piece
-from cutelite.lib.pipeline import NamedBarrier
+from cutelite.lib.pipelines import NamedBarrier
 
 ROWS = 64  # of a wgmma
 TILE_ALIGN = 128  # bytes: of what TMA brings

@@ -24,7 +24,7 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tensor import shared
 from cutelite.layout import make_layout
-from cutelite.lib.pipeline import Ring, barriers, pipeline_init_sync
+from cutelite.lib.pipelines import Ring, barriers, pipeline_init_sync
 
 Raster = Literal["M", "N", "hilbert"]
 

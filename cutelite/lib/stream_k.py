@@ -27,7 +27,7 @@ from cutelite.lang.index import block_idx, block_rank_in_cluster, cluster_dim, c
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.values import where
-from cutelite.lib.pipeline import NamedBarrier
+from cutelite.lib.pipelines import NamedBarrier
 from cutelite.lib.scheduler import Raster, TileWalk
 
 

@@ -25,7 +25,7 @@ from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tensor import shared
 from cutelite.lang.values import where as either
 from cutelite.lang.warp import make_warp_uniform
-from cutelite.lib.pipeline import PipelineAsync
+from cutelite.lib.pipelines import PipelineAsync
 
 STAGES = 2  # tiles that are told and not yet begun
 

@@ -4,7 +4,7 @@
     sums = cl.PipelineUmmaAsync.create(2, consumers=128)          its products fill accumulators, threads empty them
     parts = cl.PipelineAsyncUmma.create(STAGES, producers=128)    threads fill buffers that its products empty
 
-They are rings as those of `lib.pipeline`, with the same states. What a product does is over when the mbarrier of a
+They are rings as those of `lib.pipelines`, with the same states. What a product does is over when the mbarrier of a
 commit says so: `consumer_release` of the first and the third, and `producer_commit` of the second, are that commit. The
 fences that order tcgen05 between threads are theirs as well.
 """
@@ -20,7 +20,7 @@ from cutelite.lang.pipeline_checks import whole_warps
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tma import fence_proxy_async
 from cutelite.lib.epilogue import ResultRing
-from cutelite.lib.pipeline import PipelineTmaAsync, Ring, barriers, lane_of_met_warp, pipeline_init_sync, warp_arrives
+from cutelite.lib.pipelines import PipelineTmaAsync, Ring, barriers, lane_of_met_warp, pipeline_init_sync, warp_arrives
 
 
 def leader() -> Any:

@@ -24,7 +24,7 @@ from cutelite.kernels.attention.forward import bring
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, Problem, Sight, modified
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile, Tiles
 from cutelite.lang.tables import bound
-from cutelite.lib.pipeline import barriers, warp_arrives
+from cutelite.lib.pipelines import barriers, warp_arrives
 
 HK = cl.dims("HK")
 ROWS, COLUMNS, TILES = 128, 128, 2  # queries of a tile, keys of a block, tiles of a block of threads

@@ -10,7 +10,7 @@ from cutelite.lang.cp_async import cp_async_commit_group, cp_async_wait_group
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.tma import fence_proxy_async
-from cutelite.lib.pipeline import Ring, barriers, warp_arrives
+from cutelite.lib.pipelines import Ring, barriers, warp_arrives
 
 
 class Started(NamedTuple):
