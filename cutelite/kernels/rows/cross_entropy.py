@@ -2,8 +2,8 @@
 
     loss = lse - (1 - smoothing) * x[target] - smoothing * mean(x) + z * lse * lse        lse = log(sum(exp(x)))
 
-Rows whose target is `ignore` have a loss and a gradient of 0. A row is read once, and nothing of its size is written
-but its gradient.
+Rows whose target is `ignore` have a loss and a gradient of 0. A row is read once, for both together too, and nothing of
+its size is written but its gradient.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
@@ -19,8 +19,8 @@ from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import Arguments, as_number, instance, is_array
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
-from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light
-from cutelite.kernels.rows.softmax import LOWEST, Exponentials, added, merge, power
+from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_softmax
+from cutelite.kernels.rows.softmax import AT_ONCE, LOWEST, Exponentials, added, merge, power
 
 M = cl.dims("M")  # rows
 TOGETHER = 4  # vectors of a thread that are read together
@@ -160,6 +160,55 @@ def backward(loss: Loss, p: Plan) -> Any:
     return cross_entropy_backward
 
 
+@cache
+def both(loss: Loss, p: Plan) -> Any:
+    """Make the kernel that gives each row's loss and lse, and dx from the gradient of the loss: a row is read once."""
+    dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
+    P, Q = pitches("P Q", p.vector)
+
+    @cl.kernel(**p.options)
+    def cross_entropy_gradient(
+        x: Tensor[dtype, (M, n), (P, 1)],
+        targets: Tensor[i64, (M,)],
+        gradients: Tensor[f32, (M,)],
+        losses: Tensor[f32, (M,)],
+        lses: Tensor[f32, (M,)],
+        dx: Tensor[dtype, (M, n), (Q, 1)],
+    ) -> None:
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf)
+        start, more = Known(Exponentials(f32(LOWEST), f32(0)), f32(0)), step(exact, loss.smoothing != 0)
+        one = team.lane == 0 and team.rank == 0
+
+        def first(row: Any, asked: Any, held: Any) -> Any:
+            target, wanted = asked[0], f32(0)
+            if one and target >= 0 and target < n:
+                wanted = x[row, target].to(f32)  # before the reduction: dx may be x
+            pieces = max(1, AT_ONCE // part.vector)
+            return stream.walk(start, lambda known, some: more(known, held.of(some), some), pieces=pieces), wanted
+
+        def last(row: Any, asked: Any, wanted: Any, known: Known, held: Any) -> None:
+            (target, gradient), total = asked, known.plain
+            lse = known.all.top + cl.math.log(known.all.total)
+            if one:
+                value = lse - (1.0 - loss.smoothing) * wanted - loss.smoothing / n * total + loss.z * lse * lse
+                losses[row] = f32(0) if target == loss.ignore else value
+                lses[row] = lse
+            g = f32(0) if target == loss.ignore else gradient
+            scale = g * (1.0 + 2.0 * loss.z * lse)
+
+            def write(_: Any, some: Any) -> None:
+                d = power(held.of(some).to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
+                hit = (some.columns() == target.to(i32)).to(f32)
+                some.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
+
+            stream.walk(None, write, last=True)
+
+        stream.each_reduced(first, last, merged(exact), lambda row: (targets[row], gradients[row]))
+
+    return cross_entropy_gradient
+
+
 class Losses(NamedTuple):
     """Each row's loss and log of the sum of exponentials, (...), f32."""
 
@@ -218,6 +267,25 @@ def cross_entropy_backward(
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.launch(rows)](rows.matrix, targets, *vectors, results.matrix)
     return out
+
+
+def cross_entropy_gradient(
+    gradient: Any, x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any,
+    how: Plan | None = None,
+) -> Losses:  # fmt: skip
+    """Compute each row's loss, and the gradient of the logits: as `cross_entropy` and its backward, in one reading.
+
+    out  for the gradient of the logits; may be x
+    """
+    rows = Rows(x, "x")
+    targets, results = targets_of(rows, target), Rows(out, "out", written=True).like(rows, "out")
+    loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
+    vector = math.gcd(rows.vector, results.vector)
+    p = instance("how", how, Plan) or plan_softmax(rows.n, vector, rows.dtype.bytes, registers=80)
+    Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
+    given = (flat(each, rows.m) for each in (gradient, loss, lse))
+    both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](rows.matrix, targets, *given, results.matrix)
+    return Losses(loss, lse)
 
 
 def loss_of(rows: Rows, smoothing: float, z: float, ignore: int) -> Loss:

@@ -16,7 +16,7 @@ import cutelite as cl
 from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import gemm
-from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
+from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gradient
 from cutelite.kernels.rows.elementwise import elementwise
 
 PARTS, GRAIN = 10, 256  # logits are made in that many parts, of a multiple of that many rows
@@ -82,9 +82,10 @@ def linear_cross_entropy(
         part = slice(first, min(first + each, m))
         logits = room[: part.stop - first, :n]
         gemm(flat[part], weight.T, logits)
-        loss[part], lse[part] = cross_entropy(logits, targets[part], **how)
-        if wanted:
-            cross_entropy_backward(gradients[part], logits, targets[part], lse[part], out=logits, **how)  # type: ignore[index]
+        if not wanted:
+            loss[part], lse[part] = cross_entropy(logits, targets[part], **how)
+        else:
+            loss[part], lse[part] = cross_entropy_gradient(gradients[part], logits, targets[part], out=logits, **how)  # type: ignore[index]
             gemm(logits, weight, dx[part])  # type: ignore[index]
             gemm(logits.T, flat[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
     if wanted and sums != code_of(x):

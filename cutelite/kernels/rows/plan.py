@@ -152,10 +152,10 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
     return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
 
 
-def plan_softmax(n: int, vector: int, bytes: int) -> Plan:
-    """Return the plan for softmax: threads copy the longest rows ahead."""
+def plan_softmax(n: int, vector: int, bytes: int, registers: int = 64) -> Plan:
+    """Return the plan for softmax: threads copy the longest rows ahead. `registers`: as of `plan`."""
     p = queued(Plan(512, 1, power_of_two(n / 32_768), vector, 1), n, bytes)
-    return p if 65_536 < n <= MOST and p.ahead else plan(n, vector)
+    return p if 65_536 < n <= MOST and p.ahead else plan(n, vector, registers=registers)
 
 
 def power_of_two(x: float) -> int:
