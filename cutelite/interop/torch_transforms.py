@@ -2,6 +2,7 @@
 
 autocast(gemm, "a", "b")            these arguments are cast to the dtype of `torch.autocast`
 batched(softmax, "x", "dy")         under vmap these have the batch in front, and all results too
+folded(experts, "x", "index")       under vmap these have the batch's rows one behind the other
 """
 
 from __future__ import annotations
@@ -80,6 +81,31 @@ def batched(operator: Any, *names: str, results: int = 1, unless: Sequence[str] 
             found = one_by_one(operator, info.batch_size, in_dims, args)
         out = [None if each.shape == (0,) else 0 for each in ([found] if results == 1 else found)]
         return found, out[0] if results == 1 else tuple(out)
+
+    operator.register_vmap(over_batch)
+
+
+def folded(operator: Any, *names: str, results: int = 1) -> None:
+    """Have `torch.vmap` call an operator of rows once, with the rows of a whole batch one behind the other.
+
+    operator  of `custom_op`, whose results have as many rows as the arguments of these names, each made of its own
+    results   how many tensors it gives; of one, not a tuple
+    Otherwise, where others have a batch, as `batched`.
+    """
+    places = places_of(operator, names)
+
+    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        given, size = list(args), info.batch_size
+        if all(place in places for place, at in enumerate(in_dims) if at is not None):
+            for place in places:
+                at, x = in_dims[place], given[place]
+                given[place] = (x.expand(size, *x.shape) if at is None else x.movedim(at, 0)).flatten(0, 1)
+            found = operator(*given)
+            parts = [each.unflatten(0, (size, -1)) for each in ([found] if results == 1 else found)]
+            found = parts[0] if results == 1 else tuple(parts)
+        else:
+            found = one_by_one(operator, size, in_dims, args)
+        return found, 0 if results == 1 else (0,) * results
 
     operator.register_vmap(over_batch)
 

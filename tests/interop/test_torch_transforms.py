@@ -12,6 +12,7 @@ import torch
 
 from cutelite.kernels.attention.operators import attention
 from cutelite.kernels.gemm.operators import gemm
+from cutelite.kernels.moe import operators as moe
 from cutelite.kernels.rows import operators as rows
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -72,3 +73,17 @@ def test_vmap_of_rows() -> None:
     torch.testing.assert_close(of_weights, right)
     total = torch.vmap(lambda x: rows.norm_forward(x, weight, None, y, 1e-6, 0.0, True)[1])(x)
     torch.testing.assert_close(total, x + y)
+
+
+def test_vmap_of_experts() -> None:
+    x, logits = random(3, 5, 32, dtype=torch.bfloat16), random(3, 5, 4)
+    gate_up, down = random(4, 32, 32, dtype=torch.bfloat16) / 4, random(4, 32, 16, dtype=torch.bfloat16) / 4
+
+    def mixed(x: Any, logits: Any, down: Any) -> Any:
+        weights, index = moe.route(logits, 2, True)
+        return moe.experts(x, gate_up, down, index, weights)
+
+    one_by_one = torch.stack([mixed(x[i], logits[i], down) for i in range(3)])
+    assert torch.equal(torch.vmap(mixed, in_dims=(1, 0, None))(x.movedim(0, 1), logits, down), one_by_one)
+    downs = torch.stack([down, down * 2])
+    assert torch.equal(torch.vmap(lambda down: mixed(x[0], logits[0], down))(downs)[0], one_by_one[0])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from cutelite.interop.torch import custom_op
-from cutelite.interop.torch_transforms import autocast
+from cutelite.interop.torch_transforms import autocast, folded
 from cutelite.kernels.moe import backward, call, fp8, narrow, routing
 
 
@@ -116,3 +116,8 @@ def _differentiate_route(ctx: Any, gradient: Tensor, _: Any) -> tuple[Any, ...]:
 
 
 route.register_autograd(_differentiate_route, setup_context=_keep_route)
+
+for each in experts_alone, narrow_experts, scaled_experts:
+    folded(each, "x", "index", "weights")
+folded(route, "logits", results=2)
+folded(route_backward, "gradient", "logits", "weights", "index")

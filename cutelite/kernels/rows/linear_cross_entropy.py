@@ -80,8 +80,7 @@ def linear_cross_entropy(
     how["ignore"] = as_number("ignore", ignore, whole=True)
     for first in range(0, m, each):
         part = slice(first, min(first + each, m))
-        logits = room[: part.stop - first, :n]
-        gemm(flat[part], weight.T, logits)
+        logits = gemm(flat[part], weight.T, room[: part.stop - first, :n])
         if not wanted:
             loss[part], lse[part] = cross_entropy(logits, targets[part], **how)
         else:
@@ -90,8 +89,8 @@ def linear_cross_entropy(
             gemm(logits.T, flat[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
     if wanted and sums != code_of(x):
         dw = cast(dw, code_of(x))
-    shaped = [each.reshape(leading) for each in (loss, lse)]
-    return Made(shaped[0], shaped[1], dx.reshape(tuple(x.shape)) if wanted else None, dw)  # type: ignore[union-attr]
+    dx = dx.reshape(tuple(x.shape)) if wanted else None  # type: ignore[union-attr]
+    return Made(loss.reshape(leading), lse.reshape(leading), dx, dw)
 
 
 def cast(x: Any, dtype: str) -> Any:
