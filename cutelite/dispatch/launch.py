@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 from cutelite.target import Target
-from cutelite_rt import shapes
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError as LaunchError
 from cutelite_rt.launcher import asked, facts
@@ -54,17 +53,6 @@ PERSISTENT = "persistent"
 def _is_symbolic(grid: Any) -> bool:
     """Tell whether torch has yet to settle it. A look at it would settle it, and torch.compile for one size."""
     return any(type(n).__name__ == "SymInt" for n in (grid if isinstance(grid, tuple) else (grid,)))
-
-
-def is_exact(key: Any) -> bool:
-    """Tell whether ``kernel[key]`` is what it is for an equal key."""
-    if type(key) is int:
-        return True
-    if type(key) is not tuple or not 2 <= len(key) <= 4:
-        return False
-    grid, block, stream, smem = key + (None, 0)[len(key) - 2 :]
-    exact = shapes.is_exact(grid) and (block is None or shapes.is_exact(block))
-    return exact and streams.stays(stream) and type(smem) is int
 
 
 def from_subscript(key: Any, declared: bool = True) -> Launch:

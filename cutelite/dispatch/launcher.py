@@ -22,10 +22,10 @@ from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound
 from cutelite.dispatch.dynamo import keep_out, untraced
-from cutelite.dispatch.launch import Launch, is_exact
+from cutelite.dispatch.launch import Launch
 from cutelite.tuples import NamedTuple
 from cutelite_rt import Driver, Function, LaunchConfig, forks
-from cutelite_rt.launcher import native
+from cutelite_rt.launcher import asked, native
 
 if TYPE_CHECKING:
     from cutelite.dispatch.signature import Signature
@@ -102,7 +102,7 @@ class Launching:
 
     def _by_key(self, key: Any) -> Callable[..., None]:
         keep_out()
-        if not is_exact(key):
+        if not asked.is_exact(key):
             return self.held(self._read(key))
         kept, subscripts = self._kept, self._subscripts
         held = kept.get(key)

@@ -24,14 +24,8 @@ from cutelite_rt.gpu.device import device
 from cutelite_rt.gpu.launch import Function, LaunchConfig, Loaded
 from cutelite_rt.gpu.launch import launch as start
 from cutelite_rt.gpu.params import Parameters
-from cutelite_rt.launcher.asked import (
-    ExportedLaunch,
-    check_grid,
-    check_memory,
-    check_settings,
-    from_subscript,
-    given_stream,
-)
+from cutelite_rt.launcher import asked
+from cutelite_rt.launcher.asked import ExportedLaunch
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
 from cutelite_rt.signature.bind import MapRequest, packable
 from cutelite_rt.signature.data import evaluate
@@ -109,11 +103,8 @@ class ExportedKernel:
         self._alignment = max([16, *(getattr(parameter, "align", None) or 1 for parameter in parameters)])
 
         image = image_for(bundle) if host_code and not sync else None
-        self._host = (
-            None
-            if image is None
-            else HostLauncher(bundle, image, cuda.get(), self._read, partial(named, self.__name__, self._launch))
-        )
+        read, launch = partial(_from_subscript, self.__name__), partial(named, self.__name__, self._launch)
+        self._host = None if image is None else HostLauncher(bundle, image, cuda.get(), read, launch)
         self._subscript = self._by_python if self._host is None else self._host.subscript
         self._default = self.held(ExportedLaunch())
 
@@ -128,14 +119,8 @@ class ExportedKernel:
         """``kernel[grid]``, ``kernel[grid, block, stream, smem]``, or with an `ExportedLaunch`."""
         return self._subscript(key)
 
-    def _read(self, key: Any) -> tuple[Any, bool]:
-        """Return the launch that a subscript means, and whether an equal subscript means the same."""
-        launch = _from_subscript(self.__name__, key)
-        exact = _exact(launch.grid) and _exact(launch.block) and type(launch.smem) is int
-        return launch, exact and launch is not key and streams.stays(launch.stream)
-
     def _by_python(self, key: Any) -> Callable[..., None]:
-        if not is_exact(key):
+        if not asked.is_exact(key):
             return self.held(_from_subscript(self.__name__, key))
         held = self._held.get(key)
         if held is None:
@@ -209,7 +194,7 @@ class ExportedKernel:
         grid = None if launch.grid is None else extents(launch.grid, "grid", least=0)
         if grid is not None and 0 in grid:
             return None
-        stream = given_stream(launch)
+        stream = asked.given_stream(launch)
         index, fitted = self._fit(args, kwargs, stream)
         variant = self.bundle.variants[index]
         signature = variant.signature
@@ -274,7 +259,7 @@ def _from_subscript(name: str, key: Any) -> ExportedLaunch:
     if not isinstance(key, tuple | ExportedLaunch):
         return ExportedLaunch(key)
     forms = "kernel[grid](...), kernel[grid, block](...) or kernel[ExportedLaunch(...)](...)"
-    found: ExportedLaunch = named(name, from_subscript, key, ExportedLaunch, 2, forms)
+    found: ExportedLaunch = named(name, asked.from_subscript, key, ExportedLaunch, 2, forms)
     return found
 
 
@@ -293,9 +278,9 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
         if given is not None and extents(given, what) != (compiled or (1, 1, 1)):
             raise LaunchError(f"the kernel was exported for a {what} of {compiled or 1}, not of {given}")
     most = limits.smem_per_block_optin
-    check_grid(grid, artifact.cluster, limits[4:7], artifact.arch)
-    check_settings(launch, most, function.device.compute_capability >= (9, 0), artifact.arch)
-    check_memory(artifact.dynamic_smem + artifact.static_smem, launch.smem, most, artifact.arch)
+    asked.check_grid(grid, artifact.cluster, limits[4:7], artifact.arch)
+    asked.check_settings(launch, most, function.device.compute_capability >= (9, 0), artifact.arch)
+    asked.check_memory(artifact.dynamic_smem + artifact.static_smem, launch.smem, most, artifact.arch)
     smem = whole(launch.smem, "smem") + artifact.dynamic_smem
     block = artifact.block
     assert block is not None, "the compiler fixes the block of every kernel"

@@ -17,7 +17,7 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.export.bundle import Bundle
 from cutelite_rt.gpu.driver import Driver
 from cutelite_rt.gpu.launch import Function, LaunchConfig
-from cutelite_rt.launcher import facts, native
+from cutelite_rt.launcher import asked, facts, native
 from cutelite_rt.launcher import state as launcher
 from cutelite_rt.launcher.environment import environment
 from cutelite_rt.launcher.image import Machine, digest
@@ -52,7 +52,7 @@ class HostLauncher:
     """The launcher of one exported kernel.
 
     image   `image_for` it
-    read    gives the launch that a subscript means, and whether an equal one means the same. Errors: `LaunchError`
+    read    gives the launch that a subscript means. Errors: `LaunchError`
     launch  (launch, args, kwargs): launch from the start; None where there are no blocks
     Errors  `CudaError` for a driver that is too old; OSError where memory cannot be made executable
     """
@@ -62,7 +62,7 @@ class HostLauncher:
         bundle: Bundle,
         image: bytes,
         driver: Driver,
-        read: Callable[[Any], tuple[Any, bool]],
+        read: Callable[[Any], Any],
         launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], ExportedRecord | None],
     ) -> None:
         assert bundle.host is not None
@@ -82,9 +82,8 @@ class HostLauncher:
         return self.launcher.bound(its, launch)
 
     def _by_key(self, key: Any) -> Held:
-        launch, exact = self._read(key)
-        held = self.held(launch)
-        if exact:
+        held = self.held(self._read(key))
+        if asked.is_exact(key):
             self._subscripts.add(key, held)
         return held
 

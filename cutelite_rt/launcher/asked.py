@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
+from cutelite_rt import shapes
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError
 from cutelite_rt.gpu.attributes import attributes_of
@@ -73,6 +74,17 @@ def from_subscript(key: Any, launch: type[Launch], least: int, forms: str) -> La
         return launch(key)
     grid, block, *rest = key
     return launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
+
+
+def is_exact(key: Any) -> bool:
+    """Tell whether ``kernel[key]`` is what it is for an equal key."""
+    if type(key) is int:
+        return True
+    if type(key) is not tuple or not 2 <= len(key) <= 4:
+        return False
+    grid, block, stream, smem = key + (None, 0)[len(key) - 2 :]
+    exact = shapes.is_exact(grid) and (block is None or shapes.is_exact(block))
+    return exact and streams.stays(stream) and type(smem) is int
 
 
 def given_stream(launch: ExportedLaunch) -> int | None:

@@ -20,17 +20,7 @@ from typing import NamedTuple
 
 from cutelite_rt.arrays.exchange import TENSOR_BYTES
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.signature.data import (
-    Dim,
-    Expr,
-    Expression,
-    Nested,
-    Strided,
-    Tree,
-    Unsupported,
-    Variable,
-    dims_of,
-)
+from cutelite_rt.signature.data import Dim, Expr, Expression, Nested, Strided, Tree, Unsupported, Variable, dims_of
 from cutelite_rt.signature.kinds import KIND, Array, Leaf, Pointer, Signature
 
 WORD = 8
