@@ -915,38 +915,37 @@ class _Flow:
         self.cells = set(pycode.co_cellvars)
         self.plain: dict[str, int] = {}  # how often each name was a variable of an inlined comprehension
         self.stack: list[_Slot] = []
-        self.entry: dict[int, list[_Slot]] = {}  # the stack before each instruction reached
+        self.entry: dict[int, tuple[_Slot, ...]] = {}  # the stack before each instruction reached
         self.final: dict[int, list[Instr]] = {}
 
     def run(self) -> tuple[list[Instr], frozenset[str]]:
         """Return the final instructions and the names of local cells."""
-        pending: list[int] = []
-        self.reach(0, pending)
+        pending = [0]
+        self.reach(0)
         while pending:
             at = pending.pop()
             self.stack = list(self.entry[at])
             while at not in self.final:
                 instr = self.draft[at]
                 self.final[at] = list(self.step(instr))
-                if instr.op in JUMPS:
-                    self.reach(self.labels[instr.arg], pending, drop=instr.op == "FOR_ITER")
+                if instr.op in JUMPS and self.reach(target := self.labels[instr.arg], drop=instr.op == "FOR_ITER"):
+                    pending.append(target)
                 if instr.op in ENDS:
                     break
                 if instr.op == "FOR_ITER":
                     self.stack.append(_VALUE)
                 at += 1
-                self.reach(at, pending)
+                self.reach(at)
         return self.renumber(), frozenset(self.cells)
 
-    def reach(self, at: int, pending: list[int], drop: bool = False) -> None:
-        """Note that control gets to `at` with the present stack, without its top where `drop`."""
-        stack = self.stack[:-1] if drop else self.stack
-        known = self.entry.get(at)
-        if known is None:
-            self.entry[at] = list(stack)
-            pending.append(at)
-        elif [_hidden(slot) and slot for slot in known] != [_hidden(slot) and slot for slot in stack]:
+    def reach(self, at: int, drop: bool = False) -> bool:
+        """Note that control gets to `at` with the present stack, without its top where `drop`; tell if it is new."""
+        stack = tuple(self.stack[:-1] if drop else self.stack)
+        new = at not in self.entry
+        known = self.entry.setdefault(at, stack)
+        if known != stack and [_hidden(slot) and slot for slot in known] != [_hidden(slot) and slot for slot in stack]:
             raise self.bug("the stack differs between two ways here", self.draft[at])
+        return new
 
     def renumber(self) -> list[Instr]:
         """Return the reached instructions in their order, with jumps to indices."""
@@ -977,9 +976,9 @@ class _Flow:
                     yield instr
             case "STORE":
                 if not _hidden(stack.pop()):
-                    yield instr._replace(arg=self.owner(arg, result=True))
+                    yield self.named(instr, result=True)
             case "LOAD" | "DELETE" | "LOAD_CELL" | "CLOSURE" | "STORE_CELL" | "MAKE_CELL":
-                yield from self.variable(instr._replace(arg=self.owner(arg, result=op == "STORE_CELL")))
+                yield self.variable(self.named(instr, result=op == "STORE_CELL"))
             case "COPY" | "SWAP":
                 yield from self.shuffle(instr)
             case "_CALL" | "_CALL_EX":
@@ -992,32 +991,35 @@ class _Flow:
     def plain_step(self, instr: Instr) -> Instr:
         """Execute an instruction that takes and leaves values only."""
         pops, pushes = stack_effect(instr.op, instr.arg)
-        self.pop(pops, instr)
-        self.stack += [_VALUE] * pushes
+        if pops:
+            self.pop(pops, instr)
+        self.stack += (_VALUE,) * pushes
         if instr.op in _INTO:
             above = self.stack[len(self.stack) - instr.arg + 1 :]
             return instr._replace(arg=1 + sum(not _hidden(slot) for slot in above))
         return instr
 
-    def variable(self, instr: Instr) -> Iterator[Instr]:
+    def variable(self, instr: Instr) -> Instr:
         """Execute an access to a local, under the name that `owner` gave it."""
         if instr.op == "MAKE_CELL":
             self.cells.add(instr.arg)
         elif instr.op == "LOAD" and instr.arg in self.cells:
             instr = instr._replace(op="CLOSURE")  # 3.13 has no instruction of its own for this
-        yield self.plain_step(instr)
+        return self.plain_step(instr)
 
-    def owner(self, name: str, result: bool = False) -> str:
-        """Return the variable that `name` means here: an inlined comprehension's while saved values are on the stack.
+    def named(self, instr: Instr, result: bool = False) -> Instr:
+        """Return the access under the name it has here: an inlined comprehension's, with saved values on the stack.
 
         A comprehension's result may be stored, as `result` says, before the saved values just below it are back.
         """
-        stack = self.stack
+        if not self.plain:
+            return instr
+        stack, name = self.stack, instr.arg
         end = len(stack)
         while result and end and isinstance(stack[end - 1], _Saved):
             end -= 1
         saved = (slot for slot in reversed(stack[:end]) if isinstance(slot, _Saved) and slot.name == name)
-        return next((slot.inner for slot in saved), name)
+        return instr._replace(arg=next((slot.inner for slot in saved), name))
 
     def shuffle(self, instr: Instr) -> Iterator[Instr]:
         """Execute COPY or SWAP, whose arguments count the slots that hold no value."""

@@ -205,15 +205,14 @@ def _past_tests(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]], at: int
 
 def _tests_copy(instrs: tuple[Instr, ...], at: int) -> bool:
     """Tell whether a copy of the value on top of the stack is tested at `at`."""
-    return (
-        at + 1 < len(instrs)
-        and (instrs[at].op, instrs[at].arg) == ("COPY", 1)
-        and instrs[at + 1].op in ("JUMP_IF_TRUE", "JUMP_IF_FALSE")
-    )
+    instr = instrs[at]
+    return instr.op == "COPY" and instr.arg == 1 and instrs[at + 1].op in ("JUMP_IF_TRUE", "JUMP_IF_FALSE")
 
 
 def _past_jumps(instrs: tuple[Instr, ...], at: int) -> int:
     """Follow jumps from `at` to another instruction; to a jump only where they never end (``while True: pass``)."""
+    if instrs[at].op != "JUMP":
+        return at
     seen: set[int] = set()
     while instrs[at].op == "JUMP" and at not in seen:
         seen.add(at)

@@ -17,7 +17,7 @@ from cutelite.lang.values import Scalar, Vector
 from cutelite.layout import DimExpr, size
 from cutelite.layout.inttuple import is_static
 
-SPEC = re.compile(r"(?P<flags>[<>+ #0-]*)(?P<width>\d*)(?P<precision>\.\d+)?(?P<kind>[bcdeEfFgGnosxX%]?)")
+SPEC = r"(?P<flags>[<>+ #0-]*)(?P<width>\d*)(?P<precision>\.\d+)?(?P<kind>[bcdeEfFgGnosxX%]?)"
 
 
 class RuntimeText:
@@ -158,7 +158,7 @@ def text_of(args: tuple[Any, ...], sep: str = " ") -> RuntimeText:
 
 def _conversion(number: Scalar, spec: str) -> tuple[str, Scalar]:
     """Return the printf conversion for a number with a Python format spec, and the argument that it prints."""
-    match = SPEC.fullmatch(spec)
+    match = re.fullmatch(SPEC, spec)
     if match is None or match["kind"] in tuple("bcn%"):
         raise mistake("printf", f"the format spec {spec!r} has no counterpart on the GPU", help="use d x o e f g")
     flags = match["flags"].replace(">", "").replace("<", "-")

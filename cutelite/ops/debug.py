@@ -14,7 +14,7 @@ from cutelite.ir.types import Ptr, Scalar, Type, Vec, elem_of, i32
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes
 
-SPECIFIER = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGaAcp]))")
+SPECIFIER = r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGaAcp]))"
 """A conversion of C's printf that CUDA's vprintf knows; group 1 is its letter, None for %%."""
 
 INTEGER, FLOAT = "diouxXc", "eEfFgGaA"
@@ -22,11 +22,11 @@ INTEGER, FLOAT = "diouxXc", "eEfFgGaA"
 
 def letters(fmt: str) -> list[str]:
     """The conversions of a printf format, by letter. ValueError where a % starts none."""
-    rest = SPECIFIER.sub("", fmt)
+    rest = re.sub(SPECIFIER, "", fmt)
     if "%" in rest:
         unknown = rest[rest.index("%") :][:8]
         raise ValueError(f"{unknown!r} is no conversion that printf knows; write %% for a percent sign")
-    return [found[1] for found in SPECIFIER.finditer(fmt) if found[1]]
+    return [found[1] for found in re.finditer(SPECIFIER, fmt) if found[1]]
 
 
 @op("printf", effects=Effect.HOST_VISIBLE, source="CUDA C++ Programming Guide: formatted output")
