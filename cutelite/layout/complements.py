@@ -17,7 +17,7 @@ from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, columns, complement_columns, has_f2
 from cutelite.layout.facts import exact_div, prove_le, prove_lt, require_static
 from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, show, transform_leaf
-from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, cosize, has_bases, raw
+from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, cosize, has_bases, images, raw
 from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged, with_coordinate
 
 
@@ -113,7 +113,7 @@ def _composed_complement(layout: ComposedLayout, target: Int) -> Layout:
     """The complement by values: copies that fill the gaps where a layout can, else lie behind the last value."""
     if not is_static(layout) or layout.size > exact.MAX_POINTS:
         raise LayoutError("complement", f"the values of {layout} are not known, or too many: it is composed")
-    values = [layout(i) for i in range(int(layout.size))]
+    values = list(images(layout))
     if isinstance(values[0], tuple):
         raise LayoutError("complement", f"{layout} gives coordinates by a layout in the place of a swizzle")
     found = _tiled(sorted(set(values)), target) if min(values) == 0 else None

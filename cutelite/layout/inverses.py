@@ -13,7 +13,7 @@ from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, carryless, columns, has_f2, left_inverse_columns, right_inverse_columns
 from cutelite.layout.facts import exact_div
 from cutelite.layout.inttuple import flatten_to_tuple, is_static, transform_leaf
-from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, has_bases, raw
+from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, has_bases, images, raw
 from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
 from cutelite.layout.swizzle import Swizzle
 
@@ -70,9 +70,9 @@ def _f2_right_inverse(layout: Layout) -> Layout:
         return _f2_layout(right_inverse_columns(_columns("right_inverse", layout)))
     if layout.size > exact.MAX_POINTS:
         raise LayoutError("right_inverse", f"{layout} has too many values to be inverted one by one")
-    images = [layout(i) for i in range(int(layout.size))]
-    found = coalesce_modes(from_modes(exact.longest_inverse(images)))
-    by_xor = coalesce_modes(from_modes([(s, F2(d)) for s, d in exact.longest_inverse(images, carryless)]))
+    values = list(images(layout))
+    found = coalesce_modes(from_modes(exact.longest_inverse(values)))
+    by_xor = coalesce_modes(from_modes([(s, F2(d)) for s, d in exact.longest_inverse(values, carryless)]))
     return by_xor if by_xor.size > found.size else found
 
 

@@ -465,3 +465,19 @@ def _portions(function: str, layout: AnyLayout) -> tuple[Swizzle, AnyLayout]:
     if not isinstance(layout.inner, Swizzle):
         raise LayoutError(function, f"{layout} has a layout in the place of a swizzle")
     return layout.inner, layout.outer
+
+
+def images(layout: Layout | ComposedLayout) -> tuple[Any, ...]:
+    """The images of all coordinates of a layout of static size, in order; those of ints without a division.
+
+    >>> images(Layout((2, 3), (3, 1)))
+    (0, 3, 1, 4, 2, 5)
+    """
+    if isinstance(layout, Layout):
+        modes = list(zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True))
+        if all(type(number) is int for mode in modes for number in mode):
+            found = [0]
+            for extent, stride in modes:
+                found = [start + i * stride for i in range(extent) for start in found]
+            return tuple(found)
+    return tuple(layout(i) for i in range(int(layout.size)))

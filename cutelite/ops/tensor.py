@@ -16,6 +16,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
 from cutelite.layout import Layout, cosize, is_static, rank, size, static_value
+from cutelite.layout.layout import images
 from cutelite.ops.memory import MAX_VECTOR_BYTES, written_problems
 
 if TYPE_CHECKING:
@@ -359,7 +360,7 @@ class WholeTensor(Op):
     def _offsets(self) -> Array:
         """Bytes from the tensor's first element to each one, before any swizzle."""
         t = tensor_type(self.t)
-        return np.array([t.layout(i) for i in range(static_size(t.layout))], np.int64) * t.elem.bytes
+        return np.array(images(t.layout), np.int64) * t.elem.bytes
 
 
 @op("tensor.load_all", effects=Effect.READS, source="cutelite: tensors")
@@ -415,7 +416,7 @@ def accesses(t: Tensor) -> list[tuple[int, int]]:
     """
     bytes = t.elem.bytes
     most = MAX_VECTOR_BYTES if t.swizzle is None or not t.swizzle.bits else min(MAX_VECTOR_BYTES, 1 << t.swizzle.base)
-    offsets = sorted({t.layout(i) for i in range(static_size(t.layout))})
+    offsets = sorted(set(images(t.layout)))
     present = set(offsets)
     pieces: list[tuple[int, int]] = []
     covered = offsets[0] if offsets else 0

@@ -14,6 +14,7 @@ from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.simulation import Agent, Array
 from cutelite.ir.types import Scalar, Tensor, Vec
 from cutelite.layout import Layout, is_static, rank, static_value
+from cutelite.layout.layout import images
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
 from cutelite.tuples import NamedTuple
 
@@ -168,9 +169,7 @@ def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMa
 
 def _offsets(mode: Layout, size: int) -> list[int]:
     """The byte offset of each index of one mode."""
-    extent = static_value(mode.size)
-    assert extent is not None
-    return [mode(i) * size for i in range(extent)]
+    return [offset * size for offset in images(mode)]
 
 
 def _k_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int], per: int) -> SmemMatrix:

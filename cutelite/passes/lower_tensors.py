@@ -23,6 +23,7 @@ from typing import Any
 from cutelite.ir.function import Function, Jump, Value
 from cutelite.ir.types import Ptr, Scalar, Tensor, Vec, i32, i64, u32, u64
 from cutelite.layout import Layout, size, transform_leaf
+from cutelite.layout.layout import images
 from cutelite.ops.arith import Cmp, Const, VecGather, VecMake
 from cutelite.ops.control import AssertFail, CondBr
 from cutelite.ops.memory import Load, PtrAdd, PtrSwizzle, Store
@@ -37,7 +38,6 @@ from cutelite.ops.tensor import (
     TensorStoreAll,
     TensorView,
     accesses,
-    static_size,
     tensor_type,
 )
 from cutelite.passes.context import Context
@@ -192,14 +192,14 @@ class _Lowering:
             parts.append(self.emit(Load(p, elem)))
         everything = self.emit(VecMake(tuple(parts)))
         place = {offset: i for i, offset in enumerate(o + j for o, width in pieces for j in range(width))}
-        picks = tuple(place[t.layout(i)] for i in range(static_size(t.layout)))
+        picks = tuple(place[offset] for offset in images(t.layout))
         in_order = picks == tuple(range(len(place)))
         self.rewrite.replace(op.result, everything if in_order else self.emit(VecGather(everything, picks)))
 
     def _store_all(self, op: Any) -> None:
         shape, base, data = self._shape(op.t), self.pointers[self.rewrite.value(op.t)], self.rewrite.value(op.a)
         t = shape.type
-        element = {t.layout(i): i for i in range(static_size(t.layout))}  # the last of several at one offset
+        element = {offset: i for i, offset in enumerate(images(t.layout))}  # the last of several at one offset
         for offset, width in accesses(t):
             picks = tuple(element[offset + i] for i in range(width))
             part = self.emit(VecGather(data, picks, scalar=width == 1))

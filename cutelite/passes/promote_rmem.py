@@ -18,6 +18,7 @@ from cutelite.diag import CompileError, Diagnostic, Note
 from cutelite.ir.function import Block, Function, Jump, Value, dominators, predecessors, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ir.types import Vec
+from cutelite.layout.layout import images
 from cutelite.ops.arith import Const, VecGather, VecPut, VecSplat
 from cutelite.ops.tensor import (
     RmemAlloc,
@@ -28,7 +29,6 @@ from cutelite.ops.tensor import (
     TensorView,
     WholeTensor,
     static_cosize,
-    static_size,
     tensor_type,
 )
 from cutelite.passes.context import Context
@@ -153,7 +153,7 @@ class _RegisterUses:
             return 0 <= element < register.type.n
         if isinstance(op, TensorLoadAll | TensorStoreAll) and op.t is t:
             layout = tensor_type(t).layout
-            elements = tuple(start + layout(i) for i in range(static_size(layout)))
+            elements = tuple(start + offset for offset in images(layout))
             self.of[op] = RegisterUse(register, elements, op.a if isinstance(op, TensorStoreAll) else None)
             return all(0 <= element < register.type.n for element in elements)
         return False
