@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import cutelite.layout as layouts  # whose functions are imported when they are called
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import Ptr, Vec, i32, i64
 from cutelite.ir.types import Scalar as DType
@@ -36,13 +37,10 @@ from cutelite.layout import (
     cosize,
     is_static,
     known_divisor,
-    make_layout,
     prove_le,
     prove_lt,
-    recast_layout,
     size,
     static_value,
-    zipped_divide,
 )
 from cutelite.ops import tensor as ops
 from cutelite.ops.memory import PtrFromAddress
@@ -162,14 +160,14 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
 
     def recast(self, dtype: DType) -> Tensor:
         """The same bytes as elements of another width (`recast_tensor`)."""
-        return self._retyped(recast_layout(dtype.bits, self.dtype.bits, self.layout), dtype=dtype)
+        return self._retyped(layouts.recast_layout(dtype.bits, self.dtype.bits, self.layout), dtype=dtype)
 
     def tile(self, tiler: Any, coord: Any) -> Tensor:
         """The tile of shape `tiler` at tile coordinate `coord` (`local_tile`); None in `coord` keeps that mode."""
-        divided = zipped_divide(self.layout, tiler)
+        divided = layouts.zipped_divide(self.layout, tiler)
         key = coord if isinstance(coord, tuple) else (coord,)
         kept, fixed = _split(key, divided[1])
-        layout = make_layout(*divided[0], *kept)
+        layout = layouts.make_layout(*divided[0], *kept)
         return self._moved(layout, fixed)
 
     # How the above come about.
@@ -184,7 +182,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         tensor = self
         if any(isinstance(index, tuple) for index in coord):
             modes, leaves = _flattened(coord, self.layout)
-            tensor, coord = self._retyped(make_layout(*modes)), tuple(leaves)
+            tensor, coord = self._retyped(layouts.make_layout(*modes)), tuple(leaves)
         extents = [tensor.size] if len(coord) == 1 else [size(tensor.layout, i) for i in range(len(coord))]
         for mode, (index, extent) in enumerate(zip(coord, extents, strict=True)):
             _check_bounds(mode, index, extent, self.layout)
@@ -200,7 +198,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
                 "rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}"
             )
         kept, fixed = _split(coord, self.layout)
-        return self._moved(make_layout(*kept), fixed)
+        return self._moved(layouts.make_layout(*kept), fixed)
 
     def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> Tensor:
         """A view that starts where the fixed coordinates lead."""
