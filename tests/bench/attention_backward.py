@@ -29,6 +29,7 @@ CONFIGS: dict[int, dict[str, Config]] = {
         "80 late": Config(80, late=True),
         "64 early": Config(early=2),
         "64 direct, early": Config(held=3, direct=True, early=2),
+        "64 direct, early, fenced": Config(held=3, direct=True, early=2, fenced=True),
         "64 deferred": Config(held=3, direct=True, deferred=True),
         "64 deferred, early": Config(held=3, direct=True, deferred=True, early=2),
     },

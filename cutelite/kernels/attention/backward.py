@@ -111,6 +111,8 @@ class Worker:
         else:
             dp, packed = cl.wgmma.wait_group(0, dp, after=p.reshape((BM // 2,)).to(dtype))
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
+            if plan.config.fenced:
+                dp, p = cl.wgmma.fence_operand(dp, p)
         total = total if early > 1 else self.of_rows(base, 1)
         ds = self.changes(p, dp, slope, total)
         if plan.config.late:

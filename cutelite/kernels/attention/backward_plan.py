@@ -31,6 +31,7 @@ class Config:
     direct   add dq to the sums from registers, without shared memory
     deferred with `direct`: begin that in the next step, when scores are under way
     early    1: load logsumexps before scores are waited for; 2: also sums of rows before dP is. It takes registers
+    fenced   start all of dv += P.T @ dO before dS is computed, also where ptxas would start the first part alone
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
 
@@ -44,6 +45,7 @@ class Config:
     deferred: bool = False
     early: int = 0
     wide: bool = False
+    fenced: bool = False
     regs: tuple[int, int] = (24, 240)
 
 
@@ -53,7 +55,7 @@ def chosen(dim: int) -> Config:
         return Config(128, turned=False)
     if dim > 128:
         return Config(turned=False, direct=True, wide=True)
-    return Config(held=3, direct=True, early=2)
+    return Config(held=3, direct=True, early=2, fenced=True)
 
 
 class Sequence(NamedTuple):
