@@ -16,6 +16,7 @@ import inspect
 import itertools
 import math
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -233,13 +234,8 @@ class Program:
             _calling.reset(token)
 
     def _result_of(self, arguments: Mapping[str, Any]) -> None:
-        by_place, by_name = [], {}
-        for name, parameter in self._signature.parameters.items():
-            if parameter.kind == parameter.KEYWORD_ONLY:
-                by_name[name] = arguments[name]
-            else:
-                by_place.append(arguments[name])
-        if self.function(*by_place, **by_name) is not None:
+        bound = inspect.BoundArguments(self._signature, OrderedDict(arguments))
+        if self.function(*bound.args, **bound.kwargs) is not None:
             raise ArgumentError(f"{self.__name__}(): a program returns nothing: give it the arrays to write to")
 
     # Groups: arguments of equal shapes.
