@@ -13,7 +13,7 @@ have consecutive parts of the row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cutelite.ir.types import i32, mbarrier, u32
@@ -23,7 +23,7 @@ from cutelite.lang.index import block_dim, linear_thread_idx, thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.tensor import make_rmem_tensor, shared
-from cutelite.lang.values import where
+from cutelite.lang.values import minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
@@ -428,6 +428,8 @@ class RowStream:
             are scarce for more work
     ahead   each thread copies its vectors to shared memory by itself (cp.async): this many more than those of a
             row: where the last pass of a row has read a vector, one of a later row is asked for. None: it does not
+    together  the team works on so many neighbouring rows at once: instead of a row and its parts functions get tuples
+            of them. Where there are no more rows, the last one comes again. None: on one, which is no tuple
     """
 
     part: RowPartition
@@ -443,6 +445,7 @@ class RowStream:
     row: Any  # (1,) i32 or i64 in registers: the row that the next copy brings; with `ahead` that which is worked on
     ahead: int | None = None
     packed: bool = False
+    together: int | None = None
 
     @staticmethod
     def create(
@@ -456,6 +459,7 @@ class RowStream:
         fill: Any = 0,
         ahead: int | None = None,
         packed: bool = False,
+        together: int | None = None,
     ) -> RowStream:
         """Make the ring and start the first copies.
 
@@ -463,10 +467,13 @@ class RowStream:
         outside  by default with two stages and more, and always with `ahead`
         Who     all threads of the block, which is one team where there are stages
         Errors  `row-stream` for stages with several teams in a block, or rows that are no multiples of 16 bytes; for
-                `ahead` with vectors that are not of 4, 8 or 16 bytes, or do not divide a row, and for more than a row
+                `ahead` with vectors that are not of 4, 8 or 16 bytes, or do not divide a row, and for more than a row;
+                for several rows together where the team works on one after the other
         """
         ring = full = turn = row = None
         size, team = arrays[0].dtype.bytes, part.team
+        if (together or 1) > 1 and (stages or many or early or ahead is not None):
+            raise mistake("row-stream", "a team works on several rows together, or on one after the other")
         if ahead is not None:
             if part.n % part.vector or part.vector * size not in (4, 8, COPIED) or not 0 <= ahead <= part.pieces:
                 raise mistake("row-stream", "threads copy whole vectors of 4, 8 or 16 bytes, at most a row ahead")
@@ -476,7 +483,7 @@ class RowStream:
             )
             turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(i32, (1,))
             turn[0], row[0] = 0, team.number()
-            queue = RowStream(part, arrays, 0, True, False, True, fill, ring, full, turn, row, ahead)
+            queue = RowStream(part, arrays, 0, True, False, True, fill, ring, full, turn, row, ahead, False, together)
             for number in static_range(slots):
                 queue.ask_for(number)
             return queue
@@ -493,7 +500,10 @@ class RowStream:
                 fence_mbarrier_init()
             team.sync()
         outside = stages > 1 if outside is None else outside
-        made = RowStream(part, arrays, stages, many or early, early, outside, fill, ring, full, turn, row, None, packed)
+        many = many or early
+        made = RowStream(
+            part, arrays, stages, many, early, outside, fill, ring, full, turn, row, None, packed, together
+        )
         for stage in static_range(stages):
             made.bring(stage)
         return made
@@ -552,6 +562,9 @@ class RowStream:
         """
         ask = nothing if ask is None else ask
         team, rows = self.part.team, self.arrays[0].shape[0]
+        if self.together is not None:
+            replace(self, together=None).each_together(self.together, work, ask)
+            return
         first = team.number()
         if self.ahead is not None:
             coming = ask(min(first, rows - 1))
@@ -596,6 +609,19 @@ class RowStream:
                     self.refill()
                 work(row, asked, *parts)
             team.leave()
+
+    def each_together(self, count: int, work: Any, ask: Any) -> None:
+        """Call `work` for tuples of `count` rows, as `each` does."""
+        if count == 1:
+            self.each(lambda row, asked, *parts: work((row,), asked, *((part,) for part in parts)), ask)
+            return
+        team, last = self.part.team, self.arrays[0].shape[0] - 1
+        first = team.number() * count
+        if team.teams == 1 or first <= last:
+            rows = tuple(minimum(first + i, last) for i in range(count))
+            asked, parts = tuple(map(ask, rows)), [self.parts(row) for row in rows]
+            team.ready()
+            work(rows, asked, *zip(*parts, strict=True))
 
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
         """For every row reduce x of ``(x, kept) = first(row, asked, *parts)``; ``last(row, asked, kept, all, *parts)``.

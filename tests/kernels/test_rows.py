@@ -280,6 +280,26 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, checked: Callable[[int], No
     close(found.weight, (d * xhat).sum(0), BF16)
 
 
+@pytest.mark.parametrize("center", [False, True])
+def test_rows_that_are_normed_together(center: bool, checked: Callable[[int], None]) -> None:
+    checked(1)
+    x, w, how = random((3, 200), BF16), random((200,), BF16, 1), Plan(32, 1, 2, 4, 1, held=False, rows=2)
+    if center:
+        made = norm.layer_norm(x, w, w, how=how)
+        y = made.y.astype(np.float64)
+    else:
+        made = norm.rms_norm(x, w, bias=w, narrow=Narrow(), how=how)
+        y = made.y.astype(np.float64) * made.scale
+    xhat, _, rstd = normed(x.astype(np.float64), center, 1e-5 if center else 1e-6)
+    assert np.abs(y - (xhat + 1) * w.astype(np.float64)).max() < (0.04 if center else 0.4)
+    np.testing.assert_allclose(made.rstd, rstd[..., 0], rtol=1e-5)
+
+
+def test_rows_together_come_but_once() -> None:
+    with pytest.raises(cl.CompileError, match="row-stream"):
+        norm.rms_norm(random((3, 200), BF16), how=Plan(32, 1, 1, 4, 1, early=True, rows=2))
+
+
 def test_rows_longer_than_a_cluster_holds() -> None:
     x = random((1, MOST + 1), np.float32)
     close(soft.softmax(x), softmaxed(x.astype(np.float64)), np.float32)

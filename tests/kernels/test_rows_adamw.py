@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.rows.adamw import adamw
+from cutelite.kernels.rows.adamw import Step, adamw, build
 from tests.kernels.test_rows import BF16, random
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -16,8 +16,12 @@ SHAPES = [(3, 5), (1,), (2500,), (4, 8), (0, 3), (17,)]
 
 
 @pytest.mark.parametrize(("dtype", "state"), [(np.float32, np.float32), (BF16, np.float32), (BF16, BF16)])
-def test_steps_over_a_list(dtype: Any, state: Any, checked: Callable[[int], None]) -> None:
+def test_steps_over_a_list(
+    dtype: Any, state: Any, checked: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     checked(1)
+    if state == BF16:  # one block for all tiles
+        monkeypatch.setattr("cutelite.kernels.rows.adamw.clusters_at_once", lambda *_: 1)
     p = [random(shape, dtype, i) for i, shape in enumerate(SHAPES)]
     m, v = ([np.zeros(shape, state) for shape in SHAPES] for _ in range(2))
     exact = [(x.astype(np.float64), np.zeros(x.shape), np.zeros(x.shape)) for x in p]
@@ -46,11 +50,19 @@ def test_masters_are_updated_and_parameters_their_roundings() -> None:
     np.testing.assert_array_equal(p, master.astype(BF16))
 
 
-def test_more_tensors_than_a_launch_has() -> None:
-    p = [np.full(3, i, np.float32) for i in range(37)]
+def test_more_tensors_than_a_launch_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cutelite.kernels.rows.adamw.TENSORS", 2)
+    p = [np.full(3, i, np.float32) for i in range(5)]
     g, m, v = ([np.zeros(3, np.float32) for _ in p] for _ in range(3))
     adamw(p, g, m, v, 1, lr=0.5, decay=1.0)
-    assert [x.tolist() for x in p] == [[i / 2] * 3 for i in range(37)]
+    assert [x.tolist() for x in p] == [[i / 2] * 3 for i in range(5)]
+
+
+def test_block_indices_may_be_wide() -> None:
+    kernel, size = build((cl.f32,) * 4 + (None,), True)
+    some, n, half = [[1 << 40]] * 5, 1 << 33, cl.f32(0.5)
+    step = Step(half, half, half, half, half, half)
+    kernel.compile((n,), *some, [0, n // size], [n], n // size, step, arch="sm_90a", wide_dims=True)
 
 
 def test_what_is_refused() -> None:

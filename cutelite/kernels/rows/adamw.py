@@ -89,14 +89,14 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
                 coming = loaded(arrays, within(tile))
                 while tile < whole:
                     found, now = coming, within(tile)
-                    tile += cl.grid_dim.x
+                    tile += i32(cl.grid_dim.x)
                     if tile < whole:
                         coming = loaded(arrays, within(tile))
                     work(arrays, now, found, step)
             if tile < starts[which + 1]:
                 rest = cl.RowTile((tile - begin).to(i64) * size, length, vector, pieces)
                 work(arrays, rest, loaded(arrays, rest), step)
-                tile += cl.grid_dim.x
+                tile += i32(cl.grid_dim.x)
 
     return adamw, size
 

@@ -70,28 +70,32 @@ class Norm:
         v = v if weights is None else v * (weights.to(f32) + self.offset)
         return v if shifts is None else v + shifts.to(f32)
 
-    def looked_at(self, stream: Any, held: Any, total: Any, at_once: bool, weights: Any) -> Any:
-        """Return the statistics of this thread's part of a row; write the elements to be normed to `total`, if given.
+    def looked_at(self, stream: Any, rows: Any, totals: Any, at_once: bool, weights: Any) -> Any:
+        """Return the statistics of this thread's part of some rows; write what is to be normed to `totals`, if given.
 
+        rows     of each what is held of it
         at_once  the greatest magnitude of the weighted elements too, by `weights`, a `RowPart` or None
         """
 
         def look(before: Any, some: Any) -> Any:
-            (known, top), v = before, self.summed(*(each.of(some) for each in held))
-            if at_once:
-                top = max(top, abs(self.weighted(v, vectors_of(weights, some))).reduce("max"))
-            if total is not None:
-                some.store(v.to(self.dtype), total)
-            return self.known(known, v, some), top
+            def looked(known: Any, top: Any, held: Any, total: Any) -> Any:
+                v = self.summed(*(each.of(some) for each in held))
+                if at_once:
+                    top = max(top, abs(self.weighted(v, vectors_of(weights, some))).reduce("max"))
+                if total is not None:
+                    some.store(v.to(self.dtype), total)
+                return self.known(known, v, some), top
+
+            return tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
 
         part = stream.part
-        few = part.vector * part.pieces <= HELD
-        if total is not None or (few and not self.center):
+        few = part.vector * part.pieces * len(rows) <= HELD
+        if totals[0] is not None or (few and not self.center):
             pieces = 1
         else:
-            pieces = part.pieces if few else max(1, AT_ONCE // part.vector)
-        known, top = stream.walk((self.nothing(stream), f32(0)), look, pieces=pieces)
-        return (known, top) if at_once else known
+            pieces = part.pieces if few else max(1, AT_ONCE // (part.vector * len(rows)))
+        found = stream.walk(((self.nothing(stream), f32(0)),) * len(rows), look, pieces=pieces)
+        return found if at_once else tuple(known for known, _ in found)
 
     def nothing(self, stream: Any) -> Any:
         """Return the statistics of no elements: None where the first are told apart at compile time."""
@@ -150,6 +154,16 @@ def vectors_of(part: Any, some: Any) -> Any:
     return None if part is None else lambda: part.of(some)
 
 
+def add(a: Any, b: Any) -> Any:
+    """Add two sums."""
+    return a + b
+
+
+def by_row(held: Any) -> list[Any]:
+    """Return for each row what is held of it, of what is held of each array: of its rows."""
+    return list(zip(*held, strict=True))
+
+
 def sum_and_greatest(a: Any, b: Any) -> Any:
     """Merge two pairs of a sum and a greatest magnitude."""
     return a[0] + b[0], max(a[1], b[1])
@@ -177,67 +191,92 @@ def forward(norm: Norm, p: Plan) -> Any:
     ) -> None:
         team, part = norm.team(p)
         arrays = (x,) if residual is None else (x, residual)
-        stream = cl.RowStream.create(part, arrays, packed=True, **p.stream)
+        stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, **p.stream)
         given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
+        in_pieces = p.rows > 1 or part.vector * part.pieces > HELD
 
-        def first(row: Any, _: Any, *held: Any) -> Any:
+        def weights_of(early: bool) -> Any:
+            if early or not in_pieces:
+                return [None if each is None else each(0) for each in given]
+            return [None if each is None else cl.RowPart(part, each, 0, True) for each in (w, b)]
+
+        def first(rows: Any, _: Any, *held: Any) -> Any:
             early = stream.outside or p.held  # under way during the reduction
-            vectors = [None if each is None else each(row) for each in given] if at_once else None
-            out, weights = None if total is None else total[row, None], vectors[0] if at_once else None
-            known = norm.looked_at(stream, held, out, at_once, weights)
+            vectors = weights_of(early) if at_once else None
+            totals = [None if total is None else total[row, None] for row in rows]
+            known = norm.looked_at(stream, by_row(held), totals, at_once, vectors[0] if at_once else None)
             if early and not at_once:
-                vectors = [None if each is None else each(row) for each in given]
+                vectors = weights_of(True)
             return known, vectors if early else None
 
-        def last(row: Any, _: Any, vectors: Any, all: Any, *held: Any) -> None:
-            mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
-            rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
-            write(team, row, (means, mean), (rstds, rstd))
-            early = BEFORE if vectors is None and part.vector * part.pieces > HELD else 0
-            if early:
-                vectors = [None if each is None else cl.RowPart(part, each, 0, True) for each in (w, b)]
-            elif vectors is None:
-                vectors = [None if each is None else each(row) for each in given]
+        def last(rows: Any, _: Any, vectors: Any, all: Any, *held: Any) -> None:
+            early = BEFORE // p.rows if vectors is None and in_pieces else 0
+            vectors = weights_of(False) if vectors is None else vectors
 
-            def result(some: Any, found: Any) -> Any:
-                return norm.normed(norm.summed(*(each.of(some) for each in held)), mean, rstd, *found)
+            def written(row: Any, its: Any, held: Any) -> Written:
+                mean, squares = (its.mean, its.squares) if norm.center else (0.0, its[0] if at_once else its)
+                rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
+                write(team, row, (means, mean), (rstds, rstd))
 
-            def fetch(some: Any) -> Any:
-                return [None if each is None else each.of(some) for each in vectors]
+                def result(some: Any, found: Any) -> Any:
+                    return norm.normed(norm.summed(*(each.of(some) for each in held)), mean, rstd, *found)
 
-            out = None if scales is None else scales[row, None]
-            write_pieces(stream, narrow, result, fetch, early, y[row, None], out, all[1] * rstd if at_once else None)
+                out = None if scales is None else scales[row, None]
+                return Written(result, y[row, None], out, its[1] * rstd if at_once else None)
 
-        combine = merge if norm.center else sum_and_greatest if at_once else "add"
-        stream.each_reduced(first, last, combine)
+            made = [written(*each) for each in zip(rows, all, by_row(held), strict=True)]
+            write_pieces(
+                stream, narrow, made, lambda some: [None if each is None else each.of(some) for each in vectors], early
+            )
+
+        combine = merge if norm.center else sum_and_greatest if at_once else add
+        stream.each_reduced(first, last, lambda a, b: tuple(map(combine, a, b)))
 
     return norm_forward
 
 
-def write_pieces(
-    stream: Any, narrow: Narrow | None, result: Any, fetch: Any, early: int, y: Any, scales: Any, top: Any
-) -> None:
-    """Write a row of y and its scales piece by piece, as ``result(some, fetch(some))`` computes them.
+class Written(NamedTuple):
+    """A row that is written piece by piece.
 
-    early  by how many pieces fetches come before they are needed: no load moves above a store
-    top    the greatest magnitude of the row; None where it is not known
+    result  ``result(some, fetch(some))`` computes some vectors of it
+    y       where they go
+    scales  where their scales go, if they are quantised
+    top     the greatest magnitude of the row; None where it is not known
     """
-    if narrow is not None and narrow.block == 1 and top is None:
 
-        def look(top: Any, some: Any) -> Any:
-            return max(top, abs(some.keep(result(some, fetch(some)))).reduce("max"))
+    result: Any
+    y: Any
+    scales: Any
+    top: Any
 
-        top = stream.part.team.reduce(stream.walk(f32(0), look), "max")
+
+def write_pieces(stream: Any, narrow: Narrow | None, rows: list[Written], fetch: Any, early: int) -> None:
+    """Write rows and their scales piece by piece.
+
+    early  fetches so many pieces before they are needed: no load moves above a store
+    """
     part = stream.part
+    if narrow is not None and narrow.block == 1 and rows[0].top is None:
+
+        def look(tops: Any, some: Any) -> Any:
+            found = fetch(some)
+            return tuple(
+                max(top, abs(some.keep(row.result(some, found))).reduce("max"))
+                for top, row in zip(tops, rows, strict=True)
+            )
+
+        tops = part.team.reduce(stream.walk((f32(0),) * len(rows), look), "max")
+        rows = [row._replace(top=top) for row, top in zip(rows, tops, strict=True)]
 
     def write_some(coming: Any, some: Any) -> Any:
         if early and some.start + early < part.pieces:
             coming = (*coming, fetch(part.piece(some.start + early)))
         found, coming = (coming[0], coming[1:]) if early else (fetch(some), coming)
-        v = result(some, found)
-        v = v if narrow is None else narrow.quantised(some, v, scales, top)
-        some.store(v.to(y.dtype), y)
+        for row in rows:
+            v = row.result(some, found)
+            v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top)
+            some.store(v.to(row.y.dtype), row.y)
         return coming
 
     stream.walk(tuple(fetch(part.piece(i)) for i in range(min(early, part.pieces))), write_some, last=True)

@@ -40,6 +40,7 @@ class Plan:
     early         without stages: a team works on one row after the other, and loads the next one before
     shared_sums   sums over rows are kept in shared memory, not in registers
     ahead         by how many vectors each thread copies its own to shared memory before they are worked on
+    rows          without stages: that a team of a norm works on together, so that weights are read once for them
     aligned       rows begin at multiples of this many elements, by default `vector`; with less accesses are narrower
     """
 
@@ -55,6 +56,7 @@ class Plan:
     outside: bool | None = None
     early: bool = False
     ahead: int | None = None
+    rows: int = 1
 
     @property
     def stream(self) -> dict[str, Any]:
@@ -99,7 +101,7 @@ class Plan:
 
     def grid(self, rows: Any) -> int:
         """The blocks for `rows`, a `Rows`: without stages each works once."""
-        teams: int = -(-rows.m // self.teams)
+        teams: int = -(-rows.m // (self.teams * self.rows))
         if self.persistent:
             rounds = -(-teams // min(teams, rows.at_once(self.cluster, self.blocks))) if teams else 1
             teams = -(-teams // rounds)  # each has as many rows as the others, or one less
