@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cutelite.ir.types import i32, mbarrier, u32
+from cutelite.ir.types import bf16, f32, i32, mbarrier, u32
+from cutelite.lang.convert import bitcast
 from cutelite.lang.cp_async import cp_async, cp_async_bulk, cp_async_commit_group, cp_async_wait_group
 from cutelite.lang.emit import mistake
 from cutelite.lang.index import block_dim, linear_thread_idx, thread_idx
@@ -293,6 +294,16 @@ class RowPart:
         for i in static_range(some.pieces):
             held[None, i].store(self.held[None, some.start + i].reshape((self.part.vector,)))
         return held.load()
+
+
+def widened(v: Any) -> Any:
+    """Return the elements of a vector as f32: pairs of bf16 by a shift and a mask of their word."""
+    if v.dtype != bf16 or v.n % 2:
+        return v.to(f32)
+    words, made = pack(v), make_rmem_tensor(f32, (v.n,))
+    for i in static_range(v.n // 2):
+        made[2 * i], made[2 * i + 1] = bitcast(words[i] << 16, f32), bitcast(words[i] & 0xFFFF0000, f32)
+    return made.load().reshape(v.shape)
 
 
 @dataclass(frozen=True)

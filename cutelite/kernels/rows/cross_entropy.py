@@ -21,6 +21,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_softmax
 from cutelite.kernels.rows.softmax import AT_ONCE, LOWEST, Exponentials, added, merge, power
+from cutelite.lib.rows import widened
 
 M = cl.dims("M")  # rows
 TOGETHER = 4  # vectors of a thread that are read together
@@ -54,7 +55,7 @@ def step(exact: bool, smooth: bool) -> Any:
     """Return the function that adds more logits to the sums."""
 
     def more(known: Known, logits: Any, some: Any) -> Known:
-        v = logits.to(f32)
+        v = widened(logits)
         all = added(known.all, v, exact)
         return Known(all, known.plain + some.keep(v).reduce("sum") if smooth else known.plain)
 
@@ -149,7 +150,7 @@ def backward(loss: Loss, p: Plan) -> Any:
             scale = g * (1.0 + 2.0 * loss.z * lse)
 
             def write(_: Any, some: Any) -> None:
-                d = power(held.of(some).to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
+                d = power(widened(held.of(some)) - lse, exact) * scale - g * (loss.smoothing / n)
                 hit = (some.columns() == target.to(i32)).to(f32)
                 some.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
 

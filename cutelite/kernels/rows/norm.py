@@ -22,6 +22,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after, follow, pitches, plan, plan_norm, plan_sums
+from cutelite.lib.rows import widened
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
@@ -58,17 +59,24 @@ class Norm:
 
     def summed(self, held: Any, *residual: Any) -> Any:
         """Return the elements to be normed: those loaded, plus the residual if there is one."""
-        return held.to(f32) + residual[0].to(f32) if residual else held.to(f32)
+        return widened(held) + widened(residual[0]) if residual else widened(held)
 
     def weighted(self, v: Any, weights: Any) -> Any:
         """Return elements times the weights that ``weights()`` gives; as they are where it is None."""
-        return v if weights is None else v * (weights().to(f32) + self.offset)
+        return v if weights is None else v * self.factors(weights())
 
     def normed(self, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
         """Return the norm of elements, by their weights and shifts, or None."""
-        v = (v - mean) * rstd if self.center else v * rstd
-        v = v if weights is None else v * (weights.to(f32) + self.offset)
-        return v if shifts is None else v + shifts.to(f32)
+        if self.center and self.dtype.bytes < 4:
+            v = v * rstd - mean * rstd  # rounds no more than the mean does
+        else:
+            v = (v - mean) * rstd if self.center else v * rstd
+        v = v if weights is None else v * self.factors(weights)
+        return v if shifts is None else v + widened(shifts)
+
+    def factors(self, weights: Any) -> Any:
+        """Return what weights come to as factors."""
+        return widened(weights) + self.offset if self.offset else widened(weights)
 
     def looked_at(self, stream: Any, rows: Any, totals: Any, at_once: bool, weights: Any) -> Any:
         """Return the statistics of this thread's part of some rows; write what is to be normed to `totals`, if given.
@@ -159,6 +167,13 @@ def add(a: Any, b: Any) -> Any:
     return a + b
 
 
+def weights_of(part: Any, given: Any, arrays: Any, whole: bool) -> Any:
+    """Return `RowPart` of weights and shifts: what `given` gives, or read from memory piece by piece; None for None."""
+    if whole:
+        return [None if each is None else each(0) for each in given]
+    return [None if each is None else cl.RowPart(part, each, 0, True) for each in arrays]
+
+
 def by_row(held: Any) -> list[Any]:
     """Return for each row what is held of it, of what is held of each array: of its rows."""
     return list(zip(*held, strict=True))
@@ -196,23 +211,18 @@ def forward(norm: Norm, p: Plan) -> Any:
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
         in_pieces = p.rows > 1 or part.vector * part.pieces > HELD
 
-        def weights_of(early: bool) -> Any:
-            if early or not in_pieces:
-                return [None if each is None else each(0) for each in given]
-            return [None if each is None else cl.RowPart(part, each, 0, True) for each in (w, b)]
-
         def first(rows: Any, _: Any, *held: Any) -> Any:
             early = stream.outside or p.held  # under way during the reduction
-            vectors = weights_of(early) if at_once else None
+            vectors = weights_of(part, given, (w, b), early or not in_pieces) if at_once else None
             totals = [None if total is None else total[row, None] for row in rows]
             known = norm.looked_at(stream, by_row(held), totals, at_once, vectors[0] if at_once else None)
             if early and not at_once:
-                vectors = weights_of(True)
+                vectors = weights_of(part, given, (w, b), True)
             return known, vectors if early else None
 
         def last(rows: Any, _: Any, vectors: Any, all: Any, *held: Any) -> None:
             early = BEFORE // p.rows if vectors is None and in_pieces else 0
-            vectors = weights_of(False) if vectors is None else vectors
+            vectors = weights_of(part, given, (w, b), not in_pieces) if vectors is None else vectors
 
             def written(row: Any, its: Any, held: Any) -> Written:
                 mean, squares = (its.mean, its.squares) if norm.center else (0.0, its[0] if at_once else its)
@@ -319,7 +329,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         scale = None if w is None else stream.hold(w)(0) if piecewise(stream) else cl.RowPart(part, part.load(w))
 
         def parts_of(some: Any, asked: Any, gs: Any, xs: Any) -> Any:
-            g, xhat = gs.of(some).to(f32), (xs.of(some).to(f32) - asked[1]) * asked[0]
+            g, xhat = widened(gs.of(some)), (widened(xs.of(some)) - asked[1]) * asked[0]
             return g, norm.weighted(g, vectors_of(scale, some)), xhat
 
         def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
@@ -338,7 +348,7 @@ def backward(norm: Norm, p: Plan) -> Any:
             def gradient(some: Any, more: Any) -> Any:
                 _, g, xhat = parts_of(some, asked, gs, xs)
                 d = (g - (xhat * inner + outer)) * asked[0]
-                return (d if add is None else d + more.of(some).to(f32)).to(dtype)
+                return (d if add is None else d + widened(more.of(some))).to(dtype)
 
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 

@@ -19,6 +19,7 @@ from cutelite.kernels.arguments import instance
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
+from cutelite.lib.rows import widened
 
 M = cl.dims("M")  # rows
 LOG2_E = math.log2(math.e)
@@ -74,11 +75,11 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
         def first(row: Any, _: Any, held: Any) -> Any:
             if not stream.outside and part.vector * part.pieces <= TOGETHER:
-                known = exponentials(held.load().to(f32), exact)
+                known = exponentials(widened(held.load()), exact)
                 return known, known
 
             def more(known: Exponentials, some: Any) -> Exponentials:
-                return added(known, held.of(some).to(f32), exact)
+                return added(known, widened(held.of(some)), exact)
 
             return stream.walk(Exponentials(f32(LOWEST), f32(0)), more, pieces=max(1, AT_ONCE // part.vector)), None
 
@@ -87,7 +88,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
             scale = power(top - all.top, exact) / all.total
 
             def write(_: Any, some: Any) -> None:
-                v = held.of(some).to(f32) - top
+                v = widened(held.of(some)) - top
                 some.store((v - less if log else power(v, exact) * scale).to(dtype), y[row, None])
 
             stream.walk(None, write, last=True)
@@ -112,14 +113,14 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
         def first(row: Any, _: Any, held: Any, values: Any) -> Any:
             def add(total: Any, some: Any) -> Any:
-                g = held.of(some).to(f32)
-                return total + (g if log else g * values.of(some).to(f32)).reduce("sum")
+                g = widened(held.of(some))
+                return total + (g if log else g * widened(values.of(some))).reduce("sum")
 
             return stream.walk(f32(0), add), None
 
         def last(row: Any, _: Any, kept: Any, total: Any, held: Any, values: Any) -> None:
             def write(_: Any, some: Any) -> None:
-                g, out = held.of(some).to(f32), values.of(some).to(f32)
+                g, out = widened(held.of(some)), widened(values.of(some))
                 d = g - power(out, exact) * total if log else out * (g - total)
                 some.store(d.to(dtype), dx[row, None])
 
