@@ -67,13 +67,13 @@ class Threads:
 
     def __init__(self, clocks: Clocks, threads: Array, row: int) -> None:
         self.clocks, self.who, self.row = clocks, threads, row
-        self.when = clocks.own[SEEN, threads]
+        self.when = clocks.clock(SEEN, threads)
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         return self.clocks.known_to(self.who[at], row, who, when)
 
     def knowing(self, at: Array) -> Array:
-        return self.clocks.knows[self.who[at]]
+        return self.clocks.keys(self.who[at])
 
     def unknown(self, row: int, at: int, group: Group) -> bool:
         known = self.clocks.known(self.clocks.of(int(self.who[at])), row, group.agents, group.clocks)

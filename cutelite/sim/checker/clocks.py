@@ -21,10 +21,15 @@ as high.
 
 Knowledge is immutable and shared: threads that meet at a barrier know the same afterwards. What a thread knows of
 itself is not part of it and lies in `Clocks.own`.
+
+Threads that have done and learned the same so far are a *party*: a block begins as one, and each time only some of a
+party do something they become one of their own, for good. All that is kept of threads is kept once for each party, under
+its first thread, its *head*; and a part of knowledge has a column for each party, not for each thread.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -44,27 +49,77 @@ EVERYBODY = 4
 REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU}
 
 MANY = 1 << 14  # pieces of knowledge kept, before those that no thread has any more are dropped
+MANY_SETS = 1 << 10  # of threads, whose parties are remembered
+
+
+class Columns:
+    """The columns that the parts of knowledge of one cluster have: of each party of threads, of each asynchronous agent.
+
+    origins  for each column, the one that it was the same as until then; -1 for a new agent, of which nothing was known
+    threads  columns of what threads do themselves
+    """
+
+    __slots__ = ("_indices", "origins", "rows", "threads")
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.origins: list[int] = []
+        self.threads: list[int] = []
+        self._indices: dict[int, Array] = {}
+
+    def add(self, origin: int = -1) -> int:
+        self.origins.append(origin)
+        self._indices.clear()
+        return len(self.origins) - 1
+
+    def wide(self, part: Array) -> Array:
+        """A part of knowledge with all columns that there are by now."""
+        had, count = part.shape[1], len(self.origins)
+        if had == count:
+            return part
+        index = self._indices.get(had)
+        if index is None:
+            found = list(range(had))
+            for origin in self.origins[had:]:
+                found.append(found[origin] if origin >= 0 else had)
+            index = self._indices[had] = np.array(found)
+        return np.concatenate([part, np.zeros((self.rows, 1), np.int32)], axis=1)[:, index]
+
+    def writable(self, part: Array | None) -> Array:
+        """A copy of a part, of nothing if there is none."""
+        if part is None:
+            return np.zeros((self.rows, len(self.origins)), np.int32)
+        wide = self.wide(part)
+        return wide.copy() if wide is part else wide
 
 
 class Knowledge:
-    """Clocks known. `parts`: number of a cluster -> int32 (rows, agents of the cluster), missing ones being 0.
+    """Clocks known. `parts`: columns of a cluster -> int32 (rows, columns); where there is none, all are 0.
 
     key  under which `Clocks.pool` has it; -1 where it does not
     """
 
     __slots__ = ("key", "parts")
 
-    def __init__(self, parts: dict[int, Array]) -> None:
+    def __init__(self, parts: dict[Columns, Array]) -> None:
         self.parts = parts
         self.key = -1
+
+    def part(self, columns: Columns) -> Array | None:
+        """Its part of a cluster, with all columns that there are by now."""
+        part = self.parts.get(columns)
+        if part is not None and part.shape[1] != len(columns.origins):
+            part = self.parts[columns] = columns.wide(part)
+        return part
 
     def rows(self, *rows: int) -> Knowledge:
         """Only these rows of it."""
         parts = {}
-        for cluster, part in self.parts.items():
-            parts[cluster] = np.zeros_like(part)
+        for columns in self.parts:
+            part = self.part(columns)
+            parts[columns] = columns.writable(None)
             for row in rows:
-                parts[cluster][row] = part[row]
+                parts[columns][row] = part[row]
         return Knowledge(parts)
 
 
@@ -79,33 +134,27 @@ def join(a: Knowledge, b: Knowledge) -> Knowledge:
         return b
     parts = dict(a.parts)
     of_a = of_b = True
-    for cluster, theirs in b.parts.items():
-        mine = parts.get(cluster)
-        if mine is None:
-            parts[cluster], of_a = theirs, False
-            continue
-        merged = _maximum(mine, theirs)
+    for columns in b.parts:
+        mine, theirs = a.part(columns), b.part(columns)
+        merged = parts[columns] = _maximum(mine, theirs)
         of_a = of_a and merged is mine
         of_b = of_b and merged is theirs
-        parts[cluster] = merged
     if of_a:
         return a
     return b if of_b and len(parts) == len(b.parts) else Knowledge(parts)
 
 
-def _maximum(a: Array, b: Array) -> Array:
+def _maximum(a: Array | None, b: Array) -> Array:
     """The larger clock of each agent; one of the two arrays itself where it is nowhere the smaller."""
+    if a is None:
+        return b
     if a is b:
         return a
-    n = min(a.shape[1], b.shape[1])
-    if a.shape[1] >= b.shape[1] and not np.count_nonzero(a[:, :n] < b[:, :n]):
+    merged = np.maximum(a, b)
+    held = merged.tobytes()  # bytes are compared faster than NumPy compares
+    if held == a.tobytes():
         return a
-    if b.shape[1] >= a.shape[1] and not np.count_nonzero(b[:, :n] < a[:, :n]):
-        return b
-    longer, shorter = (a, b) if a.shape[1] >= b.shape[1] else (b, a)
-    merged = longer.copy()
-    np.maximum(merged[:, :n], shorter[:, :n], out=merged[:, :n])
-    return merged
+    return b if held == b.tobytes() else merged
 
 
 class Published:
@@ -187,24 +236,33 @@ class Snapshots(NamedTuple):
 class Clocks:
     """All agents of a launch and what the threads know. Agents are ints from 1 on; a block's threads come in a row.
 
-    cluster, local  per agent: the number of its cluster, and its position in that cluster's parts of knowledge
-    rank            per agent: that of its block; of asynchronous ones, of the block that started their latest work
+    cluster, rank   per agent: the number of its cluster, and of its block: for asynchronous ones, of the block that
+                    started their latest work
+    column          per agent: its column in what is known of its cluster
+    head            per thread: the head of its party, under which the following have what the party has
     own             int32 (rows, agents): a thread's own clock (RAN, SEEN), and how much of it a fence has followed
     copied          the same of its own cp.async: the ticket up to which it has waited for them
+    knows           keys of `pool`: what it knows of others
     released        for each scope: keys of what fences of at least that scope let a thread publish by relaxed accesses;
                     `released_own` and `released_copied` are its own part of that
     acquired        for each scope: keys of what it has read by relaxed accesses, for a fence of at least that scope
+    has_waited      for an mbarrier, since its warp has last executed an instruction together
     copies          whether the threads of the launch have agents for cp.async
-    has_waited      per thread: for an mbarrier, since its warp has last executed an instruction together
     """
+
+    _OF_AGENTS = ("cluster", "rank", "column", "head", "_members", "knows", "released", "acquired", "has_waited", "own",
+                  "copied", "released_own", "released_copied")  # fmt: skip
+    _OF_PARTIES = ("knows", "released", "acquired", "has_waited", "own", "copied", "released_own", "released_copied")
 
     def __init__(self) -> None:
         self.count = 1
         self.rows = SMEM + 1
         self.cluster = np.zeros(1, np.int32)
-        self.local = np.zeros(1, np.int32)
         self.rank = np.zeros(1, np.int32)
-        self.knows = np.zeros(1, np.int64)  # keys of `pool`: what each thread knows
+        self.column = np.zeros(1, np.int64)
+        self.head = np.zeros(1, np.int64)
+        self._members = np.zeros(1, np.int64)  # by head: threads of the party
+        self.knows = np.zeros(1, np.int64)
         self.released = np.zeros((len(SCOPES), 1), np.int64)
         self.acquired = np.zeros((len(SCOPES), 1), np.int64)
         self.has_waited = np.zeros(1, bool)
@@ -214,10 +272,11 @@ class Clocks:
         self.copies = False
         self._next = 1
         self._prune_at = MANY
-        self.sizes: dict[int, int] = {}  # agents of each cluster
+        self.columns: dict[int, Columns] = {}  # of each cluster
         self.firsts: dict[int, int] = {}  # the first agent of each cluster
         self.threads: dict[int, int] = {}  # threads of each cluster
         self._named: dict[object, int] = {}
+        self._found: dict[bytes, Array] = {}  # by threads: the heads of the parties that they are
 
     def _make_rows(self) -> None:
         self.own = np.zeros((self.rows, self.count), np.int32)
@@ -236,9 +295,13 @@ class Clocks:
             self.rows, self.copies = SMEM + ranks, copies
             self._make_rows()
         sequences = 2 if copies else 1
+        columns = self.columns[cluster] = Columns(self.rows)
         first = self._grow(cluster, sequences * threads)
         self.firsts[cluster], self.threads[cluster] = first, threads
-        self.rank[first : self.count] = np.tile(np.arange(threads) // (threads // ranks), sequences)
+        each = threads // ranks
+        self.rank[first : self.count] = np.tile(np.arange(threads) // each, sequences)
+        for head in range(first, first + threads, each):
+            self._make_party(columns, np.arange(head, head + each), -1)
         self.own[GENERIC_ROWS, first : first + threads] = 1
         self.own[PAST, first : first + threads] = 1
         return first
@@ -248,6 +311,7 @@ class Clocks:
         found = self._named.get(name)
         if found is None:
             found = self._named[name] = self._grow(cluster, 1)
+            self.column[found] = self.columns[cluster].add()
         return found
 
     def copier(self, agent: Array | int) -> Any:
@@ -264,43 +328,98 @@ class Clocks:
 
     def _grow(self, cluster: int, n: int) -> int:
         first, self.count = self.count, self.count + n
-        if self.count > len(self.local):
-            room = max(2 * len(self.local), self.count)
-            for name in ("cluster", "local", "rank", "knows", "released", "acquired", "has_waited", "own", "copied",
-                         "released_own", "released_copied"):  # fmt: skip
+        if self.count > len(self.cluster):
+            room = max(2 * len(self.cluster), self.count)
+            for name in self._OF_AGENTS:
                 old = getattr(self, name)
                 more = np.zeros((*old.shape[:-1], room - old.shape[-1]), old.dtype)
                 setattr(self, name, np.concatenate([old, more], axis=-1))
-        size = self.sizes.get(cluster, 0)
         self.cluster[first : self.count] = cluster
-        self.local[first : self.count] = np.arange(size, size + n)
-        self.sizes[cluster] = size + n
         return first
+
+    # Parties
+
+    def _make_party(self, columns: Columns, threads: Array, of: int) -> int:
+        """Make a party of threads, which were in that of the head `of` so far (-1: in none); returns its head."""
+        head = int(threads[0])
+        self.head[threads] = head
+        self._members[head] = len(threads)
+        if of >= 0:
+            self._members[of] -= len(threads)
+            for name in self._OF_PARTIES:
+                held = getattr(self, name)
+                held[..., head] = held[..., of]
+        for agents, origin in ((threads, of), *([(self.copier(threads), self.copier(of))] if self.copies else [])):
+            column = columns.add(int(self.column[origin]) if of >= 0 else -1)
+            self.column[agents] = column
+            if agents is threads:
+                columns.threads.append(column)
+        return head
+
+    def parties(self, threads: Array) -> Array:
+        """The heads of the parties that these threads of one cluster are, each wholly: made if they were not yet."""
+        if len(threads) == 1:
+            one = int(threads[0])
+            if self._members[self.head[one]] == 1:
+                return threads
+        key = threads.tobytes()
+        found = self._found.get(key)
+        if found is not None:
+            return found
+        heads = self.head[threads]
+        parts = []
+        for head in sorted(set(heads.tolist())):
+            mine = np.unique(threads[heads == head])
+            if len(mine) < self._members[head]:
+                head = self._part(mine, head)
+            parts.append(head)
+        if len(self._found) > MANY_SETS:
+            self._found.clear()
+        found = self._found[key] = np.array(parts, np.int64)
+        return found
+
+    def _part(self, threads: Array, head: int) -> int:
+        """Part some threads from the others of their party; returns their head."""
+        self._found.clear()
+        columns = self.columns[int(self.cluster[head])]
+        if threads[0] != head:
+            return self._make_party(columns, threads, head)
+        first = self.firsts[int(self.cluster[head])]  # the others get another head
+        party = first + (self.head[first : first + self._threads_of(head)] == head).nonzero()[0]
+        self._make_party(columns, np.setdiff1d(party, threads, assume_unique=True), head)
+        return head
+
+    def keys(self, threads: Array) -> Array:
+        """The keys of what each of these threads knows."""
+        return self.knows[self.head[threads]]
+
+    def clock(self, row: int, threads: Array) -> Array:
+        """The own clocks of threads."""
+        return self.own[row][self.head[threads]]
 
     # Knowing
 
     def of(self, agent: int) -> Knowledge:
-        return self.pool[int(self.knows[agent])]
+        return self.pool[int(self.knows[self.head[agent]])]
 
     def known(self, knowledge: Knowledge, row: int, who: Array, when: Array) -> Array:
         """Tell whether each epoch is known."""
         clusters = self.cluster[who]
-        local = self.local[who]
+        column = self.column[who]
         one = int(clusters[0]) if len(clusters) else 0
         if np.count_nonzero(clusters == one) == len(clusters):
-            return self._known(knowledge.parts.get(one), row, local, when)
+            return self._known(knowledge, one, row, column, when)
         result = np.zeros(len(who), bool)
         for cluster in sorted(set(clusters.tolist())):
             mine = clusters == cluster
-            result[mine] = self._known(knowledge.parts.get(cluster), row, local[mine], when[mine])
+            result[mine] = self._known(knowledge, cluster, row, column[mine], when[mine])
         return result
 
-    def _known(self, part: Array | None, row: int, local: Array, when: Array) -> Array:
+    def _known(self, knowledge: Knowledge, cluster: int, row: int, column: Array, when: Array) -> Array:
+        part = knowledge.part(self.columns[cluster]) if cluster else None
         if part is None:
-            return np.zeros(len(local), bool)
-        size = part.shape[1]
-        held = part[row][np.minimum(local, size - 1)]
-        result: Array = (held >= when) & (local < size)
+            return np.zeros(len(column), bool)
+        result: Array = part[row][column] >= when
         return result
 
     def known_to(self, threads: Array, row: int, who: Array, when: Array) -> Array:
@@ -308,19 +427,19 @@ class Clocks:
         if not len(threads):
             return np.zeros(0, bool)
         own = who == threads
-        result = own & (self.own[row][threads] >= when)
+        result = own & (self.clock(row, threads) >= when)
         if np.count_nonzero(own) == len(own):
             return result
         if self.copies:
             copies = who == threads + self._threads_of(threads)
             if np.count_nonzero(copies):
-                result |= copies & (self.copied[row][threads] >= when)
+                result |= copies & (self.copied[row][self.head[threads]] >= when)
         left = (~result & ~own).nonzero()[0]
         if len(left):
-            keys = self.knows[threads[left]]
-            for key in _distinct(keys):
-                mine = left if key is None else left[keys == key]
-                result[mine] = self.known(self.pool[int(self.knows[threads[mine[0]]])], row, who[mine], when[mine])
+            keys = self.keys(threads[left])
+            for key in _values(keys):
+                mine = left[keys == key]
+                result[mine] = self.known(self.pool[key], row, who[mine], when[mine])
         return result
 
     def known_at(self, then: Snapshot, row: int, who: Array, when: Array) -> Array:
@@ -338,60 +457,90 @@ class Clocks:
         result: Array = (who == agents) & (then.own[row][threads] >= when)
         result |= (who == self.copier(agents)) & (then.copied[row][threads] >= when)
         keys = then.keys[threads]
-        for key in _distinct(keys):
-            mine = slice(None) if key is None else keys == key
-            result[mine] |= self.known(then.knowledge[int(keys[mine][0])], row, who[mine], when[mine])
+        for key in _values(keys):
+            mine = keys == key
+            result[mine] |= self.known(then.knowledge[key], row, who[mine], when[mine])
         return result
 
     # Learning
 
     def snapshots(self, agents: Array) -> Snapshots:
-        keys = self.knows[agents]
+        heads = self.head[agents]
+        keys = self.knows[heads]
         knowledge = {key: self.pool[key] for key in _values(keys)}
-        return Snapshots(knowledge, keys, agents, self.own[:, agents], self.copied[:, agents])
+        return Snapshots(knowledge, keys, agents, self.own[:, heads], self.copied[:, heads])
 
     def snapshot(self, agent: int) -> Snapshot:
-        return Snapshot(self.of(agent), agent, self.own[:, agent].copy(), self.copied[:, agent].copy())
+        head = self.head[agent]
+        return Snapshot(self.of(agent), agent, self.own[:, head].copy(), self.copied[:, head].copy())
 
     def publish(self, threads: Array) -> Knowledge:
         """Release: return what these threads of one cluster know, and advance their clocks."""
-        found = self._together(self.knows, self.own, self.copied, threads)
-        self.own[GENERIC_ROWS, threads] += 1
-        self.go_on(threads)
+        heads = self.parties(threads)
+        found = self._together(self.knows, self.own, self.copied, heads)
+        self.own[GENERIC_ROWS, heads] += 1
+        self.own[PAST, heads] += 1
         return found
 
     def publish_fenced(self, threads: Array) -> list[tuple[int, Knowledge]]:
         """The knowledge that these threads publish by relaxed accesses behind their fences: scopes and knowledge."""
+        heads = self.parties(threads)
         found: list[tuple[int, Knowledge]] = []
         for reach in reversed(SCOPES):
             keys, own, copied = (held[reach - 1] for held in (self.released, self.released_own, self.released_copied))
-            if not np.count_nonzero(keys[threads]) and not np.count_nonzero(own[:, threads]):
+            if not np.count_nonzero(keys[heads]) and not np.count_nonzero(own[:, heads]):
                 continue
-            if found and self._as_far(threads, reach):
+            if found and self._as_far(heads, reach):
                 continue  # a fence of the next scope has released all of it
-            found.append((reach, self._together(keys, own, copied, threads)))
+            found.append((reach, self._together(keys, own, copied, heads)))
         return found
 
-    def _as_far(self, threads: Array, reach: int) -> bool:
+    def has_released(self, threads: Array) -> bool:
+        """Tell whether some of these threads have executed a fence that lets relaxed accesses publish."""
+        heads = self.head[threads]
+        return bool(np.count_nonzero(self.released[0, heads]) or np.any(self.released_own[0][:, heads]))
+
+    def _as_far(self, heads: Array, reach: int) -> bool:
         """Tell whether all that may be published in this scope may be in the next larger one as well."""
         return all(
-            np.array_equal(held[reach - 1][..., threads], held[reach][..., threads])
+            np.array_equal(held[reach - 1][..., heads], held[reach][..., heads])
             for held in (self.released, self.released_own)
         )
 
-    def _together(self, keys: Array, own: Array, copied: Array, threads: Array) -> Knowledge:
+    def _together(self, keys: Array, own: Array, copied: Array, heads: Array) -> Knowledge:
+        found = self._with_own(keys, own, copied, heads)
+        found.parts[self._columns_of(heads)][TMEM] = 0
+        return found
+
+    def _with_own(self, keys: Array, own: Array, copied: Array, heads: Array) -> Knowledge:
+        """What parties know, and what they have done themselves."""
         found = NOTHING
-        for key in _values(keys[threads]):
+        for key in _values(keys[heads]):
             found = join(found, self.pool[key])
-        cluster = int(self.cluster[threads[0]])
-        part = self.writable(found.parts.get(cluster), cluster)
-        local = self.local[threads]
-        part[:, local] = np.maximum(part[:, local], own[:, threads])
-        if np.count_nonzero(copied[RAN, threads]):
-            at = local + self.threads[cluster]
-            part[:, at] = np.maximum(part[:, at], copied[:, threads])
-        part[TMEM] = 0
-        return Knowledge({**found.parts, cluster: part})
+        columns = self._columns_of(heads)
+        part = columns.writable(found.parts.get(columns))
+        at = self.column[heads]
+        part[:, at] = np.maximum(part[:, at], own[:, heads])
+        if self.copies:
+            at = self.column[self.copier(heads)]
+            part[:, at] = np.maximum(part[:, at], copied[:, heads])
+        return Knowledge({**found.parts, columns: part})
+
+    def _columns_of(self, agents: Array) -> Columns:
+        return self.columns[int(self.cluster[agents[0]])]
+
+    def of_warps(self, threads: Array) -> Knowledge:
+        """The knowledge of a warpgroup: what each of its warps knows, in one of its threads."""
+        heads = self.head[threads]
+        keys = self.knows[heads]
+        if np.count_nonzero(keys == keys[0]) == len(keys):
+            return self.pool[int(keys[0])]
+        warps = [self.parties(warp) for warp in threads.reshape(-1, 32)]
+        return self.common([self._with_own(self.knows, self.own, self.copied, warp) for warp in warps])
+
+    def of_each(self, threads: Array) -> Knowledge:
+        """The knowledge that each of these threads has."""
+        return self.common([self.pool[key] for key in _values(self.keys(threads))])
 
     def told_relaxed(self, threads: Array) -> Knowledge:
         """The knowledge that a relaxed arrival passes on without any fence.
@@ -402,111 +551,126 @@ class Clocks:
         """
         found = self.past(threads)
         self.go_on(threads)
-        for key in _values(self.knows[threads]):
+        for key in _values(self.keys(threads)):
             complete = self.pool[key].rows(RAN)
-            for cluster, part in complete.parts.items():
-                part[RAN, : self.threads[cluster]] = 0
+            for columns, part in complete.parts.items():
+                part[RAN, columns.threads] = 0
             found = join(found, complete)
         return found
 
     def past(self, threads: Array) -> Knowledge:
         """The waits and arrivals that these threads of one cluster have behind them, or know that others have."""
+        heads = self.parties(threads)
         found = NOTHING
-        for key in _values(self.knows[threads]):
+        for key in _values(self.knows[heads]):
             found = join(found, self.pool[key].rows(PAST))
-        return self._with_past(found, threads, self.own[PAST, threads])
+        return self._with_past(found, heads, self.own[PAST, heads])
 
     def past_of(self, then: Snapshot) -> Knowledge:
         """The same of a thread when it started asynchronous work."""
-        return self._with_past(then.knowledge.rows(PAST), np.array([then.agent]), then.own[PAST : PAST + 1])
+        heads = self.parties(np.array([then.agent]))
+        return self._with_past(then.knowledge.rows(PAST), heads, then.own[PAST : PAST + 1])
 
     def go_on(self, threads: Array) -> None:
         """Advance the clocks in PAST: what these threads have told does not cover what they wait for from now on."""
-        self.own[PAST, threads] += 1
+        self.own[PAST, self.parties(threads)] += 1
 
-    def _with_past(self, knowledge: Knowledge, threads: Array, clocks: Array) -> Knowledge:
-        cluster = int(self.cluster[threads[0]])
-        part = self.writable(knowledge.parts.get(cluster), cluster)
-        local = self.local[threads]
-        part[PAST, local] = np.maximum(part[PAST, local], clocks)
-        return Knowledge({**knowledge.parts, cluster: part})
+    def _with_past(self, knowledge: Knowledge, heads: Array, clocks: Array) -> Knowledge:
+        columns = self._columns_of(heads)
+        part = columns.writable(knowledge.parts.get(columns))
+        at = self.column[heads]
+        part[PAST, at] = np.maximum(part[PAST, at], clocks)
+        return Knowledge({**knowledge.parts, columns: part})
 
     def learn(self, threads: Array, knowledge: Knowledge) -> None:
         """Add knowledge to that of these threads."""
         if knowledge.parts:
-            self._learn(self.knows, threads, knowledge)
+            self._learn(self.knows, self.parties(threads), knowledge)
 
     def learn_later(self, threads: Array, by_scope: dict[int, Knowledge]) -> None:
         """Add knowledge to that of these threads once they execute an acquire fence of at least each scope."""
         for reach, knowledge in by_scope.items():
             if knowledge.parts:
-                self._learn(self.acquired[reach - 1], threads, knowledge)
+                self._learn(self.acquired[reach - 1], self.parties(threads), knowledge)
 
-    def _learn(self, keys: Array, threads: Array, knowledge: Knowledge) -> None:
-        held = keys[threads]
+    def _learn(self, keys: Array, heads: Array, knowledge: Knowledge) -> None:
+        held = keys[heads]
         for key in _values(held):
             before = self.pool[key]
             after = join(before, knowledge)
             if after is not before:
-                keys[threads[held == key]] = self._keep(after)
+                keys[heads[held == key]] = self._keep(after)
+
+    def learn_copies(self, threads: Array, ticket: int) -> None:
+        """Threads have waited for their own cp.async, up to that ticket."""
+        heads = self.parties(threads)
+        self.copied[GENERIC_ROWS, heads] = np.maximum(self.copied[GENERIC_ROWS, heads], ticket)
+
+    def meet(self, threads: Array, waited: bool) -> None:
+        """Note whether threads have waited since their warp has last executed an instruction together."""
+        self.has_waited[self.parties(threads)] = waited
 
     def of_agent(self, agent: int, clock: int, rows: slice | list[int] = NOT_INIT) -> Knowledge:
         """The knowledge of one epoch."""
         cluster = int(self.cluster[agent])
-        part = self.writable(None, cluster)
-        part[rows, self.local[agent]] = clock
-        return Knowledge({cluster: part})
+        thread = agent - self.threads[cluster]
+        if self.copies and 0 <= thread - self.firsts[cluster] < self.threads[cluster]:
+            self.parties(np.array([thread]))  # of cp.async: its column has to be of this thread alone
+        columns = self.columns[cluster]
+        part = columns.writable(None)
+        part[rows, self.column[agent]] = clock
+        return Knowledge({columns: part})
 
     # Fences
 
     def fence(self, threads: Array, acquire: bool, release: bool, reach: int) -> None:
         """Execute a fence: acquire what relaxed accesses have read, release by relaxed accesses that will write."""
+        heads = self.parties(threads)
         if acquire:
             for acquired in self.acquired[:reach]:
-                held = acquired[threads]
+                held = acquired[heads]
                 for key in _values(held):
-                    self.learn(threads[held == key], self.pool[key])
+                    self._learn(self.knows, heads[held == key], self.pool[key])
         if release:
             self.any_released = True
-            self.released[:reach, threads] = self.knows[threads]
-            self.released_own[:reach, :, threads] = self.own[:, threads]
-            self.released_copied[:reach, :, threads] = self.copied[:, threads]
-            self.own[GENERIC_ROWS, threads] += 1
-            self.go_on(threads)
+            self.released[:reach, heads] = self.knows[heads]
+            self.released_own[:reach, :, heads] = self.own[:, heads]
+            self.released_copied[:reach, :, heads] = self.copied[:, heads]
+            self.own[GENERIC_ROWS, heads] += 1
+            self.own[PAST, heads] += 1
 
     def fence_proxy(self, threads: Array, rows: tuple[int, ...]) -> None:
         """Make visible to the async proxy what these threads see, in work that they start or release from now on."""
-        held = self.knows[threads]
-        for key in _values(held):
-            parts = {}
-            for cluster, part in self.pool[key].parts.items():
-                parts[cluster] = part.copy()
-                for row in rows:
-                    np.maximum(part[row], part[SEEN], out=parts[cluster][row])
-            if parts:
-                self.knows[threads[held == key]] = self._keep(Knowledge(parts))
+        heads = self.parties(threads)
+        self._raise(heads, SEEN, rows)
         for row in rows:
-            self.own[row, threads] = self.own[SEEN, threads]
-            self.copied[row, threads] = self.copied[SEEN, threads]
-        self.own[GENERIC_ROWS, threads] += 1
+            self.own[row, heads] = self.own[SEEN, heads]
+            self.copied[row, heads] = self.copied[SEEN, heads]
+        self.own[GENERIC_ROWS, heads] += 1
 
     def fence_tensor(self, threads: Array, before: bool) -> None:
         """tcgen05.fence: `before` a synchronisation of threads, or after it, where it acquires what others released."""
         source, target = (TMEM, SEEN) if before else (SEEN, TMEM)
-        held = self.knows[threads]
+        self._raise(self.parties(threads), source, (target,))
+
+    def _raise(self, heads: Array, source: int, rows: tuple[int, ...]) -> None:
+        """Let parties know in these rows all that they know in the row `source`."""
+        held = self.knows[heads]
         for key in _values(held):
             parts = {}
-            for cluster, part in self.pool[key].parts.items():
-                parts[cluster] = part.copy()
-                np.maximum(part[target], part[source], out=parts[cluster][target])
+            for columns, part in self.pool[key].parts.items():
+                parts[columns] = part.copy()
+                for row in rows:
+                    np.maximum(part[row], part[source], out=parts[columns][row])
             if parts:
-                self.knows[threads[held == key]] = self._keep(Knowledge(parts))
+                self.knows[heads[held == key]] = self._keep(Knowledge(parts))
 
     def fence_init(self, threads: Array) -> None:
         """fence.mbarrier_init: a release of nothing but these threads' own inits."""
-        self.own[INIT, threads] = self.own[SEEN, threads]
-        self.released_own[:CLUSTER, INIT, threads] = self.own[SEEN, threads]
-        self.own[GENERIC_ROWS, threads] += 1
+        heads = self.parties(threads)
+        self.own[INIT, heads] = self.own[SEEN, heads]
+        self.released_own[:CLUSTER, INIT, heads] = self.own[SEEN, heads]
+        self.own[GENERIC_ROWS, heads] += 1
 
     # Several
 
@@ -517,22 +681,12 @@ class Clocks:
     def common(self, several: list[Knowledge]) -> Knowledge:
         """The knowledge that is in all of them."""
         parts = {}
-        for cluster in set.intersection(*(set(knowledge.parts) for knowledge in several)):
-            size = min(knowledge.parts[cluster].shape[1] for knowledge in several)
-            parts[cluster] = np.stack([knowledge.parts[cluster][:, :size] for knowledge in several]).min(axis=0)
+        for columns in set.intersection(*(set(knowledge.parts) for knowledge in several)):
+            held = [knowledge.part(columns) for knowledge in several]
+            parts[columns] = functools.reduce(np.minimum, held)
         return Knowledge(parts)
 
     # Keeping
-
-    def writable(self, part: Array | None, cluster: int) -> Array:
-        """A copy with room for all agents of the cluster."""
-        size = self.sizes[cluster]
-        if part is not None and part.shape[1] == size:
-            return part.copy()
-        grown = np.zeros((self.rows, size), np.int32)
-        if part is not None:
-            grown[:, : part.shape[1]] = part
-        return grown
 
     def _keep(self, knowledge: Knowledge) -> int:
         if self.pool.get(knowledge.key) is knowledge:
@@ -554,13 +708,7 @@ class Clocks:
 def _values(keys: Array) -> Iterable[int]:
     """The different ones."""
     first = int(keys[0])
-    if np.count_nonzero(keys == first) == len(keys):
+    if len(keys) == 1 or np.count_nonzero(keys == first) == len(keys):
         return (first,)
     found: list[int] = sorted(set(keys.tolist()))
     return found
-
-
-def _distinct(keys: Array) -> Iterable[int | None]:
-    """The different ones; None alone where all are the same."""
-    found = tuple(_values(keys))
-    return (None,) if len(found) == 1 else found

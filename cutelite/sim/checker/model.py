@@ -262,10 +262,11 @@ class Checker:
             grown[: 0 if aware is None else len(aware)] = aware if aware is not None else False
             aware = self._started[rank] = grown
         size = block.machine.threads
-        theirs = slice(rank * size, (rank + 1) * size)
+        first = self.clocks.firsts[block.number] + rank * size
+        theirs = self.clocks.column[first : first + size]
         for thread in sorted(set((threads[~aware[threads]]).tolist())):
             knowledge = self.clocks.of(thread) if then is None else then.knowledge
-            part = knowledge.parts.get(block.number)
+            part = knowledge.part(self.clocks.columns[block.number])
             if part is not None and np.count_nonzero(part[PAST, theirs]):
                 aware[thread] = True
             else:
@@ -547,13 +548,13 @@ class Checker:
         """Lanes of a warp execute an instruction together: all of their waits before it are over."""
         tid = lanes.tid[lanes.mask]
         threads = block.first + tid
-        if not np.count_nonzero(self.clocks.has_waited[threads]):
+        if not np.count_nonzero(self.clocks.has_waited[self.clocks.head[threads]]):
             return
         for warp in sorted(set((tid // 32).tolist())):
             mine = threads[tid // 32 == warp]
             self.clocks.learn(mine, self.clocks.past(mine))
             self.clocks.go_on(mine)
-            self.clocks.has_waited[mine] = False
+            self.clocks.meet(mine, waited=False)
 
     def _meet(
         self,
@@ -605,10 +606,10 @@ class Checker:
         name = ("mbarrier", block.number, address, self.clocks.count)
         copies = self.clocks.named(block.number, name)
         place = block.machine.spaces["cluster"].place(address)
-        clock, size = int(self.clocks.own[SEEN, agent]), self.clocks.sizes[block.number]
+        clock, threads = int(self.clocks.clock(SEEN, agent)), self.clocks.threads[block.number]
         named = f"{place.name}[{place.offset // 8}]"
         phases = Phases(self.clocks, copies)
-        self._barriers[block.number, address] = Barrier(named, agent, clock, lanes.op, phases, size)
+        self._barriers[block.number, address] = Barrier(named, agent, clock, lanes.op, phases, threads)
         self._overwrite(block, lanes.op, address, agent)
 
     def _overwrite(self, block: Block, op: Any, address: int, agent: int) -> None:
@@ -652,7 +653,7 @@ class Checker:
         threads = block.first + event.lanes.tid[event.where]
         self._use(block, op, barrier, address, threads)
         self._stray("arrival", block, op, barrier, address, barrier.phases.arrive(threads, event.expect))
-        barrier.arrived[self.clocks.local[threads]] = barrier.phase + 1
+        barrier.arrived[threads - barrier.phases.first] = barrier.phase + 1
         remote = address >> RANK_SHIFT != block.rank
         scope = CLUSTER if remote else REACH[getattr(op, "reach", "cta")]
         relaxed = getattr(op, "relaxed", False)
@@ -702,7 +703,8 @@ class Checker:
             self._must_have_started(block, op, address >> RANK_SHIFT, threads)
         if not waits:
             barrier.sources[op] = None
-            np.maximum.at(barrier.used, self.clocks.local[threads], self.clocks.own[SEEN, threads])
+            local = threads - barrier.phases.first
+            barrier.used[local] = np.maximum(barrier.used[local], self.clocks.clock(SEEN, threads))
         agent, clock = barrier.init
         who, when = np.full(len(threads), agent, np.int32), np.full(len(threads), clock, np.int32)
         known = self.clocks.known_to(threads, SEEN, who, when)
@@ -734,14 +736,14 @@ class Checker:
                 mine = threads[where]
                 self._use(block, lanes.op, barrier, at, mine, waits=True)
                 self._stray("early", block, lanes.op, barrier, at, barrier.phases.begin(lanes.op, mine, parity[where]))
-                barrier.waited[self.clocks.local[mine]] = WAITING
+                barrier.waited[mine - barrier.phases.first] = WAITING
                 self._waited[block.number, at] = self._waited.get((block.number, at), 0) + len(mine)
 
     def _test(self, block: Block, barrier: Barrier, event: MbarrierTest) -> None:
         address, op, tid = event.address, event.lanes.op, event.lanes.tid
         looking = block.first + tid[event.tried]
         self._use(block, op, barrier, address, looking, waits=True)
-        barrier.waited[self.clocks.local[looking]] = self.clocks.own[PAST, looking]
+        barrier.waited[looking - barrier.phases.first] = self.clocks.clock(PAST, looking)
         self._waited.setdefault((block.number, address), 0)
         threads = block.first + tid[event.where]
         self._looked_for[block.number, address] = len(looking) > len(threads)
@@ -761,9 +763,9 @@ class Checker:
             self.clocks.learn_later(threads, barrier.done.for_fences(block.number, block.rank, scope))
         else:
             self.clocks.learn(threads, knowledge)
-        barrier.waited[self.clocks.local[threads]] = self.clocks.own[PAST, threads]
+        barrier.waited[threads - barrier.phases.first] = self.clocks.clock(PAST, threads)
         barrier.phases.end(threads)
-        self.clocks.has_waited[threads] = True
+        self.clocks.meet(threads, waited=True)
 
     def _finish(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
         """Asynchronous work arrives, or counts its bytes."""
@@ -793,7 +795,7 @@ class Checker:
             self._copies[work] = self.clocks.snapshots(threads)
         else:
             nobody = np.zeros(0, np.int32)
-            known = self._of_all(threads) if work.queue == "wgmma" else self._of_each(threads)
+            known = self.clocks.of_warps(threads) if work.queue == "wgmma" else self.clocks.of_each(threads)
             self._issued[work] = Snapshot(known, 0, nobody, nobody)
         own = work.queue == "cp.async"  # each thread waits for its own part
         together = self.clocks.past(threads) if len(threads) > 1 and not own else NOTHING
@@ -811,37 +813,13 @@ class Checker:
                 groups.pop()
             groups.append(Group(number, work.ticket, together))
 
-    def _of_each(self, threads: Array) -> Knowledge:
-        """The knowledge that each of these threads has."""
-        return self.clocks.common([self.clocks.pool[key] for key in sorted(set(self.clocks.knows[threads].tolist()))])
-
-    def _of_all(self, threads: Array) -> Knowledge:
-        """The knowledge of a warpgroup: what each of its warps knows, in one of its threads."""
-        keys = self.clocks.knows[threads]
-        if np.count_nonzero(keys == keys[0]) == len(keys):
-            return self.clocks.of(int(threads[0]))
-        warps = []
-        for warp in threads.reshape(-1, 32):
-            known = NOTHING
-            for key in sorted(set(self.clocks.knows[warp].tolist())):
-                known = join(known, self.clocks.pool[key])
-            own = self.clocks.own[:, warp]
-            cluster = int(self.clocks.cluster[warp[0]])
-            part = self.clocks.writable(known.parts.get(cluster), cluster)
-            local = self.clocks.local[warp]
-            part[:, local] = np.maximum(part[:, local], own)
-            if self.clocks.copies:
-                at = local + self.clocks.threads[cluster]
-                part[:, at] = np.maximum(part[:, at], self.clocks.copied[:, warp])
-            warps.append(Knowledge({**known.parts, cluster: part}))
-        return self.clocks.common(warps)
-
     def _wait_for_groups(self, block: Block, event: GroupWait) -> None:
         lanes, queue, pending = event.lanes, event.queue, event.pending
         committed = block.machine.engine.committed(queue)
         tids = lanes.tid[lanes.mask]
         if queue in TOGETHER:
             tids = tids[:1]
+        copied: dict[int, list[int]] = {}  # by ticket: the threads that have waited for their cp.async up to there
         for tid in tids.tolist():
             agent = block.first + tid
             groups = self._groups.get((agent, queue))
@@ -853,7 +831,7 @@ class Checker:
                 continue
             ticket = done[-1].ticket
             if queue == "cp.async":
-                self.clocks.copied[GENERIC_ROWS, agent] = np.maximum(self.clocks.copied[GENERIC_ROWS, agent], ticket)
+                copied.setdefault(ticket, []).append(agent)
             else:
                 names = [f"{queue}.read"] if queue == "bulk" else []
                 names += [] if event.reads_only else [queue]
@@ -865,6 +843,8 @@ class Checker:
                 self.clocks.learn(threads, done[-1].past)
             if not event.reads_only:
                 self._groups[agent, queue] = [group for group in groups if group.number >= due]
+        for ticket, agents in copied.items():
+            self.clocks.learn_copies(np.array(agents), ticket)
 
     # Atomic and strong accesses as synchronisation
 
@@ -897,7 +877,7 @@ class Checker:
                 continue
             now = region.view(unit)[1][(at - (-region.base % unit)) // unit]
             if place is None:
-                if not self._polls and semantic in ("relaxed", "volatile") and not self._has_released(threads[mine]):
+                if not self._polls and semantic in ("relaxed", "volatile") and not self.clocks.has_released(threads[mine]):
                     continue  # nothing that anybody could acquire
                 place = places[at] = Place(unit, written[mine[0]] if kind == "atomic" else now.copy())
             if kind == "write":
@@ -910,11 +890,6 @@ class Checker:
                 value = now.copy() if following is None else written[following].copy()
                 self._publish(place, me, threads[part], value, semantic, kind)
         return seen
-
-    def _has_released(self, threads: Array) -> bool:
-        return bool(
-            np.count_nonzero(self.clocks.released[0, threads]) or np.any(self.clocks.released_own[0][:, threads])
-        )
 
     def _look(self, block: Block, place: Place, threads: Array, loads: bool) -> Array:
         """The numbers of the values that threads see: the latest, or in loads by some schedules an older one."""

@@ -44,6 +44,8 @@ class Phases:
 
     def __init__(self, clocks: Clocks, agent: int) -> None:
         self.clocks, self.agent = clocks, agent
+        cluster = int(clocks.cluster[agent])
+        self.first, self._threads = clocks.firsts[cluster], clocks.threads[cluster]  # of the cluster
         self.complete = 0
         self.waits: dict[tuple[int, Op], Array] = {}
         self.arrivals: dict[int, list[Arrivals] | None] = {0: []}
@@ -54,21 +56,21 @@ class Phases:
         for p in sorted(set((parity & 1).tolist())):
             mine = threads[parity & 1 == p]
             phase = self.complete - (p != self.complete & 1)
-            self._wait(phase, op)[self.clocks.local[mine]] = WAITING
+            self._wait(phase, op)[mine - self.first] = WAITING
             astray.append(self._unordered(mine, phase))
         return np.concatenate(astray)
 
     def end(self, threads: Array) -> None:
         """Note that threads have seen what they waited for."""
-        local = self.clocks.local[threads]
+        local = threads - self.first
         for held in self.waits.values():
             over = held[local] == WAITING
-            held[local[over]] = self.clocks.own[PAST, threads[over]]
+            held[local[over]] = self.clocks.clock(PAST, threads[over])
 
     def tested(self, op: Op, threads: Array) -> Array:
         """Note that threads have seen a phase complete by a test; returns those that may have seen an earlier one."""
         phase = self.complete - 1
-        self._wait(phase, op)[self.clocks.local[threads]] = self.clocks.own[PAST, threads]
+        self._wait(phase, op)[threads - self.first] = self.clocks.clock(PAST, threads)
         return self._unordered(threads, phase)
 
     def arrive(self, threads: Array, bytes: int) -> Array:
@@ -77,7 +79,7 @@ class Phases:
         if bytes:
             self.arrivals[self.complete] = None
         elif held is not None:
-            held.append(Arrivals(threads, self.clocks.own[PAST, threads]))
+            held.append(Arrivals(threads, self.clocks.clock(PAST, threads)))
         return self._unordered(threads, self.complete)
 
     def expect(self, threads: Array) -> Array:
@@ -94,10 +96,9 @@ class Phases:
     def turn(self, coming: Knowledge) -> list[tuple[Op, Array]]:
         """Complete the phase, by arrivals that know of `coming`; returns waits and threads that may be too late."""
         late = []
-        first = self.clocks.firsts[int(self.clocks.cluster[self.agent])]
         for (phase, op), held in self.waits.items():
             if phase == self.complete - 1:
-                threads = first + held.nonzero()[0]
+                threads = self.first + held.nonzero()[0]
                 known = self.clocks.known(coming, PAST, threads, held[held != 0])
                 if not np.all(known):
                     late.append((op, threads[~known]))
@@ -110,8 +111,7 @@ class Phases:
     def _wait(self, phase: int, op: Op) -> Array:
         held = self.waits.get((phase, op))
         if held is None:
-            cluster = int(self.clocks.cluster[self.agent])
-            held = self.waits[phase, op] = np.zeros(self.clocks.threads[cluster], np.int32)
+            held = self.waits[phase, op] = np.zeros(self._threads, np.int32)
         return held
 
     def _unordered(self, threads: Array, phase: int) -> Array:

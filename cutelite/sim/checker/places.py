@@ -84,7 +84,7 @@ class Place:
 
     def add(self, clocks: Clocks, threads: Array, data: Any, writer: Writer, published: Published) -> None:
         """Note that threads have written `data`, and released `published` with it."""
-        self.values.append(Value(data, threads, clocks.own[SEEN, threads].copy(), writer, published))
+        self.values.append(Value(data, threads, clocks.clock(SEEN, threads), writer, published))
         if len(self.values) > KEPT:
             del self.values[0]
             self.first += 1
@@ -98,8 +98,9 @@ class Place:
             self.met = np.concatenate([self.met, np.zeros(more, bool)])
         numbers = np.maximum(self.lowest[threads], self.first)
         behind = (numbers < self.last).nonzero()[0]
-        for key in sorted(set((clocks.knows[threads[behind]]).tolist())):
-            mine = behind[clocks.knows[threads[behind]] == key]
+        keys = clocks.keys(threads[behind])
+        for key in sorted(set(keys.tolist())):
+            mine = behind[keys == key]
             numbers[mine] = np.maximum(numbers[mine], self._known(clocks, clocks.pool[key]))
         for n, value in enumerate(self.values[1:], self.first + 1):
             own = behind[np.isin(threads[behind], value.agents)]
@@ -123,6 +124,6 @@ class Place:
         for number in sorted(set(numbers[newly].tolist())):
             if number > self.first:
                 mine = threads[newly & (numbers == number)]
-                self.seen.append(Seen(number, mine, clocks.own[SEEN, mine].copy()))
+                self.seen.append(Seen(number, mine, clocks.clock(SEEN, mine)))
         self.lowest[threads] = numbers
         self.met[threads] = True

@@ -56,14 +56,14 @@ class Barrier:
     done     what those acquire who see the latest complete phase
     agent    stands for the copies that count bytes on it; its clock is the phase. `stores` for those that the async
              proxy does not make (st.async), so that it sees them behind a proxy fence; 0 where there are none
-    used     latest clock, by agents of the cluster, of arrivals
+    used     latest clock, by threads of the cluster, of arrivals
     waited   likewise, the clock when the latest wait was over; `WAITING` where it is not
     finished latest phase, counted from 1 on, that asynchronous work has arrived in or counted bytes in; 0 for none
     arrived  latest phase, likewise, that an arrival was for: who sees that complete knows of the arrival
     sources  ops that arrive
     """
 
-    def __init__(self, place: str, agent: int, clock: int, op: Any, phases: Phases, size: int) -> None:
+    def __init__(self, place: str, agent: int, clock: int, op: Any, phases: Phases, threads: int) -> None:
         self.place = place
         self.init = (agent, clock)
         self.op = op
@@ -72,10 +72,10 @@ class Barrier:
         self.done = Published()
         self.agent = phases.agent
         self.stores = 0
-        self.used = np.zeros(size, np.int32)
-        self.waited = np.zeros(size, np.int32)
+        self.used = np.zeros(threads, np.int32)
+        self.waited = np.zeros(threads, np.int32)
         self.finished = 0
-        self.arrived = np.zeros(size, np.int32)
+        self.arrived = np.zeros(threads, np.int32)
         self.sources: dict[Any, None] = {}
 
     @property
