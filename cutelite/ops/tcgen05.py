@@ -237,7 +237,7 @@ class Copy(OfTensorMemory):
             except ValueError as why:
                 agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
             where = shape.rows, u8, "K", found.swizzle, found.leading, found.stride, shape.bytes, "cluster"
-            octets = read_blocks(agent, found.address | rank << RANK_SHIFT, *where)
+            octets = read_blocks(agent, np.array([found.address | rank << RANK_SHIFT]), *where)[0]
             octets = widened(octets, UNPACKED[self.packed]) if self.packed else octets
             return np.ascontiguousarray(octets).view(np.uint32)
 

@@ -313,7 +313,7 @@ class Product(OfTensorMemory):
             agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
         start = found.address | rank << RANK_SHIFT
         where = rows, elem, major, found.swizzle, found.leading, found.stride, steps * STEP_BYTES, "cluster"
-        return read_blocks(agent, start, *where)
+        return read_blocks(agent, np.array([start]), *where)[0]
 
     def _tmem_a(self, agent: Agent, lanes: Lanes, address: int, rows: int, rank: int) -> Array:
         machine = lanes.machine

@@ -32,7 +32,7 @@ from cutelite.ops.wgmma_layouts import (
     legal_n,
     operand_a,
     places,
-    read_matrix,
+    read_matrices,
     smem_matrix,
     to_tile,
 )
@@ -279,13 +279,14 @@ class MmaAsync(Op):
         def read(agent: Agent) -> Array:
             total = None if before is None else to_tile(before(agent), self.n, self.elem_d)
             registers = None if left is None else left(agent)
-            for i, (to_a, to_b) in enumerate(self.steps):
-                if registers is None:
-                    a = read_matrix(agent, machine, at_a + (to_a >> 4), M, self.elem_a, self.a_major)
-                else:
-                    a = self._registers_a(registers, i)
-                b = read_matrix(agent, machine, at_b + (to_b >> 4), self.n, self.elem_b, self.b_major, k_bytes)
-                total = self._sum(total, whole(i, a), b)
+            to_a, to_b = zip(*self.steps, strict=True)
+            if registers is None:
+                a = read_matrices(agent, machine, at_a, to_a, M, self.elem_a, self.a_major)
+            else:
+                a = [self._registers_a(registers, i) for i in range(len(self.steps))]
+            b = read_matrices(agent, machine, at_b, to_b, self.n, self.elem_b, self.b_major, k_bytes)
+            for i in range(len(self.steps)):
+                total = self._sum(total, whole(i, a[i]), b[i])
             return from_tile(total, self.n)
 
         ticket = machine.engine.start(lanes, "wgmma", read, in_order=True)

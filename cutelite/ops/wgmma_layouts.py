@@ -7,6 +7,7 @@ the intrinsics all read these.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -249,27 +250,29 @@ def from_tile(tile: Array, n: int) -> Array:
     return np.ascontiguousarray(tile.T).reshape(-1)[places(accumulator(n))]
 
 
-def read_matrix(
-    agent: Agent, machine: Any, descriptor: int, rows: int, elem: Scalar, major: str, k_bytes: int = STEP_BYTES
-) -> Array:
-    """The (rows, k) operand of one instruction that `descriptor` finds in shared memory."""
+def read_matrices(
+    agent: Agent, machine: Any, descriptor: int, moves: Sequence[int], rows: int, elem: Scalar, major: str,
+    k_bytes: int = STEP_BYTES,
+) -> Array:  # fmt: skip
+    """The operands (moves, rows, k) that `descriptor`, moved by each number of bytes, finds in shared memory."""
     swizzle = next(name for name, mode in MODES.items() if mode == descriptor >> 62)
     leading, stride = ((descriptor >> bit & 0x3FFF) << 4 for bit in (16, 32))
-    start = int(machine.map_to_rank(np.int64((descriptor & 0x3FFF) << 4), machine.rank))
-    return read_blocks(agent, start, rows, elem, major, swizzle, leading, stride, k_bytes)
+    starts = np.array([(descriptor + (move >> 4) & 0x3FFF) << 4 for move in moves])
+    starts = machine.map_to_rank(starts, machine.rank)
+    return read_blocks(agent, starts, rows, elem, major, swizzle, leading, stride, k_bytes)
 
 
 def read_blocks(
-    agent: Agent, start: int, rows: int, elem: Scalar, major: str, swizzle: str, leading: int, stride: int,
+    agent: Agent, starts: Array, rows: int, elem: Scalar, major: str, swizzle: str, leading: int, stride: int,
     k_bytes: int = STEP_BYTES, space: str = "smem",
 ) -> Array:  # fmt: skip
-    """The (rows, k) operand whose first element lies at the address `start`, in blocks as `smem_matrix` has them."""
-    where = start + _chunks(rows, major, swizzle, leading, stride, k_bytes, elem.bytes)
+    """The operands (starts, rows, k) whose first elements lie at these addresses, in blocks as `smem_matrix` has them."""
+    where = starts[:, None, None] + _chunks(rows, major, swizzle, leading, stride, k_bytes, elem.bytes)
     pattern = SWIZZLES[swizzle]
     data = agent.load(space, where if pattern is None else pattern(where), elem, 16 // elem.bytes)
-    if major == "K":  # (rows, chunks, chunk)
-        return data.reshape(rows, -1)
-    return data.transpose(0, 2, 1).reshape(rows, -1)  # from (rows / chunk, k, chunk)
+    if major == "K":  # (starts, rows, chunks, chunk)
+        return data.reshape(len(starts), rows, -1)
+    return data.transpose(0, 1, 3, 2).reshape(len(starts), rows, -1)  # from (starts, rows / chunk, k, chunk)
 
 
 @lru_cache(maxsize=256)

@@ -19,7 +19,7 @@ from cutelite.ops.wgmma_layouts import (
     k_of,
     operand_a,
     places,
-    read_matrix,
+    read_matrices,
     smem_matrix,
     to_tile,
 )
@@ -69,7 +69,7 @@ def test_tiles_and_fragments_are_inverse(n: int) -> None:
 
 
 class Memory:
-    """Shared memory of one block, with just what `read_matrix` asks of a simulator."""
+    """Shared memory of one block, with just what `read_matrices` asks of a simulator."""
 
     rank = 0
 
@@ -129,7 +129,7 @@ def test_descriptors_read_what_the_layout_says(elem: Scalar, layout: Layout, swi
     assert len(matrix.steps) == ks // per
     for i, step in enumerate(matrix.steps):
         descriptor = (matrix.constant + (base + step >> 4)) % (1 << 64)
-        got = read_matrix(memory, memory, descriptor, rows, elem, major)  # type: ignore[arg-type]
+        (got,) = read_matrices(memory, memory, descriptor, [0], rows, elem, major)  # type: ignore[arg-type]
         assert (got == expected[:, i * per : (i + 1) * per]).all()
 
 
