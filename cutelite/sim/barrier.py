@@ -215,5 +215,5 @@ def _groups(lanes: Executing, id: Array | int, count: Array | int | None) -> Ite
         return
     ids = np.broadcast_to(np.asarray(id, np.int64), lanes.mask.shape)
     counts = np.broadcast_to(np.asarray(-1 if count is None else count, np.int64), lanes.mask.shape)
-    for number, threads in np.unique(np.stack([ids, counts], 1)[lanes.mask], axis=0).tolist():
+    for number, threads in sorted(set(zip(ids[lanes.mask].tolist(), counts[lanes.mask].tolist(), strict=True))):
         yield lanes.mask & (ids == number) & (counts == threads), number, None if count is None else threads

@@ -199,8 +199,10 @@ def _lanes_of(warp: int, mask: int, threads: int) -> Array:
 def _extract(step: Step, parked: dict[Step, list[Strand]], group: Array) -> list[Strand]:
     """Take the threads of `group` out of the strands parked at `step`."""
     taken, left = [], []
+    wanted = np.zeros(parked[step][0].machine.threads, bool)
+    wanted[group] = True
     for strand in parked[step]:
-        inside = np.isin(strand.tid, group)
+        inside = wanted[strand.tid]
         count = np.count_nonzero(inside)
         if count == len(inside):
             taken.append(strand)

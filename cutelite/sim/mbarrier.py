@@ -10,14 +10,13 @@ arrivals pending. That a byte belongs to a live mbarrier is known to the memory,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Wait
 from cutelite.sim.actors import Accuser, Executing, Work
-from cutelite.sim.error import Place
 from cutelite.sim.events import (
     Event,
     MbarrierArrive,
@@ -37,6 +36,7 @@ Array = Any
 
 MAX_COUNT = (1 << 20) - 1
 _TX, _PENDING, _EXPECTED, _PARITY = 0, 21, 41, 61  # first bits of the fields
+_LIVE = int.from_bytes(bytes([BARRIER] * 8))  # states of its bytes
 
 
 class Word(NamedTuple):
@@ -75,7 +75,8 @@ class Mbarriers:
     def init(self, lanes: Executing, address: Array, count: Array | int) -> None:
         counts = np.broadcast_to(count, lanes.tid.shape)
         for lane, at in _active(lanes, address):
-            region, offset, place = self._bytes(lanes, lane, at)
+            region, offset = self._bytes(lanes, lane, at)
+            place = self.space.place(at)
             if not 1 <= counts[lane] <= MAX_COUNT:
                 text = f"an mbarrier that expects {counts[lane]} arrivals; it takes 1 to {MAX_COUNT}"
                 lanes.fail("mbarrier", text, element=lane, place=place)
@@ -92,7 +93,7 @@ class Mbarriers:
 
     def inval(self, lanes: Executing, address: Array) -> None:
         for lane, at in _active(lanes, address):
-            region, offset, _ = self._live(lanes, lane, at)
+            region, offset = self._live(lanes, lane, at)
             assert region.state is not None
             region.state[offset : offset + 8] = UNWRITTEN
             if self._tell is not None:
@@ -123,9 +124,10 @@ class Mbarriers:
     def expect_arrivals(self, lanes: Executing, address: Array, count: Array | int = 1) -> None:
         counts = np.broadcast_to(count, lanes.tid.shape)
         for lane, at in _active(lanes, address):
-            region, offset, place = self._live(lanes, lane, at)
+            region, offset = self._live(lanes, lane, at)
             word = Word.read(int(region.view(8)[1][offset // 8]))
             if word.pending + counts[lane] > MAX_COUNT:
+                place = self.space.place(at)
                 lanes.fail("mbarrier", f"{place.name} has too many arrivals pending", element=lane, place=place)
             self._put(region, offset, word._replace(pending=word.pending + int(counts[lane])))
 
@@ -141,13 +143,13 @@ class Mbarriers:
             self._tell(WorkComplete(work, address))
         self._change(who, work.op, 0, address, tx=-bytes)
 
-    def test(self, lanes: Executing, address: Array, parity: Array, tell: bool = True) -> Array:
+    def test(self, lanes: Executing, address: Array, parity: Array) -> Array:
         parities = np.broadcast_to(parity, lanes.tid.shape)
         done = np.zeros(len(lanes.tid), bool)
         for at, where in _by_address(lanes, address):
-            region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
+            region, offset = self._live(lanes, int(np.argmax(where)), at)
             done[where] = int(region.view(8)[1][offset // 8]) >> _PARITY & 1 != parities[where] & 1
-            if tell and self._tell is not None:
+            if self._tell is not None:
                 self._tell(MbarrierTest(lanes, at, where & done, where))
         return done
 
@@ -156,20 +158,21 @@ class Mbarriers:
 
     def wait(self, lanes: Executing, address: Array, parity: Array) -> Wait:
         parities = np.broadcast_to(parity, lanes.tid.shape) & 1
-        self.test(lanes, address, parities, tell=False)  # for its errors, now
-        cells: list[tuple[Array, Any, Any]] = []
+        cells: list[tuple[Array, int, Array]] = []
+        on: list[tuple[Array, MbarrierAt]] = []
         for at, where in _by_address(lanes, address):
-            region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
+            region, offset = self._live(lanes, int(np.argmax(where)), at)
             cells.append((region.view(8)[1], offset // 8, where))
+            on.append((where, MbarrierAt(at)))
         if self._tell is not None:
             self._tell(MbarrierWait(lanes, address, parities))
         if len(cells) == 1 and len(set(parities[cells[0][2]].tolist())) == 1:
             words, index, where = cells[0]
             waited = int(parities[int(np.argmax(where))])
-            on = (where, MbarrierAt(int(address[int(np.argmax(where))])))
             return Wait(
-                lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where), (on,)
-            )
+                lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where),
+                tuple(on),
+            )  # fmt: skip
 
         def ready() -> Array:
             done = ~lanes_mask
@@ -178,8 +181,7 @@ class Mbarriers:
             return done
 
         lanes_mask = lanes.mask.copy()
-        on_each = tuple((where, MbarrierAt(at)) for at, where in _by_address(lanes, address))
-        return Wait(ready, lambda: self._why(address, parities, lanes_mask), on_each)
+        return Wait(ready, lambda: self._why(address, parities, lanes_mask), tuple(on))
 
     def wait_state(self, lanes: Executing, address: Array, state: Array) -> Wait:
         return self.wait(lanes, address, _parity_of(state))
@@ -208,7 +210,7 @@ class Mbarriers:
         plain = not drop and not np.count_nonzero(amounts)
         for at, where in _by_address(lanes, address):
             mine = where.nonzero()[0]
-            region, offset, _ = self._live(lanes, int(mine[0]), at)
+            region, offset = self._live(lanes, int(mine[0]), at)
             before = Word.read(int(region.view(8)[1][offset // 8]))
             total = np.cumsum(counts[mine])
             if plain and len(mine) > 1 and total[-1] <= before.pending:
@@ -234,13 +236,15 @@ class Mbarriers:
         self, who: Accuser, op: Op, lane: int, address: int, *, tx: int = 0, arrivals: int = 0, drop: bool = False
     ) -> None:
         """Change the bytes, then the arrivals that a phase expects, and complete it when nothing is missing."""
-        region, offset, place = self._live(who, lane, address)
+        region, offset = self._live(who, lane, address)
         word = Word.read(int(region.view(8)[1][offset // 8]))
         total = word.tx + tx
         if abs(total) > MAX_COUNT:
+            place = self.space.place(address)
             text = f"{place.name} would have a transaction count of {total} bytes; {MAX_COUNT} are possible"
             who.fail("mbarrier", text, element=lane, place=place)
         if arrivals < 0 or arrivals > word.pending:
+            place = self.space.place(address)
             text = f"{place.name} gets {arrivals} arrivals, but its phase expects {word.pending} more"
             help = f"it was initialised for {word.expected} arrivals in each phase"
             who.fail("mbarrier", text, element=lane, place=place, help=help)
@@ -261,29 +265,25 @@ class Mbarriers:
         rank = address >> RANK_SHIFT
         return self.smem[rank] if 0 <= rank < len(self.smem) else None
 
-    def _bytes(self, who: Accuser, lane: int, address: int) -> tuple[Region, int, Place]:
-        """The 8 bytes at `address`: region, offset, name. Refuse what is misaligned or outside of shared memory."""
+    def _bytes(self, who: Accuser, lane: int, address: int) -> tuple[Region, int]:
+        """The 8 bytes at `address`: region and offset. Refuse what is misaligned or outside of shared memory."""
+        region = self._region(address)
+        if not address % 8 and region is not None and 0 <= address - region.base <= region.size - 8 and not region.dead:
+            return region, address - region.base
         place = self.space.place(address)
         if address % 8:
             who.fail("misaligned", f"an mbarrier at an address that is no multiple of 8: {place.name}", element=lane,
                      place=place)  # fmt: skip
-        region = self._region(address)
-        if region is None or not 0 <= address - region.base <= region.size - 8:
-            who.fail("out-of-bounds", "an mbarrier outside of shared memory", element=lane, place=place)
-        if region.dead:
+        if region is not None and region.dead and 0 <= address - region.base <= region.size - 8:
             who.fail("exited-block", "an mbarrier of a block that has exited", element=lane, place=place)
-        return region, address - region.base, place
+        who.fail("out-of-bounds", "an mbarrier outside of shared memory", element=lane, place=place)
 
-    def _live(self, who: Accuser, lane: int, address: int) -> tuple[Region, int, Place]:
-        region, offset, place = self._bytes(who, lane, address)
-        assert region.state is not None
-        if np.count_nonzero(region.state[offset : offset + 8] != BARRIER):
-            self._not_live(who, lane, place)
-        return region, offset, place
-
-    def _not_live(self, who: Accuser, lane: int, place: Place) -> NoReturn:
-        help = "`init` it first, in one thread, with a barrier before others use it"
-        who.fail("mbarrier", f"{place.name} is no live mbarrier", element=lane, place=place, help=help)
+    def _live(self, who: Accuser, lane: int, address: int) -> tuple[Region, int]:
+        region, offset = self._bytes(who, lane, address)
+        if int(region.flags(8)[offset // 8]) != _LIVE:
+            place, help = self.space.place(address), "`init` it first, in one thread, with a barrier before others use it"
+            who.fail("mbarrier", f"{place.name} is no live mbarrier", element=lane, place=place, help=help)
+        return region, offset
 
     def _why(self, address: Array, parities: Array, where: Array) -> str:
         waits = sorted({(int(address[lane]), int(parities[lane])) for lane in where.nonzero()[0]})

@@ -35,6 +35,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cutelite.sim.program import WARP
+
 Array = Any
 
 INIT, RAN, SEEN, PAST, GMEM, TMEM, SMEM = range(7)
@@ -50,27 +52,33 @@ REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU}
 
 MANY = 1 << 14  # pieces of knowledge kept, before those that no thread has any more are dropped
 MANY_SETS = 1 << 10  # of threads, whose parties are remembered
+SPARE = 16  # columns
 
 
 class Columns:
     """The columns that the parts of knowledge of one cluster have: of each party of threads, of each asynchronous agent.
 
-    origins  for each column, the one that it was the same as until then; -1 for a new agent, of which nothing was known
+    origins  for each column, the one that it was the same as until then; -1 where nothing was known of its agents
     threads  columns of what threads do themselves
     """
 
-    __slots__ = ("_indices", "origins", "rows", "threads")
+    __slots__ = ("_indices", "_spare", "origins", "rows", "threads")
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
         self.origins: list[int] = []
         self.threads: list[int] = []
         self._indices: dict[int, Array] = {}
+        self._spare: list[int] = []  # columns that nobody has yet, made ahead because each new one makes parts wider
 
     def add(self, origin: int = -1) -> int:
-        self.origins.append(origin)
-        self._indices.clear()
-        return len(self.origins) - 1
+        """Give out a column."""
+        if origin >= 0 or not self._spare:
+            more = [origin] if origin >= 0 else [-1] * SPARE
+            self._spare += range(len(self.origins), len(self.origins) + len(more))
+            self.origins += more
+            self._indices.clear()
+        return self._spare.pop(-1 if origin >= 0 else 0)
 
     def wide(self, part: Array) -> Array:
         """A part of knowledge with all columns that there are by now."""
@@ -85,12 +93,12 @@ class Columns:
             index = self._indices[had] = np.array(found)
         return np.concatenate([part, np.zeros((self.rows, 1), np.int32)], axis=1)[:, index]
 
-    def writable(self, part: Array | None) -> Array:
-        """A copy of a part, of nothing if there is none."""
+    def writable(self, part: Array | None, own: bool = False) -> Array:
+        """A copy of a part, of nothing if there is none; itself where it is the `own` one of who asks."""
         if part is None:
             return np.zeros((self.rows, len(self.origins)), np.int32)
         wide = self.wide(part)
-        return wide.copy() if wide is part else wide
+        return wide.copy() if wide is part and not own else wide
 
 
 class Knowledge:
@@ -160,14 +168,16 @@ def _maximum(a: Array | None, b: Array) -> Array:
 class Published:
     """The knowledge released at one place (a barrier's phase, an address), by the scope of the release and by whom."""
 
-    __slots__ = ("by",)
+    __slots__ = ("_to", "by")
 
     def __init__(self) -> None:
         self.by: dict[tuple[int, int, int], Knowledge] = {}  # (scope, cluster, rank in it) -> knowledge
+        self._to: dict[tuple[int, int, int], Knowledge] = {}  # by whose question: what they acquire
 
     def add(self, scope: int, cluster: int, rank: int, knowledge: Knowledge) -> None:
         key = (scope, cluster, rank)
         self.by[key] = join(knowledge, self.by.get(key, NOTHING))
+        self._to.clear()
 
     def snapshot(self) -> Published:
         copy = Published()
@@ -187,10 +197,13 @@ class Published:
 
     def to(self, scope: int, cluster: int, rank: int) -> Knowledge:
         """The knowledge that a thread of that block acquires; of releases whose scope leaves it out, PAST alone."""
-        found = NOTHING
-        for (reach, of, by), knowledge in self.by.items():
-            enough = reach == EVERYBODY or min(reach, scope) >= needed(of, by, cluster, rank)
-            found = join(found, knowledge if enough else knowledge.rows(PAST))
+        found = self._to.get((scope, cluster, rank))
+        if found is None:
+            found = NOTHING
+            for (reach, of, by), knowledge in self.by.items():
+                enough = reach == EVERYBODY or min(reach, scope) >= needed(of, by, cluster, rank)
+                found = join(found, knowledge if enough else knowledge.rows(PAST))
+            self._to[scope, cluster, rank] = found
         return found
 
     def for_fences(self, cluster: int, rank: int, most: int = GPU) -> dict[int, Knowledge]:
@@ -404,9 +417,11 @@ class Clocks:
 
     def known(self, knowledge: Knowledge, row: int, who: Array, when: Array) -> Array:
         """Tell whether each epoch is known."""
-        clusters = self.cluster[who]
         column = self.column[who]
-        one = int(clusters[0]) if len(clusters) else 0
+        if len(self.columns) == 1:
+            return self._known(knowledge, 1, row, column, when)
+        clusters = self.cluster[who]
+        one = int(clusters[0]) if len(clusters) else 1
         if np.count_nonzero(clusters == one) == len(clusters):
             return self._known(knowledge, one, row, column, when)
         result = np.zeros(len(who), bool)
@@ -416,11 +431,30 @@ class Clocks:
         return result
 
     def _known(self, knowledge: Knowledge, cluster: int, row: int, column: Array, when: Array) -> Array:
-        part = knowledge.part(self.columns[cluster]) if cluster else None
+        part = knowledge.part(self.columns[cluster])
         if part is None:
             return np.zeros(len(column), bool)
         result: Array = part[row][column] >= when
         return result
+
+    def has(self, knowledge: Knowledge, row: int, agent: int, clock: int) -> bool:
+        """Tell whether one epoch is known."""
+        part = knowledge.part(self.columns[int(self.cluster[agent])])
+        return part is not None and bool(part[row, self.column[agent]] >= clock)
+
+    def had(self, then: Snapshot, row: int, agent: int, clock: int) -> bool:
+        """Tell whether one epoch, of no cp.async, was known when work was started."""
+        own = then.agent == agent and bool(then.own[row] >= clock)
+        return own or self.has(then.knowledge, row, agent, clock)
+
+    def unaware(self, threads: Array, row: int, agent: int, clock: int) -> Array:
+        """Those of some threads that do not know one epoch, of no cp.async."""
+        keys = self.keys(threads)
+        without = [key for key in _values(keys) if not self.has(self.pool[key], row, agent, clock)]
+        if not without:
+            return threads[:0]
+        left = threads[np.isin(keys, without)]
+        return left[(left != agent) | (self.clock(row, left) < clock)]
 
     def known_to(self, threads: Array, row: int, who: Array, when: Array) -> Array:
         """Tell whether each thread knows the epoch beside it; it knows its own."""
@@ -549,38 +583,42 @@ class Clocks:
         for, say), and what they have behind them. It does not say that ordinary loads have been executed, even if a
         barrier came between: only a release waits for those.
         """
-        found = self.past(threads)
-        self.go_on(threads)
-        for key in _values(self.keys(threads)):
-            complete = self.pool[key].rows(RAN)
-            for columns, part in complete.parts.items():
-                part[RAN, columns.threads] = 0
-            found = join(found, complete)
+        heads = self.parties(threads)
+        found = self._rows_of(heads, RAN, PAST)
+        for columns, part in found.parts.items():
+            part[RAN, columns.threads] = 0
+        self._add_past(found, heads, self.own[PAST, heads])
+        self.own[PAST, heads] += 1
         return found
 
     def past(self, threads: Array) -> Knowledge:
         """The waits and arrivals that these threads of one cluster have behind them, or know that others have."""
         heads = self.parties(threads)
-        found = NOTHING
-        for key in _values(self.knows[heads]):
-            found = join(found, self.pool[key].rows(PAST))
-        return self._with_past(found, heads, self.own[PAST, heads])
+        found = self._rows_of(heads, PAST)
+        self._add_past(found, heads, self.own[PAST, heads])
+        return found
 
     def past_of(self, then: Snapshot) -> Knowledge:
         """The same of a thread when it started asynchronous work."""
-        heads = self.parties(np.array([then.agent]))
-        return self._with_past(then.knowledge.rows(PAST), heads, then.own[PAST : PAST + 1])
+        found = then.knowledge.rows(PAST)
+        self._add_past(found, self.parties(np.array([then.agent])), then.own[PAST : PAST + 1])
+        return found
 
     def go_on(self, threads: Array) -> None:
         """Advance the clocks in PAST: what these threads have told does not cover what they wait for from now on."""
         self.own[PAST, self.parties(threads)] += 1
 
-    def _with_past(self, knowledge: Knowledge, heads: Array, clocks: Array) -> Knowledge:
+    def _rows_of(self, heads: Array, *rows: int) -> Knowledge:
+        """These rows of what parties know, for nobody else."""
+        first, *others = (self.pool[key].rows(*rows) for key in _values(self.knows[heads]))
+        return functools.reduce(join, others, first)
+
+    def _add_past(self, knowledge: Knowledge, heads: Array, clocks: Array) -> None:
+        """Add the own clocks of parties to knowledge that nobody else has."""
         columns = self._columns_of(heads)
-        part = columns.writable(knowledge.parts.get(columns))
+        part = knowledge.parts[columns] = columns.writable(knowledge.part(columns), own=True)
         at = self.column[heads]
         part[PAST, at] = np.maximum(part[PAST, at], clocks)
-        return Knowledge({**knowledge.parts, columns: part})
 
     def learn(self, threads: Array, knowledge: Knowledge) -> None:
         """Add knowledge to that of these threads."""
@@ -708,7 +746,7 @@ class Clocks:
 def _values(keys: Array) -> Iterable[int]:
     """The different ones."""
     first = int(keys[0])
-    if len(keys) == 1 or np.count_nonzero(keys == first) == len(keys):
+    if len(keys) == 1 or (len(keys) > WARP and np.count_nonzero(keys == first) == len(keys)):
         return (first,)
     found: list[int] = sorted(set(keys.tolist()))
     return found

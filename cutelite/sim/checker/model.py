@@ -261,10 +261,13 @@ class Checker:
             grown = np.zeros(self.clocks.count, bool)
             grown[: 0 if aware is None else len(aware)] = aware if aware is not None else False
             aware = self._started[rank] = grown
+        left = threads[~aware[threads]]
+        if not len(left):
+            return
         size = block.machine.threads
         first = self.clocks.firsts[block.number] + rank * size
         theirs = self.clocks.column[first : first + size]
-        for thread in sorted(set((threads[~aware[threads]]).tolist())):
+        for thread in sorted(set(left.tolist())):
             knowledge = self.clocks.of(thread) if then is None else then.knowledge
             part = knowledge.part(self.clocks.columns[block.number])
             if part is not None and np.count_nonzero(part[PAST, theirs]):
@@ -687,15 +690,14 @@ class Checker:
 
     def _must_see_init(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
         """Report asynchronous work that tells an mbarrier of its end whose initialisation it may not see."""
-        (agent, clock), then = barrier.init, self._issued[work]
-        epoch = np.array([agent], np.int32), np.array([clock], np.int32)
-        seen = bool(self.clocks.known_at(then, SEEN, *epoch)[0])
-        if not self.clocks.known_at(then, INIT, *epoch)[0] and (
-            work.proxy == "async" or work.queue == "tcgen05" or not seen
-        ):
-            known = seen
+        then = self._issued[work]
+        if self.clocks.had(then, INIT, *barrier.init):
+            return
+        seen = self.clocks.had(then, SEEN, *barrier.init)
+        if work.proxy == "async" or work.queue == "tcgen05" or not seen:
             threads = [(block.machine, tid) for tid in work.tid.tolist()]
-            self.report.mbarrier_init(block, work.op, threads, address, barrier.op, self._threads(epoch[0]), known)
+            by = self._threads(np.array(barrier.init[:1]))
+            self.report.mbarrier_init(block, work.op, threads, address, barrier.op, by, seen)
 
     def _use(self, block: Block, op: Any, barrier: Barrier, address: int, threads: Array, waits: bool = False) -> None:
         """Check that threads that use an mbarrier know of its initialisation."""
@@ -705,15 +707,12 @@ class Checker:
             barrier.sources[op] = None
             local = threads - barrier.phases.first
             barrier.used[local] = np.maximum(barrier.used[local], self.clocks.clock(SEEN, threads))
-        agent, clock = barrier.init
-        who, when = np.full(len(threads), agent, np.int32), np.full(len(threads), clock, np.int32)
-        known = self.clocks.known_to(threads, SEEN, who, when)
-        if not np.all(known):
-            left = (~known).nonzero()[0]
-            left = left[~self.clocks.known_to(threads[left], INIT, who[left], when[left])]
-            if len(left):
-                users = [(block.machine, int(t) - block.first) for t in threads[left]]
-                self.report.mbarrier_init(block, op, users, address, barrier.op, self._threads(who[:1]), False)
+        left = self.clocks.unaware(threads, SEEN, *barrier.init)
+        left = self.clocks.unaware(left, INIT, *barrier.init) if len(left) else left
+        if len(left):
+            users = [(block.machine, int(t) - block.first) for t in left]
+            by = self._threads(np.array(barrier.init[:1]))
+            self.report.mbarrier_init(block, op, users, address, barrier.op, by, False)
 
     def _turn(self, block: Block, barrier: Barrier, address: int, op: Op) -> None:
         """The phase of an mbarrier completes."""

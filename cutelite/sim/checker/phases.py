@@ -90,8 +90,7 @@ class Phases:
     def finish(self, then: Snapshot) -> bool:
         """Let work that was started at `then` arrive or count its bytes; True if it can only be in this phase."""
         self.arrivals[self.complete] = None
-        agent, phase = np.array([self.agent], np.int32), np.array([self.complete], np.int32)
-        return not self.complete or bool(self.clocks.known_at(then, PAST, agent, phase)[0])
+        return not self.complete or self.clocks.had(then, PAST, self.agent, self.complete)
 
     def turn(self, coming: Knowledge) -> list[tuple[Op, Array]]:
         """Complete the phase, by arrivals that know of `coming`; returns waits and threads that may be too late."""
@@ -118,8 +117,7 @@ class Phases:
         """Find the threads that do not know that all before `phase` is complete."""
         if phase < 1 or not len(threads):
             return threads[:0]
-        agents, clocks = np.full(len(threads), self.agent, np.int32), np.full(len(threads), phase, np.int32)
-        left = threads[~self.clocks.known_to(threads, PAST, agents, clocks)]
+        left = self.clocks.unaware(threads, PAST, self.agent, phase)
         if not len(left):
             return left
         return left[[not self._knows_arrivals(thread, phase - 1) for thread in left.tolist()]]
