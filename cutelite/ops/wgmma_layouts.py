@@ -266,7 +266,7 @@ def read_blocks(
     agent: Agent, starts: Array, rows: int, elem: Scalar, major: str, swizzle: str, leading: int, stride: int,
     k_bytes: int = STEP_BYTES, space: str = "smem",
 ) -> Array:  # fmt: skip
-    """The operands (starts, rows, k) whose first elements lie at these addresses, in blocks as `smem_matrix` has them."""
+    """The operands (starts, rows, k) that begin at these addresses, in blocks as `smem_matrix` has them."""
     where = starts[:, None, None] + _chunks(rows, major, swizzle, leading, stride, k_bytes, elem.bytes)
     pattern = SWIZZLES[swizzle]
     data = agent.load(space, where if pattern is None else pattern(where), elem, 16 // elem.bytes)

@@ -268,20 +268,23 @@ class Mbarriers:
     def _bytes(self, who: Accuser, lane: int, address: int) -> tuple[Region, int]:
         """The 8 bytes at `address`: region and offset. Refuse what is misaligned or outside of shared memory."""
         region = self._region(address)
-        if not address % 8 and region is not None and 0 <= address - region.base <= region.size - 8 and not region.dead:
-            return region, address - region.base
-        place = self.space.place(address)
         if address % 8:
+            place = self.space.place(address)
             who.fail("misaligned", f"an mbarrier at an address that is no multiple of 8: {place.name}", element=lane,
                      place=place)  # fmt: skip
-        if region is not None and region.dead and 0 <= address - region.base <= region.size - 8:
+        if region is None or not 0 <= address - region.base <= region.size - 8:
+            place = self.space.place(address)
+            who.fail("out-of-bounds", "an mbarrier outside of shared memory", element=lane, place=place)
+        if region.dead:
+            place = self.space.place(address)
             who.fail("exited-block", "an mbarrier of a block that has exited", element=lane, place=place)
-        who.fail("out-of-bounds", "an mbarrier outside of shared memory", element=lane, place=place)
+        return region, address - region.base
 
     def _live(self, who: Accuser, lane: int, address: int) -> tuple[Region, int]:
         region, offset = self._bytes(who, lane, address)
         if int(region.flags(8)[offset // 8]) != _LIVE:
-            place, help = self.space.place(address), "`init` it first, in one thread, with a barrier before others use it"
+            help = "`init` it first, in one thread, with a barrier before others use it"
+            place = self.space.place(address)
             who.fail("mbarrier", f"{place.name} is no live mbarrier", element=lane, place=place, help=help)
         return region, offset
 

@@ -5,7 +5,8 @@
               work at once; a thread that polls sees what others wrote as late as the memory model allows
     seed 2    warps of several blocks in any order, with short turns, which end at each strong access; else as seed 1
     others    drawn from the seed: lockstep or warps apart; turns of a few ops or of many, or always the same warps
-              first; asynchronous work at once, late or at any time, in any order; blocks in any order
+              first; asynchronous work at once, late (the latest or the first of it first) or at any time, in any
+              order; blocks in any order. Seed 3: lockstep, the latest work first
 
 Every schedule is one that the hardware may show: a kernel that is right under all of them need not be right, but
 one that goes wrong under any of them is wrong.
@@ -29,6 +30,7 @@ class Policy:
 
     gang     the warps of a CTA start as one strand, and become one again where they meet
     moment   the time of asynchronous work: 'early', 'late' or 'any'
+    newest   of late work the latest happens first, where nothing orders it: what nobody waits for stays under way
     turns    lengths of turns to draw from, in ops
     patience ops without blocking after which a strand may be spinning: from then on all others go first at each turn
     pick     the next strand: 'first', 'last', 'any', or by 'rank', a fixed random order of warps
@@ -45,6 +47,7 @@ class Policy:
         self.random = Random(seed)
         self.gang = True
         self.moment: Moment = "late"
+        self.newest = False
         self.patience = SOON
         self.turns: Sequence[int] = (SOON,)
         self.pick = "first"
@@ -72,6 +75,7 @@ class Policy:
             self.reads = more.choice(("latest", "oldest", "any", "any"))
             self.yields = more.random() < 0.5
             self.refusing = more.choice((0.0, 0.0, 0.3))
+            self.newest = more.choice((False, True))
         self._ranks: dict[Hashable, float] = {}
 
     def turn(self) -> int:
@@ -101,7 +105,9 @@ class Policy:
 
     def one_of(self, count: int) -> int:
         """Choose one of several pieces of asynchronous work."""
-        return 0 if self.moment != "any" else self.random.randrange(count)
+        if self.moment == "any":
+            return self.random.randrange(count)
+        return count - 1 if self.newest else 0
 
     def _rank(self, warp: Hashable) -> float:
         if warp not in self._ranks:

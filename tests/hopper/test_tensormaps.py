@@ -162,6 +162,29 @@ def overwritten(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
     bar.wait(0)
 
 
+def left_behind(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
+    """Two copies are under way, and only the newer one is waited for before their descriptor changes."""
+    tiles, full = cl.tma_shared(like, 2), cl.shared(cl.mbarrier, (2,))
+    if cl.elect_one():
+        for stage in cl.static_range(2):
+            full[stage].init(1)
+        cl.fence_mbarrier_init()
+        cl.tensormap_copy(like, room)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+    own = cl.tensormap_acquire(slots[0, None], like)
+    if cl.elect_one():
+        for stage in cl.static_range(2):
+            full[stage].arrive_expect_tx(like.tile_bytes)
+            cl.tma_load(own, tiles[stage, None, None], at=(0, 0), barrier=full[stage])
+    full[1].wait(0)
+    if cl.elect_one():
+        cl.tensormap_replace(room, like, "global_dim", 4, 0)
+    cl.syncwarp()
+    cl.tensormap_publish(room, slots[0, None])
+    full[0].wait(0)
+
+
 def no_extent(like: Any, room: Any, slots: Any, tile: Any, bar: Any) -> None:
     if cl.elect_one():
         cl.tensormap_copy(like, room)
@@ -185,6 +208,7 @@ def test_a_descriptor_that_is_published_and_acquired_is_used() -> None:
         (not_published, "no TMA descriptor was published"),
         (not_acquired, "as it was before"),
         (overwritten, "in the place of one that this copy uses"),
+        (left_behind, "in the place of one that this copy uses"),
         (no_extent, "is below 1"),
         (uneven, "no multiple of 16 bytes"),
     ],

@@ -23,8 +23,8 @@ Knowledge is immutable and shared: threads that meet at a barrier know the same 
 itself is not part of it and lies in `Clocks.own`.
 
 Threads that have done and learned the same so far are a *party*: a block begins as one, and each time only some of a
-party do something they become one of their own, for good. All that is kept of threads is kept once for each party, under
-its first thread, its *head*; and a part of knowledge has a column for each party, not for each thread.
+party do something they become one of their own, for good. All that is kept of threads is kept once for each party,
+under its first thread, its *head*; and a part of knowledge has a column for each party, not for each thread.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SPARE = 16  # columns
 
 
 class Columns:
-    """The columns that the parts of knowledge of one cluster have: of each party of threads, of each asynchronous agent.
+    """The columns that parts of knowledge of one cluster have: one of each party of threads, and asynchronous agent.
 
     origins  for each column, the one that it was the same as until then; -1 where nothing was known of its agents
     threads  columns of what threads do themselves
@@ -123,8 +123,8 @@ class Knowledge:
     def rows(self, *rows: int) -> Knowledge:
         """Only these rows of it."""
         parts = {}
-        for columns in self.parts:
-            part = self.part(columns)
+        for columns, held in self.parts.items():
+            part = columns.wide(held)
             parts[columns] = columns.writable(None)
             for row in rows:
                 parts[columns][row] = part[row]
@@ -450,10 +450,10 @@ class Clocks:
     def unaware(self, threads: Array, row: int, agent: int, clock: int) -> Array:
         """Those of some threads that do not know one epoch, of no cp.async."""
         keys = self.keys(threads)
-        without = [key for key in _values(keys) if not self.has(self.pool[key], row, agent, clock)]
-        if not without:
-            return threads[:0]
-        left = threads[np.isin(keys, without)]
+        left = threads
+        for key in _values(keys):
+            if self.has(self.pool[key], row, agent, clock):
+                left = left[self.keys(left) != key]
         return left[(left != agent) | (self.clock(row, left) < clock)]
 
     def known_to(self, threads: Array, row: int, who: Array, when: Array) -> Array:

@@ -876,7 +876,8 @@ class Checker:
                 continue
             now = region.view(unit)[1][(at - (-region.base % unit)) // unit]
             if place is None:
-                if not self._polls and semantic in ("relaxed", "volatile") and not self.clocks.has_released(threads[mine]):
+                relaxed = semantic in ("relaxed", "volatile")
+                if relaxed and not self._polls and not self.clocks.has_released(threads[mine]):
                     continue  # nothing that anybody could acquire
                 place = places[at] = Place(unit, written[mine[0]] if kind == "atomic" else now.copy())
             if kind == "write":
