@@ -170,7 +170,7 @@ class Engine:
                 self._finish(other)
         work.stage = READ
         work.data = work.read(self._agent(work))
-        self.launch.changed()
+        self.launch.stirred()
 
     def _finish(self, work: Work) -> None:
         self._read(work)

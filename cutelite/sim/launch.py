@@ -99,11 +99,17 @@ class SimLaunch:
         self.gmem = Space("gmem", buffers.regions(), observer, self.tally)
         self.output: list[tuple[int, str]] = []
         self.ops = 0
-        self.changes = 0
+        self.changes = 0  # that threads can see
+        self.wakes = 0  # those of them by which waiting threads may go on
         self.waiting: deque[Index] = deque()  # first blocks of the clusters that have not started
 
     def changed(self) -> None:
         """Note that something has changed that threads may wait for."""
+        self.changes += 1
+        self.wakes += 1
+
+    def stirred(self) -> None:
+        """Note a change that only threads which poll can see."""
         self.changes += 1
 
     def cancel_cluster(self) -> Index | None:

@@ -149,7 +149,7 @@ class Machine:
         self.constants: dict[Op, Region] = {}
         self.tell: Callable[[Event], None] | None = None if observer is None else partial(observer.event, self)
         self.engine = Engine(launch, partial(Agent, self), self.tell)
-        self.mbarriers = Mbarriers(self.spaces["cluster"], cluster.smem, launch.changed, self.tell)
+        self.mbarriers = Mbarriers(self.spaces["cluster"], cluster.smem, launch, self.tell)
         self.barriers = Barriers(self.roster, cluster.barrier, rank, launch.changed, self.tell)
         self.registers = RegisterPool(self.warp_count, self.program.function.attrs, launch.changed)
         self._fixed: dict[bytes, dict[Value, Array]] = {}

@@ -30,6 +30,7 @@ from cutelite.sim.events import (
     WorkArrive,
     WorkComplete,
 )
+from cutelite.sim.launch import SimLaunch
 from cutelite.sim.memory import BARRIER, RANK_SHIFT, UNWRITTEN, Region, Space
 
 Array = Any
@@ -63,14 +64,14 @@ class Mbarriers:
     """Operations on mbarriers by the threads of one CTA; implements `ir.simulation.Mbarriers`.
 
     space, smem  the shared memory of the cluster, and its regions by rank
-    changed      called when an mbarrier is different
+    launch       is told when an mbarrier is different
     tell         tells the observer, if there is one
     """
 
     def __init__(
-        self, space: Space, smem: list[Region], changed: Callable[[], None], tell: Callable[[Event], None] | None
+        self, space: Space, smem: list[Region], launch: SimLaunch, tell: Callable[[Event], None] | None
     ) -> None:
-        self.space, self.smem, self._changed, self._tell = space, smem, changed, tell
+        self.space, self.smem, self._launch, self._tell = space, smem, launch, tell
 
     def init(self, lanes: Executing, address: Array, count: Array | int) -> None:
         counts = np.broadcast_to(count, lanes.tid.shape)
@@ -88,6 +89,7 @@ class Mbarriers:
                 )
             region.state[offset : offset + 8] = BARRIER
             self._put(region, offset, Word(0, int(counts[lane]), int(counts[lane]), 0))
+            self._launch.changed()
             if self._tell is not None:
                 self._tell(MbarrierInit(lanes, at, lane))
 
@@ -254,11 +256,12 @@ class Mbarriers:
             word = Word(word.parity ^ 1, word.expected, word.expected, 0)
             if self._tell is not None:
                 self._tell(MbarrierPhase(address, op))
+            self._launch.changed()
         self._put(region, offset, word)
 
     def _put(self, region: Region, offset: int, word: Word) -> None:
         region.view(8)[1][offset // 8] = word.bits()
-        self._changed()
+        self._launch.stirred()
 
     def _region(self, address: int) -> Region | None:
         """The shared memory that an address is in."""

@@ -373,9 +373,9 @@ class Scheduler:
 
     def _poll(self) -> None:
         """Let blocked threads go on that can; asks again only if something has changed, or if nobody else can go on."""
-        if self._polled == self.launch.changes and (self.runnable or self.resting):
+        if self._polled == self.launch.wakes and (self.runnable or self.resting):
             return
-        self._polled = self.launch.changes
+        self._polled = self.launch.wakes
         still: list[Strand] = []
         for strand in self.blocked:
             assert strand.blocked is not None

@@ -123,8 +123,9 @@ class Knowledge:
     def rows(self, *rows: int) -> Knowledge:
         """Only these rows of it."""
         parts = {}
-        for columns, held in self.parts.items():
-            part = columns.wide(held)
+        for columns in self.parts:
+            part = self.part(columns)
+            assert part is not None
             parts[columns] = columns.writable(None)
             for row in rows:
                 parts[columns][row] = part[row]
