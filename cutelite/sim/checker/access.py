@@ -95,6 +95,9 @@ class Worker:
         self.when = np.full(count, clock, np.int32)
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
+        n = len(at)
+        if n > 1 and np.count_nonzero(who == who[0]) == n and np.count_nonzero(when == when[0]) == n:
+            return np.full(n, self.ordered(row, at[:1], who[:1], when[:1])[0])
         own = (who == self.who[at]) & (when == self.when[at])  # other parts of the same piece of work
         if self.in_order:
             own = (who == self.who[at]) & (when <= self.when[at])
@@ -149,8 +152,11 @@ class Accesses:
         at = writer.nonzero()[0]
         if len(at):
             # To overwrite what was written asynchronously, it is enough that it has been.
-            done = self.sites.asynchronous[shadow.w_site[granules[at]]] & (kind == WRITE)
-            for chosen, row in ((at[~done], actor.row), (at[done], actor.ran)):
+            parts = [(at, actor.row)]
+            if kind == WRITE:
+                done = self.sites.asynchronous[shadow.w_site[granules[at]]]
+                parts = [(at[~done], actor.row), (at[done], actor.ran)]
+            for chosen, row in parts:
                 if len(chosen):
                     found += self._unordered(chosen, row, actor, granules, writer, shadow.w_when, shadow.w_site)
         if self._may_be_apart and kind in STRONG:
@@ -286,19 +292,27 @@ class Accesses:
         """One position for each different granule; and its agent, or minus the set of those that access it."""
         if np.count_nonzero(granules[1:] > granules[:-1]) == len(granules) - 1:  # as most are: each once
             return np.arange(len(granules)), actor.who.astype(np.int32, copy=False)
+        if np.count_nonzero(granules == granules[0]) == len(granules):
+            return np.zeros(1, np.int64), np.array([self._together(actor, slice(None), site)], np.int32)
         order = granules.argsort(kind="stable")
         ordered = granules[order]
         starts = np.concatenate([[0], (ordered[1:] != ordered[:-1]).nonzero()[0] + 1])
         if len(starts) == len(granules):
             return np.arange(len(granules)), actor.who.astype(np.int32, copy=False)
-        who, when = actor.who[order].astype(np.int32), actor.when[order].astype(np.int32)
+        who = actor.who[order].astype(np.int32)
         at, code = order[starts], who[starts]
         ends = np.append(starts[1:], len(ordered))
         several = np.minimum.reduceat(who, starts) != np.maximum.reduceat(who, starts)
         for i in several.nonzero()[0].tolist():
-            run = slice(starts[i], ends[i])
-            code[i] = -self.sets.number((Group(who[run].tobytes(), when[run].tobytes(), site),))
+            code[i] = self._together(actor, order[starts[i] : ends[i]], site)
         return at, code
+
+    def _together(self, actor: Actor, which: Array | slice, site: int) -> int:
+        """The agent of accesses to one granule, or minus the set of them if there are several."""
+        who, when = actor.who[which].astype(np.int32), actor.when[which].astype(np.int32)
+        if np.count_nonzero(who == who[0]) == len(who):
+            return int(who[0])
+        return -self.sets.number((Group(who.tobytes(), when.tobytes(), site),))
 
     def _with_old(
         self, shadow: Shadow, g: Array, at: Array, code: Array, keep: Array, actor: Actor, kind: int, site: int

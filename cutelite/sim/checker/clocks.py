@@ -282,7 +282,7 @@ class Clocks:
         self.has_waited = np.zeros(1, bool)
         self._make_rows()
         self.pool: dict[int, Knowledge] = {0: NOTHING}
-        self.any_released = False
+        self.any_released = self.any_waited = False
         self.copies = False
         self._next = 1
         self._prune_at = MANY
@@ -648,6 +648,7 @@ class Clocks:
     def meet(self, threads: Array, waited: bool) -> None:
         """Note whether threads have waited since their warp has last executed an instruction together."""
         self.has_waited[self.parties(threads)] = waited
+        self.any_waited = waited or bool(np.count_nonzero(self.has_waited))
 
     def of_agent(self, agent: int, clock: int, rows: slice | list[int] = NOT_INIT) -> Knowledge:
         """The knowledge of one epoch."""

@@ -549,6 +549,8 @@ class Checker:
 
     def _together(self, block: Block, lanes: Executing) -> None:
         """Lanes of a warp execute an instruction together: all of their waits before it are over."""
+        if not self.clocks.any_waited:
+            return
         tid = lanes.tid[lanes.mask]
         threads = block.first + tid
         if not np.count_nonzero(self.clocks.has_waited[self.clocks.head[threads]]):
