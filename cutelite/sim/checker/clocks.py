@@ -257,16 +257,17 @@ class Clocks:
     own             int32 (rows, agents): a thread's own clock (RAN, SEEN), and how much of it a fence has followed
     copied          the same of its own cp.async: the ticket up to which it has waited for them
     knows           keys of `pool`: what it knows of others
-    released        for each scope: keys of what fences of at least that scope let a thread publish by relaxed accesses;
-                    `released_own` and `released_copied` are its own part of that
+    fenced          it has executed a fence that lets it publish by relaxed accesses
+    released        for each scope: keys of what fences of at least that scope let it publish so; `released_own` and
+                    `released_copied` are its own part of that
     acquired        for each scope: keys of what it has read by relaxed accesses, for a fence of at least that scope
     has_waited      for an mbarrier, since its warp has last executed an instruction together
     copies          whether the threads of the launch have agents for cp.async
     """
 
-    _OF_AGENTS = ("cluster", "rank", "column", "head", "_members", "knows", "released", "acquired", "has_waited", "own",
-                  "copied", "released_own", "released_copied")  # fmt: skip
-    _OF_PARTIES = ("knows", "released", "acquired", "has_waited", "own", "copied", "released_own", "released_copied")
+    _OF_PARTIES = ("knows", "fenced", "released", "acquired", "has_waited", "own", "copied", "released_own",
+                   "released_copied")  # fmt: skip
+    _OF_AGENTS = ("cluster", "rank", "column", "head", "_members", *_OF_PARTIES)
 
     def __init__(self) -> None:
         self.count = 1
@@ -277,6 +278,7 @@ class Clocks:
         self.head = np.zeros(1, np.int64)
         self._members = np.zeros(1, np.int64)  # by head: threads of the party
         self.knows = np.zeros(1, np.int64)
+        self.fenced = np.zeros(1, bool)
         self.released = np.zeros((len(SCOPES), 1), np.int64)
         self.acquired = np.zeros((len(SCOPES), 1), np.int64)
         self.has_waited = np.zeros(1, bool)
@@ -363,10 +365,9 @@ class Clocks:
             for name in self._OF_PARTIES:
                 held = getattr(self, name)
                 held[..., head] = held[..., of]
-        for agents, origin in ((threads, of), *([(self.copier(threads), self.copier(of))] if self.copies else [])):
-            column = columns.add(int(self.column[origin]) if of >= 0 else -1)
-            self.column[agents] = column
-            if agents is threads:
+        for move in (0, self._threads_of(head)) if self.copies else (0,):  # of what they do, and of their cp.async
+            column = self.column[threads + move] = columns.add(int(self.column[of + move]) if of >= 0 else -1)
+            if not move:
                 columns.threads.append(column)
         return head
 
@@ -521,6 +522,8 @@ class Clocks:
         """The knowledge that these threads publish by relaxed accesses behind their fences: scopes and knowledge."""
         heads = self.parties(threads)
         found: list[tuple[int, Knowledge]] = []
+        if not np.count_nonzero(self.fenced[heads]):
+            return found
         for reach in reversed(SCOPES):
             keys, own, copied = (held[reach - 1] for held in (self.released, self.released_own, self.released_copied))
             if not np.count_nonzero(keys[heads]) and not np.count_nonzero(own[:, heads]):
@@ -532,8 +535,7 @@ class Clocks:
 
     def has_released(self, threads: Array) -> bool:
         """Tell whether some of these threads have executed a fence that lets relaxed accesses publish."""
-        heads = self.head[threads]
-        return bool(np.count_nonzero(self.released[0, heads]) or np.any(self.released_own[0][:, heads]))
+        return bool(np.count_nonzero(self.fenced[self.head[threads]]))
 
     def _as_far(self, heads: Array, reach: int) -> bool:
         """Tell whether all that may be published in this scope may be in the next larger one as well."""
@@ -548,7 +550,7 @@ class Clocks:
         return found
 
     def _with_own(self, keys: Array, own: Array, copied: Array, heads: Array) -> Knowledge:
-        """What parties know, and what they have done themselves."""
+        """The knowledge of parties, with what they have done themselves."""
         found = NOTHING
         for key in _values(keys[heads]):
             found = join(found, self.pool[key])
@@ -673,6 +675,7 @@ class Clocks:
                     self._learn(self.knows, heads[held == key], self.pool[key])
         if release:
             self.any_released = True
+            self.fenced[heads] = True
             self.released[:reach, heads] = self.knows[heads]
             self.released_own[:reach, :, heads] = self.own[:, heads]
             self.released_copied[:reach, :, heads] = self.copied[:, heads]
@@ -708,6 +711,7 @@ class Clocks:
     def fence_init(self, threads: Array) -> None:
         """fence.mbarrier_init: a release of nothing but these threads' own inits."""
         heads = self.parties(threads)
+        self.fenced[heads] = True
         self.own[INIT, heads] = self.own[SEEN, heads]
         self.released_own[:CLUSTER, INIT, heads] = self.own[SEEN, heads]
         self.own[GENERIC_ROWS, heads] += 1
