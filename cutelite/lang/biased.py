@@ -1,8 +1,8 @@
 """Scores to which a function has added something that is no part of them, kept apart until they are needed.
 
 In    scores as products times a factor
-Out   the same and what is added, which the exponent takes with one fused multiply-add and one addition for each score;
-      or an ordinary vector, where a function does anything else with them
+Out   the same and what is added, with which products may as well start; or an ordinary vector, where a function does
+      anything else with them
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any
 
 from cutelite.ir.types import f32
 from cutelite.lang.lazy import Lazy
-from cutelite.lang.places import Places
-from cutelite.lang.values import RuntimeNumber, Scalar, Vector, vector
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector
 
 
 class Biased(Lazy):
@@ -22,16 +21,19 @@ class Biased(Lazy):
     products   (2, rows, n), or a shape of that rank
     factor     a float or a run-time scalar
     bias       a float, or a run-time number of f32 that can be broadcast to the products
+    asked      not empty once elements were asked for, of this or of one that it comes from
     """
 
-    __slots__ = ("bias", "factor", "products")
+    __slots__ = ("asked", "bias", "factor", "products")
     __hash__ = Vector.__hash__
 
-    def __init__(self, products: Any, factor: Any, bias: Any = 0.0) -> None:
+    def __init__(self, products: Any, factor: Any, bias: Any = 0.0, asked: list[bool] | None = None) -> None:
         super().__init__()
         self.products, self.factor, self.bias = products, factor, bias
+        self.asked: list[bool] = [] if asked is None else asked
 
     def computed(self) -> Any:
+        self.asked.append(True)
         found = self.products * self.factor
         return found if _is_zero(self.bias) else found + self.bias
 
@@ -52,27 +54,20 @@ class Biased(Lazy):
         else:
             return None
         added = -added if negative else added
-        return Biased(self.products, self.factor, added if _is_zero(self.bias) else self.bias + added)
+        return Biased(self.products, self.factor, added if _is_zero(self.bias) else self.bias + added, self.asked)
 
     def times(self, other: Any) -> Any:
         """Return the product with a float or a run-time scalar of f32; None for anything else."""
         if not isinstance(other, int | float) and not (isinstance(other, Scalar) and other.dtype == f32):
             return None
         factor = float(other) if isinstance(other, int) else other
-        return Biased(self.products, self.factor * factor, self.bias if _is_zero(self.bias) else self.bias * factor)
+        bias = self.bias if _is_zero(self.bias) else self.bias * factor
+        return Biased(self.products, self.factor * factor, bias, self.asked)
 
     @property
-    def affine(self) -> bool:
-        """Tell whether what is added is a number, or indices times a literal: one literal to each score."""
-        return isinstance(self.bias, float | Scalar | Places)
-
-    def exponents(self, base: Any, unit: float) -> Any:
-        """Return ``self * unit - base`` of this shape; `base` is broadcast to it."""
-        scaled, bias = self.products * (self.factor * unit), self.bias
-        if not isinstance(bias, Places):
-            return scaled - base if _is_zero(bias) else scaled + (bias * unit - base)
-        bias = bias.times(unit)
-        return (scaled + (bias.base - base)) + vector(*bias.offsets, dtype=f32).reshape(bias.extents)
+    def literal(self) -> bool:
+        """Tell whether the factor is a literal by which one can divide, and nothing was computed from the products."""
+        return not self.asked and isinstance(self.factor, float) and 2.0**-60 < abs(self.factor) < 2.0**60
 
 
 def _is_zero(x: Any) -> bool:

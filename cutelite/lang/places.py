@@ -17,7 +17,7 @@ from cutelite.ir.types import f32, i32
 from cutelite.lang.emit import emit
 from cutelite.lang.lazy import Lazy
 from cutelite.lang.promotion import as_value, to_dtype
-from cutelite.lang.values import RuntimeNumber, Scalar, Vector, vector
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector, maximum, minimum, vector
 from cutelite.ops import arith
 
 
@@ -45,52 +45,72 @@ class Either(Lazy):
 
 
 class Places(Either):
-    """``base + offset`` for each element, in i32 or f32.
+    """``base + step * offset`` for each element, in i32 or f32.
 
     base      a run-time scalar
     offsets   Python numbers, one for each element of `extents`, in colexicographic order
+    step      1.0, or a run-time scalar of f32
+    whole     computes them where indices of i32 are other ones, kept within bounds
     """
 
-    __slots__ = ("base", "extents", "offsets")
+    __slots__ = ("base", "extents", "offsets", "step", "whole")
     __hash__ = Vector.__hash__
 
-    def __init__(self, base: Scalar, offsets: tuple[float, ...], extents: tuple[int, ...]) -> None:
-        super().__init__(self._vector, lambda: self._over(to_dtype(base, f32), map(float, offsets)))
-        self.base, self.offsets, self.extents = base, offsets, extents
+    def __init__(
+        self, base: Scalar, offsets: tuple[float, ...], extents: tuple[int, ...], step: Any = 1.0, whole: Any = None
+    ) -> None:
+        super().__init__(whole or self._vector, lambda: self._over(to_dtype(base, f32), map(float, offsets), step))
+        self.base, self.offsets, self.extents, self.step, self.whole = base, offsets, extents, step, whole
 
     @property
     def dtype(self) -> Any:
         return self.base.dtype
 
     def _vector(self) -> Vector:
-        elem = self.base.dtype
-        found = vector(*self.offsets, dtype=elem)
-        found = emit(arith.Add(found.value, as_value(self.base, found.value.type)))
+        found = vector(*self.offsets, dtype=self.base.dtype)
+        base = as_value(self.base, found.value.type)
+        if isinstance(self.step, float):
+            found = emit(arith.Add(found.value, base))
+        else:
+            found = emit(arith.Fma(found.value, as_value(self.step, found.value.type), base))
         found.value.shape = self.extents
         return found  # type: ignore[no-any-return]
 
-    def _over(self, base: Any, offsets: Any) -> Places:
-        return Places(base, tuple(offsets), self.extents)
+    def _over(self, base: Any, offsets: Any, step: Any = 1.0, whole: Any = None) -> Places:
+        return Places(base, tuple(offsets), self.extents, step, whole)
+
+    def within(self, least: Any, most: Any) -> Places:
+        """Return the same, of which those that are used as integers are `least` to `most`."""
+        return self._over(self.base, self.offsets, self.step, lambda: maximum(minimum(self._vector(), most), least))
+
+    def _then(self, function: Callable[[Vector], Any], other: Any = None) -> Any:
+        """Return `whole` of a function of these integers, and of another operand."""
+        if self.whole is None and getattr(other, "whole", None) is None:
+            return None
+        return lambda: function(Vector(self.value))
 
     def __neg__(self) -> Any:
-        return self._over(-self.base, (-x for x in self.offsets))
+        return self._over(-self.base, (-x for x in self.offsets), self.step, self._then(lambda x: -x))
 
     def __abs__(self) -> Any:
         return super().__abs__() if self.dtype == i32 else abs(Vector(self.value))
 
     def plus(self, other: Any) -> Any:
         """Return the sum with a number or indices of the same dtype; None for anything else."""
-        if isinstance(other, int) or (isinstance(other, float) and self.dtype == f32):
-            return self._over(self.base, (x + other for x in self.offsets))
-        if isinstance(other, Scalar) and other.dtype == self.dtype:
-            return self._over(self.base + other, self.offsets)
+        if isinstance(other, int | float) or (isinstance(other, Scalar) and other.dtype == self.dtype):
+            if isinstance(other, float) and self.dtype != f32:
+                return None
+            return self._over(self.base + other, self.offsets, self.step, self._then(lambda x: x + other))
         if not isinstance(other, Places) or other.dtype != self.dtype or len(other.extents) != len(self.extents):
+            return None
+        if self.step is not other.step and self.step != other.step:
             return None
         if any(a != b and 1 not in (a, b) for a, b in zip(self.extents, other.extents, strict=True)):
             return None
         extents = tuple(map(max, self.extents, other.extents))
         offsets = map(sum, zip(self._spread(extents), other._spread(extents), strict=True))
-        return Places(self.base + other.base, tuple(offsets), extents)
+        whole = self._then(lambda x: x + Vector(other.value), other)
+        return Places(self.base + other.base, tuple(offsets), extents, self.step, whole)
 
     def _spread(self, extents: tuple[int, ...]) -> tuple[float, ...]:
         strides = (*accumulate(self.extents, mul, initial=1),)
@@ -101,9 +121,12 @@ class Places(Either):
         )
 
     def times(self, other: Any) -> Any:
-        """Return the product with a literal; None for anything else."""
+        """Return the product with a literal, or of floats with a run-time scalar of f32; None for anything else."""
         if isinstance(other, int) or (isinstance(other, float) and self.dtype == f32):
-            return self._over(self.base * other, (x * other for x in self.offsets))
+            offsets = (x * other for x in self.offsets)
+            return self._over(self.base * other, offsets, self.step, self._then(lambda x: x * other))
+        if isinstance(other, Scalar) and other.dtype == f32 and self.dtype == f32:
+            return self._over(self.base * other, self.offsets, self.step * other)
         return None
 
 

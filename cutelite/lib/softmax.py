@@ -121,26 +121,19 @@ class OnlineSoftmax:
         p, total = powers(s, where(top == -INF, 0.0, top) - raised, unit, dtype, rows, shift)
         return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows, shift)
 
-    def step(self, s: Any, again: Any = None, exponents: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
+    def step(self, s: Any) -> tuple[Any, OnlineSoftmax, Any, Any]:
         """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (rows,), if.
 
         The last is a run-time bool, the same for a warp.
-
-        again      a function that returns the scores once more, where registers do not hold them beside the powers
-        exponents  with `guess`, `again` and no `shift`: a function that returns ``scores * unit - base``, given base,
-                   (rows,), where that takes less than the scores do. `s` are then what scores are made of
         """
         p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
         ratio, moved, redone = full((self.rows,), 1.0, f32), self.redone >= REDONE, self.redone
         if self.guess and self.redone < REDONE:
             # top is -inf where nothing was seen before: powers are infinite or NaN
-            if exponents is None:
-                p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
-            else:
-                p, sums = raised(exponents(self.top), self.dtype, self.rows)
+            p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
             total, moved = self.total + sums, not vote_all(every(sums <= GROWN))
         if not self.guess or moved:
-            p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
+            p, top, total, ratio = self.exact(s)
             moved, redone = vote_any(some(ratio != 1.0)), redone + 1
         return p, replace(self, top=top, total=total, redone=redone), ratio, moved
 

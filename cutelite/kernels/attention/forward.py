@@ -17,9 +17,8 @@ import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
 from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
-from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Scores, Sight
+from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem, Scores, Sight
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, H, RaggedTile, Tile, Tiles
-from cutelite.lang.biased import Biased
 from cutelite.lang.places import places
 from cutelite.lang.tables import bound
 
@@ -204,9 +203,10 @@ class Plan:
         """Return a block of values as operand B, (columns, keys)."""
         return cl.select(here.storage.v, (1, 0, 2))[None, None, state.index]
 
-    def start(self, s: Any, tile: Any, here: Here, group: Any) -> Any:
+    def start(self, s: Any, added: Any, tile: Any, here: Here, group: Any) -> Any:
         """Return powers of a tile's first scores, and the softmax behind them."""
-        unit = self.problem.unit(here.given.scale)
+        scale = here.given.scale
+        unit = self.problem.unit(scale) if added is None else scale * added.factor
         return cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
 
     def of_block(self, softmax: Any, j: Any, tile: Any, here: Here) -> Any:
@@ -221,15 +221,17 @@ class Plan:
         """Return the powers of a tile's first block. Nothing overlaps with it."""
         here.queries.consumer_wait(turn.queries)
         here.keys.consumer_wait(turn.keys)
-        s = cl.wgmma.wait_group(0, self.scores(turn, here))
+        added = self.added(tile.end - 1, tile, here, group)
+        s = cl.wgmma.wait_group(0, self.scores(added, turn, here))
         here.keys.consumer_release(turn.keys)
         if self.problem.ragged and tile.keys < tile.end * self.config.columns:
             self.clear_behind(tile.keys - (tile.end - 1) * self.config.columns, turn.keys, here, group)
         if self.capped:
             softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.problem.dtype)
-            p, softmax, _, _ = self.powers(s, softmax, tile.end - 1, tile, here, group, True)
+            p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
         else:
-            p, softmax = self.start(self.modified(s, tile.end - 1, tile, here, group, True), tile, here, group)
+            s = self.modified(s, added, tile.end - 1, tile, here, group, True)
+            p, softmax = self.start(s, added, tile, here, group)
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
     def clear_behind(self, count: Any, state: Any, here: Here, group: Any) -> None:
@@ -244,19 +246,27 @@ class Plan:
         cl.fence_proxy_async("shared::cta")
         cl.NamedBarrier(1 + self.config.groups, everyone).sync()
 
-    def scores(self, turn: Turn, here: Here) -> Any:
-        """Start the product of queries and the next block of keys."""
+    def added(self, j: Any, tile: Tile, here: Here, group: Any) -> Added | None:
+        """Return what functions do to the scores of block j, where that is the same for any scores; else None."""
+        none = cl.wgmma.zeros_accumulator(self.config.columns)
+        return self.block(none, None, j, tile, here, group, False).added()
+
+    def scores(self, added: Added | None, turn: Turn, here: Here) -> Any:
+        """Start the product of queries and the next block of keys, and what is added to it."""
         q, k = here.storage.q[None, None, turn.queries.index], here.storage.k[None, None, turn.keys.index]
-        s = cl.wgmma.mma_async(q, k, cl.wgmma.zeros_accumulator(self.config.columns), accumulate=False)
+        if added is None or added.start is None:
+            s = cl.wgmma.mma_async(q, k, cl.wgmma.zeros_accumulator(self.config.columns), accumulate=False)
+        else:
+            s = cl.wgmma.mma_async(q, k, added.start.reshape((self.config.columns // 2,)))
         cl.wgmma.commit_group()
         return s
 
-    def multiply(self, p: Any, out: Any, turn: Turn, here: Here) -> Any:
+    def multiply(self, p: Any, out: Any, added: Added | None, turn: Turn, here: Here) -> Any:
         """Return the scores of the next block, and the accumulator of powers times values, which is in flight."""
         here.keys.consumer_wait(turn.keys)
         if turn.order is not None:
             turn.order.wait()
-        s = self.scores(turn, here)
+        s = self.scores(added, turn, here)
         out = self.product(p, out, turn, here)
         if turn.order is not None:
             turn = turn._replace(order=turn.order.arrive())
@@ -272,8 +282,9 @@ class Plan:
 
         def step(j: Any, so_far: Any, masked: bool) -> Any:
             p, out, softmax, turn = so_far
-            s, out, turn = self.multiply(p, out, turn, here)
-            p, softmax, ratio, moved = self.powers(s, softmax, j, tile, here, group, masked)
+            added = self.added(j, tile, here, group)
+            s, out, turn = self.multiply(p, out, added, turn, here)
+            p, softmax, ratio, moved = self.powers(s, added, softmax, j, tile, here, group, masked)
             out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
             here.values.consumer_release(turn.keys.advance(-2))
             if moved:
@@ -291,34 +302,26 @@ class Plan:
                 so_far = step(low - 1 - i, so_far, True)
         return so_far
 
-    def modified(self, s: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
-        """Return the scores of block j after mods and masks."""
-        if not self.problem.modifies and not masked:
-            return s
-        return self.block(s, j, tile, here, group, masked).all()
+    def modified(self, s: Any, added: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
+        """Return the scores of block j after mods and masks, but for the factor of what is `added`."""
+        return self.block(s, added, j, tile, here, group, masked).all()
 
-    def powers(self, s: Any, softmax: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
+    def powers(self, s: Any, added: Any, softmax: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
         """Return the powers of block j, and what else `OnlineSoftmax.step` does."""
         if self.capped:
-            seen = self.block(s, j, tile, here, group, True).all_seen if masked else None
+            seen = self.block(s, added, j, tile, here, group, True).all_seen if masked else None
             return *softmax.step(s, seen), None, False
-        softmax = self.of_block(softmax, j, tile, here)
-        if not self.problem.modifies or not self.config.guess:
-            return softmax.step(self.modified(s, j, tile, here, group, masked))
-        block = self.block(s, j, tile, here, group, masked)
-        changed = block.changed()
-        if isinstance(changed, Biased) and changed.affine:
-            return softmax.step(s, block.all, lambda base: block.exponents(changed, base, softmax.unit))
-        return softmax.step(block.all_seen(changed))
+        return self.of_block(softmax, j, tile, here).step(self.modified(s, added, j, tile, here, group, masked))
 
-    def block(self, s: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Scores:
-        """Return block j of a tile's scores, of which `s` has the products."""
+    def block(self, s: Any, added: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Scores:
+        """Return block j of a tile's scores, of which `s` has the products, and what is `added` if that is not None."""
         spots = cl.wgmma.coordinates(8)
         rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
         given, (_, queries, _, keys) = here.given, self.tiles.lengths(tile)
         key, offset = self.tiles.key(j, tile, here.listed) + spots[0][1], self.tiles.offset(tile, given)
         sight = Sight(rows, key, queries if self.arrays else None, keys, offset, given.left, given.right)
-        return Scores(self.problem, s, given.scale, sight, tile.batch, tile.head, masked)
+        problem = self.problem if added is None else replace(self.problem, score_mod=None)
+        return Scores(problem, s, given.scale, sight, tile.batch, tile.head, masked)
 
     def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:
         """Write output and logsumexp of a tile."""

@@ -103,7 +103,7 @@ class Fp8Plan(Plan):
     def values(self, here: Here, state: Any) -> Any:
         return here.storage.turned[None, None, state.index]
 
-    def start(self, s: Any, tile: Any, here: Here, group: Any) -> Any:
+    def start(self, s: Any, added: Any, tile: Any, here: Here, group: Any) -> Any:
         given, batch, head, kv = here.given, tile.batch, tile.head, tile.head // i32(H // HK)
         if not self.by_block:
             unit = given.scale * given.of_queries[batch, head] * given.of_keys[batch, kv]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import i32
+from cutelite import f32, i32
 from cutelite.lang.biased import Biased, biased
 from cutelite.lang.fastmath import approximate_quotients
 from cutelite.lang.given import given_by
-from cutelite.lang.places import places
+from cutelite.lang.places import Places, places
 
 GROUP = 128  # threads of a warpgroup
 ROWS = 64  # of a warpgroup
@@ -58,13 +58,24 @@ class Problem:
 
     def factor(self, scale: float) -> float:
         """Return the kernel's factor of products, its parameter `scale`, for the caller's `scale`."""
-        return scale / self.softcap if self.softcap is not None else scale if self.modifies else scale / LN2
+        return scale / LN2 if self.softcap is None else scale / self.softcap
 
     def unit(self, scale: Any) -> Any:
         """Return the factor from what `modified` gives to powers of 2; `scale` is the kernel's parameter."""
         if self.score_mod is None and self.softcap is not None:
             return self.softcap / LN2  # the cap itself is left to this factor
         return 1.0 / LN2 if self.modifies else scale
+
+
+class Added(NamedTuple):
+    """What a `score_mod` does to any scores: it multiplies them by a literal, and adds what depends on their places.
+
+    factor   the literal
+    start    what the accumulator of products starts with, so that the factor is all that is left to do; None: zeros
+    """
+
+    factor: float
+    start: Any
 
 
 class Sight(NamedTuple):
@@ -123,7 +134,8 @@ class Scores:
         sight, (rows, _, groups) = self.sight, self.shape
         query, key = sight.at, places(sight.key, self.offsets, (rows, 1, groups))
         if sight.rows is not None:  # indices into arrays that functions captured, behind which there is nothing
-            query, key = max(0, min(query, sight.rows - 1)), max(0, min(key, sight.end - 1))
+            last, key = sight.rows - 1, key.within(0, sight.end - 1)
+            query = query.within(0, last) if isinstance(query, Places) else max(0, min(query, last))
         return query, key
 
     def changed(self) -> Any:
@@ -132,24 +144,33 @@ class Scores:
         if problem.softcap is not None:
             s = cl.math.tanh(s * self.scale, fast=True)
         if problem.score_mod is not None:
-            exact = approximate_quotients(True)
-            given = biased(s, self.scale if problem.softcap is None else problem.softcap)
-            s = given_by("score_mod", problem.score_mod(given, self.batch, self.head, *self.places()), s)
-            approximate_quotients(exact)
+            s = self.called(biased(s, self.scale * LN2 if problem.softcap is None else problem.softcap))
         return s
+
+    def called(self, scores: Any) -> Any:
+        """Return what `score_mod` gives for these scores."""
+        exact = approximate_quotients(True)
+        found = self.problem.score_mod(scores, self.batch, self.head, *self.places())  # type: ignore[misc]
+        approximate_quotients(exact)
+        return given_by("score_mod", found, self.products.reshape(self.shape))
+
+    def added(self) -> Added | None:
+        """Return what `score_mod` does, where it is the same for any scores, with no softcap before it; else None."""
+        if self.problem.score_mod is None or self.problem.softcap is not None:
+            return None
+        found = self.called(biased(self.products.reshape(self.shape), 1.0))
+        if not isinstance(found, Biased) or not found.literal:
+            return None
+        if isinstance(found.bias, float) and found.bias == 0.0:
+            return Added(found.factor, None)
+        part = cl.math.rcp(self.scale * (LN2 * found.factor), fast=True)
+        bias = found.bias.times(part) if isinstance(found.bias, Places) else found.bias * part
+        whole = isinstance(bias, cl.Vector)
+        return Added(found.factor, bias.broadcast_to(self.shape) if whole else cl.full(self.shape, bias, f32))
 
     def all(self) -> Any:
         """Return the scores as the accumulator has them, -inf where a query does not see the key."""
         return self.all_seen(self.changed())
-
-    def exponents(self, changed: Biased, base: Any, unit: Any) -> Any:
-        """Return ``changed * unit - base`` as the accumulator has them, -inf where a query does not see the key.
-
-        changed   what `changed` gave
-        base      (rows,)
-        unit      as `Problem.unit` gives it
-        """
-        return self.all_seen(changed.exponents(base.reshape((1, base.n, 1)), unit))
 
     def all_seen(self, s: Any) -> Any:
         """Return a number for each score as the accumulator has them, -inf where a query does not see the key."""
