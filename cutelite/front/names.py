@@ -15,6 +15,7 @@ from cutelite.front.closure import Cell, Closure
 from cutelite.front.frame import Frame, handles
 from cutelite.front.state import UNBOUND, Conflict, State
 from cutelite.lang.emit import Runtime, describe, mistake
+from cutelite.lang.lazy import Lazy
 from cutelite.lang.tensor import Tensor
 from cutelite.ops.tensor import SmemAlloc
 
@@ -92,7 +93,7 @@ def _store(frame: Frame, state: State, instr: Instr) -> None:
         if owner is None or state.share != frame.start:
             raise mistake("walrus", f"`{name} :=` in a comprehension under a run-time condition", help="use a loop")
         state = owner
-    if isinstance(value, Runtime) and not value.value.hint:
+    if isinstance(value, Runtime) and not isinstance(value, Lazy) and not value.value.hint:
         value.value.hint = name
     elif type(value) is not tuple and (fields := tree.field_names(type(value))) is not None:
         _name_memory(name, value, fields)

@@ -18,7 +18,7 @@ from cutelite.lang import math
 from cutelite.lang.algebra import local_tile
 from cutelite.lang.loops import static_range
 from cutelite.lang.values import full, where
-from cutelite.lang.warp import shuffle_xor, vote_all, vote_any
+from cutelite.lang.warp import shuffle_xor, vote_any
 from cutelite.lang.wgmma import coordinates
 
 INF = float("inf")
@@ -127,11 +127,11 @@ class OnlineSoftmax:
         The last is a run-time bool, the same for a warp.
         """
         p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
-        ratio, moved, redone = full((self.rows,), 1.0, f32), self.redone >= REDONE, self.redone
+        ratio, moved, redone = full((self.rows,), 1.0, f32), True, self.redone
         if self.guess and self.redone < REDONE:
             # top is -inf where nothing was seen before: powers are infinite or NaN
             p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
-            total, moved = self.total + sums, not vote_all(every(sums <= GROWN))
+            total, moved = self.total + sums, vote_any(not every(sums <= GROWN))
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s)
             moved, redone = vote_any(some(ratio != 1.0)), redone + 1
@@ -175,4 +175,7 @@ def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, shift: Any =
 def raised(exponents: Any, dtype: Any, rows: int = 2) -> tuple[Any, Any]:
     """``2 ** exponents`` in `dtype`, and the sums of this thread's columns in f32."""
     p = math.exp2(by_rows(exponents, rows), fast=True)
-    return p.reshape((p.n,)).to(dtype), p.reduce("sum", (0, 2))
+    sums = p[None, None, 0]
+    for i in static_range(1, p.shape[2]):  # in this order, so that little is left to add behind the last power
+        sums = sums + p[None, None, i]
+    return p.reshape((p.n,)).to(dtype), sums.reduce("sum", 0)

@@ -187,10 +187,10 @@ class Plan:
             tiles = tiles.advance()
         ring.tail()
 
-    def product(self, p: Any, out: Any, turn: Turn, here: Here) -> Any:
-        """Start adding the product of powers and the next block of values."""
+    def product(self, p: Any, out: Any, turn: Turn, here: Here, seen: Any = False) -> Any:
+        """Start adding the product of powers and the next block of values, which were `seen` to be there or not."""
         state = turn.keys.advance(-1)
-        here.values.consumer_wait(state)
+        here.values.consumer_wait(state, seen)
         out = cl.wgmma.mma_async(self.operand(p), self.values(here, state), out)
         cl.wgmma.commit_group()
         return out
@@ -263,11 +263,12 @@ class Plan:
 
     def multiply(self, p: Any, out: Any, added: Added | None, turn: Turn, here: Here) -> Any:
         """Return the scores of the next block, and the accumulator of powers times values, which is in flight."""
-        here.keys.consumer_wait(turn.keys)
-        if turn.order is not None:
+        keys, values = here.keys.consumer_test_wait(turn.keys), here.values.consumer_test_wait(turn.keys.advance(-1))
+        if turn.order is not None:  # asked at once, all three barriers answer at once
             turn.order.wait()
+        here.keys.consumer_wait(turn.keys, keys)
         s = self.scores(added, turn, here)
-        out = self.product(p, out, turn, here)
+        out = self.product(p, out, turn, here, values)
         if turn.order is not None:
             turn = turn._replace(order=turn.order.arrive())
         s, out = cl.wgmma.wait_group(1, s, keep=out)
