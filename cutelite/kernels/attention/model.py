@@ -41,8 +41,20 @@ COSTS: dict[int, tuple[Cost, ...]] = {
         Cost(chosen(64), 1.213, 0.95),
         Cost(Config(stages=3, queries=2, guess=True), 1.261, 0.76),
     ),
+    128: (
+        Cost(chosen(128), 1.398, 3.88),
+        Cost(Config(groups=1, turns=False, guess=True, pairs=True), 0.986, 2.66),
+    ),
+    192: (
+        Cost(chosen(192), 1.337, 4.04),
+        Cost(Config(groups=1, columns=96, turns=False), 0.986, 2.85),
+    ),
+    256: (
+        Cost(chosen(256), 1.452, 3.85),
+        Cost(Config(groups=1, columns=64, turns=False, guess=True), 0.923, 3.93),
+    ),
 }
-"""Configurations for a head dim, as fitted to docs/lab/attention.md. Of other head dims there is one, `chosen`."""
+"""Configurations for a head dim, as fitted to docs/lab/attention.md."""
 
 
 @lru_cache(maxsize=4096)
