@@ -196,6 +196,18 @@ def attention(sq: int, sk: int, **config: Any) -> Run:
     return run
 
 
+def attention_ragged() -> None:
+    """The kernel of attention over sequences one after the other, causal: one block, whose tiles end in mid-block."""
+    from cutelite.kernels.attention import forward, scores
+
+    random, starts = of_examples("common").random, np.array([0, 140, 140, 330], np.int32)
+    problem = scores.Problem(cl.bf16, 64, 64, right=True, ragged=True)
+    q, k, v, o = (random(1, 1, 330, 64, dtype="bfloat16") for _ in "qkvo")
+    lse, counter, numbers = np.empty((1, 1, 330), np.float32), np.zeros(1, np.int32), (0.1, 1, 1 << 30, 0, 1)
+    kernel = forward.build(forward_config(columns=64, guess=True), problem)
+    kernel[1](q, k, v, o, lse, None, counter, *numbers, o, starts, starts, None, None, ())
+
+
 def attention_fp8(sq: int, sk: int) -> Run:
     """The kernel of attention in fp8, causal, with scales of blocks; one block, which goes from tile to tile."""
 
@@ -268,6 +280,24 @@ def attention_latent(keys: int) -> Run:
         kernels = latent.build(latent.CHOSEN, scores.Problem(cl.bf16, 192, 128, right=True), 3, 0, False)
         launch, numbers = cl.Launch((1, 1, 1), latent.THREADS), (0.1, 1, 1 << 30, 0, keys)
         kernels.parts[launch](q, c, q[..., :128].copy(), np.empty((1, 3, 2), np.float32), lengths, None, *numbers)
+
+    return run
+
+
+def attention_combine(dim_v: int) -> Run:
+    """The kernel of attention's decoding, of latents too, that combines parts: two rows of six parts, with sinks."""
+
+    def run() -> None:
+        from cutelite.kernels.attention import decoding, scores
+
+        random, splits = of_examples("common").random, 6
+        plan = decoding.Plan(decoding.Config(), scores.Problem(cl.bf16, dim_v, dim_v), 2, 0)
+        parts, sums = random(splits, 1, 1, 2, dim_v), random(splits, 1, 2, 1)
+        o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
+        keys = splits * plan.config.columns
+        decoding.of_rows(plan)[cl.Launch(2, decoding.WARPS * 32, pdl=True)](
+            parts, sums, o, lse, None, sinks, keys, keys, 1
+        )
 
     return run
 
@@ -436,6 +466,9 @@ LARGE: dict[str, Run] = {
     "attention_fp8": attention_fp8(200, 330),
     "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(386, 24),
+    "attention_combine": attention_combine(64),
+    "attention_combine_wide": attention_combine(512),
+    "attention_ragged": attention_ragged,
     "experts": experts(50, 198),
     "experts_kept": experts(50, 134, True),
     "attention_latent": attention_latent(260),

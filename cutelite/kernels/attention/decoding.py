@@ -333,16 +333,17 @@ def of_rows(plan: Plan) -> Any:
         seen = max(1, (length + BN - 1) // BN)
         first = min(seen - 1, max(0, length - low) // BN) // blocks
         count = (seen + blocks - 1) // blocks - first
+        team = cl.Team.create(reductions=2)
         cl.griddepcontrol_wait()
         own = f32(-INF)
         if thread < count:
             own = sums[first + thread, batch, head, query]
         sink = f32(-INF if sinks is None else sinks[head])
-        top = max(cl.block_reduce(own, "max"), sink)
+        top = max(team.reduce(own, "max"), sink)
         base = cl.where(top == -INF, 0.0, top)
         weight = cl.math.exp2((own - base) / LN2, fast=True)
         weights[thread] = weight
-        total = cl.block_reduce(weight) + cl.math.exp2((sink - base) / LN2, fast=True)
+        total = team.reduce(weight) + cl.math.exp2((sink - base) / LN2, fast=True)
         out = cl.full((4 * wide,), 0.0, f32)
         for i in range((count + WARPS * TOGETHER - 1) // (WARPS * TOGETHER)):
             for j in cl.static_range(TOGETHER):
