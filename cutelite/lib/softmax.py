@@ -121,10 +121,12 @@ class OnlineSoftmax:
         p, total = powers(s, where(top == -INF, 0.0, top) - raised, unit, dtype, rows, shift)
         return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows, shift)
 
-    def step(self, s: Any) -> tuple[Any, OnlineSoftmax, Any, Any]:
+    def step(self, s: Any, again: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
         """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (rows,), if.
 
         The last is a run-time bool, the same for a warp.
+
+        again   a function that returns the scores once more, where registers do not hold them beside the powers
         """
         p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
         ratio, moved, redone = full((self.rows,), 1.0, f32), True, self.redone
@@ -133,7 +135,7 @@ class OnlineSoftmax:
             p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
             total, moved = self.total + sums, vote_any(not every(sums <= GROWN))
         if not self.guess or moved:
-            p, top, total, ratio = self.exact(s)
+            p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
             moved, redone = vote_any(some(ratio != 1.0)), redone + 1
         return p, replace(self, top=top, total=total, redone=redone), ratio, moved
 
@@ -175,6 +177,8 @@ def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, shift: Any =
 def raised(exponents: Any, dtype: Any, rows: int = 2) -> tuple[Any, Any]:
     """``2 ** exponents`` in `dtype`, and the sums of this thread's columns in f32."""
     p = math.exp2(by_rows(exponents, rows), fast=True)
+    if rows == 1:
+        return p.reshape((p.n,)).to(dtype), p.reduce("sum", (0, 2))
     sums = p[None, None, 0]
     for i in static_range(1, p.shape[2]):  # in this order, so that little is left to add behind the last power
         sums = sums + p[None, None, i]
