@@ -68,7 +68,7 @@ class Problem:
 
 
 class Added(NamedTuple):
-    """What a `score_mod` does to any scores: it multiplies them by a literal, and adds what depends on their places.
+    """The effect of a `score_mod` on any scores: a product with a literal, and a sum with what depends on their places.
 
     factor   the literal
     start    what the accumulator of products starts with, so that the factor is all that is left to do; None: zeros
