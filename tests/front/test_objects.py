@@ -482,6 +482,25 @@ def test_fields_that_are_not_parameters_of_init():
     same(f, *singles())
 
 
+def test_a_frozen_dataclass_with_an_init_of_its_own():
+    @dataclass(frozen=True, init=False)
+    class Ordered:
+        low: Any
+        high: Any
+
+        def __init__(self, a, b):
+            for name, value in (("low", min(a, b)), ("high", max(a, b))):
+                object.__setattr__(self, name, value)
+
+    def f(a, b):
+        both = Ordered(a, b)
+        if a > 2:
+            both = Ordered(b, 7)
+        return both.low, both.high, Ordered(1, 0).high
+
+    same(f, *pairs())
+
+
 def test_a_leaf_that_changes_its_type_is_named():
     def kernel(out, a):
         state = State(3, 0, 0)
