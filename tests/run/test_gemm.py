@@ -294,6 +294,21 @@ def test_the_checker_finds_nothing(config: Config, shape: tuple[int, int, int], 
 SMALL = Config((64, 64), True, (1, 1), stages=3, buffers=1)
 
 
+def test_results_that_lie_on_operands_or_each_other_are_refused() -> None:
+    room = array(np.ones((48, 64)), "bfloat16")
+    x, beside = room[:32, :32], room[:32, 32:]
+    assert (to_numpy(gemm(x, x, beside)) == 32).all()
+    for out in x, room.reshape(-1)[: 32 * 32].reshape(32, 32):
+        with pytest.raises(ValueError, match="out lies where a does"):
+            gemm(x, x, out)
+    dense = array(np.ones((64, 32)), "bfloat16")
+    with pytest.raises(ValueError, match="out lies where b does"):
+        gemm(x, dense[:32], dense[16:48])
+    rows = np.lib.stride_tricks.as_strided(dense, (32, 32), (32, 2))
+    with pytest.raises(ValueError, match="rows of out are 16 elements apart"):
+        gemm(x, x, rows)
+
+
 def test_batches_of_a_are_rows_of_one_matrix() -> None:
     compare_folded((2, 3, 40, 64), (64, 72))
     compare_folded((2, 3, 40, 64), (2, 3, 64, 72))

@@ -20,6 +20,7 @@ from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
     check_added,
     check_operands,
+    check_places,
     check_result,
     of_no_columns,
     result_shape,
@@ -217,6 +218,7 @@ def arguments(
         a, b, out, fused = folded(a, b, out, fused)
     a, b = for_tma(a, -1, prepare is not None), for_tma(b, -2)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
+    check_places({"a": left, "b": right}, result)
     scales = scales_of(fused, *(result.shape[-2:]))
     kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
     majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"
