@@ -248,6 +248,8 @@ from cutelite.lang.tma import tma_im2col as tma_im2col
 from cutelite.lang.tma import tma_im2col_prefetch as tma_im2col_prefetch
 from cutelite.lang.tma import tma_im2col_reduce as tma_im2col_reduce
 from cutelite.lang.tma import tma_im2col_store as tma_im2col_store
+from cutelite.lang.tma import tma_im2col_w as tma_im2col_w
+from cutelite.lang.tma import tma_im2col_w_prefetch as tma_im2col_w_prefetch
 from cutelite.lang.tma import tma_load as tma_load
 from cutelite.lang.tma import tma_prefetch as tma_prefetch
 from cutelite.lang.tma import tma_reduce as tma_reduce
@@ -534,7 +536,7 @@ def bitcast(x: Any, dtype: type[_V]) -> _V: ...
 def constant(values: Any, dtype: type[_D]) -> _D: ...
 def shared(dtype: type[_D], shape: Any, *, align: int | None = None, swizzle: Swizzle | None = None) -> _D: ...
 def dynamic_shared(dtype: type[_D], *, align: int = 16) -> _D: ...
-def tma_shared(like: _D, stages: int | None = None) -> _D: ...
+def tma_shared(like: _D, stages: int | None = None, halo: int = 0) -> _D: ...
 def make_rmem_tensor(dtype: type[_D], shape: Any) -> _D: ...
 @overload
 def make_rmem_tensor_like(like: _D) -> _D: ...
@@ -1003,6 +1005,8 @@ __all__ = [
     "tma_im2col_prefetch",
     "tma_im2col_reduce",
     "tma_im2col_store",
+    "tma_im2col_w",
+    "tma_im2col_w_prefetch",
     "tma_load",
     "tma_prefetch",
     "tma_reduce",

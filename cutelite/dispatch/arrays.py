@@ -16,7 +16,7 @@ from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import SCALARS, Scalar, Tensor, TensorMap
 from cutelite.lang.annotations import DTypeVar, PointerSpec, PointersSpec, TensorSpec, TmaSpec, default_swizzle
 from cutelite.lang.pointers import PointerArray
-from cutelite.layout import Layout, dims_of
+from cutelite.layout import Layout, dims_of, rank
 from cutelite_rt import ArrayView
 from cutelite_rt.gpu.tensormap import Tiling
 from cutelite_rt.signature import kinds
@@ -115,7 +115,11 @@ class TmaParameter(_ArrayParameter):
     def made(self, dtype: Scalar, align: int) -> TensorMap:
         spec = self.spec
         swizzle = default_swizzle(spec.tile[-1] * dtype.bytes) if spec.swizzle == "auto" else spec.swizzle
-        return TensorMap(dtype, self._layout, spec.tile, swizzle, corners=spec.corners)
+        how: dict[str, Any] = {}
+        if (pixels := spec.pixels) is not None:
+            strides = pixels.strides if any(step != 1 for step in pixels.strides) else ()
+            how = {"corners": (*pixels.lower, *pixels.upper), "strides": strides, "wide": pixels.wide}
+        return TensorMap(dtype, self._layout, spec.tile, swizzle, **how)
 
     def settled(self, t: ArgType) -> kinds.Array:
         assert isinstance(t, TensorMap)
@@ -124,7 +128,11 @@ class TmaParameter(_ArrayParameter):
     def bind(self, call: Call, argument: Any) -> TensorMap:
         view, found = self._data.found(call, argument)
         t: TensorMap = self.type(call, SCALARS[found])
-        call.values.append(MapRequest(self.name, view, found, Tiling(t.box, swizzle=t.swizzle, corners=t.corners)))
+        steps = None
+        if t.strides:  # along the modes before the last that have corners
+            steps = (*(1,) * (rank(t.layout) - 1 - len(t.strides)), *t.strides, 1)
+        tiling = Tiling(t.box, steps, t.swizzle, corners=t.corners, wide=t.wide)
+        call.values.append(MapRequest(self.name, view, found, tiling))
         return t
 
 

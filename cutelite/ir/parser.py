@@ -439,15 +439,18 @@ class _Parser:
         box = self.held()
         self.expect(",")
         swizzle = self.name("a swizzle")
-        stored, corners = False, ()
+        words: set[str] = set()
+        pixels: list[tuple[int, ...]] = []
         while self.accept(","):
             if self.peek("("):
-                corners = self.held()
-            elif (word := self.name("`stored`")) == "stored":
-                stored = True
+                pixels.append(self.held())
+            elif (word := self.name("`stored`")) in ("stored", "w", "w128"):
+                words.add(word)
             else:
-                self.fail(f"{word!r} is not `stored`", self.at)
-        return TensorMap(elem, shape, box, swizzle, stored, corners)
+                self.fail(f"{word!r} is not `stored`, `w` or `w128`", self.at)
+        corners, strides = (*pixels, (), ())[:2]
+        wide = next(iter(words - {"stored"}), "")
+        return TensorMap(elem, shape, box, swizzle, "stored" in words, corners, strides, wide)
 
     def inflight(self) -> InFlight:
         inner = self.type()

@@ -368,8 +368,14 @@ class TileMap(Protocol):
 
     def put_smem(self, agent: Agent, address: int, tile: Array) -> None: ...
 
-    def read_pixels(self, agent: Agent, coord: Sequence[int], offsets: Sequence[int]) -> Array:
-        """A row of pixels, by an im2col map: of each `offsets` further, 0 outside of the images."""
+    def read_pixels(self, agent: Agent, coord: Sequence[int], offsets: Sequence[int], halo: int = 0) -> Array:
+        """A row of pixels, by an im2col map: of each `offsets` further, 0 outside of the images.
+
+        halo  of a map along one row of images: pixels that follow those of each part
+        """
+
+    def with_halo(self, halo: int) -> TileMap:
+        """The same descriptor along one row of images, whose tiles have so many pixels more in each part."""
 
     def write_pixels(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
         """The converse, without offsets, or with `action` a reduction; nothing outside of the images."""

@@ -171,6 +171,9 @@ class TensorMap(Type):
     corners  of an im2col map, whose tensor is (images, ..., channels) and whose box (pixels, channels): for each mode
              between the first and the last where pixels begin, from its start, then for each where they end, from its
              end
+    strides  of an im2col map, for each of these modes how far apart pixels lie; empty: 1
+    wide     'w' or 'w128' of a map whose pixels lie in one row of images, along the mode before the last (which alone
+             has corners and a stride); of 'w128' they are 128, in four parts
     """
 
     elem: Scalar
@@ -179,6 +182,13 @@ class TensorMap(Type):
     swizzle: str
     stored: bool = False
     corners: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    wide: str = ""
+
+    @property
+    def parts(self) -> int:
+        """Parts of a row of pixels, behind each of which a halo may lie."""
+        return 4 if self.wide == "w128" else 1
 
     @property
     def tile_bytes(self) -> int:
@@ -189,7 +199,8 @@ class TensorMap(Type):
         return count
 
     def __str__(self) -> str:
-        more = (",stored" if self.stored else "") + (f",({','.join(map(str, self.corners))})" if self.corners else "")
+        pixels = [f",({','.join(map(str, given))})" for given in (self.corners, self.strides) if given]
+        more = "".join([",stored" * self.stored, *pixels, f",{self.wide}" if self.wide else ""])
         return f"tensormap<{self.elem},{self.layout},({','.join(map(str, self.box))}),{self.swizzle}{more}>"
 
 

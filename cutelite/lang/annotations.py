@@ -26,7 +26,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from cutelite import layout as layouts
 from cutelite.diag import CompileError, Mistake, Span
@@ -127,13 +127,13 @@ class TensorSpec(Spec):
 class TmaSpec(Spec):
     """`TmaTensor[...]`: a tensor in global memory, and the tile that TMA moves."""
 
-    __slots__ = ("corners", "swizzle", "tensor", "tile")
+    __slots__ = ("pixels", "swizzle", "tensor", "tile")
 
-    def __init__(self, tensor: TensorSpec, tile: tuple[int, ...], swizzle: str, corners: tuple[int, ...] = ()) -> None:
-        self.tensor, self.tile, self.swizzle, self.corners = tensor, tile, swizzle, corners
+    def __init__(self, tensor: TensorSpec, tile: tuple[int, ...], swizzle: str, pixels: Im2col | None = None) -> None:
+        self.tensor, self.tile, self.swizzle, self.pixels = tensor, tile, swizzle, pixels
 
     def __repr__(self) -> str:
-        tile = f"{self.tile}, corners {self.corners}" if self.corners else f"{self.tile}"
+        tile = self.tile if self.pixels is None else self.pixels
         return f"Tma{self.tensor!r}"[:-1] + f", {tile}, {self.swizzle!r}]"
 
 
@@ -261,13 +261,19 @@ class Im2col:
     channels  of each
     lower     where pixels begin, for each mode between images and channels: -1 for the padding of a filter of 3
     upper     where they end, counted from the end of the mode: -1 for such a filter, whose offsets are 0 to 2
-    Source    CUDA driver API: cuTensorMapEncodeIm2col
+    strides   how far apart they are, for each of these modes, 1 to 8: of a convolution with strides; empty: 1
+    wide      'w' or 'w128': pixels lie in one row of an image, and then in the same row of the next one, along width
+              alone, which alone has corners and a stride. With 'w128' they are 128, in four parts. Blackwell's
+              (`tma_im2col_w`)
+    Source    CUDA driver API: cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2colWide
     """
 
     pixels: int
     channels: int
     lower: tuple[int, ...]
     upper: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    wide: Literal["", "w", "w128"] = ""
 
 
 class TmaTensor:
@@ -344,10 +350,9 @@ def tma_annotation(item: Any) -> TmaSpec:
         raise _wrong("TmaTensor", "takes a dtype, a shape and a tile", "write TmaTensor[bf16, (M, K), (128, 64)]")
     dtype, shape, tile, *rest = item
     dtype = _dtype("TmaTensor", dtype)
-    corners: tuple[int, ...] = ()
-    if isinstance(tile, Im2col):
-        corners = (*tile.lower, *tile.upper)
-        tile = tile.pixels, tile.channels
+    pixels = tile if isinstance(tile, Im2col) else None
+    if pixels is not None:
+        tile = pixels.pixels, pixels.channels
     swizzle = next((x for x in rest if isinstance(x, str) and x in SWIZZLES), None)
     tensor = _tensor((dtype, shape, *(x for x in rest if x is not swizzle)))
     if tensor.order != "row" or (tensor.stride is not None and tensor.stride[-1] != 1):
@@ -360,15 +365,28 @@ def tma_annotation(item: Any) -> TmaSpec:
         raise _wrong("TmaTensor", f"takes compile-time tile extents, not {_said(tile)}", "as in (128, 64)")
     _check_extents("tile extent", tile, 1)
     modes = rank(tensor.layout("t"))
-    if corners:
-        if modes not in (3, 4, 5) or len(corners) != 2 * (modes - 2):
-            text = f"has {modes} extents, of which {len(corners) // 2} have corners"
-            raise _wrong("TmaTensor", text, "images have 3 to 5 modes, all between the first and the last with corners")
+    if pixels is not None:
+        _check_pixels(pixels, modes)
     elif len(tile) != modes:
         raise _wrong(
             "TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each"
         )
-    return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile), corners)
+    return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile), pixels)
+
+
+def _check_pixels(pixels: Im2col, modes: int) -> None:
+    """Rows of pixels of a tensor of so many modes."""
+    inner = 1 if pixels.wide else modes - 2
+    if modes not in (3, 4, 5) or {len(pixels.lower), len(pixels.upper)} != {inner}:
+        text = f"has {modes} extents, of which {len(pixels.lower)} have corners"
+        which = "width alone has them here" if pixels.wide else "all between the first and the last with corners"
+        raise _wrong("TmaTensor", text, f"images have 3 to 5 modes, {which}")
+    if pixels.wide not in ("", "w", "w128") or (pixels.wide == "w128" and pixels.pixels != 128):
+        text = f"has rows of {pixels.pixels} pixels by wide={pixels.wide!r}"
+        raise _wrong("TmaTensor", text, "wide is 'w', or 'w128' with 128 pixels")
+    if pixels.strides and (len(pixels.strides) != inner or any(not 1 <= step <= 8 for step in pixels.strides)):
+        text = f"has pixels {pixels.strides} apart"
+        raise _wrong("TmaTensor", text, "strides are 1 to 8, one for each mode with corners")
 
 
 def _check_extents(what: str, extents: Any, least: int | None) -> None:

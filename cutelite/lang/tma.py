@@ -34,12 +34,14 @@ from cutelite.ops.swizzles import SWIZZLES
 Coord = int | Scalar | tuple[Any, ...]
 
 
-def tma_shared(like: TmaTensor, stages: int | None = None) -> Tensor:
+def tma_shared(like: TmaTensor, stages: int | None = None, halo: int = 0) -> Tensor:
     """Shared memory for tiles of `like`, with the swizzle and alignment that its copies need.
 
     stages   the number of tiles; the result is (stages, *tile), or just a tile without it
+    halo     of `tma_im2col_w`: pixels that tiles have besides
     """
     box, swizzle = descriptor(like).box, descriptor(like).swizzle
+    box = (box[0] + halo * descriptor(like).parts, *box[1:]) if halo else box
     align, bytes = ops.tile_align(swizzle), like.dtype.bytes
     pitch = ops.row_pitch(box[-1] * bytes, swizzle) // bytes
     tile = Layout(box, (*(pitch // box[-1] * step for step in row_major(box).stride[:-1]), 1))
@@ -215,6 +217,47 @@ def tma_im2col_prefetch(src: TmaTensor, *, at: tuple[Any, ...], offsets: tuple[A
     """
     steps = tuple(as_value(offset, u16) for offset in offsets)
     emit(ops.TensorIm2colPrefetch(_images(src), tuple(map(coordinate, at)), steps, policy_value(cache)))
+
+
+def tma_im2col_w(
+    src: TmaTensor,
+    dst: Tensor,
+    *,
+    at: tuple[Any, ...],
+    barrier: Barrier,
+    halo: int = 0,
+    offset: Any = 0,
+    multicast: int | Scalar | None = None,
+    cache: Cache = None,
+    pair: bool = False,
+) -> None:
+    """Start copying pixels of one row of an image, and of this row of the next images, to a tile in shared memory.
+
+    A tile serves several columns of a filter: those beside each other are read from it one pixel further.
+
+    src      a TMA tensor (images, height, width, channels), of 3 to 5 modes, whose tile is ``cl.Im2col(..., wide=)``
+    dst      shared memory of its tile: ``tma_shared(src, halo=halo)``
+    at       (image, y, x, channel) of the first pixel. `x` may lie before the lower corner
+    halo     pixels that are read besides, those that follow: at the end of the tile, with 'w128' behind each 32 pixels
+    offset   u16: added to x and to both corners
+    barrier  receives the bytes of the tile, with its halo. The rest is as of `tma_load`. sm_100 and later; 'w128' on
+             those with tensor memory
+    Source   PTX ISA: cp.async.bulk.tensor, im2col::w and im2col::w::128
+    """
+    bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
+    start, more = tuple(map(coordinate, at)), as_value(offset, u16)
+    emit(ops.TensorIm2colW(_images(src), start, more, halo, dst.value, bar, mask, policy, pair))
+
+
+def tma_im2col_w_prefetch(
+    src: TmaTensor, *, at: tuple[Any, ...], halo: int = 0, offset: Any = 0, cache: Cache = None
+) -> None:
+    """Bring pixels of one row into L2: `at`, `halo` and `offset` as of `tma_im2col_w`. One thread.
+
+    Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w and im2col::w::128
+    """
+    start, more = tuple(map(coordinate, at)), as_value(offset, u16)
+    emit(ops.TensorIm2colWPrefetch(_images(src), start, more, halo, policy_value(cache)))
 
 
 def _images(t: Any) -> Value:

@@ -349,11 +349,12 @@ class PixelsForm(TileForm):
     def modes(self) -> int:
         return int(rank(self.tensor_map.layout))
 
+    wide = False
+
     def coord_problems(self, map: TensorMap) -> Iterator[Problem]:
-        if not map.corners:
-            yield Problem(
-                "map", f"{self.name} takes an im2col map, not {map}", "TmaTensor[dtype, shape, cl.Im2col(...)]"
-            )
+        if not map.corners or bool(map.wide) != self.wide:
+            kind = "an im2col map of one row of images" if self.wide else "an im2col map"
+            yield Problem("map", f"{self.name} takes {kind}, not {map}", "TmaTensor[dtype, shape, cl.Im2col(...)]")
         elif len(self.coord) != self.modes:
             yield Problem("coord", f"{len(self.coord)} coordinates into a tensor of {self.modes} modes")
         yield from self.index_problems()
@@ -387,6 +388,47 @@ class SeenPixels(PixelsForm):
             yield lane, Pixels(box.map, box.coord, tuple(int(offset[lane]) for offset in offsets))
 
 
+class RowOfPixels(PixelsForm):
+    """The same, of pixels that lie in one row of an image, and then in the same row of the next ones.
+
+    offset  u16: added to the place of the first pixel along the row, and to the corners
+    halo    pixels that are read beyond those of the map: with 'w128' behind each 32 of them
+    """
+
+    offset: Value
+    halo: int
+    wide = True
+
+    @property
+    def needs(self) -> str:
+        """The feature that it needs."""
+        return "tma.im2col_w128" if self.tensor_map.parts > 1 else "tma.im2col_w"
+
+    @property
+    def mode(self) -> str:
+        return "im2col::w::128" if self.tensor_map.parts > 1 else "im2col::w"
+
+    @property
+    def tile_box(self) -> tuple[int, ...]:
+        pixels, channels = self.tensor_map.box
+        return pixels + self.halo * self.tensor_map.parts, channels
+
+    @property
+    def info(self) -> str:
+        return f", {{{self.halo}, $offset}}"
+
+    def coord_problems(self, map: TensorMap) -> Iterator[Problem]:
+        yield from super().coord_problems(map)
+        yield from scalar_problems(self, "offset", u16)
+        if not 0 <= self.halo <= 512:
+            yield Problem("halo", f"a halo of {self.halo} pixels: it is 0 to 512")
+
+    def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
+        offsets = lanes.get(self.offset)
+        for lane, box in super().boxes(lanes):
+            yield lane, RowPixels(box.map.with_halo(self.halo), box.coord, (int(offsets[lane]),), self.halo)
+
+
 @dataclass(frozen=True)
 class Pixels(Box):
     """A row of pixels on its way."""
@@ -398,6 +440,16 @@ class Pixels(Box):
 
     def write(self, action: str | None, agent: Agent, tile: Array) -> None:
         self.map.write_pixels(agent, self.coord, tile, action)
+
+
+@dataclass(frozen=True)
+class RowPixels(Pixels):
+    """Pixels of one row on their way."""
+
+    halo: int
+
+    def read(self, agent: Agent) -> Array:
+        return self.map.read_pixels(agent, self.coord, self.offsets, self.halo)
 
 
 @op("cp.async.bulk.tensor.im2col", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor, im2col")
@@ -439,6 +491,40 @@ class TensorIm2colReduce(Reduced, PixelsForm):
 )
 class TensorIm2colPrefetch(Prefetched, SeenPixels):
     """Bring a row of pixels, as `cp.async.bulk.tensor.im2col` reads it, into L2."""
+
+
+@op(
+    "cp.async.bulk.tensor.im2col.w",
+    effects=ASYNC_COPY,
+    source="PTX ISA: cp.async.bulk.tensor, im2col::w, im2col::w::128",
+)
+class TensorIm2colW(Loaded, RowOfPixels):
+    """Start loading pixels of one row of images into the tile (pixels, channels) at shared `dst`. One thread does it.
+
+    barrier, multicast, policy, pair  as of `cp.async.bulk.tensor.g2s`. Pixels outside of the images are 0
+    """
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        several = self.multicast is not None
+        return "tcgen05" if self.pair else "tma.im2col_w128" if several else self.needs
+
+    @property
+    def space(self) -> str:
+        return super().space if self.pair or self.multicast is not None else "cta"
+
+
+@op(
+    "cp.async.bulk.prefetch.tensor.im2col.w",
+    effects=Effect.READS | Effect.ASYNC,
+    source="PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w, im2col::w::128",
+)
+class TensorIm2colWPrefetch(Prefetched, RowOfPixels):
+    """Bring pixels of one row, as `cp.async.bulk.tensor.im2col.w` reads them, into L2."""
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return self.needs
 
 
 ROWS_AT_ONCE = 4

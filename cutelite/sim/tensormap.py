@@ -43,10 +43,13 @@ class SimTensorMap:
         self._complete()
 
     def _complete(self) -> None:
-        type = self.type
         self._check()
-        self.box_bytes = prod(type.box) * type.elem.bytes
-        rows = np.arange(prod(type.box[:-1]))[:, None] * row_pitch(self.row_bytes, type.swizzle)
+        self._lay_out(self.type.box)
+
+    def _lay_out(self, box: tuple[int, ...]) -> None:
+        """Say where the chunks of a tile lie in shared memory."""
+        self.box_bytes = prod(box) * self.type.elem.bytes
+        rows = np.arange(prod(box[:-1]))[:, None] * row_pitch(self.row_bytes, self.type.swizzle)
         self._chunk_offsets = (rows + np.arange(0, self.row_bytes, CHUNK)).reshape(-1)
 
     @property
@@ -113,9 +116,16 @@ class SimTensorMap:
         else:
             agent.atomic("gmem", addresses.reshape(-1), action, self.type.elem, data.reshape(-1))
 
-    def read_pixels(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> Array:
-        inside, addresses = self._pixels(agent, coord, offsets)
-        tile = np.zeros(self.type.box, memory_dtype(self.type.elem))
+    def with_halo(self, halo: int) -> SimTensorMap:
+        copy = object.__new__(SimTensorMap)
+        copy.__dict__.update(self.__dict__)
+        pixels, channels = self.type.box
+        copy._lay_out((pixels + halo * self.type.parts, channels))
+        return copy
+
+    def read_pixels(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int], halo: int = 0) -> Array:
+        inside, addresses = self._pixels(agent, coord, offsets, halo)
+        tile = np.zeros(inside.shape, memory_dtype(self.type.elem))
         if np.count_nonzero(inside):
             tile[inside] = agent.load("gmem", addresses[inside], self.type.elem)[..., 0]
         return tile.reshape(-1).view(np.uint8)
@@ -130,25 +140,53 @@ class SimTensorMap:
         else:
             agent.atomic("gmem", addresses[inside], action, self.type.elem, data[inside])
 
-    def _pixels(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> tuple[Array, Array]:
+    def _pixels(
+        self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int], halo: int = 0
+    ) -> tuple[Array, Array]:
         """A mask of the elements of a tile (pixels, channels) that lie inside the images, and the addresses of all."""
-        between, corners = self.extents[1:-1], self.type.corners
-        lows = np.array(corners[: len(between)])
-        counts = np.array(between) + corners[len(between) :] - lows
-        first = np.array(coord[1:-1]) - lows
-        if np.count_nonzero((first < 0) | (first >= counts)):
-            what = f"a row of pixels that begins at {tuple(coord[1:-1])}, outside of the corners of its map"
-            agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
-        pixels, channels = self.type.box
-        number = int(np.ravel_multi_index(tuple(first), tuple(counts))) + np.arange(pixels)
-        image = coord[0] + number // int(np.prod(counts))
-        places = np.stack(np.unravel_index(number % int(np.prod(counts)), tuple(counts)), axis=-1) + lows + offsets
-        channel = coord[-1] + np.arange(channels)
-        whole = np.concatenate([image[:, None], places], axis=1)  # (pixels, modes but the last)
+        whole = self._row(agent, coord, offsets[0], halo) if self.type.wide else self._places(agent, coord, offsets)
+        channel = coord[-1] + np.arange(self.type.box[1])
         within = np.all((whole >= 0) & (whole < self.extents[:-1]), axis=1)
         inside = within[:, None] & ((channel >= 0) & (channel < self.extents[-1]))[None, :]
         addresses = self.address + (whole @ np.array(self.strides[:-1]))[:, None] + channel * self.strides[-1]
         return inside, addresses
+
+    def _places(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> Array:
+        """The places of pixels, (pixels, modes but the last), in row-major order within the corners."""
+        between, corners = self.extents[1:-1], self.type.corners
+        lows, steps = np.array(corners[: len(between)]), np.array(self.type.strides or (1,) * len(between))
+        counts = -(-(np.array(between) + corners[len(between) :] - lows) // steps)
+        first, uneven = np.divmod(np.array(coord[1:-1]) - lows, steps)
+        if np.count_nonzero((first < 0) | (first >= counts) | (uneven != 0)):
+            what = f"a row of pixels that begins at {tuple(coord[1:-1])}, outside of the corners of its map"
+            what = what if not np.count_nonzero(uneven) else f"{what}, or between its strides"
+            agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
+        number = int(np.ravel_multi_index(tuple(first), tuple(counts))) + np.arange(self.type.box[0])
+        image, number = coord[0] + number // int(np.prod(counts)), number % int(np.prod(counts))
+        places = np.stack(np.unravel_index(number, tuple(counts)), axis=-1) * steps + lows + offsets
+        return np.concatenate([image[:, None], places], axis=1)
+
+    def _row(self, agent: WorkAgent, coord: Sequence[int], offset: int, halo: int) -> Array:
+        """The places of pixels of one row of each image; `halo` more of them behind each part of a tile."""
+        (low, upper), step = self.type.corners, (self.type.strides or (1,))[0]
+        first, low, end = (
+            coord[-2] + offset,
+            low + offset,
+            self.extents[-2] + upper + offset,
+        )  # `end` is behind the last
+        if first >= end:
+            what = f"a row of pixels that begins at {coord[-2]}, behind the corner of its map"
+            agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
+        parts, here = self.type.parts, -(-(end - first) // step)  # pixels of the first image
+        each = self.type.box[0] // parts
+        number = (np.arange(parts)[:, None] * each + np.arange(each + halo)).reshape(-1)
+        image, column = np.divmod(number - here, -(-(end - low) // step))
+        image, column = (
+            np.where(number < here, 0, image + 1),
+            np.where(number < here, first, low) + step * np.where(number < here, number, column),
+        )
+        fixed = [np.full_like(number, c) for c in coord[1:-2]]
+        return np.stack([coord[0] + image, *fixed, column], axis=-1)
 
     def get_smem(self, agent: WorkAgent, address: int) -> Array:
         return agent.load("cluster", self._chunks(agent, address), u8, CHUNK).reshape(-1)
@@ -191,7 +229,7 @@ class SimTensorMap:
         """Refuse what the driver would refuse (CUDA driver API: cuTensorMapEncodeTiled)."""
         t, elem = self.type, self.type.elem
         if t.corners:
-            if not 3 <= len(self.extents) <= 5 or len(t.corners) != 2 * (len(self.extents) - 2):
+            if not 3 <= len(self.extents) <= 5 or len(t.corners) != (2 if t.wide else 2 * (len(self.extents) - 2)):
                 raise ValueError(f"an im2col map of {len(self.extents)} modes with the corners {t.corners}")
         elif len(t.box) != len(self.extents) or not 1 <= len(t.box) <= 5:
             raise ValueError(

@@ -198,6 +198,7 @@ _BLACKWELL = {
     "cp_mask": "cp.async.bulk with a mask of bytes",
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel",
     "tma.gather4": "cp.async.bulk.tensor of four rows, tile::gather4",
+    "tma.im2col_w": "cp.async.bulk.tensor along one row of images, im2col::w",
 }
 _BLACKWELL_SPECIFIC = {  # in the `f` targets too
     "fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0",
@@ -206,6 +207,7 @@ _BLACKWELL_SPECIFIC = {  # in the `f` targets too
 _BLACKWELL_TENSOR = {
     "tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory",
     "tma.scatter4": "cp.async.bulk.tensor to four rows, tile::scatter4",
+    "tma.im2col_w128": "cp.async.bulk.tensor along one row of images in four parts, im2col::w::128; im2col::w to several blocks",
 }
 _BLACKWELL_SERVER = {
     "redux.f32": "redux.sync on f32",

@@ -42,6 +42,7 @@ SWIZZLES = {
 }
 L2_PROMOTIONS = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
 OOB_FILLS = {"zero": 0, "nan": 1}
+WIDE = {"w": 0, "w128": 1}
 
 _SPANS = {name: int(name.split("B")[0]) for name in SWIZZLES if name != "none"}  # bytes of one swizzled row
 
@@ -53,6 +54,8 @@ class Tiling(NamedTuple):
     element_strides  step in each dimension, 1 where None; a box of n then brings ceil(n / step) elements
     corners          of an im2col map, whose box is (pixels, channels): where pixels begin, for each dimension between
                      the first and the last, and where they end, from the end of it; empty for boxes
+    wide             'w' or 'w128' of an im2col map whose pixels lie along the last but one dimension, which alone has
+                     corners
     swizzle, interleave, l2_promotion, oob_fill   names of the tables above. L2 fetches lines of 128 bytes whole by
                      default: what comes from DRAM comes faster (docs/lab/gemm.md)
     """
@@ -64,6 +67,7 @@ class Tiling(NamedTuple):
     l2_promotion: str = "128B"
     oob_fill: str = "zero"
     corners: tuple[int, ...] = ()
+    wide: str = ""
 
 
 class MapForm(NamedTuple):
@@ -173,19 +177,21 @@ CORNERS = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}
 
 
 def _pixels(rank: int, tiling: Tiling) -> Iterator[tuple[str, str]]:
-    bound = CORNERS[rank]
-    if len(tiling.corners) != 2 * (rank - 2) or any(not -bound <= corner < bound for corner in tiling.corners):
-        yield "corners", f"corners {tiling.corners}; a tensor of {rank} dimensions has {2 * rank - 4}, below {bound}"
+    bound, count = (CORNERS[3], 2) if tiling.wide else (CORNERS[rank], 2 * rank - 4)
+    if len(tiling.corners) != count or any(not -bound <= corner < bound for corner in tiling.corners):
+        yield "corners", f"corners {tiling.corners}; a tensor of {rank} dimensions has {count}, below {bound}"
+    if tiling.wide and (tiling.wide not in WIDE or tiling.interleave != "none" or tiling.swizzle == "none"):
+        yield "wide", f"wide={tiling.wide!r} is 'w' or 'w128', with a swizzle and without interleave"
     pixels, channels = tiling.box
     if not 1 <= pixels <= 1024 or not 1 <= channels <= 256:
         yield "box", f"{pixels} pixels of {channels} channels; TMA takes 1 to 1024 of 1 to 256"
 
 
 def _box(dtype: str, tiling: Tiling, steps: tuple[int, ...]) -> Iterator[tuple[str, str]]:
-    boxes = () if tiling.corners else zip(tiling.box, steps, strict=True)
-    for i, (extent, step) in enumerate(boxes):
+    for i, extent in enumerate(() if tiling.corners else tiling.box):
         if not 1 <= extent <= 256:
             yield "box", f"dimension {i} of the box has {extent} elements; TMA takes 1 to 256"
+    for i, step in enumerate(steps):
         if not 1 <= step <= 8:
             yield "element-stride", f"dimension {i} has element stride {step}; TMA takes 1 to 8"
     if tiling.interleave != "none":
@@ -216,13 +222,20 @@ class TensorMaps:
         corners = [ctypes.POINTER(ctypes.c_int)] * 2
         return self._function("cuTensorMapEncodeIm2col", *corners, *[ctypes.c_uint32] * 2)
 
-    def _function(self, name: str, *box: Any) -> Callable[..., int]:
+    def _function(
+        self, name: str, *box: Any, settings: int = 4, version: tuple[int, int] = (12, 0)
+    ) -> Callable[..., int]:
         # Called at its address: cuda.bindings' wrapper has the driver write into an object that is aligned to
         # 16 bytes, where CUtensorMap must be aligned to 64 (CUDA 12) or 128 (CUDA 13).
         tensor: Any = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, *[ctypes.POINTER(ctypes.c_uint64)] * 2
-        settings: Any = ctypes.POINTER(ctypes.c_uint32), *[ctypes.c_int] * 4
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *tensor, *box, *settings)
-        return prototype(cuda.get().address_of(name, (12, 0)))
+        rest: Any = ctypes.POINTER(ctypes.c_uint32), *[ctypes.c_int] * settings
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *tensor, *box, *rest)
+        return prototype(cuda.get().address_of(name, version))
+
+    @cached_property
+    def _im2col_wide(self) -> Callable[..., int]:
+        box = *[ctypes.c_int] * 2, *[ctypes.c_uint32] * 2
+        return self._function("cuTensorMapEncodeIm2colWide", *box, settings=5, version=(12, 8))
 
     def _encode(
         self, address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling
@@ -237,10 +250,15 @@ class TensorMaps:
         half = len(tiling.corners) // 2
         corners = ctypes.c_int * half
         lower, upper = (corners(*reversed(part)) for part in (tiling.corners[:half], tiling.corners[half:]))
-        box = (lower, upper, *reversed(tiling.box)) if tiling.corners else (ints(*reversed(tiling.box)),)
+        box: tuple[object, ...] = (ints(*reversed(tiling.box)),)
+        encode = self._tiled
+        if tiling.corners:
+            ends = tiling.corners if tiling.wide else (lower, upper)
+            box = (*ends, *reversed(tiling.box))
+            encode = self._im2col_wide if tiling.wide else self._im2col
         # The driver wants some context to be current; which one makes no difference to the map.
         with nullcontext() if int(cuda.get().call("cuCtxGetCurrent")) else device(0).active():
-            status = (self._im2col if tiling.corners else self._tiled)(
+            status = encode(
                 target,
                 DATA_TYPES[DTYPES[dtype].tensormap],
                 rank,
@@ -250,6 +268,7 @@ class TensorMaps:
                 *box,
                 ints(*reversed(tiling.element_strides or (1,) * rank)),
                 INTERLEAVES[tiling.interleave],
+                *([WIDE[tiling.wide]] if tiling.wide else []),
                 SWIZZLES[tiling.swizzle],
                 L2_PROMOTIONS[tiling.l2_promotion],
                 OOB_FILLS[tiling.oob_fill],

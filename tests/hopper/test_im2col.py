@@ -90,6 +90,35 @@ def test_rows_of_pixels_are_stored_and_added_where_they_came_from() -> None:
     np.testing.assert_array_equal(y, want)
 
 
+Strided: Any = TmaTensor[bf16, (N, H, W, C), cl.Im2col(PIXELS, 16, lower=(-1, -1), upper=(-1, -1), strides=(2, 3))]
+
+
+@pytest.mark.usefixtures("everywhere")
+def test_pixels_may_lie_apart() -> None:
+    """As a convolution with strides of 2 and 3 reads them; which elements of images arrive, by their numbers."""
+
+    @cl.kernel(block=32)
+    def kernel(x: Strided, out: Tensor[bf16, (PIXELS, 16)]) -> None:
+        tile, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+        if cl.thread_idx.x == 0:
+            full[0].init(1)
+            cl.fence_mbarrier_init()
+            full[0].arrive_expect_tx(x.tile_bytes)
+            cl.tma_im2col(x, tile, at=(0, 1, 2, 0), offsets=(1, 2), barrier=full[0])
+        cl.syncthreads()
+        full[0].wait(0)
+        for i in range(cl.thread_idx.x, PIXELS * 16, 32):
+            out[i // 16, i % 16] = tile[i // 16, i % 16]
+
+    x = np.random.default_rng(0).standard_normal((N, H, W, C)).astype(ml_dtypes.bfloat16)
+    out = np.ones((PIXELS, 16), x.dtype)
+    kernel[1, 32](x, out)
+    padded = np.pad(x, ((0, 20), (1, 3), (1, 3), (0, 0)))[:, 1:, 2:, :16]  # by the border and the offsets
+    seen = padded[:, :H:2, :W:3]  # of H places down and W across from the lower corners, 3 and 3
+    want = seen.reshape(-1, 16)[1 * 3 + 1 :][:PIXELS]
+    np.testing.assert_array_equal(out, want)
+
+
 def test_the_checker_finds_nothing() -> None:
     x = np.zeros((N, H, W, C), ml_dtypes.bfloat16)
     assert not copied.check(1, 32, x, x.copy(), seeds=4).findings

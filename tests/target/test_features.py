@@ -66,6 +66,10 @@ INSTRUCTIONS = {
     "tcgen05.scale_d": "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d1, %r2, %p1, 3;",
     "tcgen05.ld_red": "tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {%r1, %r2}, %r3, [%r4];",
     "tcgen05.specific": "tcgen05.shift.cta_group::1.down [%r1];",
+    "tma.im2col_w": "cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes "
+    "[%r1], [%d1, {%r2,%r2,%r2}], [%r1], {%h1,%h1};",
+    "tma.im2col_w128": "cp.async.bulk.tensor.3d.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes "
+    "[%r1], [%d1, {%r2,%r2,%r2}], [%r1], {%h1,%h1};",
     "tma.gather4": "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
     "[%r1], [%d1, {%r2,%r2,%r2,%r2,%r2}], [%r1];",
     "tma.scatter4": "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group "

@@ -78,6 +78,8 @@ def tma(name: str, several: str = ".MULTICAST") -> Callable[[Any], list[str]]:
     def made(op: Any) -> list[str]:
         rows, pixels = op.name.endswith("4"), "im2col" in op.name
         name_of = f"{name}.{2 if rows else len(op.coord)}D" + (".IM2COL" if pixels else "")
+        if op.name.endswith("im2col.w"):
+            name_of = name_of.replace("IM2COL", "W128" if op.tensor_map.parts > 1 else "W")
         name_of += (".GATHER4" if "gather" in op.name else ".SCATTER4") if rows else ""
         if name == "UTMALDG":
             name_of += (several if op.multicast is not None else "") + (".2CTA" if op.pair else "")
@@ -129,6 +131,8 @@ EXPECTED: dict[str, Callable[[Any], list[str]]] = {
     "cp.async.bulk.tensor.g2s": tma("UTMALDG"),
     "cp.async.bulk.tensor.gather4": tma("UTMALDG"),
     "cp.async.bulk.tensor.im2col": tma("UTMALDG"),
+    "cp.async.bulk.tensor.im2col.w": tma("UTMALDG"),
+    "cp.async.bulk.prefetch.tensor.im2col.w": tma("UTMAPF.L2"),
     "cp.async.bulk.tensor.s2g": tma("UTMASTG"),
     "cp.async.bulk.tensor.scatter4": tma("UTMASTG"),
     "cp.async.bulk.tensor.im2col.s2g": tma("UTMASTG"),
@@ -149,6 +153,7 @@ CLIENT: dict[str, Callable[[Any], list[str]]] = {
     **{name: made for name, made in EXPECTED.items() if not name.startswith("tcgen05") and "scatter4" not in name},
     "cp.async.bulk.tensor.g2s": tma("UTMALDG", ""),  # ptxas makes other code of a mask of blocks
     "cp.async.bulk.tensor.im2col": tma("UTMALDG", ""),
+    "cp.async.bulk.tensor.im2col.w": tma("UTMALDG", ""),
     "add.f32x2": apart("FADD"),
     "mul.f32x2": apart("FMUL"),
     "fma.f32x2": apart("FFMA"),

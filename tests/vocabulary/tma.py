@@ -29,6 +29,15 @@ def images(modes: int) -> TensorMap:
     return TensorMap(bf16, layout, (32, 64), "128B", corners=(-1,) * 2 * (modes - 2))
 
 
+def one_row(modes: int, wide: str = "w") -> TensorMap:
+    """The map of pixels along one row of images: 32 of them, or 128."""
+    return replace(images(modes), box=(128 if wide == "w128" else 32, 64), corners=(-1, -1), wide=wide)
+
+
+def with_halo(pixels: int) -> Tensor:
+    return replace(TILE, layout=Layout((pixels, 64), (64, 1)))
+
+
 ROWS = [
     Row(
         tma.TensorG2S,
@@ -105,6 +114,32 @@ ROWS = [
             (of(images(4), (i32,) * 4, (i32,) * 2, PIXELS, BAR), "2 offsets of u16 are needed"),
             (of(images(4), (i32,) * 4, (u16,) * 2, TILE, BAR), r"TMA moves a row-major box of \(32, 64\)"),
         ],
+    ),
+    Row(
+        tma.TensorIm2colW,
+        "cl.tma_im2col_w",
+        [
+            *(
+                of(one_row(n), (i32,) * n, u16, 2, with_halo(34), BAR, None, policy)
+                for n in (3, 4)
+                for policy in (None, u64)
+            ),
+            of(one_row(4, "w128"), (i32,) * 4, u16, 2, with_halo(136), BAR, u16),
+            of(one_row(5, "w128"), (i32,) * 5, u16, 0, with_halo(128), REMOTE, u16, u64, True),
+        ],
+        tested="tests/blackwell/test_tma.py",
+        refuses=[
+            (of(images(4), (i32,) * 4, u16, 0, PIXELS, BAR), "takes an im2col map of one row of images, not"),
+            (of(one_row(4), (i32,) * 4, i32, 0, PIXELS, BAR), "must be u16"),
+            (of(one_row(4), (i32,) * 4, u16, -1, PIXELS, BAR), "a halo of -1 pixels"),
+            (of(one_row(4), (i32,) * 4, u16, 2, PIXELS, BAR), r"TMA moves a row-major box of \(34, 64\)"),
+        ],
+    ),
+    Row(
+        tma.TensorIm2colWPrefetch,
+        "cl.tma_im2col_w_prefetch",
+        [of(one_row(4, wide), (i32,) * 4, u16, 2, u64) for wide in ("w", "w128")],
+        tested="tests/blackwell/test_tma.py",
     ),
     Row(
         tma.TensorIm2colStore,

@@ -158,13 +158,13 @@ class Plan:
             signals.scores[t].wait(number & 1)
             cl.tcgen05.fence_after_thread_sync()
 
-            def scores(again: bool = True) -> Any:
-                j = tile.end - 1 - number
-                block = cl.make_warp_uniform(j) if again else j  # unknown to LLVM: else it keeps what a mod computes
-                return self.modified(self.read(tmem, t), block, tile, given, row, masked)
+            def scores() -> Any:
+                # unknown to LLVM, which else keeps what a mod computes, for when it is computed again or one block on
+                j = cl.make_warp_uniform(tile.end - 1 - number)
+                return self.modified(self.read(tmem, t), j, tile, given, row, masked)
 
             guess = self.config.guess and not masked  # few blocks have masks: their code is kept small
-            p, after, ratio, _ = replace(softmax, guess=guess).step(scores(again=False), scores)
+            p, after, ratio, _ = replace(softmax, guess=guess).step(scores(), scores)
             if number > 0:  # the ratio before was read: powers were multiplied behind that, and scores behind those
                 self.tell(ratio[0], storage.ratios, signals.ratios, t)
             cl.tcgen05.store(self.scores_at(tmem, t, self.problem.dtype), p)
