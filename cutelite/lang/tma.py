@@ -252,7 +252,7 @@ def tma_im2col_w(
 def tma_im2col_w_prefetch(
     src: TmaTensor, *, at: tuple[Any, ...], halo: int = 0, offset: Any = 0, cache: Cache = None
 ) -> None:
-    """Bring pixels of one row into L2: `at`, `halo` and `offset` as of `tma_im2col_w`. One thread.
+    """Bring pixels of one row into L2: `at`, `halo` and `offset` as of `tma_im2col_w`. One thread. With tensor memory.
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w and im2col::w::128
     """

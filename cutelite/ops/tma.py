@@ -400,11 +400,6 @@ class RowOfPixels(PixelsForm):
     wide = True
 
     @property
-    def needs(self) -> str:
-        """The feature that it needs."""
-        return "tma.im2col_w128" if self.tensor_map.parts > 1 else "tma.im2col_w"
-
-    @property
     def mode(self) -> str:
         return "im2col::w::128" if self.tensor_map.parts > 1 else "im2col::w"
 
@@ -506,8 +501,8 @@ class TensorIm2colW(Loaded, RowOfPixels):
 
     @property
     def feature(self) -> str:  # type: ignore[override]
-        several = self.multicast is not None
-        return "tcgen05" if self.pair else "tma.im2col_w128" if several else self.needs
+        more = self.multicast is not None or self.tensor_map.parts > 1
+        return "tcgen05" if self.pair else "tma.im2col_w128" if more else "tma.im2col_w"
 
     @property
     def space(self) -> str:
@@ -517,14 +512,11 @@ class TensorIm2colW(Loaded, RowOfPixels):
 @op(
     "cp.async.bulk.prefetch.tensor.im2col.w",
     effects=Effect.READS | Effect.ASYNC,
+    feature="tma.im2col_w128",
     source="PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w, im2col::w::128",
 )
 class TensorIm2colWPrefetch(Prefetched, RowOfPixels):
     """Bring pixels of one row, as `cp.async.bulk.tensor.im2col.w` reads them, into L2."""
-
-    @property
-    def feature(self) -> str:  # type: ignore[override]
-        return self.needs
 
 
 ROWS_AT_ONCE = 4

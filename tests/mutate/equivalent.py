@@ -137,7 +137,7 @@ ROWS: tuple[Row, ...] = (
         ATTENTION, "drop", "tcgen05.relinquish_alloc_permit", "", "TmemAllocator", "no other block is there to allocate"
     ),
     Row(ATTENTION, "drop", "tcgen05.fence.before_thread_sync", "", "TmemAllocator", LOADS_DONE),
-    Row(ATTENTION, "drop", "bar.warp.sync", "", "warp_arrives(signals.powers[t]) < so_far = step(", WHOLE_STORES),
+    Row(ATTENTION, "drop", "bar.warp.sync", "", "warp_arrives(signals.powers[t]) < softmax = step(", WHOLE_STORES),
     Row(ATTENTION, "drop", BULK_WAIT, "", "out.acquire()", TWO_BUFFERS, (0, 1)),
     Row(ATTENTION, "pending", BULK_WAIT, "", "out.acquire()", TWO_BUFFERS, (0, 1)),
     Row(ATTENTION, "drop", "bar.sync", "", "out.acquire()", TWO_BUFFERS, (0, 1)),

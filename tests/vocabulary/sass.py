@@ -150,7 +150,11 @@ EXPECTED: dict[str, Callable[[Any], list[str]]] = {
 """What to look for in the code of an op, in order, by the op's name. Fences of threads and renamings are no code."""
 
 CLIENT: dict[str, Callable[[Any], list[str]]] = {
-    **{name: made for name, made in EXPECTED.items() if not name.startswith("tcgen05") and "scatter4" not in name},
+    **{
+        name: made
+        for name, made in EXPECTED.items()
+        if not name.startswith("tcgen05") and not name.endswith(("scatter4", "prefetch.tensor.im2col.w"))
+    },
     "cp.async.bulk.tensor.g2s": tma("UTMALDG", ""),  # ptxas makes other code of a mask of blocks
     "cp.async.bulk.tensor.im2col": tma("UTMALDG", ""),
     "cp.async.bulk.tensor.im2col.w": tma("UTMALDG", ""),
