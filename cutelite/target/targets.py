@@ -207,7 +207,7 @@ _BLACKWELL_SPECIFIC = {  # in the `f` targets too
 _BLACKWELL_TENSOR = {
     "tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory",
     "tma.scatter4": "cp.async.bulk.tensor to four rows, tile::scatter4",
-    "tma.im2col_w128": "cp.async.bulk.tensor along one row of images in four parts, im2col::w::128; im2col::w to blocks, or to L2",
+    "tma.im2col_w128": "im2col::w::128, and im2col::w to several blocks or to L2",
 }
 _BLACKWELL_SERVER = {
     "redux.f32": "redux.sync on f32",
