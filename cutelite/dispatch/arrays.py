@@ -18,6 +18,7 @@ from cutelite.lang.annotations import DTypeVar, PointerSpec, PointersSpec, Tenso
 from cutelite.lang.pointers import PointerArray
 from cutelite.layout import Layout, dims_of, rank
 from cutelite_rt import ArrayView
+from cutelite_rt.errors import ArgumentError
 from cutelite_rt.gpu.tensormap import Tiling
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.data import Box, Strided, compact
@@ -109,7 +110,9 @@ class TmaParameter(_ArrayParameter):
         self.spec = spec
         layout = spec.tensor.layout(name)
         taken = contract.dtype(spec.tensor.dtype), contract.layout(spec.tensor, layout)
-        data = kinds.Array(name, repr(spec), *taken, box=Box(spec.tile, spec.swizzle, spec.corners))
+        how = spec.pixels
+        corners = () if how is None or how.wide else (*how.lower, *how.upper)
+        data = kinds.Array(name, repr(spec), *taken, box=Box(spec.tile, spec.swizzle, corners))
         super().__init__(name, spec.tensor, data, layout)
 
     def made(self, dtype: Scalar, align: int) -> TensorMap:
@@ -123,6 +126,9 @@ class TmaParameter(_ArrayParameter):
 
     def settled(self, t: ArgType) -> kinds.Array:
         assert isinstance(t, TensorMap)
+        if t.strides or t.wide:
+            text = "is for pixels that lie apart, or along one row of images"
+            raise ArgumentError(f"argument `{self.name}` {text}: such kernels are not exported")
         return self._data._replace(dtype=t.elem.name, box=Box(t.box, t.swizzle, t.corners))
 
     def bind(self, call: Call, argument: Any) -> TensorMap:

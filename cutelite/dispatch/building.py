@@ -26,6 +26,7 @@ from cutelite_rt.launcher.environment import environment as environment_of
 from cutelite_rt.launcher.outcomes import Outcome, slots_of
 from cutelite_rt.launcher.state import UNBOUND, Callbacks, Launcher, Watch
 from cutelite_rt.launcher.subscript import Subscripts
+from cutelite_rt.signature.bind import MapRequest
 from cutelite_rt.signature.data import Unsupported, Variable
 from cutelite_rt.signature.kinds import Number
 from cutelite_rt.signature.table import Table
@@ -117,9 +118,11 @@ def outcome(signature: Signature, table: Table, went: LaunchRecord) -> Outcome:
 
 
 def can_be_kept(table: Table, went: LaunchRecord) -> bool:
-    """Tell whether a launcher can repeat a launch: types of arguments have to tell all dtypes, those of numbers of a
-    dtype variable that are no arrays.
+    """Tell whether a launcher can repeat a launch: it encodes its tensor maps; and types of arguments have to tell all
+    dtypes, those of numbers of a dtype variable that are no arrays.
     """
+    if any(isinstance(value, MapRequest) and not value.tiling.by_launchers for value in went.bound.values):
+        return False
     arguments = went.arguments
     plain = int, float, bool, type(None), getattr(sys.modules.get("numpy"), "generic", bool)
     of_variables = (leaf for leaf in table.leaves if isinstance(leaf, Number) and isinstance(leaf.dtype, Variable))

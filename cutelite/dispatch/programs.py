@@ -365,6 +365,9 @@ class Program:
                                     "argument: take it as one, or as a cl.workspace")  # fmt: skip
             array, start, _, base = home
             form = value.form if isinstance(value, MapRequest) else None
+            if isinstance(value, MapRequest) and not value.tiling.by_launchers:
+                text = "is for pixels that lie apart, or along one row of images"
+                raise ArgumentError(f"{self.__name__}(): `{value.name}` {text}, which programs have not")
             must = aligned if view.pointer % aligned == 0 else 1
             yield Moved(array, base + view.pointer - start, parameter, must, form, view.shape, view.strides)
 

@@ -69,6 +69,11 @@ class Tiling(NamedTuple):
     corners: tuple[int, ...] = ()
     wide: str = ""
 
+    @property
+    def by_launchers(self) -> bool:
+        """Whether launchers encode such maps: those whose elements lie side by side, and along all dimensions."""
+        return not self.wide and self.element_strides is None
+
 
 class MapForm(NamedTuple):
     """The form of a tensor map besides its tensor: dtype, box (outermost extent first), swizzle, corners of im2col."""

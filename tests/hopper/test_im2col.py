@@ -117,6 +117,10 @@ def test_pixels_may_lie_apart() -> None:
     seen = padded[:, :H:2, :W:3]  # of H places down and W across from the lower corners, 3 and 3
     want = seen.reshape(-1, 16)[1 * 3 + 1 :][:PIXELS]
     np.testing.assert_array_equal(out, want)
+    with pytest.raises(
+        cl.ArgumentError, match="pixels that lie apart, or along one row of images: such kernels are not"
+    ):
+        kernel.export(None, arch="sm_90a")
 
 
 def test_the_checker_finds_nothing() -> None:

@@ -129,6 +129,16 @@ ENCODE_IM2COL = ctypes.CFUNCTYPE(
     *[ctypes.c_int] * 4,
 )
 
+ENCODE_WIDE = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    *[ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p],
+    *[ctypes.POINTER(ctypes.c_uint64)] * 2,
+    *[ctypes.c_int] * 2,
+    *[ctypes.c_uint32] * 2,
+    ctypes.POINTER(ctypes.c_uint32),
+    *[ctypes.c_int] * 5,
+)
+
 
 def _one_buffer(extra: int, parameters: int | None) -> tuple[int, int]:
     """Address and size of the one buffer that `extra` tells of (cuLaunchKernel)."""
@@ -183,6 +193,7 @@ class FakeCuda:
         self._encoders = {
             b"cuTensorMapEncodeTiled": ENCODE_TILED(self._encode_tiled),
             b"cuTensorMapEncodeIm2col": ENCODE_IM2COL(self._encode_im2col),
+            b"cuTensorMapEncodeIm2colWide": ENCODE_WIDE(self._encode_wide),
         }
 
     def __getattribute__(self, name: str) -> Any:
@@ -432,6 +443,13 @@ class FakeCuda:
         self._encode_tiled(target, dtype, rank, address, dims, strides, box, *steps_and_modes)
         self.maps[-1] |= {"corners": (lower[: rank - 2], upper[: rank - 2])}
         return self.fail.get("cuTensorMapEncodeIm2col", 0)
+
+    def _encode_wide(self, target: int, dtype: int, rank: int, address: int, *others: Any) -> int:
+        dims, strides, lower, upper, channels, pixels, steps, interleave, wide, *modes = others
+        box = (ctypes.c_uint32 * rank)(channels, pixels)
+        self._encode_tiled(target, dtype, rank, address, dims, strides, box, steps, interleave, *modes)
+        self.maps[-1] |= {"corners": (lower, upper), "wide": wide}
+        return self.fail.get("cuTensorMapEncodeIm2colWide", 0)
 
 
 Samples = dict[str, tuple[Any, bytes]]

@@ -55,6 +55,18 @@ def test_five_dimensions_with_gaps_and_steps(cuda: FakeCuda, maps: TensorMaps) -
     assert asked["modes"] == (0, 0, 2, 1)  # by default L2 fetches 128 bytes
 
 
+def test_pixels_along_one_row_of_images(cuda: FakeCuda, maps: TensorMaps) -> None:
+    for number, wide in enumerate(("w", "w128")):
+        tiling = Tiling((128, 64), (1, 1, 2, 1), "128B", corners=(-1, 0), wide=wide)
+        maps.encode(BASE, "bf16", (5, 9, 7, 64), (4032, 448, 64, 1), tiling)
+        asked = cuda.maps[number]
+        assert (asked["corners"], asked["wide"], asked["box"][:2]) == ((-1, 0), number, [64, 128])
+        assert (asked["steps"], asked["modes"]) == ([1, 2, 1, 1], (0, 3, 2, 0))
+    plain = Tiling((128, 64), corners=(-1, 0), wide="w")
+    with pytest.raises(TensorMapError, match="with a swizzle and without interleave"):
+        maps.encode(BASE, "bf16", (5, 9, 7, 64), (4032, 448, 64, 1), plain)
+
+
 def test_one_dimension(cuda: FakeCuda, maps: TensorMaps) -> None:
     maps.encode(BASE, "u8", (1000,), (1,), Tiling((256,)))
     assert (cuda.maps[0]["dims"], cuda.maps[0]["strides"]) == ([1000], [])
