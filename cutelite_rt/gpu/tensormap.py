@@ -71,7 +71,7 @@ class Tiling(NamedTuple):
 
     @property
     def by_launchers(self) -> bool:
-        """Whether launchers encode such maps: those whose elements lie side by side, and along all dimensions."""
+        """Tell whether launchers encode such maps: elements lie side by side, pixels along all dimensions."""
         return not self.wide and self.element_strides is None
 
 
