@@ -84,6 +84,7 @@ def mma_scaled(
     block: int = 32,
     bytes: tuple[int, int] = (0, 0),
     threads: tuple[int, int] = (0, 0),
+    metadata: Any = None,
 ) -> Vector:
     """``(a * scales) @ (b * scales).T + c`` of a warp, a scale for each block of numbers along K (sm_120, sm_121).
 
@@ -96,19 +97,23 @@ def mma_scaled(
     formats   `cl.e4m3`, `cl.e5m2`, `cl.e2m3`, `cl.e3m2` or `cl.e2m1` of A and B; default: e4m3, or for mxf4 e2m1
     block     numbers of a block: 32, or for mxf4nvf4 16
     bytes     the place in its word of the first scale of A, and of B
+    metadata  u32, where A is sparse: of every four of its bytes along K two are kept. `compress_sparse` of A's bytes,
+              as cl.u8, gives those bytes, and a word for each thread. K and blocks are then twice as long, and B has 16
+              words along K
     Who       all threads of a warp
-    Source    PTX ISA: mma, block scaling
+    Source    PTX ISA: mma and mma.sp, block scaling
     """
     for name, x in (("a", a), ("b", b), ("c", c)):
         if not isinstance(x, Vector):
             raise mistake("mma", f"mma_scaled takes vectors in registers, and `{name}` is {describe(x)}")
     packed = kind in ("mxf4", "mxf4nvf4")
-    k = 64 if packed else 32
+    k = (64 if packed else 32) * (1 if metadata is None else 2)
+    block *= 1 if metadata is None else 2
     first, second = ("e2m1" if packed else "e4m3",) * 2 if formats is None else (x.name for x in formats)
     words = [None if x is None else as_value(x, u32) for x in (scale_a, scale_b)]
     several = 0 if kind == "f8f6f4" else k // block
-    scale = "" if not several else "ue4m3" if block == 16 else "ue8m0"
-    places = bytes[0], threads[0], bytes[1], threads[1]
+    scale = "" if not several else "ue4m3" if several == 4 else "ue8m0"
+    places = bytes[0], threads[0], bytes[1], threads[1], None if metadata is None else as_value(metadata, u32)
     scaled = mma_scaled_ops.MmaBlockScale(
         a.value, b.value, c.value, k, False, *words, kind, first, second, several, scale, *places
     )

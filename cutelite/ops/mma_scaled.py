@@ -4,6 +4,9 @@ A thread holds words of A and B where it would hold tf32: `operand_a` and `opera
 along K. Kinds f8f6f4 and mxf8f6f4 have four numbers to a word, a byte each: of 6 bits the lower ones, of 4 bits the
 middle ones. Kinds mxf4 and mxf4nvf4 have eight, the first one lowest.
 
+Of a sparse A half is left out: of every four bytes along K two. A word of metadata of each thread names those that are
+kept, as in `mma_sparse` on 8 bits. B then has twice the words, and a scale is for twice the numbers.
+
 Scales are bytes of a u32 of some threads. Of the four threads that share rows, the two that `thread_a` names have those
 of the two rows of A, `byte_a` being the first one's place in the word; the thread `thread_b` has those of the column of
 B.
@@ -18,10 +21,11 @@ from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import op
 from cutelite.ir.simulation import Array, Lanes
-from cutelite.ir.types import SCALARS, Vec, e4m3, f32, u32
+from cutelite.ir.types import SCALARS, Vec, e4m3, f32, u8, u32
 from cutelite.layout import Layout
 from cutelite.ops import narrow
-from cutelite.ops.mma import Form, Mma, N, accumulator, operand_a, operand_b, registers
+from cutelite.ops.mma import WARP, Form, Mma, N, accumulator, operand_a, operand_b, registers
+from cutelite.ops.wgmma_sparse import expanded, group_table, valid
 from cutelite.tuples import NamedTuple
 
 ROWS, WORDS, QUAD = 16, 8, 4
@@ -50,7 +54,7 @@ KINDS: dict[str, Kind] = {
 """By the name in PTX (PTX ISA, mma, block scaling)."""
 
 
-@op("mma.sync.block_scale", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: mma, block scaling")
+@op("mma.sync.block_scale", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: mma and mma.sp, block scaling")
 class MmaBlockScale(Mma):
     """``d = (a * scale_a) @ (b * scale_b).T + c`` of a warp, C and D f32; 16 rows, 8 columns, 32 or 64 along K.
 
@@ -60,6 +64,7 @@ class MmaBlockScale(Mma):
     scale_a      a u32 of each thread; `scale_b`. `scale` their type: 'ue8m0' or 'ue4m3', `several` of a row
     byte_a       the place of a row's first scale in the word; `thread_a` 0 or 1: the pair of threads of four whose
                  words count. `byte_b`, and `thread_b` 0 to 3
+    metadata     a u32 of each thread, where A is sparse: K is 64 or 128 then, and A has half of it
     """
 
     scale_a: Value | None = None
@@ -73,6 +78,7 @@ class MmaBlockScale(Mma):
     thread_a: int = 0
     byte_b: int = 0
     thread_b: int = 0
+    metadata: Value | None = None
 
     @property
     def feature(self) -> str:  # type: ignore[override]
@@ -80,7 +86,16 @@ class MmaBlockScale(Mma):
 
     @property
     def form(self) -> Form:
-        return Form(ROWS, N, (KINDS[self.kind_of_mma].k,), (), ())
+        return Form(ROWS, N, (self.depth,), (), ())
+
+    @property
+    def sparse(self) -> bool:
+        return self.metadata is not None
+
+    @property
+    def depth(self) -> int:
+        """Numbers along K of an instruction."""
+        return KINDS[self.kind_of_mma].k * (2 if self.sparse else 1)
 
     def verify(self) -> Iterator[Problem]:
         kind = KINDS.get(self.kind_of_mma)
@@ -91,8 +106,13 @@ class MmaBlockScale(Mma):
             if self[field] not in kind.formats:
                 known = ", ".join(kind.formats)
                 yield Problem(field, f"{field} is {self[field]!r}; kind::{self.kind_of_mma} takes {known}")
-        if self.k != kind.k or self.saturate:
-            yield Problem("k", f"k is {self.k}; kind::{self.kind_of_mma} takes {kind.k}, and saturates nothing")
+        if self.k != self.depth or self.saturate:
+            sparse = " with a sparse A" if self.sparse else ""
+            yield Problem(
+                "k", f"k is {self.k}; kind::{self.kind_of_mma}{sparse} takes {self.depth}, and never saturates"
+            )
+        if self.metadata is not None and self.metadata.type != u32:
+            yield Problem("metadata", f"the metadata is a u32 of each thread, not {self.metadata.type}")
         for field, layout in self.layouts().items():
             wanted = Vec(f32 if field == "c" else u32, registers(layout))
             if self[field].type != wanted:
@@ -119,32 +139,53 @@ class MmaBlockScale(Mma):
                 yield Problem(field, f"{field} is {self[field]}, not 0 to {most - 1}")
 
     def layouts(self) -> dict[str, Layout]:
-        return {"a": operand_a(u32, WORDS, ROWS), "b": operand_b(u32, WORDS), "c": accumulator(ROWS)}
+        return {
+            "a": operand_a(u32, WORDS, ROWS),
+            "b": operand_b(u32, WORDS * (2 if self.sparse else 1)),
+            "c": accumulator(ROWS),
+        }
 
     def ptx(self) -> Ptx:
         kind = f"kind::{self.kind_of_mma}"
         shape = f"m16n8k{self.k}.row.col.{kind}"
         end, operands = "", ", ".join(f"${field}" for field in ("out", "a", "b", "c"))
+        operands += ", $metadata, 0" if self.sparse else ""
         if self.scale:
             shape += f".block_scale.scale_vec::{self.several}X"
             end = f".{self.scale}"
             operands += f", $scale_a, {{{self.byte_a}, {self.thread_a}}}, $scale_b, {{{self.byte_b}, {self.thread_b}}}"
-        text = f"mma.sync.aligned.{shape}.f32.{self.format_a}.{self.format_b}.f32{end} {operands};"
+        name = "mma.sp::ordered_metadata.sync" if self.sparse else "mma.sync"
+        text = f"{name}.aligned.{shape}.f32.{self.format_a}.{self.format_b}.f32{end} {operands};"
         return Ptx(text, pure=True, memory=False, packed=("a", "b", "c", "out"))
 
     def _unpacked(self, lanes: Lanes, field: str, tile: Array) -> Array:
         if field == "c":
             return tile
         words = tile.astype(np.int64)  # (warps, words along K, rows)
-        packed = self.k == 2 * 4 * WORDS
-        per = 8 if packed else 4
-        held = words[:, :, None, :] >> np.arange(0, 32, 32 // per)[:, None] & (15 if packed else 255)
-        codes = held.reshape(len(tile), WORDS * per, -1)
+        octets = (words[:, :, None, :] >> np.arange(0, 32, 8)[:, None] & 255).reshape(len(tile), -1, tile.shape[2])
+        if self.metadata is not None and field == "a":
+            octets = self._whole(lanes, octets, lanes.get(self.metadata))
+        packed = KINDS[self.kind_of_mma].k == 2 * 4 * WORDS
+        codes = np.stack([octets & 15, octets >> 4], axis=2) if packed else octets
+        codes = codes.reshape(len(tile), -1, tile.shape[2])
         numbers = decoded(codes, self[f"format_{field}"], packed)
         if not self.scale:
             return numbers
         factors = self._factors(lanes, field)  # (warps, rows, scales)
         return numbers * np.repeat(factors, self.k // self.several, axis=2).transpose(0, 2, 1)
+
+    def _whole(self, lanes: Lanes, octets: Array, metadata: Array) -> Array:
+        """The bytes of A with those that are left out, which are 0: (warps, bytes along K, rows)."""
+        active, found = lanes.warps(lanes.mask).all(axis=1), []
+        for warp, words in enumerate(lanes.warps(metadata)):
+            table = group_table(words, u8, ROWS)
+            for row, group in np.argwhere(~valid(table, u8))[: int(active[warp])]:
+                text = f"the metadata of row {row}, group {group} is {table[row, group]:#06b}"
+                at = np.repeat(np.arange(len(octets)) == warp, WARP)
+                lanes.fault(at, f"{text}: it names no elements in order", "mma-operand")
+            whole = expanded(octets[warp].T, table, u8).T if active[warp] else np.zeros((64, ROWS), np.int64)
+            found.append(whole)
+        return np.stack(found)
 
     def _factors(self, lanes: Lanes, field: str) -> Array:
         """The scales of each row of an operand: (warps, rows, scales)."""

@@ -10,6 +10,7 @@ import cutelite as cl
 from cutelite import CompileError, Constexpr, Tensor, f32, u32
 from cutelite.ops import mma, narrow
 
+B = cl.dims("B")
 FORMATS: dict[str, Any] = {"e4m3": cl.e4m3, "e5m2": cl.e5m2, "e2m3": cl.e2m3, "e3m2": cl.e3m2, "e2m1": cl.e2m1}
 EIGHT: dict[str, Any] = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 
@@ -17,17 +18,20 @@ EIGHT: dict[str, Any] = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.floa
 @cl.kernel(block=32, arch="sm_120a")
 def product(
     a: Tensor[u32, (32, 4)],
-    b: Tensor[u32, (32, 2)],
+    b: Tensor[u32, (32, B)],
     scales: Tensor[u32, (2, 32)] | None,
     c: Tensor[f32, (32, 4)],
     how: Constexpr[Any],
+    metadata: Tensor[u32, (32,)] | None = None,
 ) -> None:
     """Operands and sums as each thread holds them."""
-    t = cl.thread_idx.x
-    held = [cl.vector(*(x[t, i] for i in range(n)), dtype=u32) for x, n in ((a, 4), (b, 2))]
+    t, of_b = cl.thread_idx.x, 2 if metadata is None else 4
+    held = [cl.vector(*(x[t, i] for i in range(n)), dtype=u32) for x, n in ((a, 4), (b, of_b))]
     sums = cl.vector(*(c[t, i] for i in range(4)), dtype=f32)
     words = () if scales is None else (scales[0, t], scales[1, t])
-    sums = cl.mma_scaled(held[0], held[1], sums, *words, **dict(how))
+    sums = cl.mma_scaled(
+        held[0], held[1], sums, *words, **dict(how), metadata=None if metadata is None else metadata[t]
+    )
     for i in cl.static_range(4):
         c[t, i] = sums[i]
 
@@ -108,6 +112,38 @@ def test_products_of_a_warp_are_scaled(
     got = np.empty(128, np.float32)
     got[where] = c
     np.testing.assert_array_equal(got.reshape(8, 16).T, (left @ right.T + first).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("kind", "formats", "block"),
+    [("f8f6f4", ("e4m3", "e2m1"), 32), ("mxf8f6f4", ("e3m2", "e5m2"), 32), ("mxf4nvf4", ("e2m1", "e2m1"), 16)],
+)
+@pytest.mark.usefixtures("on_sm_120")
+def test_a_sparse_a_is_scaled(kind: str, formats: tuple[str, str], block: int) -> None:
+    """Half of each four bytes of A is left out, two numbers of 4 bits together; blocks have twice the numbers."""
+    draw, packed = np.random.default_rng(block), kind == "mxf4nvf4"
+    a, b = draw.integers(0, 256, (16, 64)).astype(np.uint8), draw.integers(0, 256, (8, 64)).astype(np.uint8)
+    left_out = np.argsort(draw.random((16, 16, 4)), axis=2)[..., :2]
+    np.put_along_axis(a.reshape(16, 16, 4), left_out, 0, axis=2)
+    codes = [np.stack([x & 15, x >> 4], axis=2).reshape(len(x), -1) if packed else x for x in (a, b)]
+    if not packed:  # of fewer bits: those that the formats look at
+        masks = {"e4m3": 0x3F, "e5m2": 0x3F, "e3m2": 63, "e2m1": 15}
+        codes = [x & masks[name] for x, name in zip(codes, formats, strict=True)]
+        a, b = ((x << 2 if name == "e2m1" else x).astype(np.uint8) for x, name in zip(codes, formats, strict=True))
+    left, right = (numbers(x.astype(np.int64), name) for x, name in zip(codes, formats, strict=True))
+    scales, factor = None, 1.0
+    if kind != "f8f6f4":  # the same for all rows and blocks
+        octet = 0x40 if packed else 128  # 2
+        scales, factor = np.full((2, 32), octet * 0x01010101, np.uint32), 4.0
+    kept, metadata = cl.compress_sparse(a, cl.u8)
+    words = [np.ascontiguousarray(x).view(np.uint32) for x in (kept, b)]
+    held, other = spread(words[0], mma.operand_a(cl.u32, 8, 16)), spread(words[1], mma.operand_b(cl.u32, 16))
+    c, where = np.zeros((32, 4), np.float32), mma.places(mma.accumulator(16))
+    how = {"kind": kind, "formats": tuple(FORMATS[name] for name in formats), "block": block}
+    product[1, 32](held, other, scales, c, tuple(how.items()), metadata.reshape(32))
+    got = np.empty(128, np.float32)
+    got[where] = c
+    np.testing.assert_array_equal(got.reshape(8, 16).T, (factor * left @ right.T).astype(np.float32))
 
 
 def test_only_sm_120_has_them() -> None:

@@ -10,11 +10,13 @@ from cutelite.ops import mma_scaled
 from tests.vocabulary.row import Form, Row, of
 
 WORDS = Vec(u32, 4), Vec(u32, 2), Vec(f32, 4)
+SPARSE = Vec(u32, 4), Vec(u32, 4), Vec(f32, 4)
 
 
 def product(kind: str, *more: Any, scaled: bool = True, **fields: Any) -> Form:
     scales = {"scale_a": u32, "scale_b": u32} if scaled else {}
-    return of(*WORDS, mma_scaled.KINDS[kind].k, **{**scales, "kind_of_mma": kind, **fields})
+    words, k = (SPARSE, 2) if "metadata" in fields else (WORDS, 1)
+    return of(*words, k * mma_scaled.KINDS[kind].k, **{**scales, "kind_of_mma": kind, **fields})
 
 
 def products() -> Iterator[Form]:
@@ -26,6 +28,9 @@ def products() -> Iterator[Form]:
                     yield product(name, scaled=False, **formats)
                 for several, scale in kind.scales:
                     yield product(name, several=several, scale=scale, **formats)
+                    if a == b:
+                        yield product(name, several=several, scale=scale, metadata=u32, **formats)
+    yield product("f8f6f4", scaled=False, metadata=u32, format_a="e3m2", format_b="e2m1")
     for place in range(4):
         yield product("mxf8f6f4", several=1, scale="ue8m0", byte_a=place, thread_a=place % 2, thread_b=place)
     yield product("mxf4", several=2, scale="ue8m0", byte_b=2, format_a="e2m1", format_b="e2m1")
@@ -51,6 +56,9 @@ ROWS = [
             (product("mxf8f6f4", thread_a=2, **ONE), "thread_a is 2, not 0 to 1"),
             (of(Vec(u32, 2), *WORDS[1:], 32), "`a` is vec<u32,2>, but must be vec<u32,4>"),
             (of(*WORDS, 16), "k is 16; kind::f8f6f4 takes 32"),
+            (of(*SPARSE, 32, metadata=u32), "k is 32; kind::f8f6f4 with a sparse A takes 64"),
+            (of(*SPARSE, 64, metadata=i32), "the metadata is a u32 of each thread, not i32"),
+            (of(*WORDS, 64, metadata=u32), "`b` is vec<u32,2>, but must be vec<u32,4>"),
         ],
     )
 ]

@@ -105,13 +105,13 @@ def first_block(op: Any) -> list[str]:
 
 def scaled(op: Any) -> list[str]:
     """mma.sync of sm_120: QMMA for numbers of a byte, OMMA for two to a byte."""
-    a, b = op.format_a.upper(), op.format_b.upper()
+    a, b, sparse = op.format_a.upper(), op.format_b.upper(), r"\.SP" if op.sparse else ""
     if op.kind_of_mma == "f8f6f4":
-        return [rf"QMMA\.16832\.F32\.{a}\.{b} "]
+        return [rf"QMMA{sparse}\.168{op.k}\.F32\.{a}\.{b} "]
     if op.kind_of_mma == "mxf8f6f4":
-        return [rf"QMMA\.SF\.16832\.F32\.{a}\.{b}\.E8 "]
+        return [rf"QMMA\.SF{sparse}\.168{op.k}\.F32\.{a}\.{b}\.E8 "]
     scale = {"ue8m0": "E8", "ue4m3": "UE4M3"}[op.scale]
-    return [rf"OMMA\.SF\.16864\.F32\.E2M1\.E2M1\.{scale}{'.4X' if op.several == 4 else ''} "]
+    return [rf"OMMA\.SF{sparse}\.168{op.k}\.F32\.E2M1\.E2M1\.{scale}{'.4X' if op.several == 4 else ''} "]
 
 
 EXPECTED: dict[str, Callable[[Any], list[str]]] = {
