@@ -38,6 +38,7 @@ from cutelite.ops import tensor as tensors
 from cutelite.ops.tcgen05_layouts import (
     CELL_BITS,
     COPIES,
+    DEEP_BYTES,
     LANE_SHIFT,
     LANES,
     SHAPES,
@@ -59,6 +60,7 @@ from cutelite.ops.tcgen05_layouts import ZeroColumnMask as ZeroColumnMask
 from cutelite.ops.tcgen05_layouts import scales_in_smem as _scales_in_smem
 from cutelite.ops.wgmma_layouts import SmemMatrix, Unreadable, smem_matrix
 
+BLOCK_BYTES = 128  # along K, which a swizzle of as many keeps together
 Shape = Literal["32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"]
 
 
@@ -231,6 +233,10 @@ def _product(
     acc = _accumulator(d)
     left, right = _operands(acc, a, b, metadata is not None)
     along = _along_k(left, right, steps)
+    descriptor: Any = ops.Descriptor
+    if fields.get("deep"):
+        descriptor, count = ops.DeepDescriptor, static_extent(a, 1) // DEEP_BYTES
+        along = tuple((a.layout[1](DEEP_BYTES * i), b.layout[1](DEEP_BYTES * i)) for i in range(count))
     if metadata is not None:
         if along != _along_k(left, right, slice(None)):
             raise mistake("tcgen05-operand", "a product with a sparse A takes all its steps along K")
@@ -238,8 +244,8 @@ def _product(
     emit(
         cls(
             acc.value,
-            a.value if left is None else emit(ops.Descriptor(a.value)).value,
-            emit(ops.Descriptor(b.value, metadata is not None)).value,
+            a.value if left is None else emit(descriptor(a.value)).value,
+            emit(descriptor(b.value, metadata is not None)).value,
             as_value(accumulate, boolean),
             m=static_extent(acc, 0) * cta_group,
             n=static_extent(acc, 1) if cls.ws else right.rows * cta_group,
@@ -276,6 +282,7 @@ def mma_scaled(
     negate_b: bool = False,
     cta_group: int = 1,
     collector: Literal["", "fill", "use", "lastuse", "discard"] = "",
+    k: Literal[64, 96] = 64,
 ) -> Handle:
     """Start ``d += (a * scales) @ (b * scales).T``, a scale for each block of numbers along K. Else as `mma`.
 
@@ -286,10 +293,20 @@ def mma_scaled(
               Of a pair, each block has those of its rows of A, and of all N rows of B
     kind      'mxf8f6f4'; 'mxf4'; 'mxf4nvf4', which has blocks of 16 scaled by ue4m3 too
     block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3. With a sparse A twice as many, of which half are kept
+    k         96: an instruction takes so many numbers of 4 bits along K, on sm_103. Tiles are in shared memory,
+              K-contiguous with a swizzle of 128 bytes, and K is a multiple of 192
     Source    PTX ISA: tcgen05.mma, block scaling
     """
     acc = _accumulator(d)
-    _operands(acc, a, b, metadata is not None)
+    left, right = _operands(acc, a, b, metadata is not None)
+    fields: dict[str, Any] = {}
+    if k == 96:
+        if left is None or {x.major + x.swizzle for x in (left, right)} != {"K128B"} or static_extent(a, 1) % 96:
+            text = f"A is {describe(a)} and B {describe(b)}: instructions of 96 numbers take tiles in shared memory"
+            raise mistake(
+                "tcgen05-operand", f"{text}, contiguous along K, swizzled by 128 bytes, of 192 numbers along K"
+            )
+        fields = {"deep": True, "far": tuple(_beside(x) for x in (a, b))}
     numbers = static_extent(a, 1) * (1 if kind == "mxf8f6f4" else 2)
     of_b = static_extent(b, 0) * cta_group
     for name, t, rows in (("scale_a", scale_a, static_extent(a, 0)), ("scale_b", scale_b, of_b)):
@@ -297,8 +314,13 @@ def mma_scaled(
     return _product(
         ops_mma.MmaScaled, acc, a, b, metadata, cta_group, slice(None), accumulate, format_a, format_b,
         negate_a=negate_a, negate_b=negate_b, collector=collector, scale_a=scale_a.value, scale_b=scale_b.value,
-        scaled=kind, block=block, scale="ue8m0" if block == 32 else "ue4m3",
+        scaled=kind, block=block, scale="ue8m0" if block == 32 else "ue4m3", **fields,
     )  # fmt: skip
+
+
+def _beside(t: Tensor) -> int:
+    """Return the bytes from a block of 128 bytes along K to the next one; 0 where there is one."""
+    return t.layout[1](BLOCK_BYTES) if static_extent(t, 1) > BLOCK_BYTES else 0
 
 
 def _check_metadata(t: Any, a: Tensor, steps: int) -> None:

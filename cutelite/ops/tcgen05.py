@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from cutelite.ir import simulation
-from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
@@ -34,7 +34,7 @@ from cutelite.ops.tcgen05_layouts import (
     tmem_problem,
     widened,
 )
-from cutelite.ops.wgmma_layouts import read_blocks, smem_matrix
+from cutelite.ops.wgmma_layouts import SmemMatrix, read_blocks, smem_matrix
 
 WARP_WIDE = Effect.READS | Effect.WRITES | Effect.ORDERS | Effect.CONVERGENT
 ALLOCATIONS = (32, 64, 128, 256, 512)
@@ -166,6 +166,41 @@ class Descriptor(wgmma.Descriptor):
         matrix = smem_matrix(self.t.type, self.sparse, octets=True)
         bits = SmemDescriptor(0, matrix.leading, matrix.stride, matrix.swizzle).bits
         return bits - (1 << 64) if bits >> 63 else bits
+
+
+@op("tcgen05.deep_descriptor", source="PTX ISA: tcgen05, absolute address mode for K dimension being 48B")
+class DeepDescriptor(Descriptor):
+    """The descriptor of a (rows, k) tile whose instructions take 48 bytes along K, at its first byte.
+
+    Its leading dimension is an address, the tile's own at first: where the part of the 48 bytes lies that is beyond a
+    block of 128 bytes. Adding ``bytes >> 4`` in bits 16 to 29 moves it.
+    """
+
+    feature = "tcgen05.k96"
+
+    def verify(self) -> Iterator[Problem]:
+        problems = list(super().verify())
+        yield from problems
+        if not problems and (self.matrix.major, self.matrix.swizzle) != ("K", "128B"):
+            yield Problem("t", "steps of 48 bytes are of tiles contiguous along K with a swizzle of 128 bytes")
+
+    @property
+    def matrix(self) -> SmemMatrix:
+        assert isinstance(self.t.type, Tensor)
+        return smem_matrix(self.t.type, octets=True)
+
+    @property
+    def constant(self) -> int:
+        return SmemDescriptor(0, 0, self.matrix.stride, "128B", absolute=True).bits
+
+    def llvm(self) -> Llvm:
+        once = super().llvm().body
+        twice = "$.twice = mul i64 $.wide, 65537\n$out = or i64 $.twice,"
+        return Llvm(once.replace("$out = or i64 $.wide,", twice))
+
+    def simulate(self, lanes: Lanes) -> None:
+        field = (lanes.get(self.t).astype(np.int64) & 0x3FFFF) >> 4
+        lanes.define((field * 65537 | self.constant).astype(np.uint64))
 
 
 @op("tcgen05.smem_descriptor", source="PTX ISA: tcgen05, shared memory descriptor")

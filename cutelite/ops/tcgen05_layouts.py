@@ -27,6 +27,7 @@ CELL_BYTES = CELL_BITS // 8
 LANE_BYTES = CELL_BYTES * COLUMNS  # of one lane, as the simulator lays tensor memory out
 WARP_LANES = WARP  # warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA, tcgen05.ld, access restrictions)
 STEP_BYTES = 32  # along K, of one instruction
+DEEP_BYTES = 48  # of an instruction with 96 numbers of 4 bits along K
 
 
 class Kind(NamedTuple):
@@ -333,18 +334,22 @@ class ScaledDescriptor(OperandFields):
 
     scale             name of the type of scales
     scale_a_id        the byte of a column with the first scale of A that the instruction takes, 0 to 3; `scale_b_id`
+    deep              96 numbers along K instead of 64, of dense products of 4 bits
     Source            PTX ISA: tcgen05.mma, instruction descriptor of kinds with block scales
     """
 
     scale: str = field(kw_only=True)
     scale_a_id: int = 0
     scale_b_id: int = 0
+    deep: bool = False
 
     def __post_init__(self) -> None:
         packed = self.kind in SCALED_KINDS and SCALED_KINDS[self.kind].packed
         self.check(SCALED_KINDS, ("K",) if packed else ("K", "MN"), (128, 256))
         if self.scale not in SCALE_CODES:
             raise ValueError(f"`scale` is {self.scale}, none of {', '.join(SCALE_CODES)}")
+        if self.deep and (not packed or self.sparse):
+            raise ValueError("`deep` is for dense products of numbers of 4 bits, two to a byte")
         _put(0, 0, 2, self.scale_a_id, "scale_a_id")
         _put(0, 0, 2, self.scale_b_id, "scale_b_id")
 
@@ -356,7 +361,8 @@ class ScaledDescriptor(OperandFields):
     def bits(self) -> int:
         word = _put(self.common_bits, 4, 2, self.scale_b_id, "scale_b_id")
         word = _put(word, 23, 1, SCALE_CODES[self.scale], "scale")
-        return _put(word, 29, 2, self.scale_a_id, "scale_a_id")
+        word = _put(word, 29, 2, self.scale_a_id, "scale_a_id")
+        return _put(word, 31, 1, self.deep, "deep")
 
 
 def scales_layout(rows: int, blocks: int) -> Layout:

@@ -21,6 +21,7 @@ from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Tensor, boolean, e4m3, f32, u8, u32, u64
 from cutelite.ops import narrow, wgmma
 from cutelite.ops.address import address_problems, scalar_problems
+from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05 import (
     OfTensorMemory,
     group_problems,
@@ -32,6 +33,7 @@ from cutelite.ops.tcgen05 import (
 from cutelite.ops.tcgen05_layouts import (
     CELL_BITS,
     CELL_BYTES,
+    DEEP_BYTES,
     LANES,
     METADATA_BYTES,
     SCALED_KINDS,
@@ -204,22 +206,27 @@ class Product(OfTensorMemory):
         for i, (to_a, to_b) in enumerate(self.steps):
             adds = "$accumulate" if i == 0 else "again"
             left = "[$a]" if self.a_in_tmem else "$a"
+            on_a, on_b = self.moved(0, to_a), self.moved(1, to_b)
             if to_a and self.a_in_tmem:
                 lines.append(f"add.s32 ta, $a, {to_a};")
                 left = "[ta]"
-            elif to_a:
-                lines.append(f"add.s64 da, $a, {to_a >> 4};")
+            elif on_a and not self.a_in_tmem:
+                lines.append(f"add.s64 da, $a, {on_a};")
                 left = "da"
-            if to_b:
-                lines.append(f"add.s64 db, $b, {to_b >> 4};")
+            if on_b:
+                lines.append(f"add.s64 db, $b, {on_b};")
             kept = ""
             if self.sparse:
                 lines.append(f"add.s32 tm, $metadata, {self.metadata_at(i)[0]};")
                 kept = "[tm], "
             before, operands = self.scales(i)
             operands += f"{self.masked()}, {adds}{self.last(i)}"
-            lines += [*before, f"{call} [$d], {left}, {'db' if to_b else '$b'}, {kept}word{operands};"]
+            lines += [*before, f"{call} [$d], {left}, {'db' if on_b else '$b'}, {kept}word{operands};"]
         return Ptx(" ".join(line for line in [*lines, "}"] if line))
+
+    def moved(self, operand: int, to: int) -> int:
+        """What is added to the descriptor of A (0) or B (1) for a step that lies so many bytes behind."""
+        return to >> 4
 
     def metadata_at(self, step: int) -> tuple[int, int]:
         """Columns from the first metadata to what a step is given the address of, and its selector.
@@ -279,9 +286,11 @@ class Product(OfTensorMemory):
                 if self.a_in_tmem:
                     parts = [self._tmem_a(agent, lanes, a + to_a, rows, rank) for rank in ranks]
                 else:
-                    parts = [self._operand(agent, a + (to_a >> 4), rows, self.elem_a, self.a_major, r) for r in ranks]
+                    parts = [
+                        self._operand(agent, a + self.moved(0, to_a), rows, self.elem_a, self.a_major, r) for r in ranks
+                    ]
                 twice = 2 if self.sparse else 1
-                at = b + (to_b >> 4)
+                at = b + self.moved(1, to_b)
                 right = [self._operand(agent, at, n + before, self.elem_b, self.b_major, r, twice) for r in ranks]
                 table = None if metadata is None else self._table(agent, lanes, metadata, step, ranks)
                 left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table, self.a_in_tmem)
@@ -513,6 +522,8 @@ class MmaScaled(Mma):
     scaled   'mxf8f6f4', 'mxf4' or 'mxf4nvf4'; tiles of the latter two are of u8, two numbers each, the lower bits first
     block    numbers of a block: 32, or 16 for mxf4nvf4; where A is sparse, of a block of what is kept
     scale    'ue8m0', or for blocks of 16 'ue4m3'
+    deep     an instruction takes 96 numbers along K, of mxf4 and mxf4nvf4: `a` and `b` are of `tcgen05.deep_descriptor`
+    far      of these: bytes from a block of 128 bytes along K to the next one, of A and of B
     """
 
     scale_a: Value
@@ -520,9 +531,13 @@ class MmaScaled(Mma):
     scaled: str = "mxf8f6f4"
     block: int = 32
     scale: str = "ue8m0"
+    deep: bool = False
+    far: tuple[int, int] = (0, 0)
 
     @property
     def feature(self) -> str:  # type: ignore[override]
+        if self.deep:
+            return "tcgen05.k96"
         return "tcgen05.specific" if self.sparse and SCALED_KINDS[self.scaled].packed else "tcgen05"
 
     @property
@@ -532,7 +547,27 @@ class MmaScaled(Mma):
     @property
     def per_step(self) -> int:
         """Scales of a row for one instruction."""
-        return SCALED_KINDS[self.scaled].blocks[self.block]
+        return SCALED_KINDS[self.scaled].blocks[self.block] * (3 if self.deep else 2) // 2
+
+    def moved(self, operand: int, to: int) -> int:
+        if not self.deep:
+            return super().moved(operand, to)
+        far = self.far[operand]
+        return to >> 4 | (to // far * far + far if far else 0) >> 4 << 16
+
+    def _operand(
+        self, agent: Agent, word: int, rows: int, elem: Scalar, major: str, rank: int, steps: int = 1
+    ) -> Array:
+        if not self.deep:
+            return super()._operand(agent, word, rows, elem, major, rank, steps)
+        found = SmemDescriptor.parse(word)
+        row, chunk = np.arange(rows)[:, None], np.arange(DEEP_BYTES // 16)
+        here = (128 - found.address % 128) // 16  # chunks in the first block
+        first = np.where(chunk < here, found.address + 16 * chunk, found.leading + 16 * (chunk - here))
+        pattern = SWIZZLES["128B"]
+        assert pattern is not None
+        where = pattern((first + row % 8 * 128 + row // 8 * found.stride) | rank << RANK_SHIFT)
+        return agent.load("cluster", where, elem, 16).reshape(rows, -1)
 
     def verify(self) -> Iterator[Problem]:
         yield from group_problems(self)
@@ -554,6 +589,8 @@ class MmaScaled(Mma):
             yield Problem("n", problem)
         elif self.saturate:
             yield Problem("saturate", "only integers saturate")
+        elif self.deep and (not kind.packed or self.sparse or self.a_in_tmem):
+            yield Problem("deep", "96 numbers along K are of mxf4 and mxf4nvf4, dense and from shared memory")
         else:
             yield from self._operand_problems()
             yield from self._variant_problems()
@@ -574,7 +611,7 @@ class MmaScaled(Mma):
         a, b = ("e2m1", "e2m1") if packed else (self.name_a, self.name_b)
         return ScaledDescriptor(
             self.scaled, a, b, self.m, self.n, self.a_major, self.b_major, self.negate_a, self.negate_b, self.sparse,
-            scale=self.scale, scale_a_id=byte, scale_b_id=byte,
+            scale=self.scale, scale_a_id=byte, scale_b_id=byte, deep=self.deep,
         )  # fmt: skip
 
     def words(self) -> str:
@@ -613,13 +650,14 @@ class MmaScaled(Mma):
     def _factors(self, agent: Agent, lanes: Lanes, base: int, rows: int, step: int, rank: int) -> Array:
         """The scales (rows, blocks) of one operand in a step; those of all four warps' lanes have to be the same."""
         byte, column = self.at(step)
-        row, warp = np.arange(rows)[:, None], np.arange(4)[None, :]
-        columns = column * -(-rows // WARP_LANES) + row // WARP_LANES + 0 * warp
-        where = lanes.machine.tmem.place(lanes, base, row % WARP_LANES + WARP_LANES * warp, columns)
+        row, warp = np.arange(rows)[:, None, None], np.arange(4)[None, :, None]
+        further = column + np.arange(-(-(byte + self.per_step) // SCALES_OF_CELL))
+        columns = further * -(-rows // WARP_LANES) + row // WARP_LANES + 0 * warp
+        where = lanes.machine.tmem.place(lanes, base, row % WARP_LANES + WARP_LANES * warp + 0 * further, columns)
         bits = agent.load("tmem", where + (rank - lanes.machine.rank << RANK_SHIFT), u32)[..., 0]
         if np.count_nonzero(bits != bits[:, :1]):
             agent.fail("tcgen05-scales", "scales differ between the lanes of warps, which all have to hold the same")
-        held = np.ascontiguousarray(bits[:, :1]).view(np.uint8)[:, byte : byte + self.per_step]
+        held = np.ascontiguousarray(bits[:, 0]).view(np.uint8)[:, byte : byte + self.per_step]
         if self.scale == "ue8m0":
             return np.where(held == 255, np.nan, np.exp2(held.astype(np.float64) - 127))
         return (held & 0x7F).view(numpy_dtype(e4m3)).astype(np.float64)

@@ -216,6 +216,7 @@ _BLACKWELL_SERVER = {
 _BLACKWELL_LATER = {"tcgen05.ld_red": "tcgen05.ld with a reduction"}  # sm_103 and sm_110
 _BLACKWELL_ALONE = {"tcgen05.specific": "tcgen05.shift, and sparse tcgen05.mma on mxf4"}  # of tensor memory, `a` alone
 _BLACKWELL_I8 = {"tcgen05.i8": "tcgen05.mma on 8-bit integers"}  # sm_100a and sm_110a alone
+_BLACKWELL_ULTRA = {"tcgen05.k96": "tcgen05.mma of 96 numbers of 4 bits along K"}  # sm_103a; a descriptor says it
 _BLACKWELL_CLIENT = {"mma.block_scale": "mma.sync with block scaling"}
 
 FEATURES: dict[str, str] = {
@@ -231,6 +232,7 @@ FEATURES: dict[str, str] = {
     **_BLACKWELL_LATER,
     **_BLACKWELL_ALONE,
     **_BLACKWELL_I8,
+    **_BLACKWELL_ULTRA,
     **_BLACKWELL_CLIENT,
 }
 """Every feature name, with what it stands for."""
@@ -284,7 +286,7 @@ def _table() -> dict[str, Target]:
     table = {target.arch: target for target in rows}
     for arch, added in (
         ("sm_100a", {**_BLACKWELL_ALONE, **_BLACKWELL_I8}),
-        ("sm_103a", _BLACKWELL_ALONE),
+        ("sm_103a", {**_BLACKWELL_ALONE, **_BLACKWELL_ULTRA}),
         ("sm_110a", {**_BLACKWELL_ALONE, **_BLACKWELL_I8}),
     ):
         table[arch] = replace(table[arch], features=table[arch].features.union(added))

@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite import CompileError, Tensor, f32, u8
 from cutelite.lang import tcgen05 as words
+from cutelite.ops import narrow
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import ScaledDescriptor
 from tests.hopper.test_wgmma import k_major
@@ -335,3 +336,81 @@ def test_scaled_products_of_pairs_and_with_a_sparse_a(
     if group == 2:
         report = kernel.check(group, 128, held, b, sa, sb, metadata, c, seeds=3, notes=False)
         assert not report.findings, str(report)
+
+
+def test_a_descriptor_of_96_numbers_says_so_in_bit_31() -> None:
+    plain: Any = {"kind": "mxf4", "a": "e2m1", "b": "e2m1", "m": 128, "n": 64, "scale": "ue8m0"}
+    assert ScaledDescriptor(**plain, deep=True).bits ^ ScaledDescriptor(**plain).bits == 1 << 31
+    with pytest.raises(ValueError, match="`deep` is for dense products of numbers of 4 bits"):
+        ScaledDescriptor(**plain, deep=True, sparse=True)
+
+
+@pytest.mark.parametrize(("kind", "block"), [("mxf4nvf4", 16), ("mxf4", 32)])
+def test_instructions_of_96_numbers_go_across_blocks_of_128_bytes(
+    kind: Any, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of sm_103: 768 numbers along K are 8 instructions, of which two begin in one block and end in the next."""
+    monkeypatch.setenv("CUTELITE_ARCH", "sm_103a")
+    n, octets, blocks = 32, 384, 768 // block
+    held: Any = cl.u8
+
+    @cl.kernel(block=128, arch="sm_103a")
+    def kernel(
+        a: Tensor[u8, (128, octets)], b: Tensor[u8, (n, octets)], sa: Tensor[u8, (128, blocks)],
+        sb: Tensor[u8, (n, blocks)], c: Tensor[f32, (128, n)],
+    ) -> None:  # fmt: skip
+        left = cl.shared(held, cl.make_smem_layout(held, (128, octets)))
+        right = cl.shared(held, cl.make_smem_layout(held, (n, octets)))
+        done = cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        for i in range(octets):
+            left[t, i] = a[t, i]
+        for i in range(t, n * octets, 128):
+            right[i // octets, i % octets] = b[i // octets, i % octets]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(256)
+        acc = tmem.tensor(128, n)
+        by_a = tmem.view(cl.tcgen05.scales(128, blocks), held, n)
+        by_b = tmem.view(cl.tcgen05.scales(n, blocks), held, n + blocks)
+        for rows, scales, first in ((128, sa, n), (n, sb, n + blocks)):  # each warp has all, 32 rows to a column
+            for group in cl.static_range(rows // 32):
+                for j in cl.static_range(blocks // 4):
+                    word = [scales[group * 32 + t % 32, 4 * j + i] for i in cl.static_range(4)]
+                    place = tmem.view(cl.tcgen05.lanes_layout(128, 4, held), held, first + j * (rows // 32) + group)
+                    cl.tcgen05.store(place, cl.vector(*word, dtype=held))
+        cl.tcgen05.wait_store()
+        cl.tcgen05.fence_before_thread_sync()
+        cl.syncthreads()
+        if t == 0:
+            cl.tcgen05.fence_after_thread_sync()
+            cl.tcgen05.mma_scaled(acc, left, right, by_a, by_b, accumulate=False, kind=kind, block=block, k=96)
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load(acc))
+        for j in cl.static_range(n):
+            c[t, j] = mine[j]
+        tmem.free()
+
+    draw = np.random.default_rng(block)
+    a, b = (draw.integers(0, 256, (rows, octets)).astype(np.uint8) for rows in (128, n))
+    if block == 16:
+        sa, sb = (
+            draw.integers(1, 5, (rows, blocks)).astype(ml_dtypes.float8_e4m3fn).view(np.uint8) for rows in (128, n)
+        )
+        factors = [x.view(ml_dtypes.float8_e4m3fn).astype(np.float64) for x in (sa, sb)]
+    else:
+        sa, sb = (draw.integers(126, 129, (rows, blocks)).astype(np.uint8) for rows in (128, n))
+        factors = [np.exp2(x.astype(np.float64) - 127) for x in (sa, sb)]
+    wide = [
+        narrow.values("e2m1")[np.stack([x & 15, x >> 4], -1).reshape(len(x), -1)] * np.repeat(f, block, axis=1)
+        for x, f in zip((a, b), factors, strict=True)
+    ]
+    c = np.zeros((128, n), np.float32)
+    kernel[1, 128](a, b, sa, sb, c)
+    np.testing.assert_array_equal(c, (wide[0] @ wide[1].T).astype(np.float32))
+    with pytest.raises(CompileError, match="sm_100a"):
+        kernel.compile(a, b, sa, sb, c, arch="sm_100a")

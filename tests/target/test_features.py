@@ -26,6 +26,9 @@ KERNEL = """
 }}
 """
 
+BY_DESCRIPTORS = {"tcgen05.k96"}
+"""Features that a word in a register asks for, of which ptxas knows nothing."""
+
 INSTRUCTIONS = {
     "cp.async": "cp.async.ca.shared.global [%r1], [%d1], 16;",
     "mbarrier": "mbarrier.init.shared.b64 [%r1], 1;",
@@ -101,10 +104,10 @@ def taken(program: str, target: Target) -> set[str]:
 
 
 def test_every_feature_has_an_instruction() -> None:
-    assert set(INSTRUCTIONS) == set(FEATURES)
+    assert set(INSTRUCTIONS) == set(FEATURES) - BY_DESCRIPTORS
 
 
 @pytest.mark.parametrize("arch", TARGETS)
 def test_ptxas_agrees(arch: str, ptxas: str) -> None:
     target = TARGETS[arch]
-    assert taken(ptxas, target) == {feature for feature in FEATURES if target.has(feature)}
+    assert taken(ptxas, target) == {feature for feature in FEATURES if target.has(feature)} - BY_DESCRIPTORS

@@ -21,6 +21,7 @@ from cutelite.ir.types import (
 )
 from cutelite.layout import Layout
 from cutelite.ops import tcgen05
+from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import COPIES, SHAPES, UNPACKED, accumulator_layout
 from tests.vocabulary import row
 from tests.vocabulary.places import BAR, GMEM, REMOTE, SMEM, TILE
@@ -95,6 +96,16 @@ ROWS = [
         [of(TILE)],
         refuses=[
             (of(replace(TILE, layout=Layout((64, 64), (72, 1)))), "tcgen05.mma cannot read this tile: row 1 lies")
+        ],
+    ),
+    Row(
+        tcgen05.DeepDescriptor,
+        "cl.tcgen05.mma_scaled",
+        [of(TILE)],
+        tested=SCALES,
+        refuses=[
+            (of(replace(TILE, layout=Layout((64, 64), (72, 1)))), "tcgen05.mma cannot read this tile: row 1 lies"),
+            (of(replace(TILE, layout=Layout((64, 32), (32, 1)), swizzle=SWIZZLES["64B"])), "a swizzle of 128 bytes"),
         ],
     ),
     Row(

@@ -118,6 +118,12 @@ def scaled() -> Iterator[Form]:
             yield product(256, 64, cta_group=2, metadata=TMEM, steps=STEPS, **how)
             yield product(128, 64, a=TMEM, steps=((0, 0), (8, 32)), **how)
             yield product(128, 64, a=TMEM, metadata=TMEM, collector="fill", **how)
+    deep: dict[str, Any] = {"scale_a": TMEM, "scale_b": TMEM, "elem_a": u8, "elem_b": u8, "deep": True}
+    across = ((0, 0), (48, 48), (96, 96), (16400, 4112))  # the third goes on in the next block of 128 bytes
+    for name, block, scale in (("mxf4", 32, "ue8m0"), ("mxf4nvf4", 16, "ue4m3"), ("mxf4nvf4", 32, "ue8m0")):
+        how = {"scaled": name, "block": block, "scale": scale, **deep}
+        yield product(128, 64, steps=across, far=(16384, 4096), **how)
+        yield product(256, 64, cta_group=2, **how)
     plain: dict[str, Any] = {"scale_a": TMEM, "scale_b": TMEM, "elem_a": e4m3, "elem_b": e4m3}
     yield product(128, 256, negate_a=True, **plain)
     yield product(128, 64, **typed("b", "e3m2"), **{k: v for k, v in plain.items() if k != "elem_b"})
@@ -199,6 +205,7 @@ ROWS = [
             scaled_refused("kind::mxf4 multiplies u8 into f32", scaled="mxf4"),
             scaled_refused("blocks of 16 scaled by ue8m0: kind::mxf8f6f4 has those of 32 by ue8m0", block=16),
             scaled_refused("are of 128 rows of each block here, and M is 64", m=64),
+            scaled_refused("96 numbers along K are of mxf4 and mxf4nvf4", deep=True),
             scaled_refused("N is 20; kind::mxf8f6f4 with cta_group::1 takes multiples of 8", n=20),
         ],
     ),
