@@ -225,7 +225,7 @@ class Product(OfTensorMemory):
         return Ptx(" ".join(line for line in [*lines, "}"] if line))
 
     def moved(self, operand: int, to: int) -> int:
-        """What is added to the descriptor of A (0) or B (1) for a step that lies so many bytes behind."""
+        """Return what is added to the descriptor of A (0) or B (1) for a step that lies `to` bytes behind."""
         return to >> 4
 
     def metadata_at(self, step: int) -> tuple[int, int]:
