@@ -21,7 +21,18 @@ from cutelite.kernels.arguments import as_number, instance
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after, follow, pitches, plan, plan_norm, plan_sums
+from cutelite.kernels.rows.plan import (
+    ACCESS,
+    MOST_BLOCKS,
+    Plan,
+    after,
+    follow,
+    pitches,
+    plan,
+    plan_narrow,
+    plan_norm,
+    plan_sums,
+)
 from cutelite.lib.rows import widened
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
@@ -584,7 +595,9 @@ def apply(
     aligned, vector = vector, vector if narrow is None else ACCESS // rows.dtype.bytes
     if more is None:
         kept = sum(each is not None for each in (x, weight, bias))
-        p = instance("how", how, Plan) or plan_norm(rows.n, vector, rows.dtype.bytes, kept)
+        twice = narrow is not None and narrow.block == 1 and not center and bias is None and rows.dtype.bytes == 2
+        chosen = plan_narrow(rows.n, vector) if twice else plan_norm(rows.n, vector, rows.dtype.bytes, kept)
+        p = instance("how", how, Plan) or chosen
     else:
         aligned = math.gcd(aligned, more.vector)
         p = instance("how", how, Plan) or replace(plan(rows.n, aligned if narrow is None else vector), held=False)

@@ -182,6 +182,14 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
     return found if found.stages and (rows > 2 or p.cluster > 1) else replace(plan(n, vector), held=light)
 
 
+def plan_narrow(n: int, vector: int) -> Plan:
+    """Return the plan for RMSNorm quantised by row: weights are read twice, so for two rows of 16 bits together."""
+    if not 2048 < n <= 32_768:
+        return plan(n, vector)
+    each, registers = (16, 64) if n <= 4096 else (32, 80)
+    return replace(plan(n, vector, each=each, registers=registers, alone=SMALL_BLOCK), rows=2)
+
+
 def plan_fold(n: int, vector: int) -> Plan:
     """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
     threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
