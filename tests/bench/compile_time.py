@@ -94,8 +94,8 @@ def run(code: str, **environment: str) -> tuple[float, str]:
     """Wall seconds of a fresh process, and what it printed."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "CUTELITE_CACHE": "0", **environment}
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # bytecode files are part of an installation
-    start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    start = time.perf_counter()  # Python looks into the current folder first: that must not be another checkout
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, cwd=ROOT)
     seconds = time.perf_counter() - start
     if done.returncode:
         raise RuntimeError(done.stderr)
