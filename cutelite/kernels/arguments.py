@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from math import inf
+from math import inf, prod
 from numbers import Integral, Real
 from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arrays import code_of, strides_of
+from cutelite.kernels.arrays import code_of, empty, strides_of
+from cutelite_rt.dtype import DTYPES
 from cutelite_rt.signature.bind import plain_number
 
 HALVES = ("bf16", "f16")
@@ -172,6 +173,47 @@ class Known:
             raise ArrayError(f"{name} has gaps, or its modes in another order: pass a contiguous copy")
         if rows and len(array.shape) and array.shape[-1] > 1 and strides_of(array)[-1] != 1:
             raise ArrayError(f"{name} is not contiguous along its last mode: pass a contiguous copy")
+
+
+def results(out: Any, wanted: dict[str, tuple[tuple[int, ...], str]], **operands: Any) -> list[Any]:
+    """Return the arrays that results go to: those of `out`, or new ones of the library of the first operand.
+
+    out       None; an array where one is wanted, else a sequence of them, without gaps
+    wanted    shape and code of the dtype of each, by name
+    operands  arrays or None, which are still read when results are written
+    Errors    `Misfit`, `ArrayError`: also for results that lie where operands or other results do
+    """
+    if out is None:
+        like = next(iter(operands.values()))
+        return [empty(like, shape, kind) for shape, kind in wanted.values()]
+    made = [out] if len(wanted) == 1 else list(out) if isinstance(out, Sequence) else []
+    if len(made) != len(wanted):
+        raise Misfit(f"out must be {len(wanted)} arrays: {', '.join(wanted)}")
+    read = {name: rt.read(x) for name, x in operands.items() if x is not None}
+    for i, (x, (name, (shape, kind))) in enumerate(zip(made, wanted.items(), strict=True)):
+        called = "out" if len(wanted) == 1 else f"out[{i}], the {name},"
+        Arguments().array(called, x, kind, shape, written=True, dense=True)
+        view = rt.read(x)
+        check_apart(called, view, read)
+        read[called] = view
+    return made
+
+
+def check_apart(name: str, out: Any, operands: dict[str, Any]) -> None:
+    """Check that a result lies where no operand does. All are views. Errors: `ArrayError`."""
+    for other, operand in operands.items():
+        if 0 in (*out.shape, *operand.shape):
+            continue
+        if operand.pointer == out.pointer or (ends(operand) > out.pointer and ends(out) > operand.pointer):
+            text = "which is read until the end: pass another array, or none"
+            raise ArrayError(f"{name} lies where {other} does, {text}")
+
+
+def ends(view: Any) -> int:
+    """Return the address behind an array without gaps; of one with gaps, between which another may lie, its own."""
+    count = prod(view.shape)
+    last = sum((extent - 1) * step for extent, step in zip(view.shape, view.strides, strict=True))
+    return int(view.pointer + count * DTYPES[view.dtype].bytes if last + 1 == count else view.pointer)
 
 
 def is_writable(array: Any) -> bool:

@@ -7,9 +7,8 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, is_array
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, check_apart, is_array
 from cutelite.kernels.arrays import code_of, empty
-from cutelite_rt.dtype import DTYPES
 
 FP8, BYTES = ("e4m3", "e5m2"), ("i8", "u8")
 BESIDE: dict[str, str | tuple[str, ...]] = {
@@ -80,16 +79,7 @@ def check_places(operands: dict[str, Any], out: Any) -> None:
     """
     if out.shape[-2] > 1 and out.strides[-2] < out.shape[-1]:
         raise ArrayError(f"rows of out are {out.strides[-2]} elements apart, and overlap: each has {out.shape[-1]}")
-    for name, operand in operands.items():
-        if operand.pointer == out.pointer or (ends(operand) > out.pointer and ends(out) > operand.pointer):
-            raise ArrayError(f"out lies where {name} does, which is read until the end: pass another array, or none")
-
-
-def ends(view: Any) -> int:
-    """Return the address behind an array without gaps; of one with gaps, between which another may lie, its own."""
-    count = prod(view.shape)
-    last = sum((extent - 1) * step for extent, step in zip(view.shape, view.strides, strict=True))
-    return int(view.pointer + count * DTYPES[view.dtype].bytes if last + 1 == count else view.pointer)
+    check_apart("out", out, operands)
 
 
 def check_added(b: Any, out: Any, fused: cl.Fused) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import as_number, is_array, one_of
+from cutelite.kernels.arguments import as_number, is_array, one_of, results
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.select import ordered
@@ -91,13 +91,14 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
     return route
 
 
-def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32") -> Routed:
+def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Find the `k` most probable experts of each token.
 
     logits     (tokens, experts): bf16, f16 or f32; at most 1024 experts. The softmax over them is computed in f32
     k          at most 32, and the number of experts
     normalise  weights add up to 1; False: they are the probabilities themselves
     index_dtype  'i32' or 'i64'
+    out        weights, f32, and index, (tokens, k) each, to write to, without gaps; by default new ones
     Gives      `Routed`. Of equal logits the first experts are chosen
     Errors     `cl.ArgumentError` for other arrays and numbers
     """
@@ -107,7 +108,8 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
         raise cl.ArgumentError(
             f"logits are {tuple(logits.shape)}, of which each row's k = {k} greatest cannot be found"
         )
-    weights, index = empty(logits, (rows.m, k), "f32"), empty(logits, (rows.m, k), index_dtype)
+    wanted = {"weights": ((rows.m, k), "f32"), "index": ((rows.m, k), index_dtype)}
+    weights, index = results(out, wanted, logits=logits)
     if rows.m and not left_out():
         kernel = routing(rows.dtype, INDICES[index_dtype], rows.n, k, normalise)
         kernel[-(-rows.m // WARPS), WARPS * WARP](rows.matrix, weights, index)

@@ -25,9 +25,9 @@ class Rows:
     vector   elements that one access may take, by pitch and address
     most     elements that a row may have; None: any number, 0 too
     kinds    the dtypes that are taken, by their codes
-    written  it is written
+    written  it is written: `matrix` is no copy
     Errors   `cl.ArgumentError` for what is no array, for other dtypes, for rows of 0 or more than `most` elements, and
-             for a read-only array that is written
+             for an array that is written and is read-only, or of which `matrix` would be a copy
     """
 
     def __init__(
@@ -55,6 +55,8 @@ class Rows:
         if self.n > 1 and view.strides[1] != 1:
             self.matrix = contiguous(self.matrix)
             view = rt.read(self.matrix)
+        if written and self.m * self.n and view.pointer != rt.read(array).pointer:
+            raise rt.ArgumentError(f"{name} has rows with gaps, or not evenly apart: pass a contiguous array")
         self.vector = width(found.bytes, view.strides[0] if self.m > 1 else 0, view.pointer // found.bytes)
 
     def like(self, other: Rows, name: str) -> Rows:

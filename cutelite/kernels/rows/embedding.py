@@ -12,7 +12,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import as_number, is_array
+from cutelite.kernels.arguments import as_number, is_array, results
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -75,17 +75,18 @@ def adding(dtype: Any, vector: int) -> Any:
     return add
 
 
-def embedding(table: Any, places: Any) -> Any:
+def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
     """Gather rows of a table.
 
     table   (words, n), bf16, f16 or f32
     places  (...), int32 or int64; those outside of 0 to words - 1 give zeros
+    out     where to write, of the result's shape, without gaps; by default a new array
     Gives   (..., n)
     """
     rows, m = Rows(table, "table", most=None), count(places)
     if len(table.shape) != 2:
         raise cl.ArgumentError(f"table has shape {tuple(table.shape)}, but must be (words, n)")
-    out = empty(table, (*places.shape, rows.n))
+    (out,) = results(out, {"rows": ((*places.shape, rows.n), rows.dtype.name)}, table=table, places=places)
     if m * rows.n:
         made = Rows(out, "out", most=None)
         kernel = gathering(rows.dtype, kind(places), math.gcd(rows.vector, made.vector))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import as_number, instance
+from cutelite.kernels.arguments import as_number, instance, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
 from cutelite.kernels.rows.narrow import Narrow
@@ -537,6 +537,7 @@ def rms_norm(
     eps: float = 1e-6,
     offset: float = 0.0,
     narrow: Narrow | None = None,
+    out: Any = None,
     how: Plan | None = None,
 ) -> Normed:
     """Compute (x + residual) / sqrt(mean of squares + eps) * (offset + weight) + bias over the last mode.
@@ -545,11 +546,13 @@ def rms_norm(
     weight, bias  (n,), of one dtype
     offset        added to the weight: 1.0 where it is stored as what differs from 1
     narrow        quantise y: `Narrow()` by row, `Narrow(block=128)` by 128 elements of one
+    eps           added to the mean of squares, so that a row of zeros has a result
+    out           where to write y, of the shape of x, without gaps; by default a new array
     how           who works on a row; by default the plan for its length
     Gives         a `Normed`
     Errors        `cl.ArgumentError` for arrays that do not fit
     """
-    return apply(x, weight, residual, bias, eps, offset, False, how, narrow)
+    return apply(x, weight, residual, bias, eps, offset, False, how, narrow, out)
 
 
 def layer_norm(
@@ -561,13 +564,14 @@ def layer_norm(
     eps: float = 1e-5,
     offset: float = 0.0,
     narrow: Narrow | None = None,
+    out: Any = None,
     how: Plan | None = None,
 ) -> Normed:
     """Compute (s - mean) / sqrt(var + eps) * (offset + weight) + bias of s = x + residual over the last mode.
 
-    Arguments and results as for `rms_norm`.
+    Arguments and results as for `rms_norm`: `narrow`, `out` and `how` too.
     """
-    return apply(x, weight, residual, bias, eps, offset, True, how, narrow)
+    return apply(x, weight, residual, bias, eps, offset, True, how, narrow, out)
 
 
 def apply(
@@ -580,13 +584,15 @@ def apply(
     center: bool,
     how: Plan | None = None,
     narrow: Narrow | None = None,
+    out: Any = None,
 ) -> Normed:
     """Launch the kernel for x."""
     rows, narrow = Rows(x, "x"), instance("narrow", narrow, Narrow)
     offset, eps = as_number("offset", offset), as_number("eps", eps)
     more = None if residual is None else Rows(residual, "residual").like(rows, "residual")
     w, b, kind = weights(rows, weight, bias)
-    y = empty(x, tuple(x.shape), None if narrow is None else narrow.dtype.name)
+    kind_y = rows.dtype.name if narrow is None else narrow.dtype.name
+    (y,) = results(out, {"y": (tuple(x.shape), kind_y)}, x=x, residual=residual, weight=weight, bias=bias)
     scale = None if narrow is None else narrow.scales(x)
     total = x if more is None else empty(x, tuple(x.shape))
     leading = tuple(x.shape[:-1])

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import instance, is_array, one_of
+from cutelite.kernels.arguments import instance, is_array, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
@@ -78,20 +78,28 @@ class Quantised(NamedTuple):
 
 
 def quantise(
-    x: Any, narrow: Narrow | None = None, *, up: Any = None, activation: str = "silu", how: Plan | None = None
-) -> Quantised:
+    x: Any, narrow: Narrow | None = None, *, up: Any = None, activation: str = "silu", out: Any = None,
+    how: Plan | None = None,
+) -> Quantised:  # fmt: skip
     """Quantise rows of x, or of activation(x) * up.
 
     x, up   (..., n), of one dtype: bf16, f16 or f32
     narrow  to which dtype, and what shares a scale: by default e4m3, and rows
+    activation  'silu', 'gelu', 'gelu_tanh' or 'relu', where there is `up`
+    out     q and scales to write to, row-major without gaps; by default new ones, scales of a matrix column-major
     how     who works on a row; by default the plan for its length
     Errors  `cl.ArgumentError` for arrays that do not fit
     """
     narrow, rows = instance("narrow", narrow, Narrow) or Narrow(), Rows(x, "x")
     one_of("activation", activation, ACTIVATIONS)
     more = None if up is None else Rows(up, "up").like(rows, "up")
-    q, scale = empty(x, tuple(x.shape), narrow.dtype.name), narrow.scales(x)
-    aligned = math.gcd(rows.vector, rows.vector if more is None else more.vector)
+    if out is None:
+        q, scale = empty(x, tuple(x.shape), narrow.dtype.name), narrow.scales(x)
+    else:
+        shape, count = tuple(x.shape), -(-rows.n // narrow.block) if narrow.block > 1 else 1
+        wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], count), "f32")}
+        q, scale = results(out, wanted, x=x, up=up)
+    aligned = math.gcd(*(each.vector for each in (rows, more, Rows(q, "q", kinds=RESULTS)) if each is not None))
     p = instance("how", how, Plan) or plan(rows.n, ACCESS // rows.dtype.bytes, each=32 if more is None else 16)
     p = replace(p, aligned=aligned)
     kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)

@@ -13,7 +13,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import is_array, one_of
+from cutelite.kernels.arguments import is_array, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -100,12 +100,13 @@ def of_columns(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
     return columns
 
 
-def reduced(x: Any, operation: str = "sum", mode: int | None = None) -> Any:
+def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any = None) -> Any:
     """Combine the elements of a matrix along one mode, or of any array.
 
     x          bf16, f16 or f32, of any shape; computed in f32
     operation  'sum', 'mean', 'max' or 'min'; NaN gives NaN
     mode       None: all elements, a result of shape (); of a matrix (m, n): 0 gives (n,), 1 or -1 gives (m,)
+    out        where to write, of the result's shape, without gaps; by default a new array
     Gives      of the dtype of x
     Errors     `cl.ArgumentError` for other arrays and operations; for extremes of nothing
     """
@@ -118,7 +119,7 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None) -> Any:
         rows = Rows(rows.matrix.reshape((1, rows.m * rows.n)), "x", most=None)
     count = rows.m if mode == 0 else rows.n
     kept = rows.n if mode == 0 else rows.m
-    out = empty(x, () if mode is None else (kept,))
+    (out,) = results(out, {"result": (() if mode is None else (kept,), rows.dtype.name)}, x=x)
     if kept and not count:
         if operation in ("max", "min"):
             raise cl.ArgumentError(f"there is no {operation} of no elements")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32, i64, u32, u64
-from cutelite.kernels.arguments import Arguments, as_number, instance
+from cutelite.kernels.arguments import Arguments, as_number, instance, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import MOST_THREADS, WARP, Plan, plan_fold
@@ -89,14 +89,16 @@ class Found(NamedTuple):
     column: Any
 
 
-def argmax(x: Any, *, how: Plan | None = None) -> Found:
+def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
     """Find the greatest element of each row, and the first column that has it. NaN is the greatest.
 
     x      (..., n), bf16, f16 or f32
+    out    two arrays to write to, of the results' shapes and dtypes, without gaps; by default new ones
+    how    who works on a row; by default the plan for its length
     Gives  (...) each
     """
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
-    values, columns = empty(x, leading), empty(x, leading, "i64")
+    values, columns = results(out, {"value": (leading, rows.dtype.name), "column": (leading, "i64")}, x=x)
     p = instance("how", how, Plan) or plan_fold(rows.n, rows.vector)
     kernel = greatest(rows.dtype, rows.n, p)
     kernel[p.launch(rows)](rows.matrix, flat(values, rows.m), flat(columns, rows.m))
@@ -256,11 +258,13 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
     return top_k
 
 
-def top_k(x: Any, k: int, *, how: Plan | None = None) -> Found:
+def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     """Find the k greatest elements of each row, in descending order; of equal ones those in the first columns.
 
     x       (..., n), bf16, f16 or f32; NaN is the greatest
     k       1 to the smaller of n and 2048
+    out     two arrays to write to, of the results' shapes and dtypes, without gaps; by default new ones
+    how     who works on a row; by default the plan for its length
     Gives   (..., k) each
     Errors  `cl.ArgumentError` for other arrays and k
     """
@@ -268,7 +272,8 @@ def top_k(x: Any, k: int, *, how: Plan | None = None) -> Found:
     k = as_number("k", k, whole=True)
     if not 1 <= k <= min(rows.n, MOST_K):
         raise cl.ArgumentError(f"k is {k}, for x with rows of {rows.n} elements; it is at most {MOST_K}")
-    values, columns = empty(x, (*leading, k)), empty(x, (*leading, k), "i64")
+    shape = (*leading, k)
+    values, columns = results(out, {"value": (shape, rows.dtype.name), "column": (shape, "i64")}, x=x)
     p = instance("how", how, Plan) or alone(rows.n, rows.vector)
     kernel = tops(rows.dtype, rows.n, k, p)
     kernel[rows.m, p.block](rows.matrix, values.reshape((rows.m, k)), columns.reshape((rows.m, k)))

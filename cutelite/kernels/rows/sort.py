@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
-from cutelite.kernels.arguments import is_array
+from cutelite.kernels.arguments import is_array, results
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.rows.arrays import flat
 from cutelite.kernels.rows.select import ordered
@@ -185,11 +185,13 @@ class Sorted(NamedTuple):
     values: Any
 
 
-def sort(x: Any, values: Any = None, *, descending: bool = False) -> Sorted:
+def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = None) -> Sorted:
     """Sort numbers; equal ones stay in their order.
 
     x       (n,), bf16, f16, f32, i32 or i64; n < 2**31. NaN is the greatest, -0 and 0 are equal
     values  (n,), 32 or 64 bits each, or bf16 and f16: moved with the keys; by default the keys' places
+    descending  the greatest first
+    out     two arrays to write keys and values to, without gaps; by default new ones
     Errors  `cl.ArgumentError` for other arrays
     """
     is_array("x", x)
@@ -202,8 +204,10 @@ def sort(x: Any, values: Any = None, *, descending: bool = False) -> Sorted:
         raise cl.ArgumentError(f"x is {x.dtype} {tuple(x.shape)}{beside}, which cannot be sorted")
     shifts = tuple(range(LOWEST.get(key.name, 0), 8 * max(key.bytes, 4), BITS))
     keys, moved, kind = flat(x, n), None if values is None else flat(values, n), given
+    wanted = {"keys": ((n,), key.name), "values": ((n,), (given or i64).name)}
+    made = results(out, wanted, **({"x": x} if values is None else {"x": x, "values": values}))
     if n == 0:
-        return Sorted(empty(x, (0,)), empty(x, (0,), (given or i64).name))
+        return Sorted(*made)
     tiles, word = -(-n // (THREADS * EACH)), i32 if n < 1 << 30 else i64
     counts = empty(x, (len(shifts), DIGITS), "i32")
     states = empty(x, (len(shifts), tiles * DIGITS + 1), word.name)
@@ -213,9 +217,9 @@ def sort(x: Any, values: Any = None, *, descending: bool = False) -> Sorted:
     counting(key, shifts, descending)[blocks, DIGITS](keys, counts.reshape((-1,)))
     for turn, shift in enumerate(shifts):
         last = turn == len(shifts) - 1
-        y, after = (empty(x, (n,)), empty(x, (n,), (given or i64).name)) if last else rooms[turn % 2]
+        y, after = made if last else rooms[turn % 2]
         to = (given or i64) if last else (given or i32)
         move = moving(key, kind, to, shift, descending, word)
         move[tiles, THREADS](keys, moved, counts[turn], states[turn], y, after)
         keys, moved, kind = y, after, to
-    return Sorted(keys, moved)
+    return Sorted(*made)

@@ -1,0 +1,73 @@
+"""Results go to arrays that the caller has: `out=` of each function of rows, and of `route`; what cannot be written."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.moe import route
+from cutelite.kernels.rows.embedding import embedding
+from cutelite.kernels.rows.gates import activated
+from cutelite.kernels.rows.norm import layer_norm, rms_norm
+from cutelite.kernels.rows.quantise import quantise
+from cutelite.kernels.rows.reduce import reduced
+from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.select import argmax, top_k
+from cutelite.kernels.rows.softmax import softmax
+from cutelite.kernels.rows.sort import sort
+
+PLACES = np.array([[1, 0], [3, 2]], np.int32)
+
+CASES: dict[str, Callable[..., Any]] = {
+    "argmax": argmax,
+    "embedding": lambda x, out=None: embedding(x, PLACES, out=out),
+    "layer_norm": lambda x, out=None: layer_norm(x, out=out).y,
+    "quantise": quantise,
+    "reduced": lambda x, out=None: reduced(x, mode=0, out=out),
+    "rms_norm": lambda x, out=None: rms_norm(x, out=out).y,
+    "route": lambda x, out=None: route(x, 2, out=out),
+    "sort": lambda x, out=None: sort(x[0].astype(np.float16), out=out),
+    "top_k": lambda x, out=None: top_k(x, 2, out=out),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_go_to_the_arrays_that_are_given(name: str) -> None:
+    x, call = np.random.default_rng(5).normal(size=(4, 8)).astype(np.float32), CASES[name]
+    wanted = call(x)
+    several = isinstance(wanted, tuple)
+    rights = wanted if several else (wanted,)
+    buffers = [np.ones_like(each, order="C") for each in rights]
+    found = call(x, out=tuple(buffers) if several else buffers[0])
+    for buffer, result, right in zip(buffers, found if several else (found,), rights, strict=True):
+        assert result is buffer
+        assert (buffer.view(np.uint8) == np.ascontiguousarray(right).view(np.uint8)).all()
+    short = [each[..., :-1] for each in buffers]
+    with pytest.raises(cl.ArgumentError, match="out"):
+        call(x, out=tuple(short) if several else short[0])
+    with pytest.raises(cl.ArgumentError, match="out"):
+        call(x, out=buffers[0].astype(np.int16) if not several else buffers[:1])
+
+
+@pytest.mark.parametrize("function", [rms_norm, layer_norm])
+def test_results_that_lie_where_operands_do_are_refused(function: Any) -> None:
+    x = np.ones((4, 8), np.float32)
+    with pytest.raises(cl.ArgumentError, match="out lies where x does"):
+        function(x, out=x)
+
+
+def test_two_results_do_not_share_an_array() -> None:
+    x, room = np.ones((4, 8), np.int32), np.ones(32, np.int32)
+    with pytest.raises(cl.ArgumentError, match=r"out\[1\], the values, lies where out\[0\], the keys, does"):
+        sort(x.reshape(-1), x.reshape(-1).copy(), out=(room, room))
+
+
+@pytest.mark.parametrize("function", [softmax, cumsum, lambda x, out: activated(x, "silu", out=out)])
+@pytest.mark.parametrize(
+    "out", [np.ones((8, 2, 3), np.float32).T[:3], np.ones((3, 4, 16), np.float32)[:, :2, ::2]], ids=["turned", "gaps"]
+)
+def test_results_are_not_lost_in_a_copy(function: Any, out: Any) -> None:
+    with pytest.raises(cl.ArgumentError, match="out has rows with gaps, or not evenly apart"):
+        function(np.ones((3, 2, 8), np.float32), out=out)
