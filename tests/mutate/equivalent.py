@@ -76,6 +76,7 @@ NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses t
 
 BY_ROWS = "the last tile is a part, stored row by row once the copies before have read the buffer"
 BY_THREADS = "threads store these results themselves: no copy reads what they laid in the buffer"
+UNCLEARED = "only the values of a tile's first block are cleared by threads, and each tile has more than one block here"
 FIRST_TURN = "in the first turn no place has been used before, and nobody has to hand one back"
 
 TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "Pipeline"
@@ -91,14 +92,14 @@ RINGS = (
 RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
 UNFETCHED = "gemm_split gemm_finished gemm_prepared gemm_along_k gemm_grouped"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
-ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
 BEHIND = "gemm_split gemm_finished gemm_prepared gemm_mixed gemm_fp8_block gemm_fp8_strips"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
 NARROW, WIDE = "attention_backward attention_backward_ragged", "attention_backward_wide"
 EARLY = "attention_backward_early"
-FORWARD = "attention attention_blocks attention_fp8"
+DENSE_FORWARD, RAGGED = "attention attention_blocks attention_fp8", "attention_ragged"
+FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_blocks"
 BACKWARD = f"{NARROW} {WIDE} {EARLY}"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
@@ -260,7 +261,7 @@ ROWS: tuple[Row, ...] = (
     Row("st_async", "weaken", "mbarrier.wait", "reach is 'cta'", "bar[0].wait(", BY_COPIES),
     Row("st_async", "late", EXPECT, "behind tensor.store", "", OWN_PLACE),
     Row("look_back", "poll", "cond_br", "it were False", "if seen == OWN:", "it then waits for the sum of all"),
-    Row(ASKS, "poll", "cond_br", "it were False", "consumer_wait(state, seen)", "it then waits as if it had not asked"),
+    Row("", "poll", "cond_br", "it were False", "consumer_wait(", "it then waits as if it had not asked"),
     Row("split_sums", "weaken", "mbarrier.wait", "reach is 'cta'", "full[0].wait(", BY_COPIES),
     Row("split_sums", "weaken", "mbarrier.wait", "reach is 'cta'", "empty[0].wait(", HAS_READ),
     Row("barrier_again", "weaken", ARRIVE, RELAXED, "bar[0].arrive()", NOTHING_WRITTEN),
@@ -372,7 +373,12 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row(FORWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
-    Row(FORWARD, "weaken", ARRIVE, RELAXED, "consumer_release(turn.", READS_DONE),
+    Row(DENSE_FORWARD, "weaken", ARRIVE, RELAXED, "consumer_release(turn.", READS_DONE),
+    *(
+        Row(RAGGED, "weaken", ARRIVE, RELAXED, f"here.{ring}.consumer_release(turn.", READS_DONE)
+        for ring in ("queries", "keys")
+    ),
+    Row(RAGGED, "weaken", ARRIVE, RELAXED, "here.values.consumer_release(turn.keys.advance(-1))", UNCLEARED),
     Row(FORWARD, "weaken", ARRIVE, RELAXED, "turn.order.arrive()", TURNS),
     Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "turn.order.wait()", TURNS),
     Row(FORWARD, "drop", "bar.warp.sync", "", "turn.order.arrive()", WHOLE_WARP),
@@ -400,11 +406,13 @@ ROWS: tuple[Row, ...] = (
     Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
     Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", "no place of the queue has been filled before"),
     Row(FORWARD, "late", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
-    Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row(FORWARD, "late", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
-    Row(FORWARD, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
-    Row(FORWARD, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", "a shuffle of what was read met the warp"),
+    Row(DENSE_FORWARD, "drop", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row(DENSE_FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row(DENSE_FORWARD, "late", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row(DENSE_FORWARD, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
+    Row(DENSE_FORWARD, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE),
+    Row(RAGGED, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),  # later ones may be empty
+    Row(RAGGED, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),
     Row(
         "attention attention_fp8",
         "stage",

@@ -197,15 +197,19 @@ def attention(sq: int, sk: int, **config: Any) -> Run:
 
 
 def attention_ragged() -> None:
-    """The kernel of attention over sequences one after the other, causal: one block, whose tiles end in mid-block."""
+    """The kernel of attention over sequences one after the other, causal: one block, whose tiles end in mid-block.
+
+    Tiles have 3, 2, no, 3, no and 4 blocks of keys. Behind the first of them 0, 1, 2 and 1 have masks: warpgroups take
+    two masked turns in a row, and steps with and without masks hand back values that were cleared.
+    """
     from cutelite.kernels.attention import forward, scores
 
-    random, starts = of_examples("common").random, np.array([0, 140, 140, 330], np.int32)
-    problem = scores.Problem(cl.bf16, 64, 64, right=True, ragged=True)
-    q, k, v, o = (random(1, 1, 330, 64, dtype="bfloat16") for _ in "qkvo")
-    lse, counter, numbers = np.empty((1, 1, 330), np.float32), np.zeros(1, np.int32), (0.1, 1, 1 << 30, 0, 1)
+    of_queries, of_keys = (np.array(x, np.int32) for x in ([0, 140, 140, 260, 320], [0, 140, 140, 320, 570]))
+    problem, random = scores.Problem(cl.bf16, 64, 64, right=True, ragged=True), of_examples("common").random
+    q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (320, 570, 570, 320))
+    lse, counter, numbers = np.empty((1, 1, 320), np.float32), np.zeros(1, np.int32), (0.1, 1, 1 << 30, 0, 1)
     kernel = forward.build(forward_config(columns=64, guess=True), problem)
-    kernel[1](q, k, v, o, lse, None, counter, *numbers, o, starts, starts, None, None, ())
+    kernel[1](q, k, v, o, lse, None, counter, *numbers, o, of_queries, of_keys, None, None, ())
 
 
 def attention_fp8(sq: int, sk: int) -> Run:
