@@ -114,7 +114,8 @@ def compare(
     rivals  name -> a function of a shape, ``make(*shape)``, that returns the call to time; inputs are made there
     shapes  tuples, or single numbers
     flops   of a call, by shape: the table is in TFLOPS; `bytes` likewise: in GB/s. By default in microseconds
-    Others  as for `do_bench`
+    title   of the table and the picture
+    bench   times the calls in turns; the default is `do_bench`, which takes `cache`, `graph` and the `options`
     Result  ``print(...)``, ``.save("out.svg")``, ``.rows``. One whose `make` or first call raises has failed
     Errors  TypeError where both flops and bytes are given; `CudaError`
     """

@@ -61,7 +61,7 @@ flat_divide = _on_tensors("flat_divide", cuts=True)
 
 
 def flatten(x: Any) -> Any:
-    """Return a tensor or layout with every nested mode opened up; a tuple flattened."""
+    """Return `x`, a tensor or layout, with every nested mode opened up; a tuple flattened."""
     if is_tensor(x):
         return with_layout(x, leaf.flatten(x.layout))
     return leaf.flatten(x)
@@ -85,7 +85,7 @@ leading_dim = _question("leading_dim")
 
 
 def size(x: Any, mode: Any = None) -> Any:
-    """Return the number of elements of a tensor, layout or shape, or of one mode of it."""
+    """Return the number of elements of `x`, a tensor, layout or shape, or of its mode `mode`."""
     x = x.layout if is_tensor(x) else x
     return leaf.size(x) if mode is None else leaf.size(x, mode)
 
@@ -230,7 +230,7 @@ def make_fragment_like(like: Any, dtype: DType | None = None) -> Any:
 
 
 def recast_tensor(tensor: Tensor, dtype: DType) -> Tensor:
-    """The same bytes as elements of another width."""
+    """The same bytes as elements of `dtype`, which may have another width."""
     return tensor.recast(dtype)
 
 

@@ -114,7 +114,7 @@ def red(
     semantic: Literal["relaxed", "release"] = "relaxed",
     scope: Scope = "gpu",
 ) -> None:
-    """Update without a result, otherwise as the `atomic_` function of that name. PTX: red."""
+    """Update by `operation` and `x` without a result, else as the `atomic_` function of that name. PTX: red."""
     place, value = _operands(t, index, x)
     emit(ops.Red(place, operation, value, semantic, scope))
 
@@ -129,12 +129,12 @@ def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, n: 
 
 
 def load_relaxed(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1, scope: Scope = "gpu") -> Any:
-    """Return the number there, read again and whole, without ordering anything; `n` as above. PTX: ld.relaxed."""
+    """Return the number there, read again and whole, unordered; arguments as for `load_acquire`. PTX: ld.relaxed."""
     return _load(t, index, dtype, n, "relaxed", scope)
 
 
 def load_volatile(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1) -> Any:
-    """Return the number there, read again each time; `n` as above. PTX: ld.volatile."""
+    """Return the number there, read again each time; arguments as for `load_acquire`. PTX: ld.volatile."""
     return _load(t, index, dtype, n, "volatile", "sys")
 
 
@@ -154,7 +154,7 @@ def store_volatile(t: Place, index: Any, x: Any) -> None:
 
 
 def prefetch(t: Place, index: Any = None, *, level: Literal["L1", "L2", "L2::evict_last"] = "L2") -> None:
-    """Bring the cache line of a place in global memory into a cache, without waiting. PTX: prefetch."""
+    """Bring the cache line of a place in global memory into the cache `level`, without waiting. PTX: prefetch."""
     emit(ops.Prefetch(_place(t, index), level))
 
 

@@ -87,12 +87,12 @@ def lop3(a: Int, b: Int, c: Int, table: int) -> Int:
 
 
 def funnel_left(low: Int, high: Int, amount: Int, *, clamp: bool = False) -> Int:
-    """The high 32 of the 64 bits ``high:low`` shifted left by `amount` modulo 32, or at most 32. PTX: shf.l."""
+    """The high 32 of the 64 bits ``high:low`` shifted left by `amount` modulo 32; `clamp`: at most 32. PTX: shf.l."""
     return _funnel("l", low, high, amount, clamp)
 
 
 def funnel_right(low: Int, high: Int, amount: Int, *, clamp: bool = False) -> Int:
-    """The low 32 of the 64 bits ``high:low`` shifted right by `amount` modulo 32, or at most 32. PTX: shf.r."""
+    """The low 32 of the 64 bits ``high:low`` shifted right by `amount` modulo 32; `clamp`: at most 32. PTX: shf.r."""
     return _funnel("r", low, high, amount, clamp)
 
 

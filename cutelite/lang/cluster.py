@@ -45,7 +45,7 @@ def cluster_sync() -> None:
 
 
 def mapa(p: Any, rank: int | Scalar) -> Any:
-    """The same place in the shared memory of block `rank` of the cluster: for a tensor, a pointer, or an mbarrier.
+    """The place of `p`, a tensor, a pointer or an mbarrier, in the shared memory of block `rank` of the cluster.
 
     Source   PTX ISA: mapa
     """
@@ -77,7 +77,7 @@ def red_async(
     barrier: Barrier,
     kind: Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"] = "add",
 ) -> None:
-    """Start combining the integer `x` into another block's shared memory, atomically; as `st_async` otherwise.
+    """Start combining, by `kind`, the integer `x` into another block's shared memory, atomically; else as `st_async`.
 
     Source   PTX ISA: red.async
     """
@@ -142,6 +142,7 @@ def clusterlaunchcontrol_is_canceled(response: Vector) -> Scalar:
 def clusterlaunchcontrol_get_first_ctaid(response: Vector, axis: Literal["x", "y", "z"] = "x") -> Scalar:
     """Return `block_idx` along `axis`, a u32, of the first block of the cancelled cluster; undefined if none was.
 
+    response   as `clusterlaunchcontrol_is_canceled` takes it
     Source     PTX ISA: clusterlaunchcontrol.query_cancel.get_first_ctaid
     """
     return emit(ops.GetFirstCtaid(response.value, axis))  # type: ignore[no-any-return]

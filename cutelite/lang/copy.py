@@ -238,7 +238,7 @@ def make_tiled_copy_A(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
 
 
 def make_tiled_copy_B(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """The same for operand B."""
+    """The same as `make_tiled_copy_A`, for operand B of `tiled_mma`."""
     return _like_mma(atom, tiled_mma, "B")
 
 

@@ -82,6 +82,7 @@ def cp_async(
     src_bytes  copy only these and zero the rest of the `bytes`: 0 at an edge, where nothing is then read
     cache      'ca': through L1 and L2, 'cg': L2 only (16 bytes only); default 'cg' where possible
     prefetch   bytes around `src` to bring into L2
+    policy     an L2 policy, as `cache` of `tma_load`
     Who        each thread for itself; complete after `cp_async_wait_group`, for others after a barrier as well
     Source     PTX ISA: cp.async
     """
@@ -126,6 +127,7 @@ def cp_async_bulk(
     barrier    counts the bytes of a copy into shared memory; one to another block takes that block's barrier.
                A copy to global memory takes none: it ends in a bulk group (`cp_async_bulk_commit_group`)
     multicast  from global memory: a mask of the blocks of the cluster that get the data, at the same offsets
+    cache      an L2 policy, as of `tma_load`
     mask       to global memory, on sm_100 and above: bit i says whether byte i of each 16 is copied
     Who        one thread
     Source     PTX ISA: cp.async.bulk
@@ -156,9 +158,13 @@ def cp_reduce_async_bulk(
 ) -> None:
     """Start combining a range of shared memory into global memory, element by element, in the open bulk group.
 
-    dtype    of the elements; by default that of the tensor `src`
-    Who      one thread; each element is combined atomically
-    Source   PTX ISA: cp.reduce.async.bulk
+    dst, src  addresses in global and shared memory, multiples of 16
+    bytes     a multiple of 16
+    kind      the operation: ``dst = kind(dst, src)``
+    dtype     of the elements; by default that of the tensor `src`
+    cache     an L2 policy, as of `tma_load`
+    Who       one thread; each element is combined atomically
+    Source    PTX ISA: cp.reduce.async.bulk
     """
     held = place_of(src).type
     elem = dtype or (held.elem if isinstance(held, TensorType) else None)
@@ -170,7 +176,10 @@ def cp_reduce_async_bulk(
 
 
 def cp_async_bulk_prefetch(src: Any, bytes: int | Scalar, *, cache: Cache = None) -> None:
-    """Bring a range of global memory, a multiple of 16 bytes, into L2. PTX: cp.async.bulk.prefetch.L2."""
+    """Bring `bytes` bytes at `src`, in global memory, into L2; multiples of 16. PTX: cp.async.bulk.prefetch.L2.
+
+    cache   an L2 policy, as of `tma_load`
+    """
     emit(ops.cp_async.CpAsyncBulkPrefetch(address(src, BULK_ALIGN), amount(bytes), policy_value(cache)))
 
 

@@ -93,6 +93,7 @@ def mma_scaled(
               eight of e2m1, the first one lowest. `c` f32 as `mma_sync` has it
     scale_a   u32: bytes of ue8m0, or with blocks of 16 ue4m3. Of the four threads 4 i to 4 i + 3, two have the scales
               of rows i and i + 8 of A: the first two, or by ``threads=(1, ...)`` the others; one that of column i of B
+    scale_b   likewise, of B
     kind      'f8f6f4': no scales
     formats   `cl.e4m3`, `cl.e5m2`, `cl.e2m3`, `cl.e3m2` or `cl.e2m1` of A and B; default: e4m3, or for mxf4 e2m1
     block     numbers of a block: 32, or for mxf4nvf4 16

@@ -379,6 +379,7 @@ def gemm(
 ) -> Any:
     """``d = a @ b.T + c`` on fragments of one thread; returns what `d` is then: ``acc = cl.gemm(mma, acc, a, b)``.
 
+    tiled_mma   the atom and how threads share the tile: `make_tiled_mma`
     a           (values, M, K), registers, or shared memory where the instruction reads it. For wgmma with A in
                 registers also the vector of its elements, as an accumulator (64, K) converted to 16 bits has them
     b           (values, N, K)

@@ -29,6 +29,7 @@ def multimem_ld_reduce(
     p          an address in multimem memory, which the host has mapped; a multiple of the bytes read
     dtype, n   i32, u32, i64, u64, f32, f64; or a vector of n: 2 or 4 f32, 2, 4 or 8 f16 or bf16
     operation  i64 and floats of 32 and 64 bits are only added, or not at all: PTX ISA, multimem
+    semantic, scope  as in `cutelite.lang.atomics`: what the read orders, and the threads that agree on it
     exact      f16 and bf16 are summed in f32
     Who        each thread for itself. In the simulator there is one GPU
     Source     PTX ISA: multimem.ld_reduce

@@ -24,6 +24,7 @@ ROWS = 8
 def make_smem_layout_atom(dtype: DType, major: Major = "K", swizzle: SwizzleName = "128B") -> Any:
     """The least tile of a major mode and swizzle: (8, span) K-major, (span, 8) MN-major; the span in elements.
 
+    dtype    of the elements
     swizzle  'none' (spans of 16 bytes), '32B', '64B' or '128B'
     Result   a layout of elements, composed with the swizzle if there is one
     """
@@ -46,6 +47,7 @@ def make_smem_layout_atom(dtype: DType, major: Major = "K", swizzle: SwizzleName
 def make_smem_layout(dtype: DType, shape: tuple[int, ...], major: Major = "K", order: Any = None) -> Any:
     """A tile of (rows, k) or (rows, k, stages) with the widest swizzle that its contiguous mode is a multiple of.
 
+    dtype   of the elements, whose bytes set the spans of a swizzle
     order   of the copies of the atom along the modes: as for `tile_to_shape`. Default: along the contiguous mode last,
             which is how boxes of TMA lie, then stages
     Errors  `smem-layout` when no atom divides the shape

@@ -275,6 +275,7 @@ def shared(
 ) -> Tensor:
     """Shared memory of this block, uninitialised.
 
+    dtype    of its elements
     shape    extents (row-major), or a Layout; compile-time. A ComposedLayout brings its swizzle
     align    bytes; default 16, or the period of the swizzle (1024 for the 128 B one of TMA and wgmma)
     swizzle  XOR pattern on byte addresses, as TMA and wgmma apply it
@@ -291,7 +292,8 @@ def shared(
 def dynamic_shared(dtype: DType, *, align: int = 16) -> Tensor:
     """The shared memory asked for at launch (`Launch(smem=bytes)`), behind all static shared memory.
 
-    A one-dimensional tensor whose extent is not known to the compiler: index it within what was asked for.
+    A one-dimensional tensor of `dtype` whose extent is not known to the compiler: index it within what was asked for.
+    It is aligned to `align` bytes.
     """
     t = TensorType(dtype, "smem", Layout((1 << 18,), (1,)), max(align, dtype.bytes))
     return emit(ops.SmemAlloc(t, dynamic=True))  # type: ignore[no-any-return]
@@ -317,7 +319,7 @@ def constant(values: Any, dtype: DType) -> Tensor:
 
 
 def make_rmem_tensor(dtype: DType, shape: Any) -> Tensor:
-    """A tensor in this thread's registers, uninitialised; `shape` is compile-time, row-major, or a Layout.
+    """A tensor of `dtype` in this thread's registers, uninitialised; `shape` is compile-time, row-major, or a Layout.
 
     Index it with compile-time integers (`cl.static_range`): a run-time index moves it to local memory, which is
     slow and reported.
@@ -327,7 +329,7 @@ def make_rmem_tensor(dtype: DType, shape: Any) -> Tensor:
 
 
 def make_rmem_tensor_like(like: Any, dtype: DType | None = None) -> Tensor:
-    """A register tensor of the shape of `like`, a tensor of static shape."""
+    """A register tensor of the shape of `like`, a tensor of static shape; `dtype` is by default its own."""
     return make_rmem_tensor(dtype or like.dtype, like.shape)
 
 

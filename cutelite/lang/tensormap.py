@@ -42,6 +42,7 @@ def tensormap_shared() -> Tensor:
 def tensormap_copy(src: TmaTensor, dst: Tensor) -> None:
     """Copy the descriptor of a parameter to shared memory, to be changed there.
 
+    src      the parameter, a TMA tensor
     dst      from `tensormap_shared`
     Who      one thread
     Errors   of a descriptor that is in memory already
@@ -60,8 +61,9 @@ def tensormap_replace(
 ) -> None:
     """Change a field of the descriptor in shared memory that was copied from that of `like`.
 
-    field    'global_address', a pointer or tensor at a multiple of 16 bytes; 'global_dim', the extent of a mode, at
-             least 1; 'global_stride', the stride of a mode in bytes, a multiple of 16
+    dst      the descriptor, from `tensormap_shared`
+    field    what `value` is: 'global_address', a pointer or tensor at a multiple of 16 bytes; 'global_dim', the extent
+             of a mode, at least 1; 'global_stride', the stride of a mode in bytes, a multiple of 16
     mode     outermost first, as in the shape of `like`; the last one has the stride of one element
     Who      one thread
     Source   PTX ISA: tensormap.replace (sm_90a, sm_100a and above)
@@ -80,6 +82,7 @@ def tensormap_replace(
 def tensormap_publish(src: Tensor, dst: Tensor, scope: Scope = "gpu") -> None:
     """Copy a descriptor from shared memory to global memory, and release it to TMA.
 
+    src      the descriptor, from `tensormap_shared`
     dst      128 bytes at a multiple of 128: 16 of u64. No copy under way may use the descriptor that was there
     scope    of the threads that may acquire it
     Who      a whole warp, converged; `syncwarp` before it, after the thread that changed the descriptor
@@ -95,6 +98,8 @@ def tensormap_acquire(src: Tensor, like: TmaTensor, scope: Scope = "gpu") -> Tma
     Its shape, where the compiler is asked for it, is that of `like`; what copies leave out is what lies outside of the
     extents in the descriptor.
 
+    src      128 bytes, `dst` of `tensormap_publish`
+    scope    as there
     Who      each thread that starts copies with it, again whenever it was published anew; threads of the warp that
              published it need no other synchronisation, others meet those first
     Source   PTX ISA: fence.proxy.tensormap

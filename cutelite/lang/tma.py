@@ -91,6 +91,7 @@ def tma_store(src: Tensor, dst: TmaTensor, *, at: Coord, cache: Cache = None) ->
              multiple of 16 bytes, the rest of each row's last 16 bytes is, with what `src` has there. For results with
              such rows, declare the extent's divisor (`cl.dims("N:8")` for bf16), or store them otherwise
     at       coordinates of the first element, one for each mode of `dst`, none of them negative
+    cache    an L2 policy, as of `tma_load`
     Who      one thread, after those that wrote `src` have called `fence_proxy_async` and met at a barrier; then
              `cp_async_bulk_commit_group`, and `cp_async_bulk_wait_group` before `src` is written again
     Source   PTX ISA: cp.async.bulk.tensor
@@ -267,7 +268,7 @@ def _images(t: Any) -> Value:
 
 
 def tma_prefetch(src: TmaTensor, *, at: Coord, cache: Cache = None) -> None:
-    """Bring a tile of `src` into L2. One thread. PTX: cp.async.bulk.prefetch.tensor."""
+    """Bring a tile of `src` into L2; `at`, `cache` as of `tma_load`. One thread. PTX: cp.async.bulk.prefetch.tensor."""
     descriptor(src)
     start = at if isinstance(at, tuple) else (at,)
     check_start(start, src)

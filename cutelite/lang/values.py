@@ -393,7 +393,7 @@ def _element(item: Any, dtype: DType) -> Value:
 
 
 def full(shape: Any, x: Any, dtype: DType) -> Vector:
-    """Return a vector of this shape whose elements are all `x`."""
+    """Return a vector of this shape and of `dtype` whose elements are all `x`."""
     shape = shape if isinstance(shape, tuple) else (shape,)
     made = Vector(as_value(x, Vec(dtype, fragments.extent(shape))))
     made.value.shape = shape
@@ -401,26 +401,26 @@ def full(shape: Any, x: Any, dtype: DType) -> Vector:
 
 
 def full_like(v: Any, x: Any, dtype: DType | None = None) -> Vector:
-    """Return a vector of the shape of `v`, a vector or a tensor, whose elements are all `x`."""
+    """Return a vector of the shape of `v`, a vector or a tensor, of its `dtype` by default; all elements are `x`."""
     return full(v.shape, x, dtype or v.dtype)
 
 
 def ones_like(v: Any, dtype: DType | None = None) -> Vector:
-    """Return a vector of ones, of the shape of `v`."""
+    """Return a vector of ones, of the shape of `v` and by default of its `dtype`."""
     return full_like(v, True if (dtype or v.dtype) == boolean else 1, dtype)
 
 
 def zeros(shape: Any, dtype: DType) -> Vector:
-    """Return a vector of zeros of this shape. Also for what is written before it is read: registers cost nothing."""
+    """Return a vector of zeros, of `shape` and `dtype`. Also for what is written before it is read: that is free."""
     return full(shape, False if dtype == boolean else 0, dtype)
 
 
 def ones(shape: Any, dtype: DType) -> Vector:
-    """Return a vector of ones of this shape."""
+    """Return a vector of ones of this shape and of `dtype`."""
     return full(shape, True if dtype == boolean else 1, dtype)
 
 
 def zeros_like(v: Any, dtype: DType | None = None) -> Vector:
-    """Return a vector of zeros, of the shape of `v`."""
+    """Return a vector of zeros, of the shape of `v` and by default of its `dtype`."""
     dtype = dtype or v.dtype
     return full(v.shape, 0.0 if dtype.is_float else False if dtype == boolean else 0, dtype)

@@ -32,17 +32,17 @@ def shuffle(x: N, lane: Lane, *, width: int = 32, members: Members = ALL) -> N:
 
 
 def shuffle_up(x: N, delta: Lane, *, width: int = 32, members: Members = ALL) -> N:
-    """Return `x` of the lane `delta` lower; its own for the first `delta` lanes of each segment."""
+    """Return `x` of the lane `delta` lower; its own for the first `delta` lanes of each segment of `width`."""
     return _shuffle(x, delta, "up", width, members)
 
 
 def shuffle_down(x: N, delta: Lane, *, width: int = 32, members: Members = ALL) -> N:
-    """Return `x` of the lane `delta` higher; its own for the last `delta` lanes of each segment."""
+    """Return `x` of the lane `delta` higher; its own for the last `delta` lanes of each segment of `width`."""
     return _shuffle(x, delta, "down", width, members)
 
 
 def shuffle_xor(x: N, mask: Lane, *, width: int = 32, members: Members = ALL) -> N:
-    """Return `x` of the lane whose number is this one's XOR `mask`: the exchange of a butterfly."""
+    """Return `x` of the lane whose number is this one's XOR `mask`, as in a butterfly; else as `shuffle`."""
     return _shuffle(x, mask, "bfly", width, members)
 
 

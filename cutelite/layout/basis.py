@@ -82,7 +82,7 @@ def _basis(terms: Iterable[tuple[Path, Int]]) -> Basis | Int:
 
 
 def E(*mode: int | list[int] | tuple[int, ...]) -> Any:
-    """The unit of the coordinate at that path of modes; E() is the integer 1.
+    """The unit of the coordinate at the path of modes `mode`; E() is the integer 1.
 
     >>> E(1), E(0, 1), E([0, 1]) == E(0, 1), E()
     (1@1, 1@1@0, True, 1)

@@ -134,7 +134,7 @@ def _is_identity(layout: Layout, inverse: Layout) -> bool:
 
 @named
 def max_common_vector(a: Any, b: Any) -> Int:
-    """The number of elements that are contiguous, and in the same order, in both.
+    """The number of elements that are contiguous, and in the same order, in the layouts `a` and `b`.
 
     >>> max_common_vector(Layout((4, 8)), Layout((4, 8), (1, 16)))
     4

@@ -52,7 +52,7 @@ def _is(x: Any, value: int) -> bool:
 
 
 def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
-    """The index of a coordinate in a shape with strides, compact column-major unless given; or in a layout.
+    """The index of `coord` in a shape with strides `stride`, compact column-major unless given; or in a layout.
 
     >>> crd2idx((1, 2), (3, 4)), crd2idx((1, 2), (3, 4), (4, 1)), crd2idx(7, (3, 4), (4, 1))
     (7, 6, 6)
@@ -194,7 +194,7 @@ def _compact(shape: Any, current: Int) -> tuple[Any, Int]:
 
 
 def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
-    """The natural coordinate of an index: the inverse of `crd2idx`, with compact strides unless given.
+    """The natural coordinate of an index: the inverse of `crd2idx`, with compact strides unless `stride` is given.
 
     Of a tuple, mode by mode. The last mode (with strides: that of the greatest) is unbounded. `idx` may be a run-time
     value. Strides must be such that every index has one coordinate: each a multiple of the span of the smaller ones.
@@ -247,7 +247,7 @@ def _unscaled(idx: Any, shape: Any, stride: Any) -> Any:
 
 @named
 def crd2crd(coord: Any, shape: Any, to_shape: Any) -> Any:
-    """A coordinate of `shape` as the coordinate of `to_shape` with the same index, mode by mode where both nest.
+    """`coord` of `shape` as the coordinate of `to_shape` with the same index, mode by mode where both nest.
 
     >>> crd2crd((1, 2), (3, 4), 12), crd2crd(7, 12, (3, 4)), crd2crd((5, 1), (6, 2), ((2, 3), 2))
     (7, (1, 2), ((1, 2), 1))

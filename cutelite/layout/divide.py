@@ -33,7 +33,7 @@ def _modes(function: str, layout: Any, tiler: tuple[Any, ...]) -> list[Any]:
 
 @laws.promises(laws.divide_law)
 def logical_divide(target: L, tiler: Any) -> L:
-    """Split into (tile, rest): the elements that `tiler` selects, and the starts of its further copies.
+    """Split `target` into (tile, rest): the elements that `tiler` selects, and the starts of its further copies.
 
     tiler  a layout; an int n for n:1; None to leave a mode whole; a tuple for one of these per mode, each mode of the
            result then being its own (tile, rest)
@@ -267,7 +267,7 @@ def _of_rank(layout: Layout, rank: int) -> Layout:
 
 @laws.promises(laws.tile_to_shape_law)
 def tile_to_shape(atom: L, trg_shape: Any, order: Any = None) -> L:
-    """`atom` repeated to fill a shape, the copies laid out in `order` (column-major by default), modes joined.
+    """`atom` repeated to fill `trg_shape`, the copies laid out in `order` (column-major by default), modes joined.
 
     Errors  when an extent of the shape is no multiple of the atom's
 

@@ -24,7 +24,7 @@ def _shape(x: Any) -> Any:
 
 
 def is_static(x: Any) -> bool:
-    """Tell whether every leaf is known at compile time.
+    """Tell whether every leaf of `x` is known at compile time.
 
     >>> from cutelite.layout import Dim, Layout
     >>> is_static((2, (3, 4))), is_static(Layout((2, Dim("M"))))
@@ -40,7 +40,7 @@ def is_static(x: Any) -> bool:
 
 
 def rank(x: Any, mode: Mode | None = None) -> int:
-    """The number of modes; 1 for a leaf.
+    """The number of modes of `x`, or of its mode `mode`; 1 for a leaf.
 
     >>> rank((2, (3, 4))), rank(7), rank((2, (3, 4)), mode=1)
     (2, 1, 2)
@@ -50,7 +50,7 @@ def rank(x: Any, mode: Mode | None = None) -> int:
 
 
 def depth(x: Any, mode: Mode | None = None) -> int:
-    """The depth to which tuples nest; 0 for a leaf.
+    """The depth to which tuples nest in `x`, or in its mode `mode`; 0 for a leaf.
 
     >>> depth(7), depth((2, 3)), depth((2, (3, 4)))
     (0, 1, 2)
@@ -60,7 +60,7 @@ def depth(x: Any, mode: Mode | None = None) -> int:
 
 
 def product(x: IntTuple) -> Int:
-    """The product of all leaves.
+    """The product of all leaves of `x`.
 
     >>> product((2, (3, 4)))
     24
@@ -83,7 +83,7 @@ def size(x: Any, mode: Mode | None = None) -> Int:
 
 
 def product_each(x: IntTuple) -> IntTuple:
-    """The size of each mode.
+    """The size of each mode of `x`.
 
     >>> product_each((2, (3, 4)))
     (2, 12)
@@ -116,7 +116,7 @@ def flatten(x: Any) -> Any:
 
 
 def flatten_to_tuple(x: Any) -> tuple[Any, ...]:
-    """All leaves in one tuple, also for a leaf.
+    """All leaves of `x` in one tuple, also for a leaf.
 
     >>> flatten_to_tuple(((1, 2), 3)), flatten_to_tuple(7)
     ((1, 2, 3), (7,))
@@ -207,7 +207,7 @@ def show(x: Any) -> str:
 
 
 def get(x: Any, mode: Mode) -> Any:
-    """The mode at an index, or at the end of a path of indices.
+    """The mode of `x` at an index `mode`, or at the end of a path of indices.
 
     >>> get((2, (3, 4)), 1), get((2, (3, 4)), [1, 0])
     ((3, 4), 3)
@@ -231,7 +231,7 @@ def _item(x: Any, index: int, function: str = "get") -> Any:
 
 
 def select(x: Any, mode: Sequence[int]) -> Any:
-    """The modes at those indices, in that order.
+    """The modes of `x` at the indices `mode`, in that order.
 
     >>> select((2, 3, (4, 5)), mode=[2, 0])
     ((4, 5), 2)
@@ -242,7 +242,7 @@ def select(x: Any, mode: Sequence[int]) -> Any:
 
 
 def take(x: Any, begin: int, end: int) -> Any:
-    """The modes from `begin` up to `end`, exclusive.
+    """The modes of `x` from `begin` up to `end`, exclusive.
 
     >>> take((2, 3, 4, 5), 1, 3)
     (3, 4)
@@ -254,7 +254,7 @@ def take(x: Any, begin: int, end: int) -> Any:
 
 
 def group_modes(x: Any, begin: int, end: int | None = None) -> Any:
-    """The modes from `begin` up to `end` as one mode.
+    """`x` with its modes from `begin` up to `end`, exclusive, or all further ones, as one mode.
 
     >>> group_modes((2, 3, 4, 5), 1, 3)
     (2, (3, 4), 5)
@@ -281,7 +281,7 @@ def _range(function: str, x: Any, begin: int, end: int) -> tuple[int, int]:
 
 @named
 def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
-    """x with a mode behind its last, or with as many as it needs for that rank.
+    """x with the mode `elem` behind its last, or with as many as it needs for the rank `up_to_rank`.
 
     >>> append((2, 3), 4), append(2, 1, up_to_rank=3)
     ((2, 3, 4), (2, 1, 1))
@@ -291,7 +291,7 @@ def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
 
 @named
 def prepend(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
-    """x with a mode before its first, or with as many as it needs for that rank.
+    """x with the mode `elem` before its first, or with as many as it needs for the rank `up_to_rank`.
 
     >>> prepend((2, 3), 4), prepend(2, 1, up_to_rank=3)
     ((4, 2, 3), (1, 1, 2))
@@ -333,7 +333,7 @@ def repeat_like(x: Any, target: Any) -> Any:
 
 
 def transform_leaf(function: Callable[..., Any], *args: Any) -> Any:
-    """`function` of corresponding leaves of congruent tuples.
+    """`function` of corresponding leaves of congruent tuples `args`.
 
     >>> transform_leaf(lambda a, b: a + b, (1, (2, 3)), (10, (20, 30)))
     (11, (22, 33))

@@ -340,7 +340,7 @@ def stride(x: Layout, mode: Mode | None = None) -> Any:
 
 
 def cosize(x: Any, mode: Mode | None = None) -> Int:
-    """One more than the span of the indices that a layout gives within its size: how much memory it needs.
+    """One more than the span of the indices that a layout `x`, or its mode `mode`, gives: how much memory it needs.
 
     With a swizzle it is rounded up to what the swizzle may reach.
 
@@ -386,7 +386,7 @@ def _composed_cosize(layout: ComposedLayout) -> Int:
 
 
 def leading_dim(x: Any, stride: Any = None) -> int | tuple[int, ...] | None:
-    """The mode whose stride is 1, preferring one whose extent is not 1; a path where it nests; None without one.
+    """The mode of `x` whose stride is 1, preferring one of an extent above 1; a path where it nests; None without one.
 
     Of a composed layout, that of its outer layout.
 

@@ -34,7 +34,7 @@ def make_layout(first: ComposedLayout, /, *layouts: Layout) -> ComposedLayout: .
 def make_layout(shape: IntTuple | Sequence[Any], /, stride: Any = None) -> Layout: ...
 @named
 def make_layout(*args: Any, stride: Any = None) -> Any:
-    """``make_layout(shape, stride=None)``, or of layouts: the layout with those as its modes.
+    """``make_layout(shape, stride=None)``; where `args` are layouts: the layout with those as its modes.
 
     >>> make_layout((4, 8)), make_layout((4, 8), stride=(8, 1)), make_layout(Layout(4), Layout(8, 4))
     ((4,8):(1,4), (4,8):(8,1), (4,8):(1,4))
@@ -170,7 +170,7 @@ def make_fragment_like(layout: Any) -> Layout:
 
 @laws.promises(laws.identity_law)
 def make_identity_layout(shape: Any) -> Layout:
-    """The layout that maps every coordinate to itself, as a nested coordinate.
+    """The layout that maps every coordinate in `shape` to itself, as a nested coordinate.
 
     >>> identity = make_identity_layout((4, (2, 8)))
     >>> identity, identity(13)
@@ -191,7 +191,7 @@ def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
 
 @named
 def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
-    """x with a mode of extent 1 behind its last, or with as many as it needs for that rank.
+    """x with a mode of extent 1 behind its last, or with as many as it needs for the rank `up_to_rank`.
 
     >>> append_ones(Layout((2, 3)), 4), append_ones((2, 3))
     ((2,3,1,1):(1,2,0,0), (2, 3, 1))
@@ -201,7 +201,7 @@ def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
 
 @named
 def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
-    """x with a mode of extent 1 before its first, or with as many as it needs for that rank.
+    """x with a mode of extent 1 before its first, or with as many as it needs for the rank `up_to_rank`.
 
     >>> prepend_ones(Layout((2, 3)), 4), prepend_ones((2, 3))
     ((1,1,2,3):(0,0,1,2), (1, 2, 3))

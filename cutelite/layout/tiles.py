@@ -20,7 +20,7 @@ from cutelite.layout.swizzle import Swizzle
 
 
 def has_underscore(coord: Any) -> bool:
-    """Tell whether a coordinate leaves something open (None, CuTe's ``_``).
+    """Tell whether `coord` leaves something open (None, CuTe's ``_``).
 
     >>> has_underscore((1, (None, 2))), has_underscore((1, 2))
     (True, False)
@@ -29,7 +29,7 @@ def has_underscore(coord: Any) -> bool:
 
 
 def slice_(src: Any, coord: Any) -> Any:
-    """The part of a tuple or a layout where `coord` is None; other coordinates fix their mode.
+    """The part of `src`, a tuple or a layout, where `coord` is None; other coordinates fix their mode.
 
     For a layout the offset that goes with the fixed coordinates is `slice_and_offset`'s business.
 
@@ -221,7 +221,7 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
 
 @laws.promises(laws.recast_law)
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
-    """The layout of the same memory in elements of another width.
+    """The layout of the memory of `src_layout` in elements of `new_type_bits` where it has `old_type_bits`.
 
     Wider: the modes that lie within one wide element shrink, and must fill it (or there is none: each old element in a
     wide one of its own); other strides must be multiples of it. Narrower: the contiguous mode lengthens.

@@ -38,7 +38,7 @@ def wrap(x: Any) -> tuple[Any, ...]:
 
 
 def unwrap(x: Any) -> Any:
-    """The only element of a tuple, and the only element of that, as long as it is one.
+    """The only element of a tuple `x`, and the only element of that, as long as it is one.
 
     >>> unwrap(((3,),)), unwrap((3, 4)), unwrap(5)
     (3, (3, 4), 5)
@@ -83,7 +83,7 @@ def front(x: Any) -> Any:
 
 
 def get_leaves(x: Any) -> tuple[Any, ...]:
-    """All leaves in one tuple; of a layout those of its shape, then those of its strides.
+    """All leaves of `x` in one tuple; of a layout those of its shape, then those of its strides.
 
     >>> from cutelite.layout import Layout
     >>> get_leaves((2, (3, 4))), get_leaves(7), get_leaves(Layout((2, (3, 4))))
@@ -95,7 +95,7 @@ def get_leaves(x: Any) -> tuple[Any, ...]:
 
 
 def find_if(t: Any, pred_fn: Callable[[Any, Any], Any], hierarchical: bool = True) -> int | tuple[int, ...] | None:
-    """The position of the first leaf for which ``pred_fn(leaf, position)`` holds; None without one.
+    """The position of the first leaf of `t` for which ``pred_fn(leaf, position)`` holds; None without one.
 
     A position is an int at the top level, and a path of modes where the tuple nests; with `hierarchical` false always
     the mode at the top level.
@@ -112,7 +112,7 @@ def find_if(t: Any, pred_fn: Callable[[Any, Any], Any], hierarchical: bool = Tru
 
 
 def find(t: Any, x: Int, hierarchical: bool = True) -> int | tuple[int, ...] | None:
-    """The position of the first leaf that is x, as `find_if` gives it; an expression over dims is found as well.
+    """The position of the first leaf of `t` that is x, as `find_if` gives it; an expression over dims is found too.
 
     >>> find((4, (1, 8)), 8), find((4, 2), 8)
     ((1, 1), None)
@@ -123,7 +123,7 @@ def find(t: Any, x: Int, hierarchical: bool = True) -> int | tuple[int, ...] | N
 
 
 def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
-    """`g` of all the results of `f` on corresponding leaves of congruent tuples; ``g(f(...))`` of what is no tuple.
+    """`g` of all the results of `f` on corresponding leaves of congruent tuples `args`; of no tuple ``g(f(...))``.
 
     >>> transform_apply((1, (2, 3)), f=lambda x: 2 * x, g=lambda *items: sum(items))
     12
@@ -137,7 +137,7 @@ def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) ->
 
 
 def filter_tuple(*args: Any, f: Callable[..., Any]) -> tuple[Any, ...]:
-    """The tuples that `f` makes of corresponding leaves, joined: () drops a leaf.
+    """The tuples that `f` makes of corresponding leaves of `args`, joined: () drops a leaf.
 
     >>> filter_tuple((1, (2, 3), 4), f=lambda x: (x,) if x % 2 == 0 else ())
     (2, 4)
@@ -169,7 +169,7 @@ def is_int_tuple(x: Any) -> bool:
 
 
 def has_scaled_basis(x: Any) -> bool:
-    """Tell whether a stride, or one in a tuple of them or of a layout, is along a coordinate.
+    """Tell whether a stride `x`, or one in a tuple of them or of a layout, is along a coordinate.
 
     >>> from cutelite.layout import E
     >>> has_scaled_basis((1, (E(1), 0))), has_scaled_basis((1, 4))
@@ -219,7 +219,7 @@ def assume(x: Int, divby: int | None = None) -> Int:
 
 
 def pretty_str(x: Any) -> str:
-    """An integer tuple or a layout as CuTe prints it (`show`).
+    """An integer tuple or a layout `x` as CuTe prints it (`show`).
 
     >>> pretty_str((2, (3, None)))
     '(2,(3,_))'

@@ -83,7 +83,7 @@ def bf16_of_e4m3(words: Any) -> Any:
 
 
 def bf16_of(words: Any, kind: Any) -> Any:
-    """A vector of u32 of packed weights as one of bf16.
+    """`words`, a vector of u32 of packed weights, as one of bf16.
 
     kind  'i4', 'e2m1', or a dtype: i8, e4m3
     """

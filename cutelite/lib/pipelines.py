@@ -49,7 +49,7 @@ def pipeline_init_arrive(cluster: bool = False) -> None:
 
 
 def pipeline_init_wait(cluster: bool = False) -> None:
-    """The second half."""
+    """Wait for what `pipeline_init_arrive` arrived at, with the same `cluster`."""
     if cluster:
         cluster_wait()
     else:
@@ -400,7 +400,7 @@ class NamedBarrier:
 
 
 def multicast_mask(ranks: tuple[Any, ...]) -> Any:
-    """The mask that names these blocks of the cluster."""
+    """The mask that names the blocks of the cluster whose numbers are `ranks`."""
     mask: Any = 0
     for rank in ranks:
         mask = mask | (1 << rank)

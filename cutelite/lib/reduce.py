@@ -102,7 +102,8 @@ def warp_scan(x: Any, combine: Combine = "add", *, width: int = WARP) -> Any:
 def block_scan(x: Any, zero: Any, combine: Combine = "add") -> tuple[Any, Any]:
     """Combine the `x` of all lower threads of the block, and of all.
 
-    Arguments and results as for `Team.scan`. In a loop, a `Team` needs one barrier for each scan where this has two.
+    zero  what the first thread gets; other arguments and results as for `Team.scan`. In a loop, a `Team` needs one
+          barrier for each scan where this has two.
 
     Who   the whole block, in whole warps
     """

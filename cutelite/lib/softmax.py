@@ -39,13 +39,15 @@ def by_rows(acc: Any, rows: int = 2) -> Any:
 
 
 def scale_rows(acc: Any, factor: Any) -> Any:
-    """An accumulator whose rows are multiplied by `factor`, (2,): one for each row of this thread."""
+    """`acc`, an accumulator, with its rows multiplied by `factor`, (2,): one for each row of this thread."""
     return (by_rows(acc) * factor.reshape((1, 2, 1))).reshape((acc.n,))
 
 
 def row_reduce(acc: Any, combine: Literal["max", "sum"], across: bool = True, rows: int = 2) -> Any:
     """The greatest numbers, or sums, of this thread's two rows of an accumulator: (2,); of its one row: (1,).
 
+    acc      the accumulator
+    combine  'max' or 'sum'
     across   False: of its own columns alone; True: of all, which takes two shuffles among the four threads of a row
     Who      all threads of a warp
     """
@@ -72,7 +74,7 @@ def quad_reduce(x: Any, combine: Literal["max", "sum"]) -> Any:
 
 
 def store_row(acc: Any, i: int, target: Any) -> None:
-    """Write what this thread has of the first or second of its two rows of an accumulator.
+    """Write what this thread has of row `i`, 0 or 1, of its two rows of an accumulator.
 
     acc     in the dtype of `target`
     target  the row in memory, 2 elements aligned together; its length, a multiple of 8, may be below that of `acc`

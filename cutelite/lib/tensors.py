@@ -43,7 +43,7 @@ def scatter(t: Any, index: Any, values: Any, mask: Any = None) -> None:
 
 
 def any_(x: Any) -> Any:
-    """Tell whether an element of a vector is true: not 0. Of a number, whether it is."""
+    """Tell whether an element of a vector `x` is true: not 0. Of a number, whether it is."""
     if isinstance(x, Scalar):
         return truth_of(x)
     found = truth_of(x[0])
@@ -53,7 +53,7 @@ def any_(x: Any) -> Any:
 
 
 def all_(x: Any) -> Any:
-    """Tell whether every element of a vector is true: not 0. Of a number, whether it is."""
+    """Tell whether every element of a vector `x` is true: not 0. Of a number, whether it is."""
     if isinstance(x, Scalar):
         return truth_of(x)
     found = truth_of(x[0])
@@ -67,7 +67,7 @@ def truth_of(x: Any) -> Any:
 
 
 def print_tensor(x: Any, name: str = "tensor") -> None:
-    """Print a tensor or vector: a line with its type and layout, then a line for each row of the last mode.
+    """Print a tensor or vector `x`: a line with `name`, type and layout, then one for each row of the last mode.
 
     A tensor is read element by element, when the kernel runs; each thread that comes here prints, and the lines of
     several threads mix. The extents need not be known at compile time.

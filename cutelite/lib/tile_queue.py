@@ -115,6 +115,7 @@ class TileQueue:
 def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool) -> tuple[Any, Any]:
     """Return (place along, place across) of a tile, in bands of `width` across; in a band all first ones come first.
 
+    index    of the tile, in the order in which they are taken
     along    tiles of one length each, of which `reverse` says that the last are the longest
     across   how many there are of what has tiles, heads, say; what `width` of them read should fit L2
     """

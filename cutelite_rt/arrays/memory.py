@@ -485,6 +485,7 @@ def to_device(array: object, where: Device | None = None, stream: int = 0) -> De
     """A row-major copy of `array` on `where`, by default the current device, complete when this returns.
 
     array    NumPy, or any array in host memory that has no gaps
+    stream   the handle of the one that copies; by default the null stream
     """
     view = read(_without_gaps(array))
     if view.device[0] != "cpu":

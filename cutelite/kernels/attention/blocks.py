@@ -61,6 +61,7 @@ def create_block_mask(
 
     mask_mod    (b, h, q_idx, kv_idx) -> bool, as `attention` takes it
     B, H        None where the mask does not depend on the sequence, or on the head
+    Q_LEN       of queries, and KV_LEN of keys: how many there are
     device      torch's name of a GPU, on which torch's arrays are made; 'cpu': NumPy's, in the simulator
     BLOCK_SIZE  queries and keys of a block: multiples of 64
     """

@@ -348,7 +348,10 @@ def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
 
 
 def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, tuned: bool = False, **how: Any) -> Config:
-    """Return the configuration that `gemm` takes for these arguments; with `tuned`, the one that measures fastest."""
+    """Return the configuration that `gemm` takes for these arguments; with `tuned`, the one that measures fastest.
+
+    how  further arguments of `gemm`: c, bias, scales, alpha, beta, activation
+    """
     given = arguments(a, b, out, fused_of(**how), precision)
     return measured(*given) if tuned else pick(*given)
 

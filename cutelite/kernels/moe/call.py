@@ -92,7 +92,7 @@ def check_choices(given: Arguments, index: Any, weights: Any) -> None:
 
 
 def reference(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
-    """The same in f64, of NumPy arrays."""
+    """Compute `experts` in f64, of NumPy arrays."""
     x, gate_up, down, weights = (np.asarray(each).astype(np.float64) for each in (x, gate_up, down, weights))
     out, inner = np.zeros_like(x), down.shape[2]
     for e in range(len(down)):

@@ -212,6 +212,7 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
 
     values  (E, N, K): integers from -8 to 7 ('i4'), or codes of e2m1 from 0 to 15: sign, two of exponent, one of
             fraction
+    kind    of the weights: 'i4' or 'e2m1'
     scales  (E, N, ceil(K / each)), rounded to bf16, which is exact for powers of two
     each    along how many weights a scale is: 32, or 128 for 'i4'
     gated   the first half of N is a gate's; both halves are a multiple of 8

@@ -256,6 +256,7 @@ def cross_entropy_backward(
     gradient  (...), f32: that of each row's loss
     lse       (...), f32, as `cross_entropy` gave it
     out       where to write; may be x
+    x, target, smoothing, z, ignore, how  as for `cross_entropy`
     """
     rows = Rows(x, "x")
     targets = targets_of(rows, target)

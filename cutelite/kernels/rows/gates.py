@@ -145,7 +145,7 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
 
 
 def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
-    """Compute the gradients of gate and up, of that of ``gated(gate, up, activation)``.
+    """Compute the gradients of gate and up, of `dy`, that of ``gated(gate, up, activation)``.
 
     out  where to write the two; may be gate and up, or the two halves of one array's last mode
     """

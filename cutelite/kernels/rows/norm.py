@@ -649,6 +649,7 @@ def norm_backward(
     normed  what the norm gave
     weight  as the norm was given it
     bias    there was one
+    offset  as the norm was given it
     how     who works on a row; by default the plan for its length
     add     (..., n): added to the gradient of x, as that of `total` is
     """

@@ -161,7 +161,9 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     """Compute the gradient of x, of that of y = softmax(x), or log_softmax(x).
 
     dy, y    (..., n), of one dtype
+    log      y is log_softmax(x)
     out      where to write; may be dy
+    how      who works on a row; by default the plan for its length
     """
     values = Rows(y, "y")
     gradients = Rows(dy, "dy").like(values, "dy")

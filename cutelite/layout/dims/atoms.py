@@ -240,6 +240,8 @@ _DIM_WORD = re.compile(r"([^\W\d]\w*)(?::(\d+))?\Z")
 def dims(names: str, divisible_by: int = 1) -> Any:
     """A tuple of Dims from a text of names; a single name gives the Dim itself. ``K:8``: K is a multiple of 8.
 
+    divisible_by  what dims without a number of their own are multiples of
+
     >>> M, N, K = dims("M N K:8")
     >>> M, K
     (M, K{div=8})
