@@ -1,9 +1,10 @@
 # %% [markdown]
 # # 1. A first kernel
 #
-# A kernel is a Python function that every thread of a GPU executes. cutelite compiles it: Python's values that are
-# known beforehand are folded, the rest becomes machine code. This page needs no GPU. NumPy arrays run in cutelite's
-# simulator, which executes the same compiled program, and checks it more strictly than a GPU does.
+# A kernel is a Python function that every thread of a GPU executes. cutelite compiles it: what Python can compute
+# beforehand is a constant, the rest becomes machine code. This page needs no GPU. A launch on NumPy arrays runs in
+# cutelite's simulator: it executes the compiler's intermediate representation of the kernel thread by thread, and
+# refuses what a GPU may let pass, such as an index beyond the end.
 
 # %%
 import numpy as np
@@ -24,10 +25,11 @@ def add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], c: Tensor[f32, (N,)]) -> Non
 # %% [markdown]
 # `Tensor[f32, (N,)]` is an array of 32-bit floats with one mode of `N` elements. `N` is a *dim*: a size that each
 # launch takes from the arrays it gets. All three arrays say `N`, so their lengths must agree, and the launch checks
-# that.
+# that. A kernel returns nothing: results go into arrays that the caller made.
 #
-# A launch names the grid (how many blocks) and the block (how many threads), then the arguments. Each thread computes
-# its own `i`; the last block has threads beyond the end, which is what `if i < N` is for.
+# `kernel[grid, block](arguments)` is CUDA's `kernel<<<grid, block>>>(arguments)`: how many blocks, and how many threads
+# in each; a tuple for two or three dimensions. `-(-n // threads)` is `n / threads` rounded up, 4 blocks here. The last
+# of them has threads beyond the end, which is what `if i < N` is for.
 
 # %%
 n, threads = 1000, 256
@@ -39,7 +41,8 @@ assert (c == a + b).all()
 print(c[:5], c[-1])
 
 # %% [markdown]
-# Arrays of torch, CuPy and JAX run where they are: on the GPU that holds them. Nothing else changes.
+# With arrays of torch or CuPy the same line runs on the GPU that holds them; JAX calls kernels inside `jax.jit`
+# ({doc}`/interop`).
 #
 # ## When something is wrong
 #
@@ -63,9 +66,10 @@ except cl.CompileError as error:
 assert "no attribute `floor`" in message
 
 # %% [markdown]
-# (`cl.math.floor(x[i])` is what was meant.) What goes wrong when the kernel runs, the simulator finds. Without the
-# `if`, the last threads would read beyond the arrays. A GPU might not notice; the simulator names the line, the index
-# and the threads:
+# (`cl.math.floor(x[i])` is what was meant.) `compile` compiles without a launch, for blocks of 32 threads here.
+#
+# Mistakes that show only when the kernel runs are found by the simulator. Without the `if`, the last threads read
+# beyond the arrays. A GPU might not notice; the simulator names the line, the index and the threads:
 
 # %%
 
@@ -87,8 +91,9 @@ assert "the index is 1000, but the extent is N = 1000" in message
 # %% [markdown]
 # ## What it became
 #
-# `compile` gives everything between Python and the machine code, also where there is no GPU: the typed IR, PTX, and,
-# where NVIDIA's disassembler is installed, SASS.
+# `compile` gives every stage between Python and the machine code: the typed IR (`compiled.ir`), PTX (`compiled.ptx`)
+# and SASS (`compiled.sass`). It needs no GPU if `arch` says for which one to compile (`sm_90a` is Hopper), but NVIDIA's
+# assembler and disassembler, which `pip install -e '.[cuda]'` brought.
 
 # %%
 compiled = add.compile(block=256, arch="sm_90a")

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 2. Rows, blocks and reductions
 #
-# Here a block of threads works together: each thread adds up a part of a row, and then they combine what they have.
-# The kernel is softmax over the rows of a matrix, first with shuffles and shared memory by hand, then with the
-# library's reductions.
+# Here the threads of a block work together on a row: each reduces a part of it, and then they combine their parts.
+# The kernel is softmax over the rows of a matrix, a block for each row, first with shuffles and shared memory by hand,
+# then with the library's reductions.
 
 # %%
 import numpy as np
@@ -16,8 +16,13 @@ THREADS = 128
 
 # %% [markdown]
 # A *warp* is 32 threads that execute together. `cl.shuffle_xor(x, d)` gives each lane the `x` of the lane whose
-# number differs in the bit `d`; five exchanges combine all 32. The loop over a Python tuple is unrolled, and the
-# function is inlined, so it costs five shuffles and nothing else.
+# number differs in the bit `d`; five exchanges combine all 32.
+#
+# A kernel may call plain Python functions, and pass functions to them. They are inlined, so they need no decorator and
+# no types. A loop over a Python tuple is unrolled: `warp_combine` becomes five shuffles and five times `combine`.
+#
+# `cl.shared(f32, (4,))` is an array in the block's shared memory. `@cl.kernel(block=THREADS)` says that the kernel is
+# written for blocks of this size; a launch with another is refused. `f32(0)` is a number with its type.
 
 # %%
 
@@ -68,14 +73,15 @@ softmax_by_hand[len(x), THREADS](x, y)
 np.testing.assert_allclose(y, reference(x), rtol=1e-5, atol=1e-7)
 
 # %% [markdown]
-# `range` with run-time bounds is a loop on the GPU: thread 5 takes columns 5, 133, 261, ... so neighbouring threads
-# read neighbouring columns, and a warp reads 128 bytes at once.
+# A loop over `range` is a loop on the GPU: thread 5 takes columns 5, 133, 261, ... so neighbouring threads read
+# neighbouring columns, and a warp reads 128 bytes at once.
 #
 # ## Is the synchronisation right?
 #
 # A right result under one schedule proves little. `check` runs the kernel in the simulator under several schedules
 # and follows PTX's memory model: it reports each pair of accesses that nothing orders, whether or not it went wrong
-# this time. The kernel above is clean. Without the first `syncthreads` it is not:
+# this time. It takes the grid, the block and the arguments, and returns a report: text to print, and true where
+# nothing was found. The kernel above is clean. A sum whose reduction lacks the barriers is not:
 
 # %%
 report = softmax_by_hand.check(len(x), THREADS, x, y)
@@ -111,8 +117,9 @@ assert {finding.kind for finding in report.findings} & {"race", "uninitialised"}
 # ## The library's reductions
 #
 # `cl.block_reduce` does the same for numbers, vectors, tuples and dataclasses, with any combining function, and keeps
-# its places in shared memory and its barriers to itself. Softmax in one pass combines pairs (the greatest, the sum
-# relative to it):
+# its places in shared memory and its barriers to itself. With it softmax needs one reduction instead of two: it
+# combines pairs of the greatest element so far and the sum of `exp(x - greatest)`. Merging two pairs scales both sums
+# to the greater maximum. (Pairs start at -1e30, since -inf - -inf would be NaN.)
 
 # %%
 

@@ -38,8 +38,9 @@ viz.offsets(blocked)
 # %% [markdown]
 # ## Cutting tiles
 #
-# `zipped_divide` cuts a layout into tiles: mode 0 goes through a tile, mode 1 through the tiles. `local_tile` picks
-# one. Nothing is copied; strides say where the tile's elements are.
+# `zipped_divide` cuts a layout into tiles: mode 0 goes through a tile, mode 1 through the tiles. Nothing is copied;
+# strides say where the tile's elements are. In a kernel, `cl.local_tile(tensor, shape, coordinate)` cuts a tensor in
+# this way and picks one tile.
 
 # %%
 matrix = row_major((8, 16))
@@ -53,8 +54,8 @@ assert of_tiles(1, 1) == matrix(4, 8)
 # ## Who holds what
 #
 # A *(thread, value)* layout maps a thread and one of its values to an element of a tile. This one deals a tile of 8
-# by 8 out to 16 threads with 4 values each: `T5V2` is the third value of thread 5. Elements are counted down the
-# columns, as above.
+# by 8 out to 16 threads with 4 values each. What it returns is the number of an element, counted down the columns of
+# the tile, first mode fastest as above. In the picture, `T5V2` marks the element that is value 2 of thread 5.
 
 # %%
 owners = Layout(((4, 4), (2, 2)), ((16, 2), (8, 1)))
@@ -71,8 +72,8 @@ viz.operands(WarpMmaOp(f16, f32))[-1]
 # %% [markdown]
 # ## Composition
 #
-# `composition(f, g)` is the layout of `f(g(x))`: first `g` picks, then `f` places. It is how a tile of a matrix,
-# dealt out to threads, becomes offsets in memory.
+# `composition(f, g)` is the layout of `f(g(x))`. Here `g` says which element a thread holds, and `f` where that element
+# lies in memory, so the composition gives offsets in memory by thread and value.
 
 # %%
 where = composition(row_major((8, 8)), owners)
@@ -83,8 +84,13 @@ print(where)
 # ## Swizzles
 #
 # Shared memory has 32 banks of 4 bytes; threads of a warp that want different words of one bank take turns. Reading a
-# column of a 32 by 32 tile of f32 hits one bank 32 times. A swizzle XORs some bits of the offset into others, which
-# spreads columns over the banks and keeps rows as they are:
+# column of a row-major 32 by 32 tile of f32 hits one bank 32 times. A swizzle XORs some bits of the offset into others,
+# which spreads columns over the banks and only permutes the elements within a row. `Swizzle(bits, base, shift)` is
+# CuTe's `Swizzle<B, M, S>`: the `bits` bits from `base + shift` on are XORed into those from `base` on. In
+# `Swizzle(5, 0, 5)` these are the row's five bits (the offset is `32 row + column`) and the column's.
+#
+# `bank_conflicts` takes a (thread, value) layout of one access of a warp, and the bits of an element; `ways` is how
+# many turns it takes, 1 at best.
 
 # %%
 a_column = Layout((32, 1), (32, 0))  # (thread, value) to offset: thread i reads row i
@@ -96,9 +102,13 @@ assert bank_conflicts(swizzled, bits=32).ways == 1
 viz.banks(composition(Swizzle(3, 0, 3), row_major((8, 8))), bits=128)
 
 # %% [markdown]
-# All of this happens when a kernel is compiled; at run time what is left of a layout is an add or a shift.
-# {doc}`/layouts` lists the algebra. From a shell, `cutelite layout '(4,(2,4)):(2,(1,8))'` draws any of them.
+# That was an 8 by 8 tile of 16-byte elements, with the banks of each.
 #
-# Try: draw `Layout((8, 8), (1, 9))`. What does padding by one do to the banks, and what does it cost?
+# Layouts are worked out when a kernel is compiled; what is left at run time is integer arithmetic on the coordinates
+# that are not known before: a few adds, shifts and multiplications. {doc}`/layouts` lists the algebra. From a shell,
+# `cutelite layout '(4,(2,4)):(2,(1,8))'` draws any of them.
+#
+# Try: draw the banks of a padded tile, `viz.banks(Layout((8, 8), (9, 1)), bits=128)`. What does one more element in
+# each row do to the banks of a column, and what does it cost?
 #
 # Next: [tiled copies](04_tiled_copies).

@@ -3,7 +3,7 @@
 #
 # Memory is fastest when every thread moves 16 bytes at a time and a warp touches whole lines. Written by index
 # arithmetic, that is where most mistakes are made. A *tiled copy* says it with layouts: which threads, how many
-# values each, with which instruction.
+# values each, with which instruction. That instruction is an *atom* in CuTe's words: `make_copy_atom(op, dtype)`.
 
 # %%
 import numpy as np
@@ -23,8 +23,8 @@ COPY  # noqa: B018 (a notebook shows it: who moves what)
 
 # %% [markdown]
 # The tile that all threads move at once is 16 x 64. A thread takes its *slice* of it and partitions tensors of any
-# size with that: `partition_S(tile)` has the modes (values of one instruction, repeats down, repeats across).
-# `cl.copy` goes through the repeats.
+# size with that, `partition_S` the source of a copy and `partition_D` its destination. The result has the modes
+# (values of one instruction, repeats down, repeats across). `cl.copy` goes through the repeats.
 
 # %%
 
@@ -109,7 +109,8 @@ assert (y == x).all()
 assert copy_any_size.check(grid, THREADS, x, y)
 
 # %% [markdown]
-# Try: `THREADS` down by 8 and across by 16. How many lines of 128 bytes does a warp touch then?
-# (`cutelite.layout.sectors` counts.)
+# Try: deal the threads out as 128 down and 1 across. A warp then takes 16 bytes from each of 32 rows. How many
+# sectors of 32 bytes does it touch, and how much of each does it need? For rows of 128 elements,
+# `cutelite.layout.sectors(Layout((32, 8), (128, 1)), 16)` counts.
 #
 # Next: [shared memory, swizzles and bank conflicts](05_shared_memory).

@@ -2,7 +2,11 @@
 # # 5. Shared memory, swizzles and bank conflicts
 #
 # A transpose reads rows and writes rows; between them data must change hands. Shared memory is where threads of a
-# block do that. It has 32 banks, and the layout of the tile decides whether a warp finds what it wants in one go.
+# block do that. It has 32 banks, and the layout of the tile decides whether a warp's access takes one turn or up to 32.
+#
+# A kernel is often made by a function, as here: what it closes over (`layout`) is a constant in the kernel.
+# `cl.static_range` is a loop that is unrolled when the kernel is compiled. Each of the 8 warps moves four rows of the
+# tile, `first + j`, a lane for each column.
 
 # %%
 import numpy as np
@@ -43,8 +47,8 @@ plain[grid, THREADS](x, out)
 assert (out == x.T).all()
 
 # %% [markdown]
-# The result is right, and the reads are slow: `tile[lane, j]` lies 32 words apart for neighbouring lanes, all in one
-# bank. `check(..., notes=True)` counts what each access of a warp costs, and the least it could:
+# The result is right, and the reads are slow: neighbouring lanes read `tile[lane, first + j]` 32 words apart, all in
+# one bank. With `notes=True`, `check` also counts what each access of a warp costs beside the least that it could:
 
 # %%
 report = plain.check(grid, THREADS, x, out, notes=True)
@@ -52,10 +56,13 @@ print(report)
 assert any(note.kind == "bank-conflict" for note in report.notes)
 
 # %% [markdown]
+# (The second note comes of the size. Rows of `out` have 70 elements, so most begin within a sector of 32 bytes.)
+#
 # ## Two ways out
 #
 # *Padding*: one more word in each row, so that a column walks through the banks. *Swizzling*: XOR the row's number
-# into the column's, which takes no more memory, and is what TMA and the tensor cores understand.
+# into the column's, as in [step 3](03_layouts). It takes no more memory, and TMA and the tensor cores know swizzles,
+# but not padding.
 
 # %%
 padded = Layout((TILE, TILE), (TILE + 1, 1))
@@ -74,10 +81,14 @@ notes = kernel.check(grid, THREADS, x, out, notes=True).notes
 assert not any(note.kind == "bank-conflict" for note in notes)
 
 # %% [markdown]
-# The swizzle of all five bits is free of conflicts by the algebra, but a swizzle is applied to *addresses*, so what
-# it permutes together must begin at a multiple of its size, and shared memory is aligned to 1024 bytes at most: that
-# is 8 rows of 128 bytes, the size of Hopper's largest. With 16 bytes a thread it is all that is needed: here a warp
-# reads 8 elements of f16 at a time, a column of 8 x 8 blocks, as `ldmatrix` does.
+# Of the two swizzles, the one of five bits is free of conflicts, and the one of three bits, Hopper's, leaves 4 ways.
+# Why not always the first? The compiler applies a swizzle to *addresses*, so what it permutes, 32 rows of 128 bytes,
+# would have to begin at a multiple of 4096 bytes. Shared memory is aligned to 1024 bytes at most: 8 rows of 128
+# bytes, which is what Hopper's largest swizzle permutes.
+#
+# It moves units of 16 bytes: 4 elements of f32, 8 of f16, whence the base of 2 above and of 3 below. So it is made for
+# threads that access 16 bytes each. A warp does that in four turns of 8 threads, and 8 rows are what those need. Below,
+# each thread reads 8 elements of f16 of a row of its own, as `ldmatrix` does:
 
 # %%
 halves = row_major((32, 64))  # f16: 64 elements are 128 bytes
@@ -94,8 +105,9 @@ for swizzle in (None, Swizzle(3, 3, 3)):
 #
 # ## Copies that do not wait
 #
-# `cp.async` copies from global to shared memory while threads go on. It is a copy atom like others; a thread commits
-# its copies as a group and waits for groups:
+# `cp.async` copies from global to shared memory while threads go on. In a tiled copy ([step 4](04_tiled_copies)) it
+# is an atom like any other, `CopyG2SOp`. Completion is told in groups: `commit_group` makes a group of the copies
+# that the thread has started, and `wait_group(n)` waits until at most `n` of its groups are still under way:
 
 # %%
 ROWS, COLUMNS = 32, 64

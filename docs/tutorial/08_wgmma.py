@@ -75,9 +75,10 @@ assert "flight" in message
 # ## Who holds what
 #
 # Each thread has BN / 2 of the 64 x BN sums: two rows, and in each eight columns two neighbours.
-# `cl.wgmma.partition(c)` is the thread's part of a tensor in that order, `row_reduce` combines rows over the four
-# threads that share them, and `coordinate_vectors` are the rows and columns of a thread's sums. With these, a mask
-# and a softmax of the tile's rows, in registers:
+# `cl.wgmma.partition(c)` is the thread's part of a tensor in that order: of every four sums, two are neighbours in
+# the thread's first row, and two in its second. `coordinate_vectors` gives their rows and columns, `by_rows` the sums
+# in the shape (neighbours, rows, groups of 8 columns). `row_reduce` combines each row over the four threads that
+# share it. With these, a mask and a softmax of the tile's rows, in registers:
 
 # %%
 

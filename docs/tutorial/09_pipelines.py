@@ -4,13 +4,14 @@
 # Tensor cores are fast enough that copying must happen meanwhile. So warps take roles: one thread, the *producer*,
 # keeps TMA busy; warpgroups, the *consumers*, multiply what has come. Between them lies a ring of buffers, and for
 # each buffer two mbarriers: `full`, on which consumers wait, and `empty`, on which the producer does.
-# `cl.PipelineTmaAsync` is that pair with its phases.
+# `cl.PipelineTmaAsync` is that pair with its phases; it is told how many stages (buffers) there are, how many bytes
+# fill one, and how many threads release it.
 #
 # Three things are new beside it. `cl.SharedStorage` declares all shared memory of a kernel in one place; the last
 # mode of a layout `(BM, BK, STAGES)` is the stage. `cl.coordinates(a)` stands for a tensor behind TMA: it is cut into
-# tiles like any other, and a copy takes from it the coordinates of its box. And registers move between warpgroups: a
-# kernel of 256 threads starts with the same number for each, `setmaxnreg_dec` gives some back, `setmaxnreg_inc` waits
-# for them.
+# tiles like any other, and a copy takes from it the coordinates of its box. And registers move between warpgroups: all
+# threads of a block start with the same number of them, `setmaxnreg_dec` gives some of a warpgroup's back, and
+# `setmaxnreg_inc` waits until there are enough to take.
 
 # %%
 import numpy as np
@@ -131,8 +132,8 @@ except cl.SimError as error:
 assert "deadlock" in message
 
 # %% [markdown]
-# With K = 128 there would have been two steps for three stages, and all would have gone well: a test of one size
-# proves little, and `check` on an uneven one is cheap.
+# With K = 128 there would have been two steps for three stages, and all would have gone well. So test with more steps
+# than stages, and with a number of steps that the stages do not divide.
 #
 # ## Seen in time
 #

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 10. A GEMM at cuBLAS's speed
 #
-# The kernel of the last page is right, and has a quarter of cuBLAS's rate. Four changes make up the rest. Each is a
-# consequence of a number:
+# The kernel of the last page is right, and has a quarter of cuBLAS's rate. Four changes make up the rest. Each removes
+# one limit:
 #
-# - A 64 x 64 tile makes shared memory the limit: each product reads 64 x 64 elements of A and of B, which takes as
-#   long as multiplying them. *Tiles of 128 x 256*, half of the rows for each of two consumer warpgroups, read B once
-#   for twice the rows.
+# - With tiles of 64 x 64, reading shared memory takes as long as multiplying: each product reads 64 x 64 elements of A
+#   and as many of B. In *tiles of 128 x 256* each of two consumer warpgroups has half of the rows: a product of
+#   64 x 256 is four times the work for 2.5 times the elements, and B is brought into shared memory once for both.
 # - After each product the tensor core waits until the next one is started. *One product stays in flight*: `keep(1)`,
 #   and a stage is released one step later.
 # - Results leave a few bytes at a time, while nothing multiplies. *`stmatrix` puts them into shared memory, TMA
@@ -148,7 +148,7 @@ assert compiled.spills == 0
 # | `cutelite.kernels.gemm` | 759 | 1.091 |
 # | cuBLAS | 696 | 1 |
 #
-# The library's GEMM (`cutelite.kernels.gemm`, 260 lines) goes on from here: clusters of blocks that bring halves of a
+# The library's GEMM (`cutelite.kernels.gemm`) goes on from here: clusters of blocks that bring halves of a
 # shared operand for each other, ping-pong (one warpgroup writes while the other multiplies), K forwards and backwards
 # in turn, other tiles for other sizes, and a model that picks among them. {doc}`/lab/gemm` has what each gave, and
 # what did not help.
