@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -181,11 +182,13 @@ def results(out: Any, wanted: dict[str, tuple[tuple[int, ...], str]], **operands
     out       None; an array where one is wanted, else a sequence of them, without gaps
     wanted    shape and code of the dtype of each, by name
     operands  arrays or None, which are still read when results are written
-    Errors    `Misfit`, `ArrayError`: also for results that lie where operands or other results do
+    Errors    `Misfit`, `ArrayError`: also for results that lie where operands or other results do, and, of `out`, for
+              operands that need a gradient
     """
     if out is None:
         like = next(iter(operands.values()))
         return [empty(like, shape, kind) for shape, kind in wanted.values()]
+    check_underived(**operands)
     made = [out] if len(wanted) == 1 else list(out) if isinstance(out, Sequence) else []
     if len(made) != len(wanted):
         raise Misfit(f"out must be {len(wanted)} arrays: {', '.join(wanted)}")
@@ -197,6 +200,17 @@ def results(out: Any, wanted: dict[str, tuple[tuple[int, ...], str]], **operands
         check_apart(called, view, read)
         read[called] = view
     return made
+
+
+def check_underived(**operands: Any) -> None:
+    """Check that no operand is a tensor of torch that needs a gradient: one through `out` does not exist.
+
+    Errors  `Misfit`
+    """
+    torch = sys.modules.get("torch")
+    for name, x in operands.items() if torch is not None and torch.is_grad_enabled() else ():
+        if getattr(x, "requires_grad", False):
+            raise Misfit(f"out= has no derivative, and {name} needs a gradient: detach it, or use torch.ops.cutelite")
 
 
 def check_apart(name: str, out: Any, operands: dict[str, Any]) -> None:

@@ -4,6 +4,11 @@ from typing import Any
 
 import pytest
 
+import cutelite as cl
+from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.softmax import softmax
+
 torch = pytest.importorskip("torch")
 made = pytest.importorskip("cutelite.kernels.rows.operators_elements")
 F = torch.nn.functional
@@ -114,3 +119,14 @@ def test_rope_append() -> None:
     angles = torch.rand(1, 8, device=q.device)
     length = torch.tensor(3, device=q.device)
     torch.library.opcheck(made.rope_append, (q, k, v, angles.cos(), angles.sin(), keys, values, length))
+
+
+def test_out_is_refused_where_a_gradient_is_wanted() -> None:
+    (x,) = tensors((4, 8))
+    out = torch.empty_like(x)
+    for function in (softmax, cumsum, rms_norm):
+        with pytest.raises(cl.ArgumentError, match="out= has no derivative, and x needs a gradient"):
+            function(x, out=out)
+        with torch.no_grad():
+            function(x, out=out)
+    assert (out - rms_norm(x.detach()).y).abs().max() == 0

@@ -11,6 +11,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
+from cutelite.kernels.arguments import check_underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -65,7 +66,10 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     Floats of rows of several tiles are added in an order that differs from run to run, as torch's are.
     """
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
-    out = empty(x, tuple(x.shape)) if out is None else out
+    if out is None:
+        out = empty(x, tuple(x.shape))
+    else:
+        check_underived(x=x)
     results = Rows(out, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
     tiles = rows.m * -(-rows.n // (THREADS * ACCESSES * (ACCESS // rows.dtype.bytes)))
     if tiles:
