@@ -375,7 +375,7 @@ class TileMap(Protocol):
         """
 
     def with_halo(self, halo: int) -> TileMap:
-        """The same descriptor along one row of images, whose tiles have so many pixels more in each part."""
+        """The same descriptor along one row of images, whose tiles have `halo` pixels more in each part."""
 
     def write_pixels(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
         """The converse, without offsets, or with `action` a reduction; nothing outside of the images."""

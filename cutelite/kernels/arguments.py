@@ -202,6 +202,18 @@ def results(out: Any, wanted: dict[str, tuple[tuple[int, ...], str]], **operands
     return made
 
 
+def result_like(x: Any, out: Any, **operands: Any) -> Any:
+    """Return `out`, or a new array like `x` where it is None; who takes it checks the rest.
+
+    operands  further ones beside `x`
+    Errors    `Misfit` for operands that need a gradient, of an `out`
+    """
+    if out is None:
+        return empty(x, tuple(x.shape))
+    check_underived(x=x, **operands)
+    return out
+
+
 def check_underived(**operands: Any) -> None:
     """Check that no operand is a tensor of torch that needs a gradient: one through `out` does not exist.
 

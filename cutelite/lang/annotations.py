@@ -375,7 +375,7 @@ def tma_annotation(item: Any) -> TmaSpec:
 
 
 def _check_pixels(pixels: Im2col, modes: int) -> None:
-    """Rows of pixels of a tensor of so many modes."""
+    """Check a tile of pixels of a tensor of `modes` modes. Errors: `CompileError`."""
     inner = 1 if pixels.wide else modes - 2
     if modes not in (3, 4, 5) or {len(pixels.lower), len(pixels.upper)} != {inner}:
         text = f"has {modes} extents, of which {len(pixels.lower)} have corners"

@@ -293,7 +293,7 @@ def mma_scaled(
               Of a pair, each block has those of its rows of A, and of all N rows of B
     kind      'mxf8f6f4'; 'mxf4'; 'mxf4nvf4', which has blocks of 16 scaled by ue4m3 too
     block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3. With a sparse A twice as many, of which half are kept
-    k         96: an instruction takes so many numbers of 4 bits along K, on sm_103. Tiles are in shared memory,
+    k         96: an instruction takes 96 numbers of 4 bits along K, on sm_103. Tiles are in shared memory,
               K-contiguous with a swizzle of 128 bytes, and K is a multiple of 192
     Source    PTX ISA: tcgen05.mma, block scaling
     """

@@ -439,7 +439,7 @@ class RowStream:
             are scarce for more work
     ahead   each thread copies its vectors to shared memory by itself (cp.async): this many more than those of a
             row: where the last pass of a row has read a vector, one of a later row is asked for. None: it does not
-    together  the team works on so many neighbouring rows at once: instead of a row and its parts functions get tuples
+    together  neighbouring rows that the team works on at once: instead of a row and its parts functions get tuples
             of them. Where there are no more rows, the last one comes again. None: on one, which is no tuple
     """
 

@@ -24,8 +24,8 @@ from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import SCALARS, Vec, e4m3, f32, u8, u32
 from cutelite.layout import Layout
 from cutelite.ops import narrow
-from cutelite.ops.mma import WARP, Form, Mma, N, accumulator, operand_a, operand_b, registers
-from cutelite.ops.wgmma_sparse import expanded, group_table, valid
+from cutelite.ops.mma import Form, Mma, N, accumulator, operand_a, operand_b, registers
+from cutelite.ops.mma_sparse import whole_a
 from cutelite.tuples import NamedTuple
 
 ROWS, WORDS, QUAD = 16, 8, 4
@@ -164,7 +164,7 @@ class MmaBlockScale(Mma):
         words = tile.astype(np.int64)  # (warps, words along K, rows)
         octets = (words[:, :, None, :] >> np.arange(0, 32, 8)[:, None] & 255).reshape(len(tile), -1, tile.shape[2])
         if self.metadata is not None and field == "a":
-            octets = self._whole(lanes, octets, lanes.get(self.metadata))
+            octets = whole_a(lanes, octets, lanes.get(self.metadata), u8)
         packed = KINDS[self.kind_of_mma].k == 2 * 4 * WORDS
         codes = np.stack([octets & 15, octets >> 4], axis=2) if packed else octets
         codes = codes.reshape(len(tile), -1, tile.shape[2])
@@ -173,19 +173,6 @@ class MmaBlockScale(Mma):
             return numbers
         factors = self._factors(lanes, field)  # (warps, rows, scales)
         return numbers * np.repeat(factors, self.k // self.several, axis=2).transpose(0, 2, 1)
-
-    def _whole(self, lanes: Lanes, octets: Array, metadata: Array) -> Array:
-        """The bytes of A with those that are left out, which are 0: (warps, bytes along K, rows)."""
-        active, found = lanes.warps(lanes.mask).all(axis=1), []
-        for warp, words in enumerate(lanes.warps(metadata)):
-            table = group_table(words, u8, ROWS)
-            for row, group in np.argwhere(~valid(table, u8))[: int(active[warp])]:
-                text = f"the metadata of row {row}, group {group} is {table[row, group]:#06b}"
-                at = np.repeat(np.arange(len(octets)) == warp, WARP)
-                lanes.fault(at, f"{text}: it names no elements in order", "mma-operand")
-            whole = expanded(octets[warp].T, table, u8).T if active[warp] else np.zeros((64, ROWS), np.int64)
-            found.append(whole)
-        return np.stack(found)
 
     def _factors(self, lanes: Lanes, field: str) -> Array:
         """The scales of each row of an operand: (warps, rows, scales)."""

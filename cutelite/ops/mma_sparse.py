@@ -101,17 +101,27 @@ class MmaSp(Mma):
     def _unpacked(self, lanes: Lanes, field: str, tile: Array) -> Array:
         if field != "a":
             return tile
-        elem, active = elem_of(self.a.type), lanes.warps(lanes.mask).all(axis=1)
-        whole = np.zeros((len(tile), self.k, ROWS), tile.dtype)
-        for warp, words in enumerate(lanes.warps(lanes.get(self.meta))):
-            table = group_table(words, elem, ROWS)[:, self._columns]
-            for row, group in np.argwhere(~valid(table, elem))[: int(active[warp])]:
-                text = f"the metadata of row {row}, group {group} is {table[row, group]:#06b}"
-                at = np.repeat(np.arange(len(tile)) == warp, WARP)
-                lanes.fault(at, f"{text}: it names no elements in order", "mma-operand")
-            if active[warp]:
-                whole[warp] = expanded(tile[warp].T, table, elem).T
-        return whole
+        return whole_a(lanes, tile, lanes.get(self.meta), elem_of(self.a.type), self._columns)
 
 
-__all__ = ["MmaSp"]
+def whole_a(lanes: Lanes, kept: Array, metadata: Array, elem: Scalar, columns: slice = slice(None)) -> Array:
+    """Return a sparse A with what is left out, which is 0: (warps, twice as many along K, rows).
+
+    kept      (warps, along K, rows)
+    metadata  a word of each thread
+    columns   the groups of a row that the instruction reads
+    """
+    active = lanes.warps(lanes.mask).all(axis=1)
+    whole = np.zeros((len(kept), 2 * kept.shape[1], ROWS), kept.dtype)
+    for warp, words in enumerate(lanes.warps(metadata)):
+        table = group_table(words, elem, ROWS)[:, columns]
+        for row, group in np.argwhere(~valid(table, elem))[: int(active[warp])]:
+            text = f"the metadata of row {row}, group {group} is {table[row, group]:#06b}"
+            at = np.repeat(np.arange(len(kept)) == warp, WARP)
+            lanes.fault(at, f"{text}: it names no elements in order", "mma-operand")
+        if active[warp]:
+            whole[warp] = expanded(kept[warp].T, table, elem).T
+    return whole
+
+
+__all__ = ["MmaSp", "whole_a"]

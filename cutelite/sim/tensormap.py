@@ -7,6 +7,7 @@ tensor copies, swizzling modes. Rows of fewer bytes than a swizzle permutes lie 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -117,11 +118,9 @@ class SimTensorMap:
             agent.atomic("gmem", addresses.reshape(-1), action, self.type.elem, data.reshape(-1))
 
     def with_halo(self, halo: int) -> SimTensorMap:
-        copy = object.__new__(SimTensorMap)
-        copy.__dict__.update(self.__dict__)
-        pixels, channels = self.type.box
-        copy._lay_out((pixels + halo * self.type.parts, channels))
-        return copy
+        made, (pixels, channels) = copy.copy(self), self.type.box
+        made._lay_out((pixels + halo * self.type.parts, channels))
+        return made
 
     def read_pixels(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int], halo: int = 0) -> Array:
         inside, addresses = self._pixels(agent, coord, offsets, halo)
@@ -169,24 +168,19 @@ class SimTensorMap:
     def _row(self, agent: WorkAgent, coord: Sequence[int], offset: int, halo: int) -> Array:
         """The places of pixels of one row of each image; `halo` more of them behind each part of a tile."""
         (low, upper), step = self.type.corners, (self.type.strides or (1,))[0]
-        first, low, end = (
-            coord[-2] + offset,
-            low + offset,
-            self.extents[-2] + upper + offset,
-        )  # `end` is behind the last
+        first, low = coord[-2] + offset, low + offset
+        end = self.extents[-2] + upper + offset  # behind the last
         if first >= end:
             what = f"a row of pixels that begins at {coord[-2]}, behind the corner of its map"
             agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
         parts, here = self.type.parts, -(-(end - first) // step)  # pixels of the first image
         each = self.type.box[0] // parts
         number = (np.arange(parts)[:, None] * each + np.arange(each + halo)).reshape(-1)
-        image, column = np.divmod(number - here, -(-(end - low) // step))
-        image, column = (
-            np.where(number < here, 0, image + 1),
-            np.where(number < here, first, low) + step * np.where(number < here, number, column),
-        )
+        later, column = np.divmod(number - here, -(-(end - low) // step))
+        image = np.where(number < here, 0, later + 1)
+        place = np.where(number < here, first + step * number, low + step * column)
         fixed = [np.full_like(number, c) for c in coord[1:-2]]
-        return np.stack([coord[0] + image, *fixed, column], axis=-1)
+        return np.stack([coord[0] + image, *fixed, place], axis=-1)
 
     def get_smem(self, agent: WorkAgent, address: int) -> Array:
         return agent.load("cluster", self._chunks(agent, address), u8, CHUNK).reshape(-1)

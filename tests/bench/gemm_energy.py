@@ -48,7 +48,7 @@ def joules() -> float:
 
 
 def sustained(call: Any, count: int, seconds: float) -> tuple[float, float]:
-    """Seconds and joules of a call that is repeated, in the last half of so many seconds."""
+    """Seconds and joules of a call that is repeated, in the second half of `seconds` seconds."""
     call(0)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, capture_error_mode="relaxed"):

@@ -61,7 +61,7 @@ def alone(config: Config, size: tuple[int, int, int, str]) -> None:
 
 
 def repeated(config: Config, size: tuple[int, int, int, str], launches: int) -> int:
-    """How many of so many launches differ from the first, alone, beside another stream's, and in a graph."""
+    """How many of `launches` launches differ from the first, alone, beside another stream's, and in a graph."""
     a, b, d = operands(*size)
     gemm(a, b, d, config=config)
     first, (wrong, aside) = d.clone(), torch.zeros((2, 1), dtype=torch.int64, device="cuda")

@@ -9,7 +9,7 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError, check_underived
+from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError, result_like
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
@@ -57,10 +57,7 @@ def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> K
 def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any, kept: bool) -> Kept:
     """The result, and with `kept` the sums."""
     dtype = check(x, gate_up, down, index, weights)
-    if out is None:
-        out = empty(x, tuple(x.shape))
-    else:
-        check_underived(x=x, gate_up=gate_up, down=down, weights=weights)
+    out = result_like(x, out, gate_up=gate_up, down=down, weights=weights)
     Arguments().array("out", out, code_of(x), tuple(x.shape), written=True, dense=True)
     order = sort(index, down.shape[0])
     pairs, inner = index.shape[0] * index.shape[1], down.shape[2]

@@ -43,6 +43,23 @@ class Loss:
     z: float
     ignore: int
 
+    def value(self, target: Any, wanted: Any, total: Any, lse: Any) -> Any:
+        """Return the loss of a row, by its target's logit and the sum of its logits."""
+        value = lse - (1.0 - self.smoothing) * wanted - self.smoothing / self.n * total + self.z * lse * lse
+        return f32(0) if target == self.ignore else value
+
+    def differentiate(self, stream: Any, held: Any, target: Any, lse: Any, gradient: Any, dx: Any) -> None:
+        """Write the gradient of a row of logits to `dx`; `gradient` is that of its loss."""
+        g, exact = f32(0) if target == self.ignore else gradient, self.dtype == f32
+        scale = g * (1.0 + 2.0 * self.z * lse)
+
+        def write(_: Any, some: Any) -> None:
+            d = power(widened(held.of(some)) - lse, exact) * scale - g * (self.smoothing / self.n)
+            hit = (some.columns() == target.to(i32)).to(f32)
+            some.store((d - hit * (g * (1.0 - self.smoothing))).to(self.dtype), dx)
+
+        stream.walk(None, write, last=True)
+
 
 class Known(NamedTuple):
     """Sums over a part of a row: of its exponentials, and of its logits where labels are smoothed."""
@@ -97,8 +114,7 @@ def forward(loss: Loss, p: Plan) -> Any:
                 all, total = team.reduce(mine.all, merge(exact)), f32(0)
             if first:
                 lse = all.top + cl.math.log(all.total)
-                value = lse - (1.0 - loss.smoothing) * wanted - loss.smoothing / n * total + loss.z * lse * lse
-                losses[row] = f32(0) if target == loss.ignore else value
+                losses[row] = loss.value(target, wanted, total, lse)
                 lses[row] = lse
 
         if p.ahead is not None or p.early:
@@ -130,7 +146,7 @@ def forward(loss: Loss, p: Plan) -> Any:
 @cache
 def backward(loss: Loss, p: Plan) -> Any:
     """Make the kernel that computes dx from the logits, lse, and the gradient of each row's loss."""
-    dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
+    dtype, n = loss.dtype, loss.n
     P, Q = pitches("P Q", p.vector)
 
     @cl.kernel(**p.options)
@@ -146,15 +162,7 @@ def backward(loss: Loss, p: Plan) -> Any:
 
         def work(row: Any, asked: Any, held: Any) -> None:
             target, lse, gradient = asked
-            g = f32(0) if target == loss.ignore else gradient
-            scale = g * (1.0 + 2.0 * loss.z * lse)
-
-            def write(_: Any, some: Any) -> None:
-                d = power(widened(held.of(some)) - lse, exact) * scale - g * (loss.smoothing / n)
-                hit = (some.columns() == target.to(i32)).to(f32)
-                some.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
-
-            stream.walk(None, write, last=True)
+            loss.differentiate(stream, held, target, lse, gradient, dx[row, None])
 
         stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
 
@@ -189,21 +197,12 @@ def both(loss: Loss, p: Plan) -> Any:
             return stream.walk(start, lambda known, some: more(known, held.of(some), some), pieces=pieces), wanted
 
         def last(row: Any, asked: Any, wanted: Any, known: Known, held: Any) -> None:
-            (target, gradient), total = asked, known.plain
+            target, gradient = asked
             lse = known.all.top + cl.math.log(known.all.total)
             if one:
-                value = lse - (1.0 - loss.smoothing) * wanted - loss.smoothing / n * total + loss.z * lse * lse
-                losses[row] = f32(0) if target == loss.ignore else value
+                losses[row] = loss.value(target, wanted, known.plain, lse)
                 lses[row] = lse
-            g = f32(0) if target == loss.ignore else gradient
-            scale = g * (1.0 + 2.0 * loss.z * lse)
-
-            def write(_: Any, some: Any) -> None:
-                d = power(held.of(some).to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
-                hit = (some.columns() == target.to(i32)).to(f32)
-                some.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
-
-            stream.walk(None, write, last=True)
+            loss.differentiate(stream, held, target, lse, gradient, dx[row, None])
 
         stream.each_reduced(first, last, merged(exact), lambda row: (targets[row], gradients[row]))
 

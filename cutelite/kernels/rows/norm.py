@@ -275,7 +275,7 @@ class Written(NamedTuple):
 def write_pieces(stream: Any, narrow: Narrow | None, rows: list[Written], fetch: Any, early: int) -> None:
     """Write rows and their scales piece by piece.
 
-    early  fetches so many pieces before they are needed: no load moves above a store
+    early  pieces that are fetched before they are needed: no load moves above a store
     """
     part = stream.part
     if narrow is not None and narrow.block == 1 and rows[0].top is None:
@@ -461,7 +461,7 @@ def part_sums(part: Any, in_shared: bool) -> Any:
 
 
 def write_sums(part: Any, teams: int, *pairs: Any) -> None:
-    """Write sums over rows to the matrices that they go to: of so many teams of a block together, added up in order.
+    """Write sums over rows to the matrices that they go to: of `teams` teams of a block together, added up in order.
 
     pairs  of `part_sums` and a matrix; None and None for what is not wanted
     """
@@ -484,7 +484,7 @@ SUMMING, GROUPS = 256, 64  # threads of a block that sums columns of long rows; 
 
 @cache
 def add_up(dtype: Any, columns: int) -> Any:
-    """Make the kernel that adds up the rows of an f32 matrix: a block for so many columns, its threads side by side."""
+    """Make the kernel that adds up the rows of an f32 matrix: a block for each `columns` of them, side by side."""
     step = ADDING // columns  # rows at a time
 
     @cl.kernel(block=ADDING)

@@ -11,7 +11,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import check_underived
+from cutelite.kernels.arguments import result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -66,10 +66,7 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     Floats of rows of several tiles are added in an order that differs from run to run, as torch's are.
     """
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
-    if out is None:
-        out = empty(x, tuple(x.shape))
-    else:
-        check_underived(x=x)
+    out = result_like(x, out)
     results = Rows(out, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
     tiles = rows.m * -(-rows.n // (THREADS * ACCESSES * (ACCESS // rows.dtype.bytes)))
     if tiles:

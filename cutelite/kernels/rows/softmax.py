@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import check_underived, instance
+from cutelite.kernels.arguments import instance, result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
@@ -150,10 +150,7 @@ def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
 def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     """Launch the kernel for x."""
     rows = Rows(x, "x")
-    if out is None:
-        out = empty(x, tuple(x.shape))
-    else:
-        check_underived(x=x)
+    out = result_like(x, out)
     results = Rows(out, "out", written=True).like(rows, "out")
     p = instance("how", how, Plan) or plan_softmax(rows.n, math.gcd(rows.vector, results.vector), rows.dtype.bytes)
     forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix)
