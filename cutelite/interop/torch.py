@@ -77,3 +77,46 @@ def custom_op(
         return made
 
     return decorate if function is None else decorate(function)
+
+
+def out_form(operator: Any, function: Function, *names: str) -> Any:
+    """Give an operator a form that writes to tensors which it is given: ``torch.ops.mylib.add.out(a, b, c)``.
+
+    operator  of `custom_op`
+    function  takes the operator's arguments, and by keyword `out`: a tensor, or as many as `names` has; gives nothing
+    names     of arguments that stand behind those of the operator that have no default: by default 'out'
+    Gives     torch's `CustomOpDef`. There is no derivative, and tensors that need a gradient are refused
+    """
+    names = names or ("out",)
+    schema, count = operator._opoverload._schema, len(names)
+    told = str(schema).partition("(")[2].rpartition(") ->")[0].split(", ")
+    first = next((i for i, x in enumerate(schema.arguments) if x.has_default_value()), len(told))
+    told[first:first] = [f"Tensor(out{i}!) {name}" for i, name in enumerate(names)]
+    changed = [x.name for x in schema.arguments if x.alias_info is not None and x.alias_info.is_write]
+
+    def into(*args: Any) -> None:
+        given, out = [*args[:first], *args[first + count :]], args[first : first + count]
+        given += [x.default_value for x in schema.arguments[len(given) :]]  # torch leaves out what is by default
+        function(*given, out=out if count > 1 else out[0])
+
+    made = torch.library.custom_op(
+        f"{operator._qualname}.out", into, mutates_args=(*changed, *names), schema=f"({', '.join(told)}) -> ()"
+    )
+    made.register_fake(lambda *args: None)
+    for device in "CPU", "CUDA":
+        refuse_gradients(made, f"Autograd{device}")
+    return made
+
+
+def refuse_gradients(operator: Any, key: str) -> None:
+    """Have an operator that writes to its arguments refuse tensors that need a gradient, at a dispatch key."""
+    overload, without = operator._opoverload, torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+
+    def call(_: Any, *args: Any) -> None:
+        needy = (isinstance(x, torch.Tensor) and x.requires_grad for x in args)
+        if torch.is_grad_enabled() and any(needy):
+            raise ValueError(f"{overload} has no derivative: detach what needs a gradient, or use the form without out")
+        with torch._C._ExcludeDispatchKeyGuard(without):
+            overload(*args)
+
+    operator._lib.impl(operator._name, call, key, with_keyset=True)

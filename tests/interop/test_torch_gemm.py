@@ -73,7 +73,7 @@ def test_opcheck_finds_nothing_to_mend() -> None:
     torch.library.opcheck(torch.ops.cutelite.gemm.default, (a, b))
     derived = (*(x.requires_grad_() for x in (a, b, c)), random(80, dtype=torch.float32, grad=True))
     torch.library.opcheck(torch.ops.cutelite.gemm.default, (*derived, None, None, 0.5, 2.0, "relu", None))
-    torch.library.opcheck(torch.ops.cutelite.gemm_into.default, (a.detach(), b.detach(), torch.empty_like(c)))
+    torch.library.opcheck(torch.ops.cutelite.gemm.out, (a.detach(), b.detach(), torch.empty_like(c)))
     torch.library.opcheck(matmul, (a.detach(), b.detach()))
     torch.library.opcheck(tuned_add, (random(300, dtype=torch.float32), random(300, dtype=torch.float32)))
 

@@ -69,9 +69,9 @@ def attention(
         mods = score_mod, mask_mod
         if sinks is not None and operators.wants_gradient(q, k, v, sinks):
             raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
-        if sinks is None and operators.wanted(q, k, v, out, mods, block_mask):
+        if sinks is None and (out is None or not return_lse) and operators.wanted(q, k, v, out, mods, block_mask):
             how = operators.how_of(causal, window, softcap, scale, layout)
-            found = operators.attend((q, k, v), how, mods, block_mask)
+            found = operators.attend((q, k, v), how, mods, block_mask, out=out)
             return found if return_lse else found[0]
     if is_jax(q):
         from cutelite.kernels.attention import on_jax

@@ -1,8 +1,9 @@
 """Attention as an operator of torch: `torch.ops.cutelite.attention`, with a fake implementation and derivatives.
 
 `attention` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so
-that the graph has no break. Functions cannot be an operator's arguments: with `score_mod` or `mask_mod` it is a
-function of autograd's instead, where torch.compile breaks the graph.
+that the graph has no break; `torch.ops.cutelite.attention.out` and its like write the output alone, to a tensor that
+they are given, and have no derivative. Functions cannot be an operator's arguments: with `score_mod` or `mask_mod` it
+is a function of autograd's instead, where torch.compile breaks the graph.
 
 The gradient of q is added up in one order where `torch.use_deterministic_algorithms` asks for that.
 """
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op
+from cutelite.interop.torch import custom_op, out_form
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
@@ -63,14 +64,14 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, bloc
     """Tell whether a call goes to an operator. Errors: ValueError for a derivative that there is not."""
     plain = mods == (None, None) and block_mask is None
     if torch.compiler.is_compiling():
-        return plain and out is None
+        return plain
     if left_out():
         return False
     derived = wants_gradient(q, k, v)
     if derived and out is not None:
         raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
     fake = any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta for x in (q, k, v))
-    return derived or (fake and plain and out is None)
+    return derived or (fake and plain)
 
 
 def wants_gradient(*tensors: Tensor) -> bool:
@@ -79,14 +80,20 @@ def wants_gradient(*tensors: Tensor) -> bool:
 
 
 def attend(
-    tensors: tuple[Tensor, ...], how: How, mods: Mods, block_mask: Any = None
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return output and logsumexp, by an operator or a function of autograd's.
+    tensors: tuple[Tensor, ...], how: How, mods: Mods, block_mask: Any = None, out: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Return output and logsumexp, by an operator or a function of autograd's; None for the latter with `out`.
 
     tensors  q, k and v; of ragged sequences also the starts of their queries and of their keys
     """
     if mods == (None, None) and block_mask is None:
-        return attention(*tensors, *how) if len(tensors) == 3 else attention_varlen(*tensors, *how[:-1])
+        plain, into, how_much = (
+            (attention, attention_into, how) if len(tensors) == 3 else (attention_varlen, varlen_into, how[:-1])
+        )
+        if out is None:
+            return plain(*tensors, *how_much)
+        into(*tensors, *how_much, out)
+        return out, None
     if block_mask is not None:
         (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
         shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
@@ -182,12 +189,15 @@ def traced(tensor: Tensor) -> bool:
     return not left_out() and (isinstance(tensor, torch._subclasses.FakeTensor) or tensor.is_meta)
 
 
-def forward(tensors: tuple[Tensor, ...], how: How, mods: Mods) -> tuple[Tensor, Tensor]:
+def forward(
+    tensors: tuple[Tensor, ...], how: How, mods: Mods, out: Tensor | None = None
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     named = how.named(mods)
     if len(tensors) == 3:
-        return call.attend(*tensors, return_lse=True, **named)
+        return call.attend(*tensors, out=out, return_lse=True, **named)
     del named["layout"]
-    return varlen.attend_varlen(*tensors, return_lse=True, **named)
+    q, k, v, starts, of_keys = tensors
+    return varlen.attend_varlen(q, k, v, starts, of_keys, out, return_lse=True, **named)
 
 
 def backward(
@@ -226,6 +236,41 @@ attention.register_autograd(_differentiate, setup_context=_remember)
 autocast(attention, "q", "k", "v")
 batched(attention, results=2)
 attention_varlen.register_autograd(_differentiate, setup_context=_remember)
+
+
+def _attention_into(*given: Any, out: Tensor) -> None:
+    forward(given[:3], How(*given[3:]), (None, None), out)
+
+
+def _varlen_into(*given: Any, out: Tensor) -> None:
+    forward(given[:5], How(*given[5:]), (None, None), out)
+
+
+def _decode_into(
+    q: Any, k: Any, v: Any, lengths: Any, table: Any, sinks: Any, causal: str, left: Any, softcap: Any, scale: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    how = {"causal": causal or False, "window": (left, None), "softcap": softcap, "scale": scale}
+    decoding_call.attend_decode(q, k, v, out, lengths=lengths, table=table, sinks=sinks, **how)
+
+
+def _latent_into(
+    q: Any, latents: Any, lengths: Any, table: Any, dim_v: int, causal: str, scale: Any, out: Any
+) -> None:  # fmt: skip
+    how = {"causal": causal or False, "scale": scale}
+    latent_call.attend_latent(q, latents, out, dim_v=dim_v, lengths=lengths, table=table, **how)
+
+
+def _fp8_into(*given: Any, out: Tensor) -> None:
+    q, k, v, *scales, causal, left, right, scale, layout = given
+    how = {"causal": causal or False, "window": (left, right), "scale": scale, "layout": layout}
+    fp8_call.attend_fp8(q, k, v, scales[0], scales[1], scales[2], out, **how)
+
+
+attention_into, varlen_into = out_form(attention, _attention_into), out_form(attention_varlen, _varlen_into)
+out_form(decode, _decode_into)
+out_form(decode_latent, _latent_into)
+out_form(attention_fp8, _fp8_into)
 
 
 class Modified(torch.autograd.Function):  # type: ignore[misc]

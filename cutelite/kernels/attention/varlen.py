@@ -39,9 +39,9 @@ def attention_varlen(
 
         if sinks is not None and operators.wants_gradient(q, k, v, sinks):
             raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
-        if sinks is None and operators.wanted(q, k, v, out, (score_mod, mask_mod)):
+        if sinks is None and (out is None or not return_lse) and operators.wanted(q, k, v, out, (score_mod, mask_mod)):
             how = operators.how_of(causal, window, softcap, scale, "bshd")
-            found = operators.attend((q, k, v, cu_seqlens_q, cu_seqlens_k), how, (score_mod, mask_mod))
+            found = operators.attend((q, k, v, cu_seqlens_q, cu_seqlens_k), how, (score_mod, mask_mod), out=out)
             return found if return_lse else found[0]
     return attend_varlen(
         q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal=causal, window=window, softcap=softcap, scale=scale,

@@ -1,7 +1,7 @@
 """The GEMM as an operator of torch: `torch.ops.cutelite.gemm`, with a fake implementation and derivatives.
 
 `gemm` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so that
-the graph has no break. `torch.ops.cutelite.gemm_into` writes to a tensor that it is given, and has no derivative.
+the graph has no break. `torch.ops.cutelite.gemm.out` writes to a tensor that it is given, and has no derivative.
 
 A gradient is three GEMMs in all, with those of the operands in their dtypes. There is none through scales, through
 activations other than 'relu', or of integers. An activation that is a function cannot be an operator's argument: where
@@ -19,7 +19,7 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op
+from cutelite.interop.torch import custom_op, out_form
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm import call
 
@@ -72,14 +72,14 @@ def gemm(
     return result
 
 
-@custom_op("cutelite::gemm_into", mutates_args={"out"})
-def gemm_into(
-    a: Tensor, b: Tensor, out: Tensor, c: Tensor | None = None, bias: Tensor | None = None,
-    scale_a: Tensor | None = None, scale_b: Tensor | None = None, alpha: float = 1.0, beta: float = 0.0,
-    activation: str | None = None, precision: str | None = None,
+def _into(
+    a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None, scale_a: Tensor | None, scale_b: Tensor | None,
+    alpha: float, beta: float, activation: str | None, precision: str | None, *, out: Tensor,
 ) -> None:  # fmt: skip
-    """`cutelite.kernels.gemm.gemm` with `out`."""
     call.multiply(a, b, out, call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation), precision)
+
+
+gemm_into = out_form(gemm, _into)
 
 
 def finishing(name: str, function: Callable[..., None], *, columns: int = 64, paired: bool = False) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cutelite.interop.torch import custom_op
+from cutelite.interop.torch import custom_op, out_form
 from cutelite.interop.torch_transforms import autocast, folded
 from cutelite.kernels.moe import backward, call, fp8, narrow, routing
 
@@ -121,3 +121,19 @@ for each in experts_alone, narrow_experts, scaled_experts:
     folded(each, "x", "index", "weights")
 folded(route, "logits", results=2)
 folded(route_backward, "gradient", "logits", "weights", "index")
+
+
+def _narrow_into(
+    x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, inner: int, out: Any
+) -> None:  # fmt: skip
+    narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner, out=out)
+
+
+def _route_into(logits: Any, k: int, normalise: bool, out: Any) -> None:
+    routing.route(logits, k, normalise=normalise, index_dtype="i64", out=out)
+
+
+out_form(experts_alone, call.experts)
+out_form(narrow_experts, _narrow_into)
+out_form(scaled_experts, fp8.scaled_experts)
+out_form(route, _route_into, "chances", "index")

@@ -1,0 +1,106 @@
+"""The out= forms of operators: `torch.ops.cutelite.softmax.out` and its like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+import cutelite as cl
+from cutelite.kernels.attention import attention as attend
+from cutelite.kernels.attention import operators as attention
+from cutelite.kernels.gemm import operators as gemm
+from cutelite.kernels.moe import operators as moe
+from cutelite.kernels.rows import operators as rows
+from cutelite.kernels.rows.elementwise import elementwise
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+NO_WINDOW = "", None, None, None, None
+
+
+def random(*shape: int, dtype: Any = torch.bfloat16) -> Any:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to(DEVICE, dtype)
+
+
+def choices() -> tuple[Any, ...]:
+    x, gate_up, down = random(5, 32), random(4, 32, 32) / 4, random(4, 32, 16) / 4
+    weights, index = moe.route(random(5, 4, dtype=torch.float32), 2, True)
+    return x, gate_up, down, index, weights
+
+
+CASES: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
+    "activated": lambda: (rows.activated, (random(4, 24), "silu")),
+    "attention": lambda: (attention.attention, (*(random(1, 8, 2, 16),) * 3, *NO_WINDOW, "bshd")),
+    "attention_varlen": lambda: (
+        attention.attention_varlen,
+        (*(random(8, 2, 16),) * 3, *(torch.tensor([0, 3, 8], dtype=torch.int32, device=DEVICE),) * 2, *NO_WINDOW),
+    ),
+    "cumsum": lambda: (rows.cumsum, (random(4, 24),)),
+    "decode": lambda: (
+        attention.decode,
+        (random(1, 1, 2, 16), *(random(1, 8, 2, 16),) * 2, None, None, None, "bottom-right", *(None,) * 3),
+    ),
+    "embedding": lambda: (rows.embedding, (random(9, 16), torch.tensor([3, 0, 8], device=DEVICE), -1)),
+    "experts": lambda: (moe.experts_alone, choices()),
+    "gated": lambda: (rows.gated, (random(4, 24), random(4, 24), "gelu")),
+    "gated_halves": lambda: (rows.gated_halves, (random(4, 48), "silu")),
+    "gemm": lambda: (gemm.gemm, (random(24, 32), random(32, 16))),
+    "norm": lambda: (rows.norm_forward, (random(4, 24), random(24), None, None, 1e-6, 0.0, False)),
+    "quantise": lambda: (rows.quantise, (random(3, 144), 128, None, "silu")),
+    "rope": lambda: (
+        rows.rope, (random(1, 5, 3, 16), random(1, 5, 1, 16), random(8, 8), random(8, 8), None, False, False)
+    ),
+    "route": lambda: (moe.route, (random(5, 8, dtype=torch.float32), 2, True)),
+    "softmax": lambda: (rows.softmax, (random(4, 24), True)),
+    "top_k": lambda: (rows.top_k, (random(3, 16), 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_go_to_the_tensors_that_are_given(name: str) -> None:
+    operator, given = CASES[name]()
+    found = operator(*given)
+    into = getattr(torch.ops.cutelite, name).out
+    several = sum(x.alias_info is not None for x in into._schema.arguments)
+    rights = (found,) if isinstance(found, torch.Tensor) else found[:several]
+    buffers = [torch.ones_like(x, memory_format=torch.contiguous_format) for x in rights]
+    into(*given, *buffers)
+    for buffer, right in zip(buffers, rights, strict=True):
+        assert torch.equal(buffer.view(torch.uint8), right.contiguous().view(torch.uint8))
+
+
+def test_they_are_operators_to_torch() -> None:
+    x = random(4, 24)
+    torch.library.opcheck(torch.ops.cutelite.softmax.out, (x, False, torch.empty_like(x)))
+    torch.library.opcheck(torch.ops.cutelite.gemm.out, (random(24, 32), random(32, 16), random(24, 16)))
+
+
+def test_there_is_no_break_in_a_graph() -> None:
+    q = random(1, 8, 2, 16)
+
+    def both(q: Any) -> Any:
+        into, made = torch.empty_like(q), torch.empty_like(q)
+        torch.ops.cutelite.softmax.out(q, False, into)
+        return attend(into, q, q, made) + 1, made
+
+    compiled = torch.compile(both, fullgraph=True, backend="aot_eager")
+    for found, right in zip(compiled(q), both(q), strict=True):
+        assert torch.equal(found, right)
+
+
+def test_a_gradient_is_refused() -> None:
+    x = random(4, 24, dtype=torch.float32).requires_grad_()
+    out = torch.empty_like(x)
+    for operator, given in ((torch.ops.cutelite.softmax, (x, False)), (torch.ops.cutelite.cumsum, (x,))):
+        with pytest.raises(ValueError, match="out has no derivative"):
+            operator.out(*given, out)
+        with torch.no_grad():
+            operator.out(*given, out)
+    assert torch.equal(out, rows.cumsum(x).detach())
+    with pytest.raises(cl.ArgumentError, match="out= has no derivative, and b needs a gradient"):
+        elementwise(lambda a, b: a * b, (out.detach(), x), out=(out,), names=("a", "b"))
