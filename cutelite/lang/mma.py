@@ -496,7 +496,7 @@ def _tensor_gemm(
             offset = d.layout[1](m) + (d.layout[2](n) if d.ndim > 2 else 0)
             acc, how = _view(d, d.layout[0], offset), {"accumulate": accumulate, "metadata": metadata}
             if isinstance(op, Tcgen05ScaledMmaOp):
-                how |= {"kind": op.kind, "block": op.block, "cta_group": op.cta_group}
+                how |= {"kind": op.kind, "block": op.block, "cta_group": op.cta_group, "k": op.k}
                 tcgen05.mma_scaled(acc, left[m], right[n], *scales, **how)
             else:
                 tcgen05.mma(acc, left[m], right[n], cta_group=op.cta_group, **how)

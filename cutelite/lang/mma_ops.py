@@ -321,16 +321,23 @@ class Tcgen05MmaOp(TensorMmaOp):
         return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
 
 
+DEEP_NUMBERS = 768
+"""Numbers of 4 bits along K in 8 instructions of 96, which are three whole blocks of 128 bytes."""
+
+
 @dataclass(frozen=True)
 class Tcgen05ScaledMmaOp(TensorMmaOp):
-    """tcgen05.mma with a scale for each block of numbers along K: into f32, of 128 rows in each block.
+    """tcgen05.mma with a scale for each block of numbers along K, into f32.
 
     kind       'mxf8f6f4'; 'mxf4' and 'mxf4nvf4', whose tensors are of u8, two e2m1 to a byte
     n          extent of one instruction, 16 to 256
     a_dtype    e4m3, e5m2, or u8 for the kinds of 4 bits; of B too, unless `b_dtype` is given
     block      numbers of a block: 32 scaled by ue8m0, 16 by ue4m3
-    cta_group  2: of a pair of blocks, 256 rows
+    cta_group  2: of a pair of blocks, each of which has half the rows of A, B and the accumulator
     sparse     A is compressed: (M, K / 2), with metadata in tensor memory
+    m          128, of a pair of blocks 256 (the default) or, with a dense A, 128
+    k          96: instructions of 96 numbers of 4 bits, on sm_103. Eight of them are repeated as one, of 768 along K,
+               since one alone ends within a block of 128 bytes of the tile
     Source     PTX ISA: tcgen05.mma, block scaling
     """
 
@@ -342,6 +349,8 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
     a_source: Literal["smem", "tmem"] = "smem"
     cta_group: int = 1
     sparse: bool = False
+    m: int | None = None
+    k: Literal[64, 96] = 64
 
     def __post_init__(self) -> None:
         kind = tcgen05_layouts.SCALED_KINDS.get(self.kind)
@@ -355,7 +364,14 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
         if self.block not in kind.blocks:
             blocks = " and ".join(map(str, kind.blocks))
             raise mistake("mma-atom", f"kind::{self.kind} scales blocks of {blocks} numbers, not {self.block}")
-        self.check(self.kind, self.shape_mnk[0], self.n)
+        if self.k not in (64, 96) or (self.k == 96 and (not kind.packed or self.sparse or self.a_source == "tmem")):
+            raise mistake(
+                "mma-atom", f"k is {self.k}: 96 is of 4 bits with a dense A in shared memory, and all others are 64"
+            )
+        m = self.shape_mnk[0]
+        if problem := tcgen05_layouts.scaled_rows_problem(m, self.cta_group, self.sparse, self.k == 96):
+            raise mistake("mma-atom", problem)
+        self.check(self.kind, m, self.n)
 
     @property
     def per_byte(self) -> int:
@@ -365,7 +381,7 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
         k = tcgen05_layouts.STEP_BYTES * self.per_byte * (2 if self.sparse else 1)
-        return tcgen05_layouts.LANES * self.cta_group, self.n, k
+        return self.m or tcgen05_layouts.LANES * self.cta_group, self.n, DEEP_NUMBERS if self.k == 96 else k
 
     def packing(self, operand: str, mode: int) -> int:
         return super().packing(operand, mode) * (self.per_byte if mode == 2 else 1)

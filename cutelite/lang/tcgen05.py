@@ -46,6 +46,8 @@ from cutelite.ops.tcgen05_layouts import (
     WARP_LANES,
     accumulator_layout,
     compressed_rows,
+    copied_blocks,
+    folds_of,
     interleaved,
     metadata_layout,
     per_cell,
@@ -147,7 +149,8 @@ def mma(
     """Start ``d += a @ b.T``, and return the accumulator at once, in flight. Products of a thread are done in order.
 
     d           the accumulator in tensor memory, of layout `accumulator(M, N)`: a tensor, or in flight
-    a           (M, K) in shared memory; or in tensor memory, K-contiguous with a lane for each row
+    a           (M, K) in shared memory; or in tensor memory, K-contiguous with a lane for each row: that of the row of
+                `d`. A pair of blocks with 64 rows each has them in lanes 0 to 63, and once more in 64 to 127
     b           (N, K) in shared memory
     accumulate  False: ``d = a @ b.T``; may be a run-time bool
     metadata    of a sparse A, which is (M, K / 2) of what `compress` keeps: u8 in tensor memory, of layout
@@ -207,7 +210,9 @@ def mma_ws(
     zero_columns  a `ZeroColumnMask`: rows of `b` that are taken for zeros, and how many there are before the first one;
                   or its bits, a run-time u64
     max_shift     8, 16 or 32: how far what a buffer keeps may be shifted when it is used
-    The rest      as of `mma`: `a` in tensor memory has 128 rows, and with `metadata` N is 64 or 128
+    The rest      as of `mma`: with `metadata`, of `metadata(dtype, K, M, ws=True)`, N is 64 or 128
+    Of 64 and 32 rows  `a` in tensor memory is (M, K) in the first M lanes, and `metadata` too. The next M lanes hold
+                  both once more, for the further columns; where they hold another A, these columns are its product
     Source        PTX ISA: tcgen05.mma.ws, tcgen05.mma.ws.sp
     """
     acc = _accumulator(d)
@@ -231,7 +236,8 @@ def _product(
 ) -> Handle:  # fmt: skip
     """Check the operands that all products have, and start one."""
     acc = _accumulator(d)
-    left, right = _operands(acc, a, b, metadata is not None)
+    folds = _folds(acc, cta_group, cls.ws, metadata is not None)
+    left, right = _operands(acc, a, b, metadata is not None, folds)
     along = _along_k(left, right, steps)
     descriptor: Any = ops.Descriptor
     if fields.get("deep"):
@@ -240,7 +246,7 @@ def _product(
     if metadata is not None:
         if along != _along_k(left, right, slice(None)):
             raise mistake("tcgen05-operand", "a product with a sparse A takes all its steps along K")
-        _check_metadata(metadata, a, len(along))
+        _check_metadata(metadata, a, len(along), folds)
     emit(
         cls(
             acc.value,
@@ -286,11 +292,12 @@ def mma_scaled(
 ) -> Handle:
     """Start ``d += (a * scales) @ (b * scales).T``, a scale for each block of numbers along K. Else as `mma`.
 
-    d         the accumulator (128, N) of f32
+    d         the accumulator (128, N) of f32; of a pair with a dense A also (64, N)
     a, b      (128, K) and (N, K), of e4m3, e5m2 or narrower ones; for the other kinds of u8, two e2m1 to a byte, the
               lower bits first: K / 2 bytes in a row
     scale_a   (128, blocks) in tensor memory, of `scales(128, blocks)`: a multiple of 4 blocks; `scale_b` (N, blocks).
-              Of a pair, each block has those of its rows of A, and of all N rows of B
+              Of a pair, each block has those of its rows of A, and of all N rows of B. Where it has 64 rows of A,
+              those of B are of `scales(N, blocks, halves=True)`
     kind      'mxf8f6f4'; 'mxf4'; 'mxf4nvf4', which has blocks of 16 scaled by ue4m3 too
     block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3. With a sparse A twice as many, of which half are kept
     k         96: an instruction takes 96 numbers of 4 bits along K, on sm_103. Tiles are in shared memory,
@@ -298,7 +305,8 @@ def mma_scaled(
     Source    PTX ISA: tcgen05.mma, block scaling
     """
     acc = _accumulator(d)
-    left, right = _operands(acc, a, b, metadata is not None)
+    folds = _folds(acc, cta_group, False, metadata is not None)
+    left, right = _operands(acc, a, b, metadata is not None, folds)
     fields: dict[str, Any] = {}
     if k == 96:
         if left is None or {x.major + x.swizzle for x in (left, right)} != {"K128B"} or static_extent(a, 1) % 96:
@@ -309,8 +317,8 @@ def mma_scaled(
         fields = {"deep": True, "far": tuple(_beside(x) for x in (a, b))}
     numbers = static_extent(a, 1) * (1 if kind == "mxf8f6f4" else 2)
     of_b = static_extent(b, 0) * cta_group
-    for name, t, rows in (("scale_a", scale_a, static_extent(a, 0)), ("scale_b", scale_b, of_b)):
-        _check_scales(name, t, rows, numbers // block)
+    _check_scales("scale_a", scale_a, static_extent(a, 0), numbers // block)
+    _check_scales("scale_b", scale_b, of_b, numbers // block, halves=folds > 1)
     return _product(
         ops_mma.MmaScaled, acc, a, b, metadata, cta_group, slice(None), accumulate, format_a, format_b,
         negate_a=negate_a, negate_b=negate_b, collector=collector, scale_a=scale_a.value, scale_b=scale_b.value,
@@ -323,37 +331,40 @@ def _beside(t: Tensor) -> int:
     return t.layout[1](BLOCK_BYTES) if static_extent(t, 1) > BLOCK_BYTES else 0
 
 
-def _check_metadata(t: Any, a: Tensor, steps: int) -> None:
-    wanted = metadata_layout(a.dtype, steps, rows=static_extent(a, 0))
+def _check_metadata(t: Any, a: Tensor, steps: int, folds: int) -> None:
+    wanted = metadata_layout(a.dtype, steps, rows=static_extent(a, 0), folds=folds)
     if not isinstance(t, Tensor) or t.space != "tmem" or t.dtype != u8 or not ops.same_cells(t.layout, wanted):
         text = f"`metadata` is {describe(t)}, and A of {a.dtype} takes u8 in tensor memory, {wanted}"
         raise mistake("tcgen05-operand", text, help="a tensor of `cl.tcgen05.metadata(dtype, K, rows)`")
 
 
-def metadata(dtype: Any, k: int, rows: int = LANES) -> Layout:
+def metadata(dtype: Any, k: int, rows: int = LANES, ws: bool = False) -> Layout:
     """Return the layout (rows, bytes) in tensor memory, of u8, of the metadata of a sparse A of `k` elements.
 
     dtype  of A; for two e2m1 to a byte u8, and `k` half their number. A multiple of 64 bytes along K
     rows   that a block has of A: 128, or 64, each in the lane of its row of the accumulator
+    ws     of `mma_ws`, where 32 will do: the rows lie in the first lanes, and the next ones hold them once more
     """
-    if rows not in (LANES // 2, LANES):
-        raise mistake("tensor-memory", f"metadata of {rows} rows: a block has 64 or 128 of a sparse A")
-    return metadata_layout(dtype, _steps_of(dtype, k), rows=rows)
+    if rows not in ((32, 64, 128) if ws else (64, 128)):
+        known = "32, 64 or 128 with `ws`" if ws else "64 or 128 of a sparse A"
+        raise mistake("tensor-memory", f"metadata of {rows} rows: a block has {known}")
+    return metadata_layout(dtype, _steps_of(dtype, k), rows=rows, folds=folds_of(rows, ws=ws))
 
 
-def metadata_in_smem(dtype: Any, k: int) -> Layout:
-    """Return the layout (128, bytes) in shared memory, of u8, that `copy_metadata` brings to tensor memory.
+def metadata_in_smem(dtype: Any, k: int, rows: int = LANES) -> Layout:
+    """Return the layout (rows, bytes) in shared memory, of u8, that `copy_metadata` brings to tensor memory.
 
-    Of 64 rows of A, row r is row ``r % 16 + r // 16 * 32`` here, and no other counts.
+    Of the 64 rows that a block has without `ws`, row r is row ``r % 16 + r // 16 * 32`` of 128, and no other counts.
 
-    k  of A, a multiple of 128 bytes for elements of 8 bits, of 256 for wider ones: rows of 16 bytes
+    k     of A, a multiple of 128 bytes for elements of 8 bits, of 256 for wider ones: rows of 16 bytes
+    rows  128; of `mma_ws` those of A: 32, 64 or 128
     """
     steps, per = _steps_of(dtype, k), 4 if interleaved(dtype) else 2
     if steps % per:
         whole = per * 2 * STEP_BYTES // dtype.bytes
         raise mistake("tensor-memory", f"metadata of {k} elements of {dtype}: copies take those of {whole}")
-    one = metadata_layout(dtype, per, 16)
-    return Layout((one.shape[0], (one.shape[1], steps // per)), (one.stride[0], (one.stride[1], LANES * 16)))
+    one = metadata_layout(dtype, per, 16, rows, folds_of(rows, ws=True))
+    return Layout((one.shape[0], (one.shape[1], steps // per)), (one.stride[0], (one.stride[1], rows * 16)))
 
 
 def _steps_of(dtype: DType, k: int) -> int:
@@ -365,20 +376,26 @@ def _steps_of(dtype: DType, k: int) -> int:
 def copy_metadata(dst: Tensor, src: Tensor, dtype: Any, cta_group: int = 1) -> None:
     """Start to copy metadata from shared to tensor memory: they are there for later products of this thread.
 
-    dst    u8 in tensor memory, of layout `metadata(dtype, K)` or `metadata(dtype, K, 64)`
-    src    128 rows in shared memory, of layout `metadata_in_smem(dtype, K)`, known to be aligned to 128 bytes
+    dst    u8 in tensor memory, of layout `metadata(dtype, K)`, `metadata(dtype, K, 64)` or `metadata(.., ws=True)`
+    src    128 rows in shared memory, of layout `metadata_in_smem(dtype, K)`; of `ws` those of `dst`, which the copy
+           brings to all lanes. Known to be aligned to 128 bytes
     dtype  of A
     Who    the thread that starts the products; a commit tells of its end
     Source PTX ISA: tcgen05.cp
     """
     each = 4 if interleaved(dtype) else 8
     k = static_extent(dst, 1) // each * 2 * STEP_BYTES // dtype.bytes
-    wanted = metadata(dtype, k, static_extent(dst, 0)), metadata_in_smem(dtype, k)
+    rows, held = static_extent(dst, 0), static_extent(src, 0)
+    wanted = metadata(dtype, k, rows, ws=held == rows), metadata_in_smem(dtype, k, held if held in COPIED else LANES)
     if (dst.layout, src.layout) != wanted or {dst.dtype, src.dtype} != {u8}:
         text = f"from `metadata_in_smem` to `metadata`, of u8, not from {describe(src)} to {describe(dst)}"
         raise mistake("tcgen05-operand", f"metadata of {dtype} are copied {text}")
     for i in range(static_extent(dst, 1) // 16):
-        _copy_part(dst, (0, 16 * i), src, (0, 16 * i), "128x128b", cta_group)
+        _copy_part(dst, (0, 16 * i), src, (0, 16 * i), COPIED[held], cta_group)
+
+
+COPIED = {128: "128x128b", 64: "64x128b.warpx2::02_13", 32: "32x128b.warpx4"}
+"""The copies that bring so many rows of 16 bytes to all lanes."""
 
 
 def compress(a: Any, dtype: Any) -> tuple[Any, Any]:
@@ -392,34 +409,47 @@ def compress(a: Any, dtype: Any) -> tuple[Any, Any]:
     return compressed_rows(a, dtype)
 
 
-def _check_scales(name: str, t: Any, rows: int, blocks: int) -> None:
+def _check_scales(name: str, t: Any, rows: int, blocks: int, halves: bool = False) -> None:
     """Report scales of other rows or blocks than the operand has, or that lie otherwise."""
     if not isinstance(t, Tensor) or t.space != "tmem":
         raise mistake("tcgen05-operand", f"`{name}` is a tensor in tensor memory, not {describe(t)}")
-    whole = -(-blocks // 4) * 4
-    if t.dtype != u8 or rows % WARP_LANES or t.layout != scales_layout(rows, whole):
+    whole, word = -(-blocks // 4) * 4, ", halves=True" if halves else ""
+    if t.dtype != u8 or rows % _scaled_rows(halves) or t.layout != scales_layout(rows, whole, halves):
         text = f"`{name}` is {t.layout} of {t.dtype}, and its operand has {rows} rows of {blocks} blocks"
-        raise mistake("tcgen05-operand", text, help=f"a tensor of `cl.tcgen05.scales({rows}, {whole})`, of cl.u8")
+        raise mistake("tcgen05-operand", text, help=f"a tensor of `cl.tcgen05.scales({rows}, {whole}{word})`, of cl.u8")
 
 
-def scales(rows: int, blocks: int) -> Layout:
+def _scaled_rows(halves: bool) -> int:
+    """Return what the number of rows with scales is a multiple of."""
+    return 2 * WARP_LANES if halves else WARP_LANES
+
+
+def scales(rows: int, blocks: int, halves: bool = False) -> Layout:
     """Return the layout (rows, blocks) of scales in tensor memory, of u8: `blocks` along K, a multiple of 4.
 
-    rows  a multiple of 32
+    rows    a multiple of 32; with `halves` of 64
+    halves  of B of a pair of blocks with 64 rows of A each: lanes 0 to 63 have the first half of the rows, others the
+            second
     """
-    if rows % WARP_LANES or blocks % 4:
-        raise mistake("tensor-memory", f"scales of {rows} rows and {blocks} blocks: multiples of 32 and of 4")
-    return scales_layout(rows, blocks)
+    if rows % _scaled_rows(halves) or blocks % 4:
+        text = f"scales of {rows} rows and {blocks} blocks: multiples of {_scaled_rows(halves)} and of 4"
+        raise mistake("tensor-memory", text)
+    return scales_layout(rows, blocks, halves)
 
 
-def scales_in_smem(rows: int, blocks: int) -> Layout:
+def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
     """Return the layout (rows, blocks) of scales in shared memory, of u8, that `copy_scales` brings to tensor memory.
 
-    rows  a multiple of 128: 128 rows of 4 blocks are 512 bytes, as cuBLAS and CUTLASS have them
+    rows    a multiple of 128: 128 rows of 4 blocks are 512 bytes, as cuBLAS and CUTLASS have them. Or 64 and 32, of
+            8 and 16 blocks in turn; with `halves` 256 rows of 4 blocks, 128 of 8, 64 of 16
+    halves  as of `scales`
     """
-    if rows % LANES or blocks % 4:
-        raise mistake("tensor-memory", f"scales of {rows} rows and {blocks} blocks: multiples of 128 and of 4")
-    return _scales_in_smem(rows, blocks)
+    whole = copied_blocks(rows, halves)
+    if not whole or blocks % whole:
+        known = "64, 128 or 256 rows" if halves else "32, 64 or a multiple of 128 rows"
+        text = f"scales of {rows} rows and {blocks} blocks: copies bring those of {known}"
+        raise mistake("tensor-memory", f"{text} and {f'a multiple of {whole}' if whole else 'their'} blocks")
+    return _scales_in_smem(rows, blocks, halves)
 
 
 def copy(dst: Tensor, src: Tensor, shape: str = "128x256b", packed: Packed | None = None, cta_group: int = 1) -> None:
@@ -483,21 +513,31 @@ def copy_scales(dst: Tensor, src: Tensor, cta_group: int = 1) -> None:
     """Start to copy scales from shared to tensor memory: they are there for later products of this thread.
 
     dst      (rows, blocks) of u8 in tensor memory, of layout `scales(rows, blocks)`
-    src      the same in shared memory, of layout `scales_in_smem(rows, blocks)`, known to be aligned to 128 bytes
+    src      the same in shared memory, of layout `scales_in_smem(rows, blocks)`, known to be aligned to 128 bytes; both
+             with `halves` or neither
     Who      the thread that starts the products; a commit tells of its end
     Source   PTX ISA: tcgen05.cp
     """
     rows, blocks = static_extent(dst, 0), static_extent(dst, 1)
-    fits = isinstance(src, Tensor) and rows % LANES == 0 and src.layout == _scales_in_smem(rows, blocks)
-    if not fits or dst.layout != scales_layout(rows, blocks) or dst.dtype != u8 or src.dtype != u8:
+    found = (
+        (halves, whole)
+        for halves in (False, True)
+        if (whole := copied_blocks(rows, halves)) and blocks % whole == 0
+        and (dst.layout, src.layout) == (scales_layout(rows, blocks, halves), _scales_in_smem(rows, blocks, halves))
+    )  # fmt: skip
+    halves, whole = next(found, (False, 0))
+    if not whole or (dst.space, dst.dtype, src.space, src.dtype) != ("tmem", u8, "smem", u8):
         text = (
             f"scales are copied from `scales_in_smem` to `scales`, of u8, not from {describe(src)} to {describe(dst)}"
         )
         raise mistake("tcgen05-operand", text)
-    for group in range(rows // LANES):
-        for column in range(blocks // 4):
-            at = group * LANES, column * 4
-            _copy_part(dst, at, src, at, "32x128b.warpx4", cta_group)
+    for group in range(0, rows // 2 if halves else rows, LANES):
+        for block in range(0, blocks, whole):
+            _copy_part(dst, (group, block), src, (group, block), SCALES_COPIED[halves], cta_group)
+
+
+SCALES_COPIED = "32x128b.warpx4", "64x128b.warpx2::01_23"
+"""The copies of scales that all warps' lanes have, and of those that each half of them has."""
 
 
 def _is_in_flight(t: Any) -> bool:
@@ -530,7 +570,12 @@ def wait_commit(bar: Barrier, phase: Any, *accs: Any) -> Any:
     return readable[0] if len(readable) == 1 else readable or None
 
 
-def _operands(d: Any, a: Any, b: Any, sparse: bool) -> tuple[SmemMatrix | None, SmemMatrix]:
+def _folds(d: Any, cta_group: int, ws: bool, sparse: bool) -> int:
+    """Return the number of parts of the columns of an accumulator that have lanes of their own."""
+    return folds_of(static_extent(d, 0) * cta_group, cta_group, ws, sparse) if isinstance(d, Tensor) else 1
+
+
+def _operands(d: Any, a: Any, b: Any, sparse: bool, folds: int = 1) -> tuple[SmemMatrix | None, SmemMatrix]:
     """Return how the tensor core reads A, None for one in tensor memory, and B; checked against the accumulator."""
     for name, t in (("d", d), ("a", a)):
         if not isinstance(t, Tensor) or t.space not in ("tmem", "smem")[: 1 if name == "d" else 2]:
@@ -543,7 +588,7 @@ def _operands(d: Any, a: Any, b: Any, sparse: bool) -> tuple[SmemMatrix | None, 
         text += ", and a sparse A (M, K / 2)" if sparse else ""
         raise mistake("tcgen05-operand", text)
     if a.space == "tmem":
-        _check_tmem_a(a)
+        _check_tmem_a(a, folds)
         return None, right
     return _matrix(a, "a"), right
 
@@ -568,9 +613,9 @@ def _matrix(t: Any, name: str, sparse: bool = False) -> SmemMatrix:
         raise mistake("tcgen05-operand", text, f"its layout is {t.layout}", why.help) from None
 
 
-def _check_tmem_a(a: Tensor) -> None:
+def _check_tmem_a(a: Tensor, folds: int) -> None:
     rows, k = static_extent(a, 0), static_extent(a, 1)
-    wanted = accumulator_layout(rows, k // per_cell(a.dtype), f32)[0]
+    wanted = accumulator_layout(rows if folds == 1 else LANES, k // per_cell(a.dtype), f32)[0]
     per = per_cell(a.dtype)
     if any(a.layout[1](i) != i for i in range(k)) or any(a.layout[0](i) != per * wanted(i) for i in range(rows)):
         text = f"A in tensor memory is {a.layout}: it has a lane for each row, and K is contiguous"

@@ -365,29 +365,58 @@ class ScaledDescriptor(OperandFields):
         return _put(word, 31, 1, self.deep, "deep")
 
 
-def scales_layout(rows: int, blocks: int) -> Layout:
+def scaled_rows_problem(m: int, cta_group: int, sparse: bool, deep: bool) -> str:
+    """Say why an instruction with block scales cannot have `m` rows; '' if it can (PTX ISA: kinds and shapes)."""
+    if m == LANES * cta_group or (m == LANES and not sparse and not deep):
+        return ""
+    return f"M is {m}; with block scales it is 128, of a pair 256, or 128 with a dense A and K = 64"
+
+
+def scales_layout(rows: int, blocks: int, halves: bool = False) -> Layout:
     """Return the layout (rows, blocks) of scales in tensor memory, a byte each.
 
     32 rows lie in 32 lanes, which all four warps' lanes repeat; the next 32 rows a column further on. A column has the
     scales of four blocks along K (PTX ISA, tcgen05.mma, scale factor layouts).
+
+    halves  of B, where the sums of the second half of its rows have lanes of their own: these lie in lanes 64 to 95,
+            repeated in 96 to 127, and those of the first half in lanes 0 to 31, repeated in 32 to 63
+
+    Source  for halves: CUTLASS, scale factors of the 2 x 2 data path
     """
-    groups = rows // WARP_LANES
+    groups = rows // WARP_LANES // (2 if halves else 1)
     lane = SCALES_OF_CELL << LANE_SHIFT
-    return Layout(
-        ((WARP_LANES, groups), (SCALES_OF_CELL, blocks // SCALES_OF_CELL)),
-        ((lane, SCALES_OF_CELL), (1, groups * SCALES_OF_CELL)),
-    )
+    row: Any = ((WARP_LANES, groups), (lane, SCALES_OF_CELL))
+    if halves:
+        row = ((*row[0], 2), (*row[1], lane * LANES // 2))
+    return Layout((row[0], (SCALES_OF_CELL, blocks // SCALES_OF_CELL)), (row[1], (1, groups * SCALES_OF_CELL)))
 
 
-def scales_in_smem(rows: int, blocks: int) -> Layout:
+def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
     """Return the layout (rows, blocks) of scales in shared memory, a byte each, as `tcgen05.cp` brings them.
 
-    128 rows and 4 blocks are 512 bytes that lie together: 32 times those of rows 32 apart. So are cuBLAS's.
+    128 rows and 4 blocks are 512 bytes that lie together: 32 times those of rows 32 apart. So are cuBLAS's. Of 64 and
+    32 rows, 512 bytes have 8 and 16 blocks. With `halves` 512 bytes have those of the first half of the rows, the next
+    512 those of the second half.
+
+    rows  32, 64 or a multiple of 128; with `halves` 64, 128 or 256
     """
-    return Layout(
-        ((WARP_LANES, 4, rows // LANES), (SCALES_OF_CELL, blocks // SCALES_OF_CELL)),
-        ((16, 4, 512), (1, 512 * (rows // LANES))),
-    )
+    groups, chunk = rows // WARP_LANES // (2 if halves else 1), 1024 if halves else 512
+    columns, count = min(groups, 4), blocks // SCALES_OF_CELL
+    row: Any = ((WARP_LANES, columns), (16, SCALES_OF_CELL))
+    step: Any = ((SCALES_OF_CELL, count), (1, chunk * groups // 4))
+    if columns < 4:
+        step = (SCALES_OF_CELL, 4 // columns, count * columns // 4), (1, SCALES_OF_CELL * columns, chunk)
+    elif not halves:
+        row = (*row[0], groups // 4), (*row[1], chunk)
+    if halves:
+        row = (*row[0], 2), (*row[1], 512)
+    return Layout((row[0], step[0]), (row[1], step[1]))
+
+
+def copied_blocks(rows: int, halves: bool = False) -> int:
+    """Return the number of blocks along K whose scales one copy brings, of up to 128 rows; 0 where none can."""
+    fits = rows in ((64, 128, 256) if halves else (32, 64)) or (not halves and rows > 0 and rows % LANES == 0)
+    return 4 * SCALES_OF_CELL // min(rows // WARP_LANES // (2 if halves else 1), 4) if fits else 0
 
 
 # Metadata of a sparse A.
@@ -401,11 +430,14 @@ def interleaved(elem: Scalar) -> bool:
     return elem.bits > 8
 
 
-def metadata_layout(elem: Scalar, steps: int, lane: int = SCALES_OF_CELL << LANE_SHIFT, rows: int = LANES) -> Layout:
+def metadata_layout(
+    elem: Scalar, steps: int, lane: int = SCALES_OF_CELL << LANE_SHIFT, rows: int = LANES, folds: int = 1
+) -> Layout:
     """Return the layout (rows, bytes) of the metadata of a sparse A for `steps` instructions, in bytes.
 
-    lane  the distance of lanes: of tensor memory, or 16 where rows of 16 bytes lie in shared memory
-    rows  128, or 64, of which 16 lie in the first half of each warp's lanes, as those of the accumulator do
+    lane   the distance of lanes: of tensor memory, or 16 where rows of 16 bytes lie in shared memory
+    rows   128, or 64, of which 16 lie in the first half of each warp's lanes, as those of the accumulator do
+    folds  of `folds_of`: more than 1, and the rows lie as the first ones of 128 do
 
     A row of 4- and 8-bit elements has 8 bytes for an instruction, in its lane. One of 16- and 32-bit elements has 4,
     two of them in each of two lanes: of 16 rows, r and r + 8 share a column of lane r for the first half of K, and one
@@ -414,16 +446,20 @@ def metadata_layout(elem: Scalar, steps: int, lane: int = SCALES_OF_CELL << LANE
     Source  CUTLASS, sparse configurations of sm_100 (metadata atoms); the ISA has figures alone, and says that 64 rows
             have the lanes of the accumulator (tcgen05.mma.sp, alignment restriction)
     """
-    far = lane * (16 if rows == LANES else WARP_LANES)
+    dense = rows == LANES or folds > 1
+    far = lane * (16 if dense else WARP_LANES)
     if interleaved(elem):
         return Layout(((8, 2, rows // 16), (2, 2, steps)), ((lane, 2, far), (1, 8 * lane, 4)))
-    return Layout((LANES, 8 * steps), (lane, 1)) if rows == LANES else Layout(((16, 4), 8 * steps), ((lane, far), 1))
+    return Layout((rows, 8 * steps), (lane, 1)) if dense else Layout(((16, 4), 8 * steps), ((lane, far), 1))
 
 
-def metadata_cells(two_rows: bool, rows: int = LANES) -> Array:
-    """Return the (lane, column, byte) of the metadata of one instruction: an array (rows, bytes of a row, 3)."""
+def metadata_cells(two_rows: bool, rows: int = LANES, folds: int = 1, fold: int = 0) -> Array:
+    """Return the (lane, column, byte) of the metadata of one instruction: an array (rows, bytes of a row, 3).
+
+    fold  the part of the columns that they are for, each of which has its own
+    """
     row, byte = np.arange(rows)[:, None], np.arange(METADATA_BYTES[two_rows])[None, :]
-    first = row // 16 * (16 if rows == LANES else WARP_LANES)
+    first = row // 16 * (16 if rows == LANES or folds > 1 else WARP_LANES) + fold * rows
     if two_rows:
         lane, column, at = first + row % 8 + byte // 2 * 8, 0 * byte, row // 8 % 2 * 2 + byte % 2
     else:
@@ -576,6 +612,19 @@ def tmem_problem(t: Tensor) -> str:
     return ""
 
 
+def folds_of(m: int, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> int:
+    """Return the number of parts of the columns of an accumulator that have lanes of their own, one below the other.
+
+    Of `ws` with 64 and 32 rows 2 and 4, of a pair of blocks with 64 rows each and a dense A 2, else 1. The tensor core
+    multiplies each part by what the same lanes hold of an A in tensor memory, and of metadata.
+
+    Source  PTX ISA: tcgen05.mma, data path layouts B, E and G; CUTLASS, duplicated A and metadata of tensor memory
+    """
+    if ws:
+        return max(1, LANES // m)
+    return 2 if cta_group == 2 and m == LANES and not sparse else 1
+
+
 @lru_cache
 def accumulator_cells(m: int, n: int, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Array:
     """Return the (rank in the pair, lane, column) of each element of an (m, n) accumulator: an array (m, n, 3).
@@ -588,13 +637,11 @@ def accumulator_cells(m: int, n: int, cta_group: int = 1, ws: bool = False, spar
     Source  PTX ISA: tcgen05.mma, data path layouts A to G
     """
     row, column = np.arange(m)[:, None], np.arange(n)[None, :]
-    rank, lane = row // (m // cta_group), row % (m // cta_group)
-    if ws:
-        part = n * m // LANES
-        lane, column = lane + column // part * m, column % part
-    elif cta_group == 2 and m == LANES and not sparse:
-        lane, column = lane + column // (n // 2) * (LANES // 2), column % (n // 2)
-    elif m // cta_group < LANES:
+    rows, folds = m // cta_group, folds_of(m, cta_group, ws, sparse)
+    rank, lane = row // rows, row % rows
+    if folds > 1:
+        lane, column = lane + column // (n // folds) * rows, column % (n // folds)
+    elif rows < LANES:
         lane = lane % 16 + lane // 16 * WARP_LANES
     return np.stack(np.broadcast_arrays(rank, lane, column), axis=-1)
 
@@ -605,11 +652,9 @@ def accumulator_layout(
     """Return the layout of one block's part of an (m, n) accumulator: strides in elements; a column holds one."""
     per = per_cell(elem)
     lane = per << LANE_SHIFT
-    if ws and m < LANES:
-        return Layout((m, (n * m // LANES, LANES // m)), (lane, (per, lane * m)))
-    if cta_group == 2 and m == LANES and not sparse:
-        return Layout((m // 2, (n // 2, 2)), (lane, (per, lane * LANES // 2)))
-    rows = m // cta_group
+    rows, folds = m // cta_group, folds_of(m, cta_group, ws, sparse)
+    if folds > 1:
+        return Layout((rows, (n // folds, folds)), (lane, (per, lane * rows)))
     if rows < LANES:
         return Layout(((16, rows // 16), n), ((lane, lane * WARP_LANES), per))
     return Layout((rows, n), (lane, per))

@@ -46,9 +46,11 @@ from cutelite.ops.tcgen05_layouts import (
     ZeroColumnMask,
     accumulator_cells,
     accumulator_layout,
+    folds_of,
     interleaved,
     kind_of,
     metadata_cells,
+    scaled_rows_problem,
     shape_problem,
     widened,
 )
@@ -112,6 +114,10 @@ class Product(OfTensorMemory):
     @property
     def sparse(self) -> bool:
         return self.metadata is not None
+
+    @property
+    def folds(self) -> int:
+        return folds_of(self.m, self.cta_group, self.ws, self.sparse)
 
     def verify(self) -> Iterator[Problem]:
         yield from group_problems(self)
@@ -265,7 +271,7 @@ class Product(OfTensorMemory):
 
     def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int, tuple[int, ...]], Any]:
         """Return the function that reads what blocks of A and B are scaled by, of the step of that number."""
-        return lambda agent, step, ranks: None
+        return lambda agent, step, ranks: (None, None)
 
     def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
         machine = lanes.machine
@@ -283,20 +289,28 @@ class Product(OfTensorMemory):
             total = self._accumulator(agent, where) if accumulate else None
             for step, (to_a, to_b) in enumerate(self.steps):
                 rows, n = self.m // self.cta_group, self.n // self.cta_group
-                if self.a_in_tmem:
-                    parts = [self._tmem_a(agent, lanes, a + to_a, rows, rank) for rank in ranks]
-                else:
+                if not self.a_in_tmem:
                     parts = [
                         self._operand(agent, a + self.moved(0, to_a), rows, self.elem_a, self.a_major, r) for r in ranks
                     ]
                 twice = 2 if self.sparse else 1
                 at = b + self.moved(1, to_b)
                 right = [self._operand(agent, at, n + before, self.elem_b, self.b_major, r, twice) for r in ranks]
-                table = None if metadata is None else self._table(agent, lanes, metadata, step, ranks)
-                left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table, self.a_in_tmem)
                 wide = self.numbers(np.concatenate(right), self.elem_b, self.format_b, None)[before:]
                 wide = wide if zero is None else np.where(zero[:, None], 0, wide)
-                total = self._sum(total, left, wide, factors(agent, step, ranks), step)
+                of_a, of_b = factors(agent, step, ranks)
+                sums, each = [], self.n // self.folds
+                for fold in range(self.folds):
+                    if self.a_in_tmem:
+                        parts = [self._tmem_a(agent, lanes, a + to_a, rows, rank, fold) for rank in ranks]
+                    table = None if metadata is None else self._table(agent, lanes, metadata, step, ranks, fold)
+                    left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table, self.a_in_tmem)
+                    columns = slice(fold * each, (fold + 1) * each)
+                    add = None if total is None else total[:, columns]
+                    sums.append(
+                        self._sum(add, left, wide[columns], (of_a, None if of_b is None else of_b[columns]), step)
+                    )
+                total = np.concatenate(sums, axis=1)
             return total
 
         def write(agent: Agent, total: Array) -> None:
@@ -324,20 +338,24 @@ class Product(OfTensorMemory):
         where = rows, elem, major, found.swizzle, found.leading, found.stride, steps * STEP_BYTES, "cluster"
         return read_blocks(agent, np.array([start]), *where)[0]
 
-    def _tmem_a(self, agent: Agent, lanes: Lanes, address: int, rows: int, rank: int) -> Array:
+    def _tmem_a(self, agent: Agent, lanes: Lanes, address: int, rows: int, rank: int, fold: int) -> Array:
+        """The rows of A in the lanes of one part of the sums."""
         machine = lanes.machine
         count = STEP_BYTES * 8 // CELL_BITS
-        places = accumulator_cells(rows, count)
+        if self.folds > 1:
+            places = accumulator_cells(LANES, count)[fold * rows : (fold + 1) * rows]
+        else:
+            places = accumulator_cells(rows, count)
         if self.shift_a:
             places = places[np.maximum(np.arange(rows) - 1, 0)]
         where = machine.tmem.place(lanes, address, places[..., 1], places[..., 2])
         bits = load_cells(agent, where + (rank - machine.rank << RANK_SHIFT))
         return np.ascontiguousarray(bits).view(numpy_dtype(self.elem_a))
 
-    def _table(self, agent: Agent, lanes: Lanes, address: int, step: int, ranks: tuple[int, ...]) -> Array:
-        """The four bits of each group of A in a step: (rows, groups), of both blocks of a pair."""
+    def _table(self, agent: Agent, lanes: Lanes, address: int, step: int, ranks: tuple[int, ...], fold: int) -> Array:
+        """The four bits of each group of A in a step, for one part of the sums: (rows, groups), of both of a pair."""
         machine, parts = lanes.machine, []
-        cells = metadata_cells(interleaved(self.elem_a), self.m // self.cta_group)
+        cells = metadata_cells(interleaved(self.elem_a), self.m // self.cta_group, self.folds, fold)
         column, selector = self.metadata_at(step)
         where = machine.tmem.place(lanes, address + column + selector, cells[..., 0], cells[..., 1])
         for rank in ranks:
@@ -450,8 +468,9 @@ class MmaWs(Product):
     All lanes of tensor memory hold sums: of 64 rows, lanes 64 to 127 have the second half of the columns; of 32 rows
     each 32 lanes a quarter of them.
 
-    d, a, b, accumulate, metadata, steps, format_a, a_major, negate_a, saturate  as of `tcgen05.mma`. A in tensor memory
-                  has 128 rows; a sparse A too, and at most 128 columns
+    d, a, b, accumulate, metadata, steps, format_a, a_major, negate_a, saturate  as of `tcgen05.mma`. Of 64 and 32 rows,
+                  A in tensor memory and metadata are in all lanes: each part of the columns is multiplied by what the
+                  lanes of its sums have. A sparse A has at most 128 columns
     collector     '', or 'b0::fill', '::use', '::lastuse' or '::discard' of b0 to b3: what that buffer is to do with B
     zero_columns  u64, a `ZeroColumnMask`: columns that are taken for zeros, and how far B is shifted
     max_shift     0, 8, 16 or 32: the greatest shift of what is kept in a buffer
@@ -472,9 +491,6 @@ class MmaWs(Product):
 
     def _variant_problems(self) -> Iterator[Problem]:
         yield from super()._variant_problems()
-        if (self.a_in_tmem or self.sparse) and self.m != LANES:
-            what = "A in tensor memory" if self.a_in_tmem else "a sparse A"
-            yield Problem("m", f"{what} of {self.name} has 128 rows here, and M is {self.m}")
         yield from scalar_problems(self, "zero_columns", u64)
         if self.max_shift == 32 and self.m == 32:
             yield Problem("max_shift", "products of 32 rows shift by 16 columns at most")
@@ -515,10 +531,10 @@ class MmaWs(Product):
 class MmaScaled(Mma):
     """As `tcgen05.mma`, where each block of numbers along K has a scale: ``d += (a * sa) @ (b * sb).T``.
 
-    M is 128, of a pair of blocks 256.
+    M is 128, of a pair of blocks 256; with a dense A also 128.
 
     scale_a  the scales of A in tensor memory, of `scales_layout`: of 4 blocks to a column; `scale_b`. Of a pair, each
-             block has those of its rows of A, and all of B
+             block has those of its rows of A, and all of B: with M = 128 by halves
     scaled   'mxf8f6f4', 'mxf4' or 'mxf4nvf4'; tiles of the latter two are of u8, two numbers each, the lower bits first
     block    numbers of a block: 32, or 16 for mxf4nvf4; where A is sparse, of a block of what is kept
     scale    'ue8m0', or for blocks of 16 'ue4m3'
@@ -583,8 +599,8 @@ class MmaScaled(Mma):
             yield Problem(
                 "block", f"blocks of {self.block} scaled by {self.scale}: kind::{self.scaled} has those {known}"
             )
-        elif self.m != LANES * self.cta_group:
-            yield Problem("m", f"products with block scales are of 128 rows of each block here, and M is {self.m}")
+        elif problem := scaled_rows_problem(self.m, self.cta_group, self.sparse, self.deep):
+            yield Problem("m", problem)
         elif problem := shape_problem(self.scaled, self.m, self.n, self.cta_group, self.b_major):
             yield Problem("n", problem)
         elif self.saturate:
@@ -622,8 +638,8 @@ class MmaScaled(Mma):
 
     @property
     def rows_scaled(self) -> tuple[int, int]:
-        """Rows whose scales a block has: of A its own, of B all."""
-        return self.m // self.cta_group, self.n
+        """Rows whose scales lie in the same lanes of a block: of A its own, of B all, or each half."""
+        return self.m // self.cta_group, self.n // self.folds
 
     def scales(self, step: int) -> tuple[list[str], str]:
         column = self.at(step)[1]
@@ -639,21 +655,23 @@ class MmaScaled(Mma):
         of_a, of_b = self.rows_scaled
 
         def read(agent: Agent, step: int, ranks: tuple[int, ...]) -> Any:
-            left = [self._factors(agent, lanes, a, of_a, step, rank) for rank in ranks]
-            right = [self._factors(agent, lanes, b, of_b, step, rank) for rank in ranks]
+            left = [self._factors(agent, lanes, a, of_a, 1, step, rank) for rank in ranks]
+            right = [self._factors(agent, lanes, b, of_b, self.folds, step, rank) for rank in ranks]
             if any(not np.array_equal(x, right[0], equal_nan=True) for x in right):
                 agent.fail("tcgen05-scales", "scales of B differ between the blocks of a pair, which both have all")
             return np.concatenate(left), right[0]
 
         return read
 
-    def _factors(self, agent: Agent, lanes: Lanes, base: int, rows: int, step: int, rank: int) -> Array:
-        """The scales (rows, blocks) of one operand in a step; those of all four warps' lanes have to be the same."""
+    def _factors(self, agent: Agent, lanes: Lanes, base: int, rows: int, folds: int, step: int, rank: int) -> Array:
+        """The scales (folds * rows, blocks) of one operand in a step; all warps whose lanes have them hold the same."""
         byte, column = self.at(step)
-        row, warp = np.arange(rows)[:, None, None], np.arange(4)[None, :, None]
+        row, copies = np.arange(rows * folds)[:, None, None], 4 // folds
+        warp = row // rows * copies + np.arange(copies)[None, :, None]
         further = column + np.arange(-(-(byte + self.per_step) // SCALES_OF_CELL))
-        columns = further * -(-rows // WARP_LANES) + row // WARP_LANES + 0 * warp
-        where = lanes.machine.tmem.place(lanes, base, row % WARP_LANES + WARP_LANES * warp + 0 * further, columns)
+        columns = further * -(-rows // WARP_LANES) + row % rows // WARP_LANES + 0 * warp
+        lane = row % rows % WARP_LANES + WARP_LANES * warp + 0 * further
+        where = lanes.machine.tmem.place(lanes, base, lane, columns)
         bits = agent.load("tmem", where + (rank - lanes.machine.rank << RANK_SHIFT), u32)[..., 0]
         if np.count_nonzero(bits != bits[:, :1]):
             agent.fail("tcgen05-scales", "scales differ between the lanes of warps, which all have to hold the same")

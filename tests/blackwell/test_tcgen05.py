@@ -164,8 +164,11 @@ FLOAT: Any = f32
 
 def test_an_accumulator_lies_where_its_layout_says() -> None:
     """The tensor's layout and the table of the ISA's data paths, element by element."""
-    for m, n, group, sparse in ((128, 16, 1, 0), (64, 8, 1, 1), (256, 32, 2, 1), (128, 32, 2, 0), (128, 32, 2, 1)):
-        how: Any = {"cta_group": group, "sparse": sparse == 1}
+    for m, n, group, of in (
+        (128, 16, 1, ""), (64, 8, 1, "sparse"), (256, 32, 2, "sparse"), (128, 32, 2, ""), (128, 32, 2, "sparse"),
+        (128, 64, 1, "ws"), (64, 64, 1, "ws"), (32, 64, 1, "ws"),
+    ):  # fmt: skip
+        how: Any = {"cta_group": group, **({of: True} if of else {})}
         table, layout = accumulator_cells(m, n, **how), accumulator_layout(m, n, FLOAT, **how)
         for i in range(m // group):
             for j in range(n):

@@ -217,6 +217,12 @@ def test_metadata_lie_where_their_layout_says() -> None:
                     lane, column, at = cells[row, byte % each]
                     column += byte // each * each // 4
                     assert layout(row, byte) == lane << 18 | column * 4 + at, (elem, row, byte)
+        for rows in (64, 32):  # of .ws: as the first rows of 128, and once more for each part of the columns
+            layout, folds = metadata_layout(elem, 2, rows=rows, folds=128 // rows), 128 // rows
+            for fold in range(folds):
+                lane, column, at = np.moveaxis(metadata_cells(each == 4, rows, folds, fold), -1, 0)
+                want = [[layout(row, byte) + (fold * rows << 18) for byte in range(each)] for row in range(rows)]
+                np.testing.assert_array_equal(lane << 18 | column * 4 + at, want)
         for row in range(64):  # the rows of `metadata_in_smem` that count
             of_all = metadata_layout(elem, 2)(row % 16 + row // 16 * 32, 1)
             assert metadata_layout(elem, 2, rows=64)(row, 1) == of_all
@@ -407,6 +413,96 @@ def test_stationary_weights(m: int, n: int, mask: Any, max_shift: int) -> None:
     np.testing.assert_array_equal(c, want)
     if m == 64:
         assert not kernel.check(1, 128, a, b, c, seeds=4, notes=False).findings
+
+
+@pytest.mark.parametrize(
+    ("elem", "m", "k", "in_tmem", "sparse"),
+    [
+        ("bf16", 64, 32, True, False),
+        ("e4m3", 32, 32, True, False),
+        ("f16", 32, 128, True, True),
+        ("e4m3", 64, 128, True, True),
+        ("tf32", 64, 64, False, True),
+        ("i8", 32, 128, False, True),
+    ],
+)
+@pytest.mark.usefixtures("on_cards")
+def test_parts_of_columns_are_multiplied_by_what_their_lanes_hold(
+    elem: str, m: int, k: int, in_tmem: bool, sparse: bool
+) -> None:
+    """Of .ws with 64 and 32 rows, A and metadata lie in the lanes of each part: copies bring metadata to all."""
+    n, parts, extent = 64, 128 // m, k // 2 if sparse else k
+    held: Any = f32 if elem == "tf32" else getattr(cl, elem)
+    acc: Any = cl.i32 if elem == "i8" else f32
+    octets = (4 if held.bits > 8 else 8) * (k * held.bytes // 64) if sparse else 0
+
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel(
+        a: Tensor[A, (128, extent)], b: Tensor[B, (n, k)], kept: Tensor[u8, (m, max(1, octets))] | None,
+        c: Tensor[D, (128, n // parts)],
+    ) -> None:  # fmt: skip
+        left = cl.shared(held, cl.make_smem_layout(held, (m, extent)))
+        right = cl.shared(held, cl.make_smem_layout(held, (n, k)))
+        done = cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            cl.fence_mbarrier_init()
+        fill(left, a, m, extent)
+        fill(right, b, n, k)
+        metadata: Any = None
+        if kept is not None:
+            of_smem = cl.shared(u8, cl.tcgen05.metadata_in_smem(held, k, m), align=128)
+            fill(of_smem, kept, m, octets)
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(256)
+        d = tmem.view(cl.tcgen05.accumulator(m, n, acc, ws=True), acc)
+        if kept is not None:
+            metadata = tmem.view(cl.tcgen05.metadata(held, k, m, ws=True), u8, 64)
+        if in_tmem:
+            line = [a[t, i] for i in cl.static_range(extent)]
+            there = tmem.view(cl.tcgen05.lanes_layout(128, extent, held), held, 128)
+            cl.tcgen05.store(there, cl.vector(*line, dtype=held))
+            cl.tcgen05.wait_store()
+            cl.tcgen05.fence_before_thread_sync()
+            left = tmem.view(cl.tcgen05.lanes_layout(m, extent, held), held, 128)
+        cl.syncthreads()
+        if elem == "tf32":
+            left, right = left.recast(cl.tf32), right.recast(cl.tf32)
+        if t == 0:
+            cl.tcgen05.fence_after_thread_sync()
+            if kept is not None:
+                cl.tcgen05.copy_metadata(metadata, of_smem, held)
+            cl.tcgen05.mma_ws(d, left, right, accumulate=False, metadata=metadata)
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        whole = tmem.view(cl.tcgen05.lanes_layout(128, n // parts), acc)
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load(whole))
+        for j in cl.static_range(n // parts):
+            c[t, j] = mine[j]
+        tmem.free()
+
+    name = "f32" if elem == "tf32" else elem
+    wide, metadata = halved(name, m, k) if sparse else integers(name, m, k), None
+    b, c = integers(name, n, k, seed=1), np.zeros((128, n // parts), DTYPES["i32" if elem == "i8" else "f32"])
+    one = wide
+    if sparse:
+        one, metadata = words.compress(wide, held)
+    times = np.arange(parts) + 1 if in_tmem else np.ones(parts, int)  # each part of A in tensor memory is another
+    a = np.concatenate([(one.astype(np.float32) * x).astype(one.dtype) for x in times])
+    kernel[1, 128](a, b, metadata, c)
+    each = zip(times, np.split(b.astype(np.float64), parts), strict=True)
+    np.testing.assert_array_equal(c, np.concatenate([x * (wide.astype(np.float64) @ y.T) for x, y in each]))
+    if elem == "e4m3":
+        assert not kernel.check(1, 128, a, b, metadata, c, seeds=2, notes=False).findings
+
+
+def test_metadata_of_ws_have_their_rows() -> None:
+    with pytest.raises(CompileError, match="metadata of 16 rows: a block has 32, 64 or 128 with `ws`"):
+        words.metadata(cl.f16, 32, 16, ws=True)
+    with pytest.raises(CompileError, match="metadata of 32 rows: a block has 64 or 128 of a sparse A"):
+        words.metadata(cl.f16, 32, 32)
 
 
 @pytest.mark.parametrize(("mask", "second", "message"), [

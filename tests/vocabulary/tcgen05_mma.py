@@ -95,6 +95,10 @@ def stationary() -> Iterator[Form]:
             yield form(128, 64, collector=f"{buffer}::{action}", **BF16)
     yield form(128, 64, a=TMEM, steps=((0, 0), (8, 32)), zero_columns=u64, max_shift=16, **BF16)
     yield form(128, 64, a=TMEM, metadata=TMEM, collector="b2::use", **BF16)
+    for m in (32, 64):
+        yield form(m, 64, a=TMEM, steps=((0, 0), (8, 32)), **BF16)
+        yield form(m, 128, metadata=TMEM, steps=STEPS, **BF16)
+        yield form(m, 64, a=TMEM, metadata=TMEM, elem_a=e4m3, elem_b=e4m3)
 
 
 def refused(words: str, *types: Type, **fields: Any) -> tuple[Form, str]:
@@ -115,6 +119,8 @@ def scaled() -> Iterator[Form]:
                     yield product(128, 64, a=TMEM, steps=((0, 0), (8, 32)), **of_a, **how)
             how |= {"elem_a": how["elem_b"]}
             yield product(256, 64, cta_group=2, **how)
+            yield product(128, 64, cta_group=2, steps=STEPS, **how)
+            yield product(128, 64, a=TMEM, cta_group=2, **how)
             yield product(256, 64, cta_group=2, metadata=TMEM, steps=STEPS, **how)
             yield product(128, 64, a=TMEM, steps=((0, 0), (8, 32)), **how)
             yield product(128, 64, a=TMEM, metadata=TMEM, collector="fill", **how)
@@ -182,8 +188,6 @@ ROWS = [
             refused("N is 32; of tcgen05.mma.ws it is one of 64, 128, 256", n=32),
             refused("N is 256; of tcgen05.mma.ws it is one of 64, 128", n=256, metadata=TMEM),
             refused("the accumulator is .*, but must be f32 in tensor memory", m=64),
-            refused("A in tensor memory of tcgen05.mma.ws has 128 rows", accumulator(64, 64, ws=True), TMEM, m=64),
-            refused("a sparse A of tcgen05.mma.ws has 128 rows", accumulator(64, 64, ws=True), m=64, metadata=TMEM),
             refused("'b4::fill' is not one of b0 to b3", collector="b4::fill"),
             refused("'fill' is not one of b0 to b3", collector="fill"),
             refused("`max_shift` is 4, none of 0, 8, 16, 32", max_shift=4),
@@ -204,7 +208,8 @@ ROWS = [
             scaled_refused("kind::mxf8f6f4 multiplies e4m3 and e5m2 and e2m3 and e3m2 and e2m1 into", elem_a=bf16),
             scaled_refused("kind::mxf4 multiplies u8 into f32", scaled="mxf4"),
             scaled_refused("blocks of 16 scaled by ue8m0: kind::mxf8f6f4 has those of 32 by ue8m0", block=16),
-            scaled_refused("are of 128 rows of each block here, and M is 64", m=64),
+            scaled_refused("M is 64; with block scales it is 128, of a pair 256", m=64),
+            scaled_refused("M is 128; .* with a dense A", m=128, cta_group=2, metadata=TMEM),
             scaled_refused("96 numbers along K are of mxf4 and mxf4nvf4", deep=True),
             scaled_refused("N is 20; kind::mxf8f6f4 with cta_group::1 takes multiples of 8", n=20),
         ],
