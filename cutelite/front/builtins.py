@@ -25,6 +25,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Vec, boolean, f32, f64, i32, i64
 from cutelite.lang import loops
 from cutelite.lang.annotations import Tensor, TmaTensor
+from cutelite.lang.attempt import attempt
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, floordiv, logical_and, logical_or, maximum, minimum, modulo
@@ -45,6 +46,24 @@ def _number(x: Any) -> Any:
 
 special(range)(lambda frame, *args: make_range(*args))
 special(loops.range)(lambda frame, *args, **kwargs: make_range(*args, **kwargs))
+
+
+@special(attempt)
+def _attempt(frame: Frame, function: Any) -> Any:
+    evaluation, state = frame.evaluation, frame.state
+    assert state is not None
+    undo, share, facts, found = evaluation.builder.snapshot(), state.share, dict(state.facts), False
+    evaluation.mutables.mark()
+    try:
+        found = call(frame, function, [], {})
+    finally:  # errors, and paths that end in it, go on as those of a plain call do
+        if found is None:
+            evaluation.mutables.undo()
+            undo()
+            state.share, state.facts = share, facts
+        else:
+            evaluation.mutables.keep()
+    return found
 
 
 # Of several numbers.

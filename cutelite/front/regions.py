@@ -147,18 +147,15 @@ class Regions:
 
     def snapshot(self, state: State) -> Callable[[], None]:
         """Return a function that undoes everything since: blocks, ops in the open block, pending paths, returns."""
-        blocks = self.builder.function.blocks
-        count, open_block, length = len(blocks), state.block, len(state.block.ops)
+        undo_ops = self.builder.snapshot(state.block)
         pending = {target: list(states) for target, states in self.pending.items()}
         returns, left = len(self.returns), [(running, len(running.left)) for running in self.running]
 
         def undo() -> None:
-            del blocks[count:]
-            del open_block.ops[length:]
+            undo_ops()
             self.pending = pending
             del self.returns[returns:]
             for running, number in left:
                 del running.left[number:]
-            self.builder.block = open_block
 
         return undo

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -31,6 +31,7 @@ class Builder:
         self.made_dims: dict[str, Value] = {}  # by `cl.dim`, with what they were made of
         self.rounded = False
         self.approximate = False  # quotients of f32 are
+        self.undone = 0  # how often ops were taken back: values known from before may be gone
 
     @staticmethod
     def current() -> Builder | None:
@@ -68,6 +69,23 @@ class Builder:
         block = Block(params, label)
         self.function.blocks.append(block)
         return block
+
+    def snapshot(self, block: Block | None = None) -> Callable[[], None]:
+        """Return a function that takes back what is emitted from here on: blocks, and ops at the end of `block`.
+
+        block  open again behind it; default: the one that is open now
+        """
+        blocks, open_block = self.function.blocks, block or self.block
+        count, length = len(blocks), len(open_block.ops)
+        dims, approximate = dict(self.made_dims), self.approximate
+
+        def undo() -> None:
+            del blocks[count:]
+            del open_block.ops[length:]
+            self.block, self.made_dims, self.approximate = open_block, dims, approximate
+            self.undone += 1
+
+        return undo
 
     def emit(self, op: Op) -> Any:
         """Append `op`; returns its result, a tuple of results if there are several, None if there are none."""

@@ -14,14 +14,17 @@ from cutelite.lang.values import Vector
 
 
 class Lazy(Vector):
-    """A vector computed at its first use in each block of the IR: another path may not have come through that block."""
+    """A vector computed at its first use in each block of the IR: another path may not have come through that block.
 
-    __slots__ = ("_block", "_found")
+    It is computed again where ops were taken back since, which may have been its own.
+    """
+
+    __slots__ = ("_found", "_place")
     __hash__ = Vector.__hash__
 
     def __init__(self) -> None:
         self._found: Value | None = None
-        self._block: Block | None = None
+        self._place: tuple[Block, int] | None = None
 
     def computed(self) -> Any:
         """Emit what it takes, and return the vector."""
@@ -30,7 +33,7 @@ class Lazy(Vector):
     @property
     def value(self) -> Value:  # type: ignore[override]
         builder = Builder.current()
-        block = None if builder is None else builder.block
-        if self._found is None or self._block is not block:
-            self._found, self._block = self.computed().value, block
+        place = None if builder is None else (builder.block, builder.undone)
+        if self._found is None or self._place != place:
+            self._found, self._place = self.computed().value, place
         return self._found

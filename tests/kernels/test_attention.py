@@ -151,6 +151,19 @@ def test_what_functions_add_to_scores(mod: Any) -> None:
     compare(q, k, v, score_mod=mod, causal=True)
 
 
+def squared(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    print(f"head {h}")
+    while h > 7:
+        h = h // 2
+    return score * score
+
+
+def test_a_function_that_does_more_than_add_is_called_once_for_each_block(capfd: pytest.CaptureFixture[str]) -> None:
+    """That it does more is found by a call that is taken back."""
+    compare(*inputs(64, 128, 1, 1, 64), score_mod=squared, config=Config(1, 64, turns=False))
+    assert capfd.readouterr().out.splitlines() == ["head 0"] * (1 + 2 * 128)  # by the reference, by each thread
+
+
 WALKS = [
     (Config(2, 64, queries=2, guess=True), Problem(cl.bf16, 64, 64, right=True)),
     (Config(2, 64, walk="static", turns=False, pairs=True, guess=True), Problem(cl.bf16, 128, 128)),

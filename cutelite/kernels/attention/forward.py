@@ -19,6 +19,7 @@ from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
 from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem, Scores, Sight
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, H, RaggedTile, Tile, Tiles
+from cutelite.lang.attempt import attempt
 from cutelite.lang.places import places
 from cutelite.lang.tables import bound
 
@@ -249,7 +250,7 @@ class Plan:
     def added(self, j: Any, tile: Tile, here: Here, group: Any) -> Added | None:
         """Return what functions do to the scores of block j, where that is the same for any scores; else None."""
         none = cl.wgmma.zeros_accumulator(self.config.columns)
-        return self.block(none, None, j, tile, here, group, False).added()
+        return attempt(self.block(none, None, j, tile, here, group, False).added)
 
     def scores(self, added: Added | None, turn: Turn, here: Here) -> Any:
         """Start the product of queries and the next block of keys, and what is added to it."""

@@ -155,7 +155,10 @@ class Scores:
         return given_by("score_mod", found, self.products.reshape(self.shape))
 
     def added(self) -> Added | None:
-        """Return what `score_mod` does, where it is the same for any scores, with no softcap before it; else None."""
+        """Return what `score_mod` does, where it is the same for any scores, with no softcap before it; else None.
+
+        Either way what it emits stays: `lang.attempt` takes it back.
+        """
         if self.problem.score_mod is None or self.problem.softcap is not None:
             return None
         found = self.called(biased(self.products.reshape(self.shape), 1.0))
