@@ -144,6 +144,73 @@ def test_parameters_and_views_of_torch() -> None:
         kernel[1, 64](torch.view_as_complex(x).conj().imag, y)
 
 
+IN_A_BORDER = cl.Im2col(48, 16, lower=(-1, -1), upper=(-1, -1))
+
+
+def _pixels(x: TmaTensor[bf16, (M, N, 7, 32), IN_A_BORDER], out: Tensor[bf16, (48, 16)], first: i32) -> None:
+    tile, full = cl.tma_shared(x), cl.shared(cl.mbarrier, (1,))
+    if cl.thread_idx.x == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        full[0].arrive_expect_tx(x.tile_bytes)
+        cl.tma_im2col(x, tile, at=(first, -1, -1, 16), offsets=(1, 2), barrier=full[0])
+    cl.syncthreads()
+    full[0].wait(0)
+    for i in range(cl.thread_idx.x, 48 * 16, 128):
+        out[i // 16, i % 16] = tile[i // 16, i % 16]
+
+
+def test_rows_of_pixels_by_launcher_program_and_export() -> None:
+    def images(count: int, height: int) -> Any:
+        return torch.randn(count, height, 7, 32, device="cuda").bfloat16()
+
+    def check(launch: Any, x: Any, first: int) -> None:
+        out = torch.full((48, 16), -1.0, device="cuda", dtype=torch.bfloat16)
+        launch(x, out, first)
+        seen = torch.nn.functional.pad(x.float(), (0, 0, 1, 1, 1, 1))[:, 1:, 2:][:, : x.shape[1], :7, 16:]
+        want = torch.zeros(48, 16, device="cuda")
+        pixels = seen.reshape(-1, 16)[first * x.shape[1] * 7 :][:48]
+        want[: len(pixels)] = pixels
+        assert torch.equal(out.float(), want)
+
+    x, out = images(3, 5), torch.empty(48, 16, device="cuda", dtype=torch.bfloat16)
+    kernel = ready(_pixels, (1, 128), x, out, 0)
+    bundle = kernel.export(None, cpus=native.MACHINE, grid=1, block=128)
+    exported, by_code = (rt.load_kernel(bundle, host_code=each) for each in (False, True))
+    assert by_code.host and not exported.host
+
+    @cl.program
+    def step(x: Any, out: Any, first: int) -> None:
+        kernel[1, 128](x, out, 0)
+        kernel[1, 128](x, out, first)
+
+    for shape in ((3, 5), (3, 5), (2, 9)):
+        for launch in (kernel[1, 128], exported[1, 128], by_code[1, 128], step):
+            for first in range(shape[0]):
+                check(launch, images(*shape), first)
+    assert kernel.anew <= 1
+
+
+def test_one_specialisation_with_the_attributes_of_a_launch() -> None:
+    """Events of launches are recorded; what the driver is told of priority, memory and domains it takes."""
+    a, b = (torch.randn(1000, device="cuda") for _ in range(2))
+    compiled = cl.kernel(_add).compile(a, b, a, 1, block=128)
+    events = [torch.cuda.Event() for _ in range(2)]
+    for event in events:
+        event.record()
+    for _ in range(40):  # by Python, and later by machine code
+        c = torch.zeros(1000, device="cuda")
+        compiled[8, 128](a, b, c, 2)
+        torch.testing.assert_close(c, 2 * a * b)
+    launch = Launch(8, 128, priority=-1, carveout=50, domain="remote", launched=events[0], triggered=events[1])
+    for _ in range(40):
+        c.zero_()
+        compiled[launch](a, b, c, 3)
+        for event in events:
+            event.synchronize()
+        torch.testing.assert_close(c, 3 * a * b)
+
+
 def test_graphs_with_tensor_maps_and_clusters() -> None:
     a = torch.randn(64, 64, device="cuda").bfloat16()
     outs = [torch.zeros(64, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
