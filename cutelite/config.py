@@ -170,9 +170,9 @@ VARIABLES: tuple[Variable, ...] = tuple(_rows())
 """The table, in the order the documentation shows it."""
 
 
-def of_programs() -> Mapping[str, str]:
-    """Return the environment that programs are started with: this process's own."""
-    return os.environ
+def of_programs(more: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Return the environment that programs are started with: this process's own, and of `more` what it does not set."""
+    return {**more, **os.environ} if more else os.environ
 
 
 def is_environment(x: object) -> bool:

@@ -19,6 +19,9 @@ from cutelite.toolchain.errors import ToolchainError, excerpt
 
 _MEMORY = "/dev/shm"
 
+# By 64 MiB and in huge pages glibc takes memory from the kernel then: of 3600 to 6500 page faults 1200 are left.
+_FEW_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"}
+
 CRASHES: dict[int, str] = {
     number: number.name for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGBUS)
 }
@@ -67,7 +70,7 @@ def _folder() -> Iterator[str]:
 
 def _run(command: list[str]) -> running.Ran:
     try:
-        return running.run(command)
+        return running.run(command, _FEW_PAGES)
     except OSError as error:
         raise ToolchainError("ptxas", f"cannot run {command[0]}: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from cutelite import config
 from cutelite.tuples import NamedTuple
@@ -15,12 +16,16 @@ class Ran(NamedTuple):
     said: str
 
 
-def run(command: list[str]) -> Ran:
-    """Run a program without input, by its path, and return what it printed to both streams. Errors: OSError."""
+def run(command: list[str], environment: Mapping[str, str] | None = None) -> Ran:
+    """Run a program without input, by its path, and return what it printed to both streams. Errors: OSError.
+
+    environment  variables for it that this process does not set
+    """
+    variables = config.of_programs(environment)
     if not hasattr(os, "posix_spawn"):
         import subprocess
 
-        done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL, env=variables)
         return Ran(done.returncode, (done.stdout + done.stderr).decode(errors="replace"))
     read, write = os.pipe()
     try:
@@ -29,7 +34,7 @@ def run(command: list[str]) -> Ran:
             (os.POSIX_SPAWN_DUP2, write, 1),
             (os.POSIX_SPAWN_DUP2, write, 2),
         ]
-        child = os.posix_spawn(command[0], command, config.of_programs(), file_actions=actions)
+        child = os.posix_spawn(command[0], command, variables, file_actions=actions)
     except BaseException:
         os.close(read)
         raise

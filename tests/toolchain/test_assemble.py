@@ -238,3 +238,15 @@ def test_tools_say_what_they_are_or_why_not(monkeypatch: pytest.MonkeyPatch) -> 
     missing = {tool.name: tool.why for tool in tools() if not tool.usable}
     assert {"ptxas", "nvJitLink", "driver"} <= set(missing)
     assert "pip install cutelite[cuda]" in missing["ptxas"]
+
+
+def test_ptxas_is_told_to_take_memory_in_large_pieces_unless_the_user_tunes_it(
+    monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", "echo it has $GLIBC_TUNABLES >&2; exit 3")))
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    with pytest.raises(ToolchainError, match=r"it has glibc\.malloc\.hugetlb=1:glibc\.malloc\.top_pad=67108864"):
+        to_cubin(SHARED, hopper)
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.perturb=0")
+    with pytest.raises(ToolchainError, match=r"it has glibc\.malloc\.perturb=0"):
+        to_cubin(SHARED, hopper)
