@@ -95,7 +95,7 @@ _WHERE = {
     "cutelite.lang.cluster": "cluster_arrive cluster_wait cluster_sync mapa getctarank st_async red_async"
     " griddepcontrol_wait griddepcontrol_launch_dependents"
     " clusterlaunchcontrol_try_cancel clusterlaunchcontrol_is_canceled clusterlaunchcontrol_get_first_ctaid",
-    "cutelite.lang.f32x2": "add_packed_f32x2 mul_packed_f32x2 fma_packed_f32x2",
+    "cutelite.lang.f32x2": "add_packed_f32x2 sub_packed_f32x2 mul_packed_f32x2 fma_packed_f32x2",
     "cutelite.lang.cp_async": "createpolicy createpolicy_range createpolicy_cvt"
     " cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"
     " cp_async_bulk cp_reduce_async_bulk cp_async_bulk_prefetch cp_async_bulk_commit_group cp_async_bulk_wait_group",

@@ -175,6 +175,7 @@ from cutelite.lang.dims import dim as dim
 from cutelite.lang.f32x2 import add_packed_f32x2 as add_packed_f32x2
 from cutelite.lang.f32x2 import fma_packed_f32x2 as fma_packed_f32x2
 from cutelite.lang.f32x2 import mul_packed_f32x2 as mul_packed_f32x2
+from cutelite.lang.f32x2 import sub_packed_f32x2 as sub_packed_f32x2
 from cutelite.lang.index import block_dim as block_dim
 from cutelite.lang.index import block_idx as block_idx
 from cutelite.lang.index import block_in_cluster as block_in_cluster
@@ -981,6 +982,7 @@ __all__ = [
     "store_release",
     "store_row",
     "store_volatile",
+    "sub_packed_f32x2",
     "sub_sat",
     "syncthreads",
     "syncthreads_and",

@@ -21,6 +21,14 @@ def add_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False) -> Vector:
     return emit(ops.AddF32x2(_pair(a), _pair(b), ftz))  # type: ignore[no-any-return]
 
 
+def sub_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False) -> Vector:
+    """``a - b`` of vectors of two f32, by one instruction; as `add_packed_f32x2` otherwise.
+
+    Source   PTX ISA: sub.f32x2
+    """
+    return emit(ops.SubF32x2(_pair(a), _pair(b), ftz))  # type: ignore[no-any-return]
+
+
 def mul_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False) -> Vector:
     """``a * b`` of vectors of two f32, by one instruction; as `add_packed_f32x2` otherwise.
 

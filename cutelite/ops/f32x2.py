@@ -63,6 +63,15 @@ class AddF32x2(Packed):
         return a + b
 
 
+@op("sub.f32x2", feature="f32x2", source="PTX ISA: sub")
+class SubF32x2(Packed):
+    """``a - b`` of two pairs."""
+
+    def compute(self, *given: Array) -> Array:
+        a, b = given
+        return a - b
+
+
 @op("mul.f32x2", feature="f32x2", source="PTX ISA: mul")
 class MulF32x2(Packed):
     """``a * b`` of two pairs."""

@@ -19,6 +19,7 @@ ROWS = [
         [of(PAIR, PAIR), of(PAIR, PAIR, True)],
         refuses=[(of(PAIR, Vec(f16, 2)), "takes vec<f32,2>, not vec<f16,2>")],
     ),
+    Row(f32x2.SubF32x2, "cl.sub_packed_f32x2", [of(PAIR, PAIR), of(PAIR, PAIR, True)]),
     Row(f32x2.MulF32x2, "cl.mul_packed_f32x2", [of(PAIR, PAIR), of(PAIR, PAIR, True)]),
     Row(f32x2.FmaF32x2, "cl.fma_packed_f32x2", [of(PAIR, PAIR, False, PAIR), of(PAIR, PAIR, True, PAIR)]),
 ]
