@@ -16,7 +16,7 @@ from typing import Any
 from cutelite.diag import InternalError
 from cutelite.toolchain import bindings
 from cutelite.toolchain.errors import ToolchainError
-from cutelite.toolchain.undisturbed import parsed, undisturbed
+from cutelite.toolchain.undisturbed import alone, parsed
 from cutelite.tuples import NamedTuple
 
 BASELINES = {"x86_64": "x86-64", "aarch64": "generic"}
@@ -32,7 +32,7 @@ def to_code(text: str, function: str, cpu: str | None = None) -> bytes:
     cpu     of `BASELINES`: for another architecture than this machine's
     Errors  `ToolchainError`; `InternalError` for code with relocations
     """
-    code, starts = undisturbed(_to_code, text, cpu)
+    code, starts = alone(_to_code, text, cpu)
     if starts != {function: 0}:
         raise InternalError(f"{function} is not the first of a module's functions", stage="host")
     return code
@@ -44,7 +44,7 @@ def to_image(text: str, functions: tuple[str, ...], cpu: str | None = None) -> b
 
     Errors  as `to_code`
     """
-    code, starts = undisturbed(_to_code, text, cpu)
+    code, starts = alone(_to_code, text, cpu)
     return IMAGE.pack(*(IMAGE.size + starts[name] for name in functions)) + code
 
 

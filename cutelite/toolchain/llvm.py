@@ -18,12 +18,12 @@ asm with no operand. The text must have neither; every op is compiled once in th
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from cutelite.target import Target
 from cutelite.toolchain import libllvm
-from cutelite.toolchain.undisturbed import undisturbed
+from cutelite.toolchain.undisturbed import alone, undisturbed
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -39,13 +39,16 @@ SWITCHED_OFF = (
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Sequence[str] = ()) -> str:
     """Return PTX for `target`; see `backend.write_ptx`. Levels 2 and 3 are the same."""
+    if not _started:
+        alone(_start)
     return undisturbed(_to_ptx, llvm_text, target, opt_level, tuple(bitcode))
 
 
 def _to_ptx(llvm_text: str, target: Target, opt_level: int, bitcode: tuple[str, ...]) -> str:
-    _start()
-    machine = _machine(target.arch, target.ptx_isa, opt_level)
-    with libllvm.module_of(llvm_text, TRIPLE) as (context, module):
+    with (
+        _machine(target.arch, target.ptx_isa, opt_level) as machine,
+        libllvm.module_of(llvm_text, TRIPLE) as (context, module),
+    ):
         if bitcode:
             libllvm.link(context, module, machine, bitcode)
         if opt_level >= 2:
@@ -58,19 +61,35 @@ def version() -> str:
     return ".".join(map(str, undisturbed(libllvm.version)))
 
 
-@functools.cache
+_started = False
+_idle: dict[tuple[str, int, int], list[int]] = {}  # machines that no thread works with
+
+
 def _start() -> None:
     """Register the targets, once: 1 ms."""
+    global _started
+    if _started:
+        return
     llvm = libllvm.library()
     for part in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
         getattr(llvm, f"LLVMPY_InitializeAll{part}")()
     if libllvm.version()[0] == 22:  # LLVM ends the process over an option it does not know
         for option in SWITCHED_OFF:
             llvm.LLVMPY_SetCommandLine(b"cutelite", option.encode())
+    _started = True
 
 
-@functools.cache
-def _machine(arch: str, ptx_isa: int, opt_level: int) -> int:
+@contextmanager
+def _machine(arch: str, ptx_isa: int, opt_level: int) -> Iterator[int]:
+    """A machine that no other thread has meanwhile: one that was made before, or another."""
     # Level 3 of LLVM's code generation has GVN for early CSE: a quarter slower, for the same SASS. Level 0 leaves
     # out register coalescing, and ptxas then puts a wait after every wgmma (its warning C7517).
-    return libllvm.machine_of(TRIPLE, arch, f"+ptx{ptx_isa}", min(max(opt_level, 1), 2))
+    idle = _idle.setdefault((arch, ptx_isa, opt_level), [])
+    try:
+        machine = idle.pop()
+    except IndexError:
+        machine = libllvm.machine_of(TRIPLE, arch, f"+ptx{ptx_isa}", min(max(opt_level, 1), 2))
+    try:
+        yield machine
+    finally:
+        idle.append(machine)

@@ -7,8 +7,11 @@ off until LLVM is done.
 Modules are closed before their contexts (`parsed`), by whoever made them. Left to Python's collector of cycles, such as
 the traceback of an error makes, they would be closed in any order and thread, which LLVM does not survive.
 
-A child forked while LLVM works has LLVM's locks as they were, held by a thread that is not there. So a fork waits until
-no thread is at work, and a child that could not wait for it compiles nothing.
+Any number of threads are at work at once, on modules and machines of their own. What changes LLVM for all of them,
+such as registering targets, is done `alone`: it waits until no other thread is at work, and others wait for its end.
+
+A child forked while LLVM works has LLVM's locks as they were, held by a thread that is not there. So a fork waits in the
+same way, and a child that could not wait for it compiles nothing.
 """
 
 from __future__ import annotations
@@ -29,20 +32,69 @@ Handler = Callable[[int, FrameType | None], Any]
 
 PATIENCE_S = 60.0  # of a fork, before it goes on without
 _SIGNALS = tuple(map(int, signal.valid_signals()))
-_at_work = threading.RLock()
-_held = False  # by the thread that forks
+_changed = threading.Condition()  # guards the next two
+_at_work: dict[int, int] = {}  # threads that call LLVM, by their ident: how often they are inside of each other
+_alone: int | None = None  # the thread that wants LLVM for itself, or has it
 _broken = False  # forked in the midst of LLVM's work
+_waited = False  # a fork, until no other thread was at work
 
 
 def undisturbed(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Give ``function(*args, **kwargs)``, which calls LLVM, one thread at a time.
+    """Give ``function(*args, **kwargs)``, which calls LLVM, beside other threads that do.
 
     Errors  what the function raises; `ToolchainError` in a child that was forked in the midst of LLVM's work
     """
     if _broken:
         raise ToolchainError("llvm", "this process was forked while another thread compiled, and can compile nothing")
-    with _at_work, _signals_later():
+    with _signals_later(), _entered():
         return function(*args, **kwargs)
+
+
+def alone(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Give ``function(*args, **kwargs)``, which changes LLVM, with no other thread at work. Errors: as `undisturbed`."""
+    with _signals_later():
+        with _changed:
+            _have_alone(None)
+        try:
+            return undisturbed(function, *args, **kwargs)
+        finally:
+            with _changed:
+                _give_back()
+
+
+@contextmanager
+def _entered() -> Iterator[None]:
+    """Be at work: not before another thread that is alone has ended, but within one's own work at once."""
+    me = threading.get_ident()
+    with _changed:
+        if me not in _at_work:
+            _changed.wait_for(lambda: _alone in (None, me))
+        _at_work[me] = _at_work.get(me, 0) + 1
+    try:
+        yield
+    finally:
+        with _changed:
+            _at_work[me] -= 1
+            if not _at_work[me]:
+                del _at_work[me]
+                _changed.notify_all()
+
+
+def _have_alone(patience: float | None) -> bool:
+    """Wait until no other thread is at work, and let none begin, with `_changed` held. False: it took too long."""
+    global _alone
+    me = threading.get_ident()
+    if not _changed.wait_for(lambda: _alone in (None, me), patience):
+        return False
+    _alone = me
+    return _changed.wait_for(lambda: not set(_at_work) - {me}, patience)
+
+
+def _give_back() -> None:
+    global _alone
+    if _alone == threading.get_ident():
+        _alone = None
+        _changed.notify_all()
 
 
 @contextmanager
@@ -98,21 +150,22 @@ def parsed(llvm: Any, text: str) -> Iterator[Any]:
 
 
 def _before_fork() -> None:
-    global _held
-    _held = _at_work.acquire(timeout=PATIENCE_S)
+    global _waited
+    _changed.acquire()
+    _waited = _have_alone(PATIENCE_S)
 
 
 def _in_parent() -> None:
-    if _held:
-        _at_work.release()
+    _give_back()
+    _changed.release()
 
 
 def _in_child() -> None:
-    global _broken
-    if _held:
-        _at_work.release()
-    else:
-        _broken = True
+    global _broken, _changed, _alone
+    _broken = not _waited
+    _changed, _alone = threading.Condition(), None
+    for other in set(_at_work) - {threading.get_ident()}:
+        del _at_work[other]
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,9 +6,14 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
+
+from cutelite.target import Target
+from cutelite.toolchain import libllvm, to_ptx
+from cutelite.toolchain.undisturbed import alone, undisturbed
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals and forks")
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,3 +94,56 @@ def test_children_forked_beside_a_compile_compile() -> None:
         print(codes)
     """)
     assert found == f"{[0] * 8}\n"
+
+
+def test_threads_call_llvm_at_once(monkeypatch: pytest.MonkeyPatch, hopper: Target) -> None:
+    """Each waits in LLVM's midst for the others, and all get what one thread gets."""
+    text = "define ptx_kernel void @f(ptr %p) {{ store i32 {0}, ptr %p ret void }}"
+    wanted = [to_ptx(text.format(n), hopper) for n in range(4)]
+    meeting, tidy = threading.Barrier(4, timeout=60), libllvm.tidy
+
+    def met(module: int, machine: int) -> None:
+        meeting.wait()
+        tidy(module, machine)
+
+    monkeypatch.setattr(libllvm, "tidy", met)
+    found: dict[int, str] = {}
+
+    def work(n: int) -> None:
+        found[n] = to_ptx(text.format(n), hopper)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found.get(n) for n in range(4)] == wanted
+
+
+def test_a_thread_alone_waits_for_those_at_work_and_they_for_it() -> None:
+    said: list[str] = []
+    inside, leave, waits = threading.Event(), threading.Event(), threading.Event()
+
+    def first() -> None:
+        inside.set()
+        assert leave.wait(60)
+        undisturbed(said.append, "within")  # another thread wants to be alone: this one is at work already
+        said.append("first")
+
+    def second() -> None:
+        waits.set()
+        alone(said.append, "alone")
+
+    threads = [threading.Thread(target=undisturbed, args=(first,)), threading.Thread(target=second)]
+    threads[0].start()
+    assert inside.wait(60)
+    threads[1].start()
+    assert waits.wait(60)
+    threads[1].join(0.05)
+    assert said == []
+    leave.set()
+    for thread in threads:
+        thread.join(60)
+    assert said == ["within", "first", "alone"]
+    alone(undisturbed, said.append, "nested")
+    assert said[-1] == "nested"
