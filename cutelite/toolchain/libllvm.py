@@ -1,7 +1,7 @@
 """The few functions of llvmlite's library that PTX takes, called directly: importing its bindings takes 20 ms more.
 
 What is declared here is llvmlite 0.50's own C interface (llvmlite/binding/*.py of that version, which pyproject.toml
-asks for). Objects are addresses, which their maker disposes of; `undisturbed` keeps threads apart where they have to be.
+asks for). Objects are addresses, which their maker disposes of; `undisturbed` keeps threads apart where that is needed.
 """
 
 from __future__ import annotations

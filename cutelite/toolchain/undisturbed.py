@@ -10,8 +10,8 @@ the traceback of an error makes, they would be closed in any order and thread, w
 Any number of threads are at work at once, on modules and machines of their own. What changes LLVM for all of them,
 such as registering targets, is done `alone`: it waits until no other thread is at work, and others wait for its end.
 
-A child forked while LLVM works has LLVM's locks as they were, held by a thread that is not there. So a fork waits in the
-same way, and a child that could not wait for it compiles nothing.
+A child forked while LLVM works has LLVM's locks as they were, held by a thread that is not there. So a fork waits in
+the same way, and a child that could not wait for it compiles nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def undisturbed(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 def alone(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Give ``function(*args, **kwargs)``, which changes LLVM, with no other thread at work. Errors: as `undisturbed`."""
+    """Give ``function(*args, **kwargs)``, which changes LLVM, with no thread beside it. Errors: as `undisturbed`."""
     with _signals_later():
         with _changed:
             _have_alone(None)
