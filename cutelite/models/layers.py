@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.moe.operators import route
-from cutelite.kernels.rows.operators import norm_forward
+from cutelite.kernels.rows.operators import norm_backward, norm_forward
 from cutelite.kernels.rows.operators_elements import gated_halves
 from cutelite.models.operators import gated_linear, linear, lookup
 from cutelite.models.sums import entered, gathered, summed
@@ -139,13 +139,13 @@ class DecoderLayer:
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """As the layer's own."""
         attention, mlp = self.self_attn, self.mlp
-        normed = self.input_layernorm(hidden_states)
+        normed, hidden_states = normed_beside(self.input_layernorm, hidden_states)
         if plain(attention) and plain(attention.o_proj):
             kwargs["residual"] = hidden_states
             hidden_states, _ = attention(normed, *args, **kwargs)
         else:
             hidden_states = hidden_states + attention(normed, *args, **kwargs)[0]
-        normed = self.post_attention_layernorm(hidden_states)
+        normed, hidden_states = normed_beside(self.post_attention_layernorm, hidden_states)
         if isinstance(mlp, GatedMLP) and plain(mlp):
             return mlp.added(normed, hidden_states)
         return hidden_states + mlp(normed)
@@ -180,6 +180,31 @@ def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """RMSNorm over the last mode."""
     result: Tensor = norm_forward(x, weight, None, None, eps, 0.0, False)[0]
     return result
+
+
+class Beside(torch.autograd.Function):  # type: ignore[misc]
+    """RMSNorm over the last mode, and its input as it is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+        result, _, _, rstd = norm_forward(x, weight, None, None, eps, 0.0, False)
+        ctx.save_for_backward(x, weight, rstd)
+        return result, x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor, of_x: Tensor) -> tuple[Any, ...]:
+        x, weight, rstd = ctx.saved_tensors
+        given = gradient.contiguous(), x, weight, None, rstd, of_x.contiguous()
+        return *norm_backward(*given, False, 0.0)[:2], None
+
+
+def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The result of a norm, and x for what is computed beside it: the norm's kernel adds up the gradients of both."""
+    fits = isinstance(norm, RMSNorm) and plain(norm) and x.dtype in KINDS and norm.weight.dtype == x.dtype
+    if fits and wants_gradient(x) and wants_gradient(norm.weight):
+        result: tuple[Tensor, Tensor] = Beside.apply(x, norm.weight, norm.variance_epsilon)
+        return result
+    return norm(x), x
 
 
 def projected(x: Tensor, layers: list[Any]) -> Tensor:

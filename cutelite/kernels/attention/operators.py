@@ -221,14 +221,16 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) 
     starts, how = [x for x in inputs[3:] if isinstance(x, Tensor)], [x for x in inputs if not isinstance(x, Tensor)]
     ctx.how = How(*how)
     ctx.save_for_backward(*inputs[:3], *output, *starts)
+    ctx.set_materialize_grads(False)  # few differentiate the logsumexp
 
 
-def _differentiate(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
+def _differentiate(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[Any, ...]:
     strict, saved = torch.are_deterministic_algorithms_enabled(), ctx.saved_tensors
+    given = torch.zeros_like(saved[3]) if do is None else dense(do), None if dlse is None else dlse.contiguous()
     if len(saved) == 5:
-        found = attention_backward(dense(do), dlse.contiguous(), *saved, *ctx.how, strict)
+        found = attention_backward(*given, *saved, *ctx.how, strict)
         return *found, *(None,) * len(How._fields)
-    found = attention_varlen_backward(dense(do), dlse.contiguous(), *saved, *ctx.how[:-1], strict)
+    found = attention_varlen_backward(*given, *saved, *ctx.how[:-1], strict)
     return *found, None, None, *(None,) * (len(How._fields) - 1)
 
 

@@ -145,10 +145,12 @@ def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ..
     ctx.bias, ctx.residual = bias is not None, residual is not None
     ctx.save_for_backward(total if ctx.residual else x, weight, mean if ctx.center else None, rstd)
     ctx.mark_non_differentiable(mean, rstd)
+    ctx.set_materialize_grads(False)  # zeros for what nobody has differentiated would be a launch each
 
 
-def _differentiate_norm(ctx: Any, dy: torch.Tensor, dtotal: torch.Tensor, *_: Any) -> tuple[Any, ...]:
+def _differentiate_norm(ctx: Any, dy: torch.Tensor | None, dtotal: torch.Tensor | None, *_: Any) -> tuple[Any, ...]:
     s, weight, mean, rstd = ctx.saved_tensors
+    dy = torch.zeros_like(s) if dy is None else dy
     add = dtotal if ctx.residual else None
     dx, dw, db = norm_backward(dy, s, weight, mean, rstd, add, ctx.bias, ctx.offset)
     more = dx if ctx.residual else None
