@@ -1,26 +1,31 @@
 """Kernels of rows beside torch, torch.compile and a plain copy, in one run: GB/s, medians of interleaved rounds.
 
     python tests/bench/rows.py [--ops softmax,rms_norm,...] [--columns 1024,4096,...] [--dtype bfloat16]
-                               [--compile] [--sweep] [--rivals quack,liger] [--warm] [--json FILE] [--pictures FOLDER]
+                               [--compile] [--sweep] [--rivals quack,liger] [--processes N [--patience SECONDS]]
+                               [--rounds N] [--json FILE] [--pictures FOLDER]
 
 --sweep     every plan that is worth trying, and the fastest of them beside the others; without it, the plan that the
             library chooses
 --compile   torch.compile too (some seconds for each shape)
+--processes cells are compiled in that many processes at the same time, then timed one after the other
+--patience  seconds until those that are still compiling are left out
 
 Inputs are normal random numbers in rotating buffers, larger than L2 together; calls are captured in CUDA graphs. What
 is counted is what an operation has to read and write; `copy` is torch's copy of as many bytes as x has. Results are
-compared with float64 before anything is timed. QuACK takes part where it can be imported.
+compared with float64 before anything is timed. QuACK and Liger take part where they can be imported.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +47,7 @@ from tests.bench.timing import L2_BYTES, Replay, rounds
 ROWS = {1024: 32768, 4096: 32768, 16384: 16128, 32768: 8192, 65536: 4096, 131072: 2048, 262144: 1024}
 EPS = 1e-6
 SAMPLE = 128  # rows that are compared with float64
+LAST_CELL = 15  # seconds that a process has for the cell it is at when time is over
 
 
 @dataclass(frozen=True)
@@ -337,17 +343,24 @@ def called(function: Callable[..., Any], sets: list[tuple[Any, ...]], i: int) ->
     return function(*sets[i])
 
 
-def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, Any]:
-    """A row of the table."""
-    op = OPERATIONS[name]
+@cache
+def compiled(name: str, n: int) -> Any:
+    """What torch.compile makes of an operation for rows of `n` elements."""
+    torch._dynamo.config.recompile_limit = 64  # of one function, all lengths together
+    return torch.compile(OPERATIONS[name].torch, dynamic=False)
+
+
+def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, known: bool = False) -> dict[str, Any]:
+    """A row of the table; with `warm` all is compiled and compared, nothing timed. `known`: it has been compared."""
+    op, m = OPERATIONS[name], ROWS.get(n, max(1, (1 << 28) // n))
     size = m * n * dtype.itemsize
     if name == "rope" and n % 128:
         return {}
-    count = max(2, -(-3 * L2_BYTES // size))
+    count = 1 if warm else max(2, -(-3 * L2_BYTES // size))
     sets = [op.make(m, n, dtype) for _ in range(count)]
     rows = torch.linspace(0, m - 1, min(SAMPLE, m), device="cuda").long()
     small = op.backward and m * n > 1 << 26  # float64 of all would not be quick
-    wanted = None if small or op.exact is None else exact(op, sets[0], rows)
+    wanted = None if small or known or op.exact is None else exact(op, sets[0], rows)
     each = op.bytes * size / 4e12
     choices: dict[str, Plan | None] = {"cutelite": None}
     if options.sweep and op.planned:
@@ -365,9 +378,7 @@ def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, An
             print(f"    WRONG {name} {n} {label}: {off:.1e}", flush=True)
             continue
         calls[label] = partial(ours, op, sets, how)
-    if options.warm:
-        return {}
-    if options.sweep and op.planned:
+    if options.sweep and op.planned and not warm:
         taken = rounds({k: Replay(call, count, 3e-3, each) for k, call in calls.items()}, 3)
         speed = {k: op.bytes * size / statistics.median(times) * 1e-9 for k, times in taken.items()}
         order = sorted(speed, key=lambda k: -speed[k])[:10]
@@ -375,25 +386,81 @@ def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, An
         best = max(speed, key=lambda k: speed[k])
         calls = {f"best: {best}": calls[best]}
     calls["torch"] = lambda i: op.torch(*sets[i])
-    if options.compile:
-        torch._dynamo.reset()
-        compiled = torch.compile(op.torch, dynamic=False)
-        compiled(*sets[0])
-        calls["compile"] = lambda i: compiled(*sets[i])
-    for package in options.rivals.split(","):
+    for package in (*options.rivals.split(","), *(["compile"] if options.compile else [])):
         try:
-            theirs = RIVALS[package](name) if package in RIVALS else None
+            if package == "compile":
+                theirs = compiled(name, n)
+            else:
+                theirs = RIVALS[package](name) if package in RIVALS else None
             if theirs is not None:
                 theirs(*sets[0])
                 calls[package] = partial(called, theirs, sets)
         except Exception as problem:
             print(f"    {name} {n} {package}: {type(problem).__name__}: {str(problem).splitlines()[:1]}", flush=True)
+    if warm:
+        return {}
     other = [torch.empty_like(s[0]) for s in sets]
     calls["copy"] = lambda i: other[i].copy_(sets[i][0])
-    taken = rounds({k: Replay(call, count, 5e-3, each) for k, call in calls.items()}, 9)
+    taken = rounds({k: Replay(call, count, 5e-3, each) for k, call in calls.items()}, options.rounds)
     speed = {k: (2 if k == "copy" else op.bytes) * size / statistics.median(times) * 1e-9 for k, times in taken.items()}
     print(f"{name:24} {m:6} x {n:<6} " + "  ".join(f"{k} {v:.0f}" for k, v in speed.items()), flush=True)
     return {"operation": name, "rows": m, "columns": n, "dtype": str(dtype), "gb_per_s": speed}
+
+
+Cell = tuple[str, int]  # an operation and the elements of a row
+
+
+def prepared(cells: list[Cell], dtype: Any, options: Any, parent: Any) -> None:
+    """Compile cells, until told to stop; tell which are; then time those that are asked for: a process's work."""
+    ready = []
+    for name, n in cells:
+        if parent.poll():
+            parent.recv()
+            break
+        measure(name, n, dtype, options, warm=True)
+        torch.cuda.empty_cache()
+        ready.append((name, n))
+    parent.send(ready)
+    while True:
+        if cell := parent.recv():  # and not the word to stop, come too late
+            name, n = cell
+            parent.send(measure(name, n, dtype, options, known=True))
+            torch.cuda.empty_cache()
+
+
+def apart(cells: list[Cell], dtype: Any, options: Any) -> Iterator[dict[str, Any]]:
+    """Rows of the table by several processes, forked so that modules are imported once: nothing uses the GPU before."""
+    context, started = multiprocessing.get_context("fork"), []
+    owners: dict[Cell, Any] = {}
+    for number in range(options.processes):
+        ours, theirs = context.Pipe()
+        some = cells[number :: options.processes]
+        started.append((ours, context.Process(target=prepared, args=(some, dtype, options, theirs), daemon=True)))
+        started[-1][1].start()
+        theirs.close()
+    end = time.monotonic() + options.patience
+    for told in (False, True):
+        for pipe, process in started:
+            if pipe in owners.values() or not process.is_alive():
+                continue
+            if pipe.poll(max(0.0, end - time.monotonic())):
+                try:
+                    owners |= dict.fromkeys(pipe.recv(), pipe)
+                except EOFError:
+                    print(f"    a process ended: {process.exitcode}", flush=True)
+            elif told:
+                process.kill()
+            else:
+                pipe.send(None)
+        end = time.monotonic() + LAST_CELL
+    print(f"# {len(owners)} of {len(cells)} compiled", flush=True)
+    for cell in cells:
+        if cell in owners:
+            try:
+                owners[cell].send(cell)
+                yield owners[cell].recv()
+            except (OSError, EOFError):
+                print(f"    {cell}: its process ended", flush=True)
 
 
 def main() -> None:
@@ -405,22 +472,21 @@ def main() -> None:
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--stages", type=int, default=0, help="of plans that are tried, at least")
     parser.add_argument("--rivals", default="quack,liger")
-    parser.add_argument("--warm", action="store_true", help="compile only, so that other processes find the kernels")
+    parser.add_argument("--processes", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=600)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json")
     parser.add_argument("--pictures", help="a folder, for an SVG of each operation")
     options = parser.parse_args()
     dtype = getattr(torch, options.dtype)
-    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, {options.dtype}, GB/s", flush=True)
+    print(f"# torch {torch.__version__}, {options.dtype}, GB/s", flush=True)
+    cells = [(name, int(n)) for name in options.ops.split(",") for n in options.columns.split(",")]
     table = []
-    for name in options.ops.split(","):
-        for n in map(int, options.columns.split(",")):
-            m = ROWS.get(n, max(1, (1 << 28) // n))
-            table += [row for row in [measure(name, n, m, dtype, options)] if row]
-            torch.cuda.empty_cache()
-    if options.warm:
-        return
+    for row in apart(cells, dtype, options) if options.processes else (measure(*c, dtype, options) for c in cells):
+        table += [row] if row else []
+        torch.cuda.empty_cache()
     copies = [row["gb_per_s"]["copy"] for row in table]
-    print(f"# the fastest copy: {max(copies):.0f}")
+    print(f"# {torch.cuda.get_device_name()}; the fastest copy: {max(copies):.0f}")
     if options.json:
         Path(options.json).write_text(json.dumps(table, indent=1))
     if options.pictures:

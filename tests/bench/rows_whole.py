@@ -2,7 +2,8 @@
 
     python tests/bench/rows_whole.py [--only cumsum,sort,...]
 
-Results are compared first. Calls are captured in CUDA graphs where torch's can be, else timed as they are; medians.
+Results are compared first. Calls are captured in CUDA graphs where torch's can be, else timed as they are, in turns;
+medians.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,22 +27,24 @@ from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, sample, top_k
 from cutelite.kernels.rows.sort import sort
+from tests.bench.timing import Replay, in_turns, rounds
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """Median of ten times of five calls, L2 cold by what they themselves move."""
-    for _ in range(2):
-        call()
-    times = []
-    for _ in range(10):
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        for _ in range(5):
-            call()
-        stop.record()
-        stop.synchronize()
-        times.append(start.elapsed_time(stop) * 1e-3 / 5)
-    return float(statistics.median(times))
+def seconds(*calls: Callable[[], Any]) -> list[float]:
+    """Median seconds of each, in turns, L2 cold by what they move: as graphs, or as they are if one is none."""
+    guess = in_turns(list(calls), 1, 1e-3)
+    try:
+        replays = {str(i): Replay(partial(called, call), 1, 4e-3, guess[i]) for i, call in enumerate(calls)}
+    except Exception as problem:
+        print(f"    no graphs: {str(problem).splitlines()[0][:100]}", flush=True)
+        torch.cuda.synchronize()
+        return in_turns(list(calls))
+    return [statistics.median(times) for times in rounds(replays, 9).values()]
+
+
+def called(call: Callable[[], Any], _: int) -> None:
+    """Call, whatever the buffers."""
+    call()
 
 
 def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any], float | None]]:
@@ -109,8 +113,9 @@ def optimiser() -> None:
         "torch, fused": (theirs, 14 * count),
         "copy of 512 MiB": (lambda: other.copy_(one), 1 << 30),
     }
-    for name, (call, bytes) in calls.items():
-        print(f"AdamW, {len(p)} tensors, {name:16} {bytes / seconds(call) * 1e-9:6.0f} GB/s", flush=True)
+    times = seconds(*(call for call, _ in calls.values()))
+    for (name, (_, bytes)), each in zip(calls.items(), times, strict=True):
+        print(f"AdamW, {len(p)} tensors, {name:16} {bytes / each * 1e-9:6.0f} GB/s", flush=True)
 
 
 def main() -> None:
@@ -126,7 +131,7 @@ def main() -> None:
         try:
             a, b = ours().double(), theirs().double()
             off = float((a - b).abs().max() / b.abs().max().clamp(min=1))
-            times = seconds(ours), seconds(theirs)
+            times = seconds(ours, theirs)
         except Exception as problem:
             print(f"{name:32} {type(problem).__name__}: {str(problem)[:150]}", flush=True)
             continue

@@ -247,10 +247,9 @@ def median_ms(run: Callable[[], object], times: int = 11) -> float:
 
 SET_UP = """
 import time; start = time.perf_counter()
-from cutelite.toolchain import libllvm, llvm
+import cutelite.toolchain.llvm as llvm
 imported = time.perf_counter()
-llvm._start()
-libllvm.machine_of(llvm.TRIPLE, "sm_90a", "+ptx86", 2)
+llvm._machine("sm_90a", 86, 3)
 print(imported - start, time.perf_counter() - imported)
 """
 

@@ -112,6 +112,27 @@ def test_embeddings_sums_and_selections() -> None:
     torch.library.opcheck(numbers.quantise, (x.detach().repeat(1, 5), 128, None, "silu"))
 
 
+@pytest.mark.parametrize("mode", [None, 0, 1])
+def test_reductions(mode: int | None) -> None:
+    numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
+    (x,) = tensors((3, 40))
+    where = () if mode is None else (mode,)
+    compare(numbers.reduced, (x, "mean", mode), lambda x: x.mean(*where))
+    compare(numbers.reduced, (x, "sum", mode), lambda x: x.sum(*where))
+    compare(numbers.reduced, (x, "min", mode), lambda x: x.amin(where))
+    tied = torch.ones_like(x).requires_grad_()
+    numbers.reduced(tied, "max", mode).sum().backward()
+    assert tied.grad.unique().tolist() == pytest.approx([{None: 1 / 120, 0: 1 / 3, 1: 1 / 40}[mode]])
+
+
+def test_orders() -> None:
+    numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
+    (x,) = tensors((300,))
+    compare(numbers.sort, (x, True), lambda x: x.sort(stable=True, descending=True)[0])
+    (x,) = tensors((3, 40))
+    compare(numbers.argmax, (x,), lambda x: x.max(-1)[0])
+
+
 def test_rope_append() -> None:
     q, k, v, keys, values = (
         x.detach() for x in tensors((2, 1, 4, 16), (2, 1, 2, 16), (2, 1, 2, 16), (2, 2, 12, 16), (2, 2, 12, 16))

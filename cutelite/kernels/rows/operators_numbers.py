@@ -1,4 +1,4 @@
-"""Embeddings, top-k, sampling, sums and 8 bits as operators of torch, with derivatives: `torch.ops.cutelite.embedding`.
+"""Embeddings, choices, sorts, sums and 8 bits as operators of torch, with derivatives: `torch.ops.cutelite.embedding`.
 
 `cutelite.kernels.rows.operators` imports this module.
 """
@@ -15,7 +15,9 @@ from torch import Tensor
 
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import quantise as by_8_bits
+from cutelite.kernels.rows import reduce as reductions
 from cutelite.kernels.rows import scan, select
+from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.narrow import Narrow
 
 
@@ -71,10 +73,81 @@ def _keep_columns(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tenso
     ctx.mark_non_differentiable(output[1])
 
 
-top_k.register_autograd(
-    lambda ctx, dy, _: (dy.new_zeros(ctx.shape).scatter(-1, ctx.saved_tensors[0], dy), None),
-    setup_context=_keep_columns,
-)
+def _scattered(ctx: Any, dy: Tensor) -> Tensor:
+    """The gradient of x, of that of the elements at the kept columns."""
+    return dy.new_zeros(ctx.shape).scatter(-1, ctx.saved_tensors[0], dy)
+
+
+top_k.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
+
+
+@torch.library.custom_op("cutelite::argmax", mutates_args=())
+def argmax(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The greatest element of each row, and its column."""
+    return tuple(select.argmax(x))
+
+
+@argmax.register_fake
+def _(x: Tensor) -> tuple[Tensor, Tensor]:
+    found = x.new_empty(x.shape[:-1])
+    return found, found.new_empty(found.shape, dtype=torch.int64)
+
+
+def _keep_one(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.shape = inputs[0].shape
+    ctx.save_for_backward(output[1][..., None])
+    ctx.mark_non_differentiable(output[1])
+
+
+argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy[..., None]), setup_context=_keep_one)
+
+
+@torch.library.custom_op("cutelite::sort", mutates_args=())
+def sort(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
+    """The elements of a vector in order, equal ones in that of their places, and these places."""
+    return tuple(sorting.sort(x, descending=descending))
+
+
+@sort.register_fake
+def _(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
+    return x.new_empty(x.shape), x.new_empty(x.shape, dtype=torch.int64)
+
+
+sort.register_autograd(lambda ctx, dy, _: (_scattered(ctx, dy), None), setup_context=_keep_columns)
+
+
+@torch.library.custom_op("cutelite::reduced", mutates_args=())
+def reduced(x: Tensor, operation: str, mode: int | None) -> Tensor:
+    """The 'sum', 'mean', 'max' or 'min' of all elements, or along a mode of a matrix."""
+    return reductions.reduced(x, operation, mode)
+
+
+@reduced.register_fake
+def _(x: Tensor, operation: str, mode: int | None) -> Tensor:
+    return x.new_empty(() if mode is None else (x.shape[1 - mode % 2],))
+
+
+def _keep_reduced(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, ctx.operation, ctx.mode = inputs
+    ctx.shape = x.shape
+    ctx.save_for_backward(*((x, output) if ctx.operation in ("max", "min") else ()))
+
+
+def _differentiate_reduced(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
+    """As torch's amax: elements that are equally great have equal shares."""
+
+    def spread(y: Tensor) -> Tensor:
+        return (y if ctx.mode is None else y.unsqueeze(ctx.mode)).expand(ctx.shape)
+
+    if not ctx.saved_tensors:
+        count = ctx.shape.numel() if ctx.mode is None else ctx.shape[ctx.mode]
+        return spread(dy / count if ctx.operation == "mean" else dy).clone(), None, None
+    x, y = ctx.saved_tensors
+    mine = x == spread(y)
+    return mine * spread(dy / (mine.sum() if ctx.mode is None else mine.sum(ctx.mode))), None, None
+
+
+reduced.register_autograd(_differentiate_reduced, setup_context=_keep_reduced)
 
 
 @torch.library.custom_op("cutelite::sample", mutates_args=())
