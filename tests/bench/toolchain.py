@@ -247,9 +247,10 @@ def median_ms(run: Callable[[], object], times: int = 11) -> float:
 
 SET_UP = """
 import time; start = time.perf_counter()
-import cutelite.toolchain.llvm as llvm
+from cutelite.toolchain import libllvm, llvm
 imported = time.perf_counter()
-llvm._machine("sm_90a", 86, 3)
+llvm._start()
+libllvm.machine_of(llvm.TRIPLE, "sm_90a", "+ptx86", 2)
 print(imported - start, time.perf_counter() - imported)
 """
 

@@ -1,7 +1,8 @@
 """Kernels of rows as operators of torch, with derivatives: `torch.ops.cutelite.softmax` and its like.
 
 Importing this module registers them. They are taken whole by `torch.compile`, are differentiated by autograd, and keep
-to the dtypes that they are given. CPU tensors are simulated where there is no GPU.
+to the dtypes that they are given. CPU tensors are simulated where there is no GPU. `torch.ops.cutelite.softmax.out` and
+its like write to tensors that they are given, and have no derivative: of `norm` the result alone.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -13,10 +14,15 @@ from typing import Any
 
 import torch
 
+from cutelite.interop.torch import out_form
 from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.rows import cross_entropy as entropy
-from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import embedding as tables
+from cutelite.kernels.rows import gates, norm, scan, select
+from cutelite.kernels.rows import quantise as by_8_bits
+from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.operators_elements import activated, gated, gated_halves, rope, rope_
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
 from cutelite.kernels.rows.operators_numbers import argmax, cumsum, embedding, quantise, reduced, sample, sort, top_k
@@ -139,10 +145,12 @@ def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ..
     ctx.bias, ctx.residual = bias is not None, residual is not None
     ctx.save_for_backward(total if ctx.residual else x, weight, mean if ctx.center else None, rstd)
     ctx.mark_non_differentiable(mean, rstd)
+    ctx.set_materialize_grads(False)  # zeros for what nobody has differentiated would be a launch each
 
 
-def _differentiate_norm(ctx: Any, dy: torch.Tensor, dtotal: torch.Tensor, *_: Any) -> tuple[Any, ...]:
+def _differentiate_norm(ctx: Any, dy: torch.Tensor | None, dtotal: torch.Tensor | None, *_: Any) -> tuple[Any, ...]:
     s, weight, mean, rstd = ctx.saved_tensors
+    dy = torch.zeros_like(s) if dy is None else dy
     add = dtotal if ctx.residual else None
     dx, dw, db = norm_backward(dy, s, weight, mean, rstd, add, ctx.bias, ctx.offset)
     more = dx if ctx.residual else None
@@ -214,3 +222,32 @@ for operator, names, results in (
     (top_k, ("x",), 2), (argmax, ("x",), 2), (embedding, ("places",), 1), (quantise, (), 2), (rope, (), 2),
 ):  # fmt: skip
     batched(operator, *names, results=results)
+
+
+def _norm_into(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool, out: Any) -> Any:
+    return norm.apply(x, weight, residual, bias, eps, offset, center, out=out)
+
+
+def _rope_into(*arrays: Any, out: Any) -> Any:
+    return rotary.rope(*arrays[:-2], interleaved=arrays[-2], inverse=arrays[-1], out=out)
+
+
+def _halves_into(x: Any, activation: str, out: Any) -> Any:
+    gate, up = x.chunk(2, -1)
+    return gates.gated(gate, up, activation, out=out)
+
+
+def _quantise_into(x: Any, block: int, up: Any, activation: str, out: Any) -> Any:
+    return by_8_bits.quantise(x, Narrow(block=block), up=up, activation=activation, out=out)
+
+
+for operator, function in (
+    (softmax, lambda x, log, out: soft.apply(x, out, log, None)), (norm_forward, _norm_into),
+    (activated, gates.activated), (gated, gates.gated),
+    (gated_halves, _halves_into), (cumsum, scan.cumsum),
+    (embedding, lambda table, places, padding, out: tables.embedding(table, places, out=out)),
+):  # fmt: skip
+    out_form(operator, function)
+out_form(top_k, select.top_k, "values", "columns")
+out_form(quantise, _quantise_into, "codes", "scales")
+out_form(rope, _rope_into, "turned_q", "turned_k")
