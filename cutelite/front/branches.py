@@ -15,7 +15,8 @@ from cutelite.front.frame import DeadEnd, Frame, handles
 from cutelite.front.iterators import Range, StaticIter, count_along, iterate_static
 from cutelite.front.operators import truth_of
 from cutelite.front.state import Conflict, State, new_share, split
-from cutelite.front.strings import RuntimeText
+from cutelite.front.strings import RuntimeText, text_of
+from cutelite.front.tree import holds_unknown
 from cutelite.ir.function import Jump
 from cutelite.lang.emit import mistake
 from cutelite.lang.values import Scalar
@@ -155,17 +156,22 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
     if isinstance(raised, CompileError):  # by the library's own functions that are inlined
         raise raised
     if isinstance(raised, AssertionError):
-        _fail(frame, state, raised.args[0] if raised.args else "", "assertion failed")
-    args = getattr(raised, "args", ())
+        _fail(frame, state, _message(raised.args[:1]), "assertion failed")
+    message = _message(getattr(raised, "args", ()))
     if state.share == frame.start or frame.certain_failure == frame.block.index:
-        text = " ".join(map(_text, args))
+        text = _text(message)
         raise mistake("raised", f"{type(raised).__name__}: {text}" if text else type(raised).__name__)
-    texts = [arg for arg in args if isinstance(arg, RuntimeText)]
-    _fail(frame, state, texts[0] if texts else " ".join(map(_text, args)), type(raised).__name__)
+    _fail(frame, state, message, type(raised).__name__)
     return True
 
 
-def _fail(frame: Frame, state: State, message: Any, what: str) -> None:
+def _message(args: tuple[Any, ...]) -> str | RuntimeText:
+    """Return the arguments of an exception as `print` would, of which some may be known at run time only."""
+    unknown = any(isinstance(arg, RuntimeText) or holds_unknown(arg) for arg in args)
+    return text_of(args) if unknown else " ".join(f"{arg}" for arg in args)
+
+
+def _fail(frame: Frame, state: State, message: str | RuntimeText, what: str) -> None:
     """Let a kernel fail: while compiling, or, where only some of the threads come here, while running."""
     if state.share == frame.start or frame.certain_failure == frame.block.index:
         raise mistake("assertion", "an assertion fails at compile time", _text(message))
@@ -179,9 +185,9 @@ def _fail(frame: Frame, state: State, message: Any, what: str) -> None:
     raise DeadEnd
 
 
-def _text(message: Any) -> str:
+def _text(message: str | RuntimeText) -> str:
     """Return the text of a message at compile time."""
-    return message.shown() if isinstance(message, RuntimeText) else f"{message}"
+    return message.shown() if isinstance(message, RuntimeText) else message
 
 
 @handles("UNSUPPORTED")

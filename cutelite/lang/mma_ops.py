@@ -128,7 +128,9 @@ class WarpMmaOp(MmaOp):
             tables = (ops.mma_sparse.FORMS,) if self.sparse else (ops.mma.FORMS, ops.mma_packed.FORMS)
             raise mistake("mma-atom", text, help=f"it takes {'; '.join(map(ops.mma.known, tables))}")
         if self.shape_mnk[2] not in form.k:
-            raise mistake("mma-atom", f"mma.sync on {a} has K {' or '.join(map(str, form.k))}, not {self.k}")
+            others = [m for m in (8, 16) if (other := self._form(m)) is not None and self.k in other.k]
+            help = f"with m={others[0]} there is one" if others else ()
+            raise mistake("mma-atom", f"mma.sync on {a} has K {' or '.join(map(str, form.k))}, not {self.k}", help=help)
         if (self.combine in ops.mma_packed.COMBINES) != (a == "b1"):
             raise mistake("mma-atom", f"{self.combine!r} combines no {a}: bits take 'xor' or 'and', numbers ''")
         if self.saturate and (self.acc_dtype.name != "i32" or a == "b1"):

@@ -78,6 +78,11 @@ class UnionField:
 class SharedStorage:
     """Base of such classes."""
 
+    def __init__(self) -> None:
+        name = type(self).__name__
+        title = f"`{name}()` is no shared memory: `{name}` only says what is in it"
+        raise CompileError(Mistake("storage", title, help=f"write `{name}.allocate()`"))
+
     @classmethod
     def allocate(cls) -> Any:
         """The shared memory: an object with a tensor for each field. Every thread of the block gets the same."""

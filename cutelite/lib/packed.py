@@ -12,6 +12,7 @@ import cutelite.target as target
 from cutelite.ir.types import f16, f32, i32, u16, u32
 from cutelite.lang.bits import bfe
 from cutelite.lang.convert import bitcast
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.math import isnan, rint
 from cutelite.lang.packed import Packed, pack_pair, unpack_pair
@@ -25,13 +26,22 @@ def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
     kind    `cl.i4`, `cl.u4`, `cl.e2m1`: eight in a word, the first one in its lowest bits; `cl.b1`: 32; `cl.e2m3`,
             `cl.e3m2`, `cl.e8m0`: four, each in a byte
     dtype   of the result: default i32 for integers, f16 for floats, f32 for e8m0
+    Errors  `packed` for another format
     """
+    check_format(kind)
     words = words if isinstance(words, Vector) else vector(words)
     parts = []
     for w in static_range(words.n):
         parts.append(unpack_word(words[w], kind))
     made = vector(*parts)
     return made if dtype is None or made.dtype == dtype else made.to(dtype)
+
+
+def check_format(kind: Any) -> None:
+    """Refuse what is no format of numbers in words. Errors: `packed`."""
+    if not isinstance(kind, Packed):
+        text = f"numbers in words are i4, u4, b1, e2m1, e2m3, e3m2 or e8m0, not {describe(kind)}"
+        raise mistake("packed", text, help="`vector.to(dtype)` converts to a dtype, which memory holds by itself")
 
 
 def unpack_word(word: Any, kind: Packed) -> Any:
@@ -76,7 +86,12 @@ def pack(values: Any, kind: Packed, rounding: str = "") -> Any:
     rounding  of e8m0: 'rz' to the power of two below, the default, or 'rp' to the one above. Others round to nearest
               even
     NaN       e8m0 has one; in the other floats it becomes the largest number
+    Errors    `packed` for anything else, and numbers that fill no whole words
     """
+    check_format(kind)
+    if not isinstance(values, Vector) or values.n % kind.per_word:
+        text = f"a word holds {kind.per_word} numbers of {kind}, and {describe(values)} fills no whole words"
+        raise mistake("packed", text, help="put more numbers, or zeros, into the vector")
     values = values.to(i32) if kind.exponents == 0 else values.to(f32)
     words = []
     for w in static_range(values.n // kind.per_word):

@@ -114,6 +114,18 @@ def test_a_raise_stops_the_kernel_in_builds_with_assertions(
     assert "setp" not in checks.compile().ptx
 
 
+def test_what_an_exception_holds_may_be_run_time_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[i32, (N,)]) -> None:
+        if x[0] > 0:
+            raise IndexError("none of", 3, x[0] + 1)
+
+    with pytest.raises(SimError, match="IndexError"):
+        kernel[1](np.array([4], np.int32))
+    assert "none of 3 5\n" in capsys.readouterr().out
+    assert "assertfail" in kernel.compile(assertions=True).ptx
+
+
 def test_a_raise_that_all_threads_come_to_is_an_error_of_the_compile() -> None:
     @cl.kernel(block=1)
     def kernel(x: Tensor[i32, (N,)], n: cl.Constexpr[int]) -> None:

@@ -113,3 +113,24 @@ def test_the_instructions_of_a_gpu_are_used() -> None:
 def test_memory_holds_words() -> None:
     with pytest.raises(CompileError, match="e2m1 numbers are packed in words"):
         Tensor[cl.e2m1, (N,)]
+
+
+@cl.kernel(block=1)
+def puts(x: Tensor[f32, (N,)], kind: Constexpr[Any], n: Constexpr[int], back: Constexpr[bool]) -> None:
+    if back:
+        x[0] = cl.unpack(x[0].to(cl.u32), kind)[0].to(f32)
+    else:
+        x[0] = cl.bitcast(cl.pack(cl.vector(*(x[i] for i in cl.static_range(n))), kind), f32)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "back", "words"),
+    [
+        (cl.e2m1, 12, False, "a word holds 8 numbers of e2m1, and a run-time vec<f32,12> fills no whole words"),
+        (cl.e4m3, 4, False, "numbers in words are i4, u4, b1, e2m1, e2m3, e3m2 or e8m0, not"),
+        (cl.f16, 4, True, "numbers in words are"),
+    ],
+)
+def test_what_fills_no_words(kind: Any, n: int, back: bool, words: str) -> None:
+    with pytest.raises(CompileError, match=words):
+        puts.compile(kind=kind, n=n, back=back)

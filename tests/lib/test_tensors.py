@@ -158,6 +158,15 @@ def chooses(x: Tensor[i32, (8,)], y: Tensor[f32, (8,)]) -> None:
     x[i] = both[i & 1][i] * 10 + (3, 5, 9)[i % 3] + (x[0],)[i & 0]
 
 
+def test_storage_is_allocated() -> None:
+    @cl.kernel(block=32)
+    def made(x: Tensor[f32, (32,)]) -> None:
+        x[0] = Tile().tile[0, 0]
+
+    with pytest.raises(CompileError, match=r"`Tile\(\)` is no shared memory"):
+        made.compile()
+
+
 def test_a_run_time_number_chooses_in_a_tuple() -> None:
     x, y = np.zeros(8, np.int32), np.full(8, 7, np.float32)
     chooses[1](x, y)
