@@ -19,24 +19,26 @@ class Blocked:
 
     which     for each thread, the number of its wait in `waits`; -1 for none
     position  for each thread, its position in the answer of that wait
+    alone     all threads wait for the only one
     """
 
     op: Op
     waits: tuple[Wait, ...]
     which: Array
     position: Array
+    alone: bool = False
 
     @staticmethod
     def whole(op: Op, wait: Wait, lanes: int) -> Blocked:
         """The whole strand waits for one thing, each of its lanes at its own position."""
-        return Blocked(op, (wait,), np.zeros(lanes, np.int64), np.arange(lanes))
+        return Blocked(op, (wait,), np.zeros(lanes, np.int64), np.arange(lanes), True)
 
     def take(self, lanes: Array) -> Blocked:
-        return Blocked(self.op, self.waits, self.which[lanes], self.position[lanes])
+        return Blocked(self.op, self.waits, self.which[lanes], self.position[lanes], self.alone)
 
     def poll(self) -> bool | Array:
         """Ask who may go on: True for all, False for none, else a bool for each thread."""
-        if len(self.waits) == 1 and not np.count_nonzero(self.which):
+        if self.alone:
             answer = self.waits[0].ready()
             if not isinstance(answer, np.ndarray):
                 return bool(answer)

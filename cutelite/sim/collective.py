@@ -148,7 +148,8 @@ def _block(strand: Strand, step: Step, waits: list[tuple[Any, ThreadLanes]]) -> 
         mine = lanes.tid[at] == strand.tid
         which[mine], position[mine] = len(held), at[mine]
         held.append(wait)
-    strand.blocked = Blocked(step.op, tuple(held), which, position)
+    alone = len(held) == 1 and not np.count_nonzero(which)
+    strand.blocked = Blocked(step.op, tuple(held), which, position, alone)
     strand.state = BLOCKED
 
 

@@ -186,4 +186,4 @@ class Engine:
                 del self.retired[next(iter(self.retired))]
         if self._tell is not None:
             self._tell(WorkDone(work))
-        self.launch.changed()
+        self.launch.stirred()

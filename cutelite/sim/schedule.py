@@ -58,7 +58,8 @@ class Scheduler:
         self.parked: dict[Machine, dict[Step, list[Strand]]] = {}
         self.joins: list[Join] = []
         self._op: Op | None = None  # being executed, for reports of our own mistakes
-        self._polled = -1
+        self._polled = -1  # `launch.wakes` when the blocked strands were last asked
+        self._ready = False  # threads that have blocked since then, or some threads of a strand, can go on
         self._patience: dict[BlockCode, int] = {}
         self._quiet_since = 0  # ops at the last time that a strand blocked, met others or exited
         self._quiet_for = PATIENCE[1]
@@ -317,7 +318,9 @@ class Scheduler:
             return
         self._quiet_since = self.launch.ops
         if strand.state == BLOCKED:
+            assert strand.blocked is not None
             self.blocked.append(strand)
+            self._ready = self._ready or strand.blocked.poll() is not False
         elif strand.state == AT_JOIN:
             self._meet(strand)
         elif strand.state == PARTING:
@@ -372,10 +375,10 @@ class Scheduler:
     # Waiting
 
     def _poll(self) -> None:
-        """Let blocked threads go on that can; asks again only if something has changed, or if nobody else can go on."""
-        if self._polled == self.launch.wakes and (self.runnable or self.resting):
+        """Let blocked threads go on that can; asks again only if something has changed, or some can and nobody else."""
+        if self._polled == self.launch.wakes and (not self._ready or self.runnable or self.resting):
             return
-        self._polled = self.launch.wakes
+        self._polled, self._ready = self.launch.wakes, False
         still: list[Strand] = []
         for strand in self.blocked:
             assert strand.blocked is not None
@@ -385,6 +388,7 @@ class Scheduler:
                 self.runnable.append(strand)
             elif answer is False or self.policy.gang:
                 still.append(strand)
+                self._ready = self._ready or answer is not False
             else:
                 still.append(self._resume_some(strand, answer))
         self.blocked = still
@@ -432,6 +436,8 @@ class Scheduler:
 
     def _let_some_go(self) -> bool:
         """Find a strand of which only some threads are ready and let those go on; False if there is none."""
+        if self._polled == self.launch.wakes and not self._ready:
+            return False
         for i, strand in enumerate(self.blocked):
             assert strand.blocked is not None
             answer = strand.blocked.poll()

@@ -67,7 +67,7 @@ class Columns:
     def __init__(self, rows: int) -> None:
         self.rows = rows
         self.origins: list[int] = []
-        self.threads: list[int] = []
+        self.threads = np.zeros(0, np.int64)
         self._indices: dict[int, Array] = {}
         self._spare: list[int] = []  # columns that nobody has yet, made ahead because each new one makes parts wider
 
@@ -368,7 +368,7 @@ class Clocks:
         for move in (0, self._threads_of(head)) if self.copies else (0,):  # of what they do, and of their cp.async
             column = self.column[threads + move] = columns.add(int(self.column[of + move]) if of >= 0 else -1)
             if not move:
-                columns.threads.append(column)
+                columns.threads = np.append(columns.threads, column)
         return head
 
     def parties(self, threads: Array) -> Array:
@@ -596,10 +596,7 @@ class Clocks:
 
     def past(self, threads: Array) -> Knowledge:
         """The waits and arrivals that these threads of one cluster have behind them, or know that others have."""
-        heads = self.parties(threads)
-        found = self._rows_of(heads, PAST)
-        self._add_past(found, heads, self.own[PAST, heads])
-        return found
+        return self._past(self.parties(threads))
 
     def past_of(self, then: Snapshot) -> Knowledge:
         """The same of a thread when it started asynchronous work."""
@@ -610,6 +607,19 @@ class Clocks:
     def go_on(self, threads: Array) -> None:
         """Advance the clocks in PAST: what these threads have told does not cover what they wait for from now on."""
         self.own[PAST, self.parties(threads)] += 1
+
+    def share_past(self, threads: Array) -> None:
+        """Let threads that have come together know what each of them has behind it, and go on."""
+        heads = self.parties(threads)
+        self._learn(self.knows, heads, self._past(heads))
+        self.own[PAST, heads] += 1
+        self.has_waited[heads] = False
+        self.any_waited = bool(np.count_nonzero(self.has_waited))
+
+    def _past(self, heads: Array) -> Knowledge:
+        found = self._rows_of(heads, PAST)
+        self._add_past(found, heads, self.own[PAST, heads])
+        return found
 
     def _rows_of(self, heads: Array, *rows: int) -> Knowledge:
         """These rows of what parties know, for nobody else."""
@@ -647,10 +657,9 @@ class Clocks:
         heads = self.parties(threads)
         self.copied[GENERIC_ROWS, heads] = np.maximum(self.copied[GENERIC_ROWS, heads], ticket)
 
-    def meet(self, threads: Array, waited: bool) -> None:
-        """Note whether threads have waited since their warp has last executed an instruction together."""
-        self.has_waited[self.parties(threads)] = waited
-        self.any_waited = waited or bool(np.count_nonzero(self.has_waited))
+    def wait(self, threads: Array) -> None:
+        """Note that threads have waited since their warp has last executed an instruction together."""
+        self.has_waited[self.parties(threads)] = self.any_waited = True
 
     def of_agent(self, agent: int, clock: int, rows: slice | list[int] = NOT_INIT) -> Knowledge:
         """The knowledge of one epoch."""

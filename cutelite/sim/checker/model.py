@@ -136,6 +136,7 @@ class Checker:
         self._barriers: dict[tuple[int, int], Barrier] = {}  # (number of the cluster, address)
         self._meetings: dict[tuple[int, int, object], Published] = {}  # named barriers and the cluster's
         self._issued: dict[Work, Snapshot] = {}
+        self._behind: dict[Work, Knowledge] = {}  # what its threads had behind them, of work that counts bytes
         self._copies: dict[Work, Snapshots] = {}  # the same of cp.async of several threads
         self._groups: dict[tuple[int, str], list[Group]] = {}  # by agent and queue
         self._places: dict[int, dict[int, Place]] = {}  # by region and offset: where strong accesses are made
@@ -432,6 +433,7 @@ class Checker:
                 self._start(block, work)
             case WorkDone(work):
                 self._issued.pop(work, None)
+                self._behind.pop(work, None)
                 self._copies.pop(work, None)
             case WorkSplit(work, rest):
                 self._copies[rest] = self._copies[work]
@@ -556,10 +558,7 @@ class Checker:
         if not np.count_nonzero(self.clocks.has_waited[self.clocks.head[threads]]):
             return
         for warp in sorted(set((tid // 32).tolist())):
-            mine = threads[tid // 32 == warp]
-            self.clocks.learn(mine, self.clocks.past(mine))
-            self.clocks.go_on(mine)
-            self.clocks.meet(mine, waited=False)
+            self.clocks.share_past(threads[tid // 32 == warp])
 
     def _meet(
         self,
@@ -687,7 +686,10 @@ class Checker:
 
     def _work_completes(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
         self._finish(block, work, barrier, address)
-        barrier.coming.add(GPU, block.number, block.rank, self.clocks.past_of(self._issued[work]))
+        past = self._behind.get(work)
+        if past is None:
+            past = self._behind[work] = self.clocks.past_of(self._issued[work])
+        barrier.coming.add(GPU, block.number, block.rank, past)
         self._must_see_init(block, work, barrier, address)
 
     def _must_see_init(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
@@ -705,20 +707,25 @@ class Checker:
         """Check that threads that use an mbarrier know of its initialisation."""
         if address >> RANK_SHIFT != block.rank:
             self._must_have_started(block, op, address >> RANK_SHIFT, threads)
+        local = threads - barrier.phases.first
         if not waits:
             barrier.sources[op] = None
-            local = threads - barrier.phases.first
             barrier.used[local] = np.maximum(barrier.used[local], self.clocks.clock(SEEN, threads))
-        left = self.clocks.unaware(threads, SEEN, *barrier.init)
+        aware = barrier.aware[local]
+        if np.count_nonzero(aware) == len(local):
+            return
+        left = self.clocks.unaware(threads[~aware], SEEN, *barrier.init)
         left = self.clocks.unaware(left, INIT, *barrier.init) if len(left) else left
+        barrier.aware[local] = True
         if len(left):
+            barrier.aware[left - barrier.phases.first] = False
             users = [(block.machine, int(t) - block.first) for t in left]
             by = self._threads(np.array(barrier.init[:1]))
             self.report.mbarrier_init(block, op, users, address, barrier.op, by, False)
 
     def _turn(self, block: Block, barrier: Barrier, address: int, op: Op) -> None:
         """The phase of an mbarrier completes."""
-        for waits, threads in barrier.phases.turn(barrier.coming.all()):
+        for waits, threads in barrier.phases.turn(barrier.coming):
             self._stray("late", block, waits, barrier, address, threads, op)
         barrier.done = barrier.coming.snapshot()
         copies = self.clocks.of_agent(barrier.agent, barrier.phase, NOT_INIT)
@@ -766,7 +773,7 @@ class Checker:
             self.clocks.learn(threads, knowledge)
         barrier.waited[threads - barrier.phases.first] = self.clocks.clock(PAST, threads)
         barrier.phases.end(threads)
-        self.clocks.meet(threads, waited=True)
+        self.clocks.wait(threads)
 
     def _finish(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
         """Asynchronous work arrives, or counts its bytes."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cutelite.ir.op import Op
-from cutelite.sim.checker.clocks import PAST, Clocks, Knowledge, Snapshot
+from cutelite.sim.checker.clocks import PAST, Clocks, Published, Snapshot
 
 Array = Any
 
@@ -37,6 +37,7 @@ class Phases:
 
     agent     its clock in PAST is the number of phases known to be complete
     complete  the number of complete phases
+    known     by threads of the cluster: phases that it is known to know to be complete, at least
     waits     (phase, op) -> by threads of the cluster: the clock when the wait was over; WAITING; 0 for no wait.
               Phase -1 is the one before the first, which a wait for the other parity takes for complete
     arrivals  of a phase; None where bytes or asynchronous arrivals count in it: then to know them is not enough
@@ -47,6 +48,7 @@ class Phases:
         cluster = int(clocks.cluster[agent])
         self.first, self._threads = clocks.firsts[cluster], clocks.threads[cluster]  # of the cluster
         self.complete = 0
+        self.known = np.zeros(self._threads, np.int32)
         self.waits: dict[tuple[int, Op], Array] = {}
         self.arrivals: dict[int, list[Arrivals] | None] = {0: []}
 
@@ -92,13 +94,16 @@ class Phases:
         self.arrivals[self.complete] = None
         return not self.complete or self.clocks.had(then, PAST, self.agent, self.complete)
 
-    def turn(self, coming: Knowledge) -> list[tuple[Op, Array]]:
+    def turn(self, coming: Published) -> list[tuple[Op, Array]]:
         """Complete the phase, by arrivals that know of `coming`; returns waits and threads that may be too late."""
         late = []
         for (phase, op), held in self.waits.items():
             if phase == self.complete - 1:
                 threads = self.first + held.nonzero()[0]
-                known = self.clocks.known(coming, PAST, threads, held[held != 0])
+                clocks = held[held != 0]
+                known = np.zeros(len(threads), bool)
+                for knowledge in coming.by.values():
+                    known |= self.clocks.known(knowledge, PAST, threads, clocks)
                 if not np.all(known):
                     late.append((op, threads[~known]))
         self.waits = {key: held for key, held in self.waits.items() if key[0] >= self.complete}
@@ -117,9 +122,14 @@ class Phases:
         """Find the threads that do not know that all before `phase` is complete."""
         if phase < 1 or not len(threads):
             return threads[:0]
-        left = self.clocks.unaware(threads, PAST, self.agent, phase)
+        left = threads[self.known[threads - self.first] < phase]
         if not len(left):
             return left
+        self.known[left - self.first] = phase
+        left = self.clocks.unaware(left, PAST, self.agent, phase)
+        if not len(left):
+            return left
+        self.known[left - self.first] = 0
         return left[[not self._knows_arrivals(thread, phase - 1) for thread in left.tolist()]]
 
     def _knows_arrivals(self, thread: int, phase: int) -> bool:

@@ -59,6 +59,7 @@ class Barrier:
     used     latest clock, by threads of the cluster, of arrivals
     waited   likewise, the clock when the latest wait was over; `WAITING` where it is not
     finished latest phase, counted from 1 on, that asynchronous work has arrived in or counted bytes in; 0 for none
+    aware    threads of the cluster that know of its initialisation
     arrived  latest phase, likewise, that an arrival was for: who sees that complete knows of the arrival
     sources  ops that arrive
     """
@@ -75,6 +76,7 @@ class Barrier:
         self.used = np.zeros(threads, np.int32)
         self.waited = np.zeros(threads, np.int32)
         self.finished = 0
+        self.aware = np.zeros(threads, bool)
         self.arrived = np.zeros(threads, np.int32)
         self.sources: dict[Any, None] = {}
 
