@@ -9,6 +9,8 @@ masks     the same, of what is seen of 16384 keys, by block masks of torch: docu
 mods      the same, of functions that are compiled in, beside none
 made      us, of scores made against the guess (docs/attention.md), causal and not
 decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64
+
+``--cells`` takes a part of them, by a regular expression that their names are searched for.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+import re
 import statistics
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,9 +36,9 @@ from tests.bench.timing import Replay, rounds
 try:
     from flash_attn.cute import flash_attn_func as flash  # type: ignore[import-not-found]
     from flash_attn.cute import flash_attn_varlen_func as flash_varlen
-except ImportError as missing:
+except ImportError:
     flash = flash_varlen = None
-    print("FlashAttention-4 takes no part:", missing)
+    print("FlashAttention-4 takes no part:", traceback.format_exc())
 
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 DIMS = (128, 128), (64, 64), (256, 256), (192, 128)
@@ -229,7 +233,8 @@ def decoded() -> Iterator[Cell]:
             "cuDNN": of_sets(sets, cudnn, enable_gqa=True),
         }
         if flash is not None:
-            calls["FA4"] = of_sets(sets, flash, causal=False, num_splits=max(1, min(32, 264 // (batch * kv_heads))))
+            calls["FA4"] = of_sets(sets, flash, causal=False)  # which splits no keys on Hopper
+            calls["FA4, paged"] = of_sets(pages, flash_varlen, page_table=table, seqused_k=told)
         yield Cell(f"{batch} x {keys}", bytes, "GB/s", calls)
     a = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
     b = torch.empty_like(a)
@@ -254,7 +259,7 @@ def measured(cell: Cell) -> dict[str, float]:
         except Exception as error:  # a rival that does not do that
             if name.startswith("cutelite"):
                 raise
-            print(f"  {name} takes no part in {cell.name}: {str(error).splitlines()[0][:100]}")
+            print(f"  {name} takes no part in {cell.name}: {type(error).__name__}: {str(error)[:200]!r}", flush=True)
     found = {name: statistics.median(times) for name, times in rounds(trials, 9).items()}
     factor = {"TFLOP/s": 1e-12, "GB/s": 1e-9}.get(cell.unit)
     return {name: s * 1e6 if factor is None else cell.work / s * factor for name, s in found.items()}
@@ -292,20 +297,25 @@ def apart(causal: bool) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--cells", type=re.compile, default=re.compile(""), help="a regular expression of names")
+    parser.add_argument("--unchecked", action="store_true", help="compute no errors first")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after so long")
     parser.add_argument("--svg", type=Path, help="where to put pictures")
     given, start = parser.parse_args(), time.perf_counter()
     torch.manual_seed(1)
     print(torch.cuda.get_device_name(0), "torch", torch.__version__, "cuDNN", torch.backends.cudnn.version())
-    sizes = (1024, 1024, 4, 4), (777, 1333, 8, 2), (500, 300, 2, 1), (1, 4000, 4, 1)
-    bad = [(d, s, c) for d in (*DIMS, (96, 96)) for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]
-    print("wrong:", bad or "none", "apart:", *(f"{apart(causal):.0e}" for causal in (False, True)))
+    if not given.unchecked:
+        sizes = (1024, 1024, 4, 4), (777, 1333, 8, 2), (500, 300, 2, 1), (1, 4000, 4, 1)
+        bad = [(d, s, c) for d in (*DIMS, (96, 96)) for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]
+        print("wrong:", bad or "none", "apart:", *(f"{apart(causal):.0e}" for causal in (False, True)))
     for kind in given.only:
         groups = []
         for cell in KINDS[kind]():
             if time.perf_counter() - start > given.seconds:
                 print("out of time")
                 return
+            if not given.cells.search(cell.name):
+                continue
             rates = measured(cell)
             groups.append((cell.name.replace(" ", "\n"), rates))
             print(
