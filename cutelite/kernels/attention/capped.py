@@ -72,8 +72,8 @@ class CappedSoftmax:
     def near(self, s: Any, seen: Any) -> tuple[Any, Any, Any]:
         """Return powers by the polynomial, their sums, and whether one of a warp's scores is beyond its reach."""
         powers, sums, signs, (first, second, third) = [], cl.full((2,), 0.0, f32), cl.u32(0), self.terms
-        for i in cl.static_range(s.n // CHUNK):
-            part = s[i * CHUNK : (i + 1) * CHUNK]
+        for i in cl.static_range(0, s.n, CHUNK):
+            part = s[i : min(i + CHUNK, s.n)]
             left = self.reach - part * part
             for x in cl.bitcast(left, cl.u32):
                 signs = signs | x
