@@ -372,7 +372,7 @@ def test_atoms_that_there_are_not() -> None:
     for make, text in (
         (lambda: cl.WarpMmaOp(cl.f32, cl.f32), "does not multiply f32"),
         (lambda: cl.WarpMmaOp(cl.f16, cl.f32, k=32), "has K 8 or 16, not 32"),
-        (lambda: cl.WarpMmaOp(cl.f64, cl.f64, k=8), "(?s)has K 4, not 8.*with m=16 there is one"),
+        (lambda: cl.WarpMmaOp(cl.f64, cl.f64, k=8), "with m=16 there is one"),
         (lambda: cl.WarpgroupMmaOp(cl.bf16, cl.f16, 64), "does not multiply bf16 by bf16 into f16"),
         (lambda: cl.WarpgroupMmaOp(cl.bf16, cl.f32, 100), "multiple of 8, from 8 to 256, not 100"),
         (lambda: cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (2, 2)), "has 2 modes, not 3"),
