@@ -11,8 +11,11 @@ other multiplies.
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 # (kernels are made for types that no annotation can say to a checker)
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, cast
 
 import cutelite as cl
@@ -595,19 +598,20 @@ NEAR = 1.3
 """Times the shortest time that is expected: what takes longer is not measured."""
 
 
+def ranked(configs: list[Config], problem: Problem, a: Any, d: Any) -> Iterator[tuple[float, Config]]:
+    """Give configurations that there are for these types, with the time of each, what should be fastest first."""
+    sizes = sizes_of(problem, a, d)
+    worth = [(config, config.blocks) for config in configs if narrowest(config, problem, sizes.m)]
+    at_once = {size: clusters(size, d) for size in {size for _, size in worth}}
+    times = [(microseconds(config, problem, sizes, at_once[size]), config) for config, size in worth]
+    return (each for each in sorted(times, key=itemgetter(0)) if made_for(each[1], problem))
+
+
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
     """Return those worth measuring, what should be fastest first."""
-    sizes = sizes_of(problem, a, d)
-    worth = [config for config in configs if narrowest(config, problem, sizes.m)]
-    at_once = {size: clusters(size, d) for size in {config.blocks for config in worth}}
-    times = {config: microseconds(config, problem, sizes, at_once[config.blocks]) for config in worth}
-    able: list[Config] = []
-    for config in sorted(times, key=times.__getitem__):
-        if able and times[config] > NEAR * times[able[0]]:
-            break
-        if made_for(config, problem):
-            able.append(config)
-    return able
+    able = ranked(configs, problem, a, d)
+    least, first = next(able)
+    return [first, *(config for _, config in takewhile(lambda each: each[0] <= NEAR * least, able))]
 
 
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
@@ -618,7 +622,7 @@ def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
     """Return the configuration that should be fastest, as the model has it, or as a measurement in this process has."""
     key = problem, tuple(a.shape), tuple(d.shape), rt.read(d).device
     if key not in _picked:
-        _picked[key] = fitting(CONFIGS, problem, a, b, d)[0]
+        _, _picked[key] = next(ranked(CONFIGS, problem, a, d))
     return _picked[key]
 
 

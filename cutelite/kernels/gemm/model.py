@@ -134,11 +134,11 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
 
     at_once  how many of its clusters run at once
     """
-    rates = rates_of(config)
-    if config.swapped:
-        problem, sizes = problem.swapped, Sizes(sizes.n, sizes.m, sizes.k, sizes.batches)
+    rates, few_rows = rates_of(config), None if config.swapped else problem.rows
     (bm, bn), (cm, cn), (m, n, k, batches), together = config.tile, config.cluster, sizes, config.together
-    steps, units = -(-k * problem.bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
+    m, n = (n, m) if config.swapped else (m, n)
+    bytes, in_memory = problem.bytes, problem.a.bytes
+    steps, units = -(-k * bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
     rounds: float = units / at_once if config.stream else -(-units // at_once)
     parts, alone = config.splits * together, cm * cn * together == 1
     if config.stream and units % at_once == 0:
@@ -146,15 +146,15 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
     if rates is None or parts > steps or (alone and rounds > 1) or (config.splits > 1 and rounds > 1):
         return math.inf  # blocks without a cluster drift apart, and find less in L2
     each, (step, tile) = -(-steps // parts), rates
-    few = min(bm, problem.rows or bm) if cm * cn == 1 else bm
+    few = min(bm, few_rows or bm) if cm * cn == 1 else bm
     hidden = tile * (HIDDEN if config.pingpong else 1.0)
     work = rounds * (each * step + hidden) + tile - hidden
     loaded = units * cm * cn * together * each * 128 * (few / cn + bn / cm)
     wide = min(config.swizzle, -(-n // bn))
     high = max(1.0, min(at_once * cm * cn / wide, -(-m // bm)))
-    of_round = (high * min(bm, m) + wide * bn) * k * problem.a.bytes
+    of_round = (high * min(bm, m) + wide * bn) * k * in_memory
     again = max(1.0, units / at_once) * of_round * AGAIN_DRAM / (1 + math.exp((OUTGROWN - of_round) / SOFT))
-    moved = batches * ((m * k + n * k) * problem.a.bytes + m * n * problem.d.bytes) + again
+    moved = batches * ((m * k + n * k) * in_memory + m * n * problem.d.bytes) + again
     memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST)
     sharing = SECOND + config.splits * batches * m * n * 4 * SECOND_BYTE if config.splits > 1 else 0.0
     if together > 1:
