@@ -31,10 +31,11 @@ class Row(NamedTuple):
     relative: float = 0.0
 
 
-def _json() -> Any:
-    import json  # which a program that tunes nothing need not load
+def json() -> Any:
+    """Return Python's module of that name."""
+    import json as module  # which a program that tunes nothing need not load
 
-    return json
+    return module
 
 
 class Report(NamedTuple):
@@ -67,14 +68,14 @@ class Report(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Return the report as JSON."""
-        text: str = _json().dumps({"format": FORMAT, **self._asdict()}, separators=(",", ":"))
+        text: str = json().dumps({"format": FORMAT, **self._asdict()}, separators=(",", ":"))
         return text.encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, configs: int) -> Report | None:
         """Return the report that `to_bytes` wrote of a tuning of `configs` configs; None for other bytes."""
         try:
-            plain: dict[str, Any] = _json().loads(data)
+            plain: dict[str, Any] = json().loads(data)
             if plain.pop("format") != FORMAT:
                 return None
             rows = tuple(Row(*row) for row in plain.pop("rows"))

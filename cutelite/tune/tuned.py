@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields
+from os import PathLike
 from types import FunctionType
 from typing import Any, overload
 
@@ -39,8 +40,22 @@ class _Tuned:
         return list(self._tuner.reports.values())
 
     def forget(self) -> None:
-        """Forget every choice of this process; those on disk stay there."""
+        """Forget every choice of this process, and tables; those on disk stay there."""
         self._tuner.forget()
+
+    def save(self, path: str | PathLike[str]) -> int:
+        """Write the winners that this process has found to a table, to be shipped; return how many there are."""
+        return self._tuner.save(path)
+
+    def load(self, path: str | PathLike[str]) -> int:
+        """Take winners from a table that `save` wrote, so that nothing is measured; return how many can be used.
+
+        They count on GPUs of the same model, for this version of the library, whatever the driver. Those of configs
+        that there are no more are left out.
+
+        Errors  ValueError for a file that is no table of this function; OSError
+        """
+        return self._tuner.load(path)
 
     def __reduce__(self) -> str:
         """Pickled by name, as functions are; copies are the object itself."""
@@ -77,6 +92,10 @@ class TunedFunction(_Tuned):
     def config_for(self, *args: Any, **kwargs: Any) -> Any:
         """Return the config for these arguments, found by tuning if it is not known. The call itself is not made."""
         return self._tuner.pick(quick_key(args, kwargs), lambda: self._problem(args, kwargs))
+
+    def shipped(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the config that a table has for these arguments (`load`); None where none has."""
+        return self._tuner.shipped(lambda: self._problem(args, kwargs))
 
     def _problem(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Problem:
         call = functools.partial(functools.partial, self.function)

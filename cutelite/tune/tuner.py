@@ -6,6 +6,8 @@ Out   one of the configs
 Winners on disk lie in the cache of compiled kernels, as data with a checksum, under a digest of all they depend on: the
 GPU's model and the driver, the compiler and its tools, the tuned code and what it reaches, the configs, and the key.
 Processes that want the same winner have it found once; those of other keys take turns on the GPU.
+
+A table of winners is a file to ship with a program: it depends on the GPU's model, the configs and the key alone.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from os import PathLike
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -27,7 +31,7 @@ from cutelite.toolchain.identity import identity
 from cutelite.tune.compile import compile_all
 from cutelite.tune.problem import Problem, arrays_in, is_capturing, place, slow_key, views_of
 from cutelite.tune.race import race, winner
-from cutelite.tune.report import Report, none_runs, rows_of
+from cutelite.tune.report import Report, json, none_runs, rows_of
 from cutelite.tune.sets import Sets
 from cutelite.tune.timing import Timer, timed_stream_on
 from cutelite_rt import DiskCache, callers
@@ -38,6 +42,8 @@ Prune = Callable[..., Iterable[Any]]
 
 MOST_KNOWN = 4096
 """Calls remembered by their quick keys."""
+TABLE = 1
+"""The format of tables."""
 WAIT_S = 600.0
 """At most, for another process that tunes the same; and as long again for one that uses the GPU."""
 
@@ -69,6 +75,8 @@ class Tuner:
         self.key, self.prune, self.restore, self.timer = key, prune, restore, timer
         self.reports: dict[Hashable, Report] = {}
         self._known: dict[Hashable, Any] = {}
+        self._winners: dict[str, Any] = {}  # of this process, by `_place_of`, and of tables
+        self._shipped: dict[str, Any] = {}
 
     def pick(self, quick: Hashable, problem: Callable[[], Problem]) -> Any:
         """Return the config for a call whose quick key is `quick`; `problem` is called where the key is new."""
@@ -76,8 +84,35 @@ class Tuner:
         return self._settled(quick, problem()) if found is _UNKNOWN else found
 
     def forget(self) -> None:
-        """Forget every choice of this process; those on disk stay there."""
-        self._known, self.reports = {}, {}
+        """Forget every choice of this process, and tables; those on disk stay there."""
+        self._known, self.reports, self._winners, self._shipped = {}, {}, {}, {}
+
+    def save(self, path: str | PathLike[str]) -> int:
+        """Write a table of the winners that this process has found, or had from tables; return how many there are."""
+        winners = {place: repr(config) for place, config in {**self._shipped, **self._winners}.items()}
+        Path(path).write_text(json().dumps({"format": TABLE, "name": self.name, "winners": winners}, indent=1) + "\n")
+        return len(winners)
+
+    def load(self, path: str | PathLike[str]) -> int:
+        """Take winners from a table; return how many are of configs that there are.
+
+        Errors  ValueError for a file that is no table of this function
+        """
+        table, known = json().loads(Path(path).read_text()), {repr(config): config for config in self.configs}
+        if not isinstance(table, dict) or (table.get("format"), table.get("name")) != (TABLE, self.name):
+            raise ValueError(f"{path} is no table of winners of {self.name}")
+        found = {place: known[config] for place, config in table["winners"].items() if config in known}
+        self._shipped |= found
+        self._known = {}
+        return len(found)
+
+    def shipped(self, problem: Callable[[], Problem]) -> Any:
+        """Return the config that a table has for a call; None where none has."""
+        if not self._shipped:
+            return None
+        made = problem()
+        ordinal = place(views_of(made.args, made.kwargs), environments.read())
+        return None if ordinal is None else self._shipped.get(_place_of(ordinal, slow_key(made, self.key)))
 
     def _settled(self, quick: Hashable, problem: Problem) -> Any:
         environment = environments.read()
@@ -100,6 +135,9 @@ class Tuner:
         key = (_gpu(ordinal), fingerprint.constant_key(told))
         if key in self.reports:
             return (self.configs[self.reports[key].winner],)
+        at = _place_of(ordinal, told)
+        if at in self._shipped and environment.autotune != "again":
+            return (self._shipped[at],)
         cache = open_cache(environment)
         entry = self._entry(told, ordinal, environment, cache)
         kept = cache.get(entry) if cache and entry and environment.autotune != "again" else None
@@ -117,6 +155,8 @@ class Tuner:
         else:
             _say(f"{self.name} takes {self.configs[report.winner]}, in the cache as {entry}", environment)
         self.reports[key] = report
+        if at:
+            self._winners[at] = self.configs[report.winner]
         return (self.configs[report.winner],)
 
     def _candidates(self, problem: Problem) -> list[tuple[int, Any]]:
@@ -219,6 +259,13 @@ def _gpu(ordinal: int) -> tuple[Any, ...]:
     device = rt.device(ordinal)
     limits = device.limits
     return device.name, device.compute_capability, limits.sm_count, limits.l2_bytes, device.driver.version()
+
+
+def _place_of(ordinal: int, told: Any) -> str:
+    """Return where a table has the winner for these facts, on this kind of GPU; '' for what cannot be read."""
+    *gpu, _ = _gpu(ordinal)
+    digest = fingerprint.source(told).digest
+    return "" if digest is None else f"{' '.join(map(str, gpu))}: {digest.hex()}"
 
 
 @contextmanager

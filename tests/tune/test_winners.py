@@ -46,6 +46,26 @@ def test_a_winner_is_found_on_disk(on_gpu: GpuArray, fastest_last: Stopwatch, en
     assert len(winners(environment)) == 1
 
 
+def test_a_table_is_shipped(on_gpu: GpuArray, fastest_last: Stopwatch, cuda: FakeCuda, tmp_path: Path) -> None:
+    table, first = tmp_path / "winners.json", tuned(fastest_last)
+    assert asked(first, fastest_last, on_gpu) == 3
+    assert first.save(table) == 1
+    cuda.version = 13010
+    os.environ["CUTELITE_CACHE"] = "0"
+    never = Stopwatch(1e-6, 2e-6, 3e-6)
+    second = tuned(never)
+    assert second.shipped(on_gpu((64,)), on_gpu((64,)), 1.0) is None
+    assert second.load(table) == 1
+    assert asked(second, never, on_gpu) == second.shipped(on_gpu((64,)), on_gpu((64,)), 1.0) == 3
+    assert not never.asked
+    assert second.save(table) == 1
+    assert asked(second, never, on_gpu, n=65) == 1
+    assert tuned(never, 1, 2).load(table) == 0  # without the config that won
+    table.write_text("[1]")
+    with pytest.raises(ValueError, match="no table of winners of scaled_by"):
+        second.load(table)
+
+
 def anything(config: int, x: Any, more: int = 0) -> int:
     return config
 
