@@ -105,7 +105,7 @@ def _run_norm(
     weight, bias, residual = (rest.pop(0) if each else None for each in given)
     made = norm.apply(x, weight, residual, bias, eps, offset, center)
     found = [made.y, made.rstd] + [made.mean] * center + [made.total] * (residual is not None)
-    _copy(found, outputs)
+    write(found, outputs)
 
 
 def _keep_norm(x: Any, weight: Any, bias: Any, residual: Any, eps: float, offset: float, center: bool) -> Any:
@@ -136,7 +136,7 @@ def _run_norm_backward(
     mean, weight, add = (rest.pop(0) if each else None for each in given)
     normed = norm.Normed(None, total, mean, rstd)
     made = norm.norm_backward(dy, normed, weight, bias=bias, add=add, offset=offset)
-    _copy([each for each in made if each is not None], outputs)
+    write([each for each in made if each is not None], outputs)
 
 
 _norm.defvjp(_keep_norm, _differentiate_norm)
@@ -165,7 +165,7 @@ def _losses(x: Any, target: Any, smoothing: float, z: float, ignore: int) -> Any
 
 def _run_entropy(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
     x, target = inputs
-    _copy(entropy.cross_entropy(x, _wide(target), **how), outputs)
+    write(entropy.cross_entropy(x, _wide(target), **how), outputs)
 
 
 def _run_entropy_backward(inputs: list[Any], outputs: list[Any], **how: Any) -> None:
@@ -182,7 +182,7 @@ def _differentiate_entropy(smoothing: float, z: float, ignore: int, kept: Any, g
     x, target, lse = kept
     options = {"smoothing": smoothing, "z": z, "ignore": ignore}
     dx = host_call(_run_entropy_backward, like(x), vmap_method=BROADCAST, **options)(gradient, x, target, lse)
-    return dx, _nothing(target)
+    return dx, no_gradient(target)
 
 
 _entropy.defvjp(_keep_entropy, _differentiate_entropy)
@@ -250,7 +250,7 @@ def _rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, i
 
 
 def _run_rope(inputs: list[Any], outputs: list[Any], interleaved: bool, inverse: bool) -> None:
-    _copy(rotary.rope(*inputs, interleaved=interleaved, inverse=inverse), outputs)
+    write(rotary.rope(*inputs, interleaved=interleaved, inverse=inverse), outputs)
 
 
 def _keep_rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bool, inverse: bool) -> tuple[Any, Any]:
@@ -259,14 +259,14 @@ def _keep_rope(turned: tuple[Any, Any], angles: tuple[Any, ...], interleaved: bo
 
 def _differentiate_rope(interleaved: bool, inverse: bool, angles: tuple[Any, ...], gradients: Any) -> tuple[Any, Any]:
     cosines, sines, positions = angles
-    none = jnp.zeros_like(cosines), jnp.zeros_like(sines), None if positions is None else _nothing(positions)
+    none = jnp.zeros_like(cosines), jnp.zeros_like(sines), None if positions is None else no_gradient(positions)
     return _rope(tuple(gradients), angles, interleaved, not inverse), none
 
 
 _rope.defvjp(_keep_rope, _differentiate_rope)
 
 
-def _nothing(x: Any) -> Any:
+def no_gradient(x: Any) -> Any:
     """Return the gradient of whole numbers."""
     return np.zeros(x.shape, jax.dtypes.float0)
 
@@ -276,7 +276,7 @@ def _wide(target: Any) -> Any:
     return target.long() if hasattr(target, "long") else target.astype(np.int64)
 
 
-def _copy(found: Any, outputs: list[Any]) -> None:
+def write(found: Any, outputs: list[Any]) -> None:
     """Write results to the arrays that XLA has for them."""
     for each, out in zip(found, outputs, strict=True):
         if math.prod(out.shape):
