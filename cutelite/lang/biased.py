@@ -66,8 +66,11 @@ class Biased(Lazy):
 
     @property
     def literal(self) -> bool:
-        """Tell whether the factor is a literal by which one can divide, and nothing was computed from the products."""
-        return not self.asked and isinstance(self.factor, float) and 2.0**-60 < abs(self.factor) < 2.0**60
+        """Tell whether the factor is a literal by which one can divide, and nothing was computed from the products.
+
+        It is positive, so that the greatest product is that of the greatest number.
+        """
+        return not self.asked and isinstance(self.factor, float) and 2.0**-60 < self.factor < 2.0**60
 
 
 def _is_zero(x: Any) -> bool:

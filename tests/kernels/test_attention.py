@@ -128,6 +128,10 @@ def turned(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return -score * ((h + 1) * 0.5) + 3 - kv_idx * 0.01 + score / 4
 
 
+def opposite(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return (2.0 - score) * 1.5 + kv_idx * 0.01
+
+
 def thirds(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + kv_idx % 3 - q_idx % 2
 
@@ -146,7 +150,7 @@ def branches(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score - abs(score) * HALF + q_idx % 3
 
 
-@pytest.mark.parametrize("mod", [twice, turned, thirds, branches])
+@pytest.mark.parametrize("mod", [twice, turned, opposite, thirds, branches])
 def test_what_functions_add_to_scores(mod: Any) -> None:
     q, k, v = inputs(20, 200, 2, 1, 64)
     compare(q, k, v, score_mod=mod, causal=True)
