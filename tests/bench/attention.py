@@ -7,6 +7,7 @@ forward   TFLOP/s of 2 B H S^2 (D + DV), half of it if causal; the batch makes 1
 varlen    the same, of the squares of lengths; and a window of 1024 of 16384 keys, causal
 masks     the same, of what is seen of 16384 keys, by block masks of torch: documents, a window, a prefix
 mods      the same, of functions that are compiled in, beside none
+picks     us, of the model's configurations for sizes that it was not fitted to; the one it picks is named
 made      us, of scores made against the guess (docs/attention.md), causal and not
 decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64
 
@@ -30,6 +31,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from cutelite.kernels.attention import attention, attention_varlen, decode
+from cutelite.kernels.attention.model import COSTS, Work, picked
 from tests.bench.chart import bars
 from tests.bench.timing import Replay, rounds
 
@@ -43,6 +45,15 @@ except ImportError:
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 DIMS = (128, 128), (64, 64), (256, 256), (192, 128)
 MIX = 8192, 6100, 4400, 3300, 2800, 2200, 1700, 1500, 1100, 900, 800, 600, 500, 400, 310, 220, 150, 100, 64, 17
+SIZES = (
+    (1, 200, 200, 16),
+    (1, 384, 1500, 24),
+    (2, 900, 900, 6),
+    (1, 2048, 2048, 8),
+    (3, 1300, 1300, 20),
+    (1, 6000, 6000, 5),
+)
+"""Batch, queries, keys and heads that the model was not fitted to."""
 DECODED = (1, 1024), (1, 8192), (1, 131072), (8, 1024), (8, 8192), (8, 65536), (32, 8192), (128, 1024), (128, 8192)
 Call = Callable[[int], Any]
 
@@ -198,6 +209,24 @@ def mods() -> Iterator[Cell]:
         yield Cell(f"{name}, causal 8192", 2 * 4 * 16 * 128 * 8192**2 / 2, "TFLOP/s", calls)
 
 
+def picks() -> Iterator[Cell]:
+    multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
+    for dim, dim_v in DIMS:
+        for causal in (False, True):
+            for batch, sq, sk, heads in SIZES:
+                sets = [made(batch, sq, sk, heads, heads, dim, dim_v) for _ in range(2)]
+                work = Work(sq, sk, batch * heads, sk - sq, None, 0 if causal else None)
+                best = picked(dim, work, multiprocessors)
+                calls = {
+                    f"{c.groups} x {c.columns}{' picked' if c == best else ''}": of_sets(
+                        sets, attention, causal=causal, config=c
+                    )
+                    for c, *_ in COSTS[dim]
+                }
+                name = f"{dim}/{dim_v} {'causal' if causal else 'full'} {batch} x {sq} x {sk} x {heads}"
+                yield Cell(name, 1.0, "us", calls)
+
+
 def against_guess() -> Iterator[Cell]:
     unit = torch.zeros(128, device="cuda")
     unit[0] = 1.0
@@ -241,7 +270,10 @@ def decoded() -> Iterator[Cell]:
     yield Cell("copy", 2 * a.numel(), "GB/s", {"torch": lambda i: b.copy_(a)})
 
 
-KINDS = {"forward": forward, "varlen": varlen, "masks": masks, "mods": mods, "made": against_guess, "decode": decoded}
+KINDS = {
+    "forward": forward, "varlen": varlen, "masks": masks, "mods": mods, "picks": picks, "made": against_guess,
+    "decode": decoded,
+}  # fmt: skip
 
 
 def measured(cell: Cell) -> dict[str, float]:
@@ -309,7 +341,7 @@ def main() -> None:
         bad = [(d, s, c) for d in (*DIMS, (96, 96)) for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]
         print("wrong:", bad or "none", "apart:", *(f"{apart(causal):.0e}" for causal in (False, True)))
     for kind in given.only:
-        groups = []
+        groups, missed = [], []
         for cell in KINDS[kind]():
             if time.perf_counter() - start > given.seconds:
                 print("out of time")
@@ -318,13 +350,16 @@ def main() -> None:
                 continue
             rates = measured(cell)
             groups.append((cell.name.replace(" ", "\n"), rates))
+            missed += [rate / min(rates.values()) for name, rate in rates.items() if name.endswith(" picked")]
             print(
                 f"{cell.name}: {', '.join(f'{name} {rate:.0f}' for name, rate in rates.items())} {cell.unit}",
                 flush=True,
             )
+        if missed:
+            print(f"picks take {statistics.mean(missed):.3f} of the best in the mean, {max(missed):.3f} at most")
         if given.svg is not None:
             given.svg.mkdir(parents=True, exist_ok=True)
-            unit = {"decode": "GB/s", "made": "us"}.get(kind, "TFLOP/s")
+            unit = {"decode": "GB/s", "made": "us", "picks": "us"}.get(kind, "TFLOP/s")
             (given.svg / f"attention-{kind}.svg").write_text(bars(f"Attention, {kind}", unit, groups))
 
 
