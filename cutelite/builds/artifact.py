@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from cutelite import toolchain
@@ -99,7 +98,7 @@ def report(cubin: toolchain.Cubin | None) -> dict[str, Any]:
         "stack_frame": cubin.usage.stack_frame,
         "barriers": cubin.usage.barriers,
         "constants": {str(bank): size for bank, size in cubin.constants.items()},
-        "log": re.sub(r"^.*Compile time = .*\n", "", cubin.log, flags=re.MULTILINE),
+        "log": "".join(line for line in cubin.log.splitlines(True) if "Compile time = " not in line),
     }
 
 

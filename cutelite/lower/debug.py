@@ -9,7 +9,6 @@ a place is a line, a column and the chain of calls that it was inlined through. 
 
 from __future__ import annotations
 
-import json
 import os
 
 from cutelite.diag import Span
@@ -59,6 +58,8 @@ class LineInfo:
             caller = 0 if span.caller is None else self._place(span.caller)
             self._spans[span] = number = len(self.places) + 1
             column = 0 if span.col is None else span.col + 1
+            import json  # 2 ms, which kernels without source lines need not cost
+
             names = f"{json.dumps(span.filename)} {json.dumps(span.function or '<lambda>')}"
             self.places.append(f"; place {number} in {caller}: {span.line} {column} {names}")
         return self._spans[span]

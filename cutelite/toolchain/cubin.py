@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterator
 
@@ -30,16 +29,18 @@ class Cubin(NamedTuple):
     @property
     def cuda_version(self) -> tuple[int, int]:
         """The release of the assembler, (13, 0), from a note in the image; (0, 0) where there is none."""
-        found = re.search(rb"Cuda compilation tools, release (\d+)\.(\d+)", self.image)
-        return (int(found[1]), int(found[2])) if found else (0, 0)
+        _, _, rest = self.image.partition(b"Cuda compilation tools, release ")
+        major, _, minor = rest.partition(b",")[0].partition(b".")
+        return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
 
     @property
     def constants(self) -> dict[int, int]:
         """Constant banks -> bytes, the most over its kernels. Bank 0 holds the parameters, 3 `cl.constant` arrays."""
         banks: dict[int, int] = {}
         for name, size in _sections(self.image):
-            if found := re.match(r"\.nv\.constant(\d+)", name):
-                bank = int(found[1])
+            number = name.removeprefix(".nv.constant").partition(".")[0]  # .nv.constant0.gemm
+            if number.isdigit():
+                bank = int(number)
                 banks[bank] = max(size, banks.get(bank, 0))
         return banks
 

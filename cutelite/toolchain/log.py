@@ -42,28 +42,38 @@ class ToolWarning(NamedTuple):
     message: str
 
 
+_COUNTED = {
+    "registers": "registers",
+    "bytes stack frame": "stack_frame",
+    "stack": "stack_frame",
+    "bytes spill stores": "spill_stores",
+    "bytes spill loads": "spill_loads",
+    "bytes smem": "smem_static",
+    "barriers": "barriers",
+}
+"""What follows a number in the log, and the field of `Usage` that it is."""
+
+
 def usage(log: str) -> Usage | None:
     """Return the resources that `log` tells, the most over its kernels; None if it tells none."""
-    registers = _numbers(log, r"[Uu]sed (\d+) registers")
-    if not registers:
-        return None
-    return Usage(
-        registers=max(registers),
-        stack_frame=max(_numbers(log, r"(\d+) (?:bytes stack frame|stack,)"), default=0),
-        spill_stores=max(_numbers(log, r"bytes stack frame, (\d+) bytes spill stores"), default=0),
-        spill_loads=max(_numbers(log, r"spill stores, (\d+) bytes spill loads"), default=0),
-        smem_static=max(_numbers(log, r"[Uu]sed .*?(\d+) bytes smem"), default=0),
-        barriers=max(_numbers(log, r"used (\d+) barriers"), default=0),
-    )
+    found: dict[str, int] = {}
+    for line in log.splitlines():  # without regular expressions: these took 1 ms to be made
+        for part in line.replace(":", ",").split(","):
+            words = part.split()
+            while words and not words[0].isdigit():  # "Used 168 registers"
+                del words[0]
+            what = " ".join(words[1:])
+            if what in _COUNTED:
+                field = _COUNTED[what]
+                found[field] = max(int(words[0]), found.get(field, 0))
+    return Usage(**dict.fromkeys(Usage._fields, 0) | found) if "registers" in found else None
 
 
 def warnings(log: str) -> tuple[ToolWarning, ...]:
     """Return lines marked as warnings, and numbered ones marked as information, in order and each once."""
+    if "warning" not in log and "(C" not in log:
+        return ()
     found = re.findall(r"^ptxas (warning|info)\s*: *(?:\((C\d+)\) *)?(.*)$", log, re.MULTILINE)
     return tuple(
         dict.fromkeys(ToolWarning(code, text.strip()) for mark, code, text in found if mark == "warning" or code)
     )
-
-
-def _numbers(log: str, pattern: str) -> list[int]:
-    return [int(number) for number in re.findall(pattern, log)]

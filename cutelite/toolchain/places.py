@@ -7,7 +7,6 @@ ptxas carries chains (`function_name`, `inlined_at`; PTX ISA 7.2, debugging dire
 
 from __future__ import annotations
 
-import json
 import re
 
 from cutelite.tuples import NamedTuple
@@ -34,6 +33,8 @@ def places(llvm_text: str) -> dict[int, Place]:
     found = re.findall(_PLACE, llvm_text) if "; place " in llvm_text else ()
     if not found:
         return {}
+    import json  # which kernels without lines need not load
+
     return {
         int(number): Place(int(caller), int(line), int(column), json.loads(file), json.loads(function))
         for number, caller, line, column, file, function in found

@@ -26,7 +26,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "selection_read_late": ("selp.",),
     "logic_read_late": ("and.pred", "or.pred", "not.pred", ".and.", ".or.", ".xor."),
     "not_in_place": ("not.pred",),  # after selection_read_late, which would copy the predicate of its selp once more
-    "min_max_equality": ("min", "max"),
+    "min_max_equality": tuple(f"{word}.{kind}" for word in ("min", "max") for kind in ("s16", "u16", "relu")),
     "lop3_repeated_operand": ("lop3.b32",),
     "high_half_difference": ("mul.hi.",),
     "atomic_loops": tuple(
