@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite import toolchain
+from cutelite.builds import collector
 from cutelite.builds.build import Build
 from cutelite.ir.function import Function
 from cutelite.ir.types import Scalar, TensorMap
@@ -25,6 +26,7 @@ def assembled(build: Build) -> toolchain.Cubin | None:
             opt_level=options.opt,
             options=options.ptxas_options,
             libraries=[path for path in libraries(build) if not path.endswith(BITCODE)],
+            meanwhile=collector.catch_up,
         )
     except ToolchainError as error:
         if error.stage != "find" or options.assembler != "auto":

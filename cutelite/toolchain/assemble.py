@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cutelite.target import Target
 from cutelite.toolchain import driver, find, nvjitlink, ptxas, ptxas_bugs
@@ -24,6 +24,7 @@ def to_cubin(
     max_registers: int | None = None,
     options: Sequence[str] = (),
     libraries: Sequence[str] = (),
+    meanwhile: Callable[[], None] | None = None,
 ) -> Cubin:
     """Return machine code for `target`. Source lines that the PTX tells (`.loc`) stay in it.
 
@@ -32,6 +33,7 @@ def to_cubin(
     max_registers  cap on registers per thread; without one, the kernel's block size decides
     options        more flags of ptxas, taken by ptxas and nvJitLink
     libraries      files to link, which is nvJitLink's work whatever `assembler` says
+    meanwhile      work for this process while ptxas runs in its own
     Errors         `ToolchainError` when the PTX is refused, or there is nothing to assemble it with
     """
     flags = [f"-O{opt_level}"]
@@ -44,7 +46,7 @@ def to_cubin(
     if chosen == "ptxas":
         program = find.ptxas()
         assert program is not None
-        image, log = ptxas.assemble(program, ptx, target, flags)
+        image, log = ptxas.assemble(program, ptx, target, flags, meanwhile)
         tool = program
     elif chosen == "nvjitlink":
         image, log = nvjitlink.assemble(ptx, target, flags, libraries)

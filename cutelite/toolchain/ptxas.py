@@ -10,7 +10,7 @@ import functools
 import os
 import re
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cutelite.target import Target
@@ -27,18 +27,20 @@ CRASHES: dict[int, str] = {
 }
 
 
-def assemble(program: str, ptx: str, target: Target, flags: Sequence[str]) -> tuple[bytes, str]:
+def assemble(
+    program: str, ptx: str, target: Target, flags: Sequence[str], meanwhile: Callable[[], None] | None = None
+) -> tuple[bytes, str]:
     """Return the cubin and the log of ptxas. Errors: `ToolchainError` with ptxas' words and the PTX lines they name.
 
     Where ptxas crashes, as 13.0 and 13.5 do over a branch on a constant `lop3` in a loop, it is run once more without
-    optimisation, which it survives; the log then begins with a warning.
+    optimisation, which it survives; the log then begins with a warning. `meanwhile` is called while it runs.
     """
     with _folder() as work:
         source, result = f"{work}/kernel.ptx", f"{work}/kernel.cubin"
         with open(source, "w", encoding="utf-8") as file:
             file.write(ptx)
         command = [program, "-v", f"-arch={target.arch}", *flags, source, "-o", result]
-        (status, said), note = _run(command), ""
+        (status, said), note = _run(command, meanwhile), ""
         if -status in CRASHES:
             note = f"ptxas warning : ptxas crashed ({CRASHES[-status]}), and has assembled this with -O0\n"
             status, said = _run([program, "-v", f"-arch={target.arch}", *_unoptimised(flags), source, "-o", result])
@@ -68,9 +70,9 @@ def _folder() -> Iterator[str]:
         os.rmdir(folder)
 
 
-def _run(command: list[str]) -> running.Ran:
+def _run(command: list[str], meanwhile: Callable[[], None] | None = None) -> running.Ran:
     try:
-        return running.run(command, _FEW_PAGES)
+        return running.run(command, _FEW_PAGES, meanwhile)
     except OSError as error:
         raise ToolchainError("ptxas", f"cannot run {command[0]}: {error}") from error
 

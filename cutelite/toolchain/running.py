@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from cutelite import config
 from cutelite.tuples import NamedTuple
@@ -16,10 +16,13 @@ class Ran(NamedTuple):
     said: str
 
 
-def run(command: list[str], environment: Mapping[str, str] | None = None) -> Ran:
+def run(
+    command: list[str], environment: Mapping[str, str] | None = None, meanwhile: Callable[[], None] | None = None
+) -> Ran:
     """Run a program without input, by its path, and return what it printed to both streams. Errors: OSError.
 
     environment  variables for it that this process does not set
+    meanwhile    called once it runs, where programs are started without waiting; it raises nothing
     """
     variables = config.of_programs(environment)
     if not hasattr(os, "posix_spawn"):
@@ -42,6 +45,8 @@ def run(command: list[str], environment: Mapping[str, str] | None = None) -> Ran
         os.close(write)
     try:
         with open(read, "rb") as pipe:
+            if meanwhile is not None:
+                meanwhile()
             said = pipe.read()
     except BaseException:  # Ctrl-C
         os.kill(child, 9)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cutelite.builds.collector import OBJECTS, rarely
+from cutelite.builds.collector import OBJECTS, catch_up, rarely
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +43,28 @@ def test_what_others_set_meanwhile_stays() -> None:
     with rarely():
         gc.set_threshold(900, 10, 10)
     assert gc.get_threshold() == (900, 10, 10)
+
+
+def test_it_is_called_beside_the_assembler_of_the_last_compile_if_it_would_be_behind() -> None:
+    generations: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            generations.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        with rarely():
+            catch_up()  # of few objects: nothing is due
+            kept: list[list[int]] = [[] for _ in range(2000)]
+            with rarely():
+                catch_up()  # another compile goes on
+            assert generations == []
+            catch_up()
+            assert generations == [0]
+        kept.append([])
+        assert generations == [0], "not once more behind it"
+        catch_up()
+        assert generations == [0], "nothing compiles"
+    finally:
+        gc.callbacks.remove(note)

@@ -250,3 +250,13 @@ def test_ptxas_is_told_to_take_memory_in_large_pieces_unless_the_user_tunes_it(
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.perturb=0")
     with pytest.raises(ToolchainError, match=r"it has glibc\.malloc\.perturb=0"):
         to_cubin(SHARED, hopper)
+
+
+def test_there_is_work_for_python_while_ptxas_runs(
+    ptxas: str, monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path
+) -> None:
+    """ptxas waits here for a file that the work makes."""
+    go = tmp_path / "go"
+    waiting = f'while [ ! -e "{go}" ]; do sleep 0.01; done\nexec "{ptxas}" "$@"'
+    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", waiting)))
+    assert to_cubin(SHARED, hopper, meanwhile=go.touch).image
