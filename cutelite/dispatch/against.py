@@ -79,9 +79,11 @@ class Step:
             mistake = Mistake("gpu-differs", "the GPU goes another way than the simulator", there, f"It is {who}.")
             return render(mistake, self.span, ())
         at = "" if self.element is None else f"[{self.element}]"
+        assert isinstance(self.gpu, float)
+        gpu, simulator = told_apart(self.gpu, self.simulator)
         mistake = Mistake(
             "gpu-differs",
-            f"{subject}{at} is {self.gpu:g} on the GPU and {self.simulator:g} in the simulator",
+            f"{subject}{at} is {gpu} on the GPU and {simulator} in the simulator",
             f"{who}; {self.threads} of {self.together} threads differ",
             "All that was recorded before, in the order of the simulator, agrees.",
         )
@@ -121,9 +123,10 @@ class GpuComparison:
 
     def _shown(self, found: Difference) -> str:
         where = f"`{found.argument}`[{', '.join(map(str, found.index))}]"
+        gpu, simulator = told_apart(found.gpu, found.simulator)
         mistake = Mistake(
             "gpu-differs",
-            f"{where} is {found.gpu:g} on the GPU and {found.simulator:g} in the simulator",
+            f"{where} is {gpu} on the GPU and {simulator} in the simulator",
             "the simulator wrote it here last" if found.span else "",
             f"{found.count} elements of `{found.argument}` differ, by up to {found.worst:g}",
         )
@@ -181,6 +184,15 @@ def difference(
     worst = apart[wrong & np.isfinite(apart)]
     far = float(worst.max()) if worst.size else float("inf")
     return Difference(name, index, float(real[index]), float(simulated[index]), int(wrong.sum()), far, writers.of(at))
+
+
+def told_apart(a: float, b: float) -> tuple[str, str]:
+    """Return both numbers in decimal, with as many digits as it takes to tell them apart."""
+    for digits in (6, 9, 17):
+        texts = f"{a:.{digits}g}", f"{b:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def beyond(real: Array, simulated: Array, dtype: str, tolerance: float | None) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ import pytest
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, sim
+from cutelite.dispatch.against import told_apart
 from cutelite.dispatch.kernel import Kernel, _mirrors
 from cutelite.dispatch.records import Log
 from cutelite.ops.debug import record_words, recorded_ops
@@ -119,6 +120,12 @@ RIGHT = made(100.0)
 @pytest.fixture
 def arrays() -> list[Any]:
     return [np.ones(SIZE, np.float32), np.full(SIZE, 4, np.int32), np.zeros(SIZE, np.float32)]
+
+
+def test_numbers_have_the_digits_that_tell_them_apart() -> None:
+    assert told_apart(5.0, 6.0) == ("5", "6")
+    assert told_apart(9.25222015, 9.25222111) == ("9.25222015", "9.25222111")
+    assert told_apart(0.1, np.nextafter(0.1, 1)) == ("0.10000000000000001", "0.10000000000000002")
 
 
 @pytest.mark.parametrize("window", [16, 1 << 12])
