@@ -27,11 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the second halves of golden files; read the diff")
 
 
-def pytest_collection_finish() -> None:
+def pytest_configure() -> None:
     """Let Python look for cycles of garbage less often: thousands of tests and kernels are alive, and stay so."""
+    gc.set_threshold(100_000, 20, 20)
+
+
+def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -89,7 +89,7 @@ def crowded(x: Tensor[cl.f32, (4, 2560)], y: Tensor[cl.f32, (4, 2560)]) -> None:
     i = cl.thread_idx.x
     held = [x[j % 4, i + 64 * j] for j in range(24)]
     cl.syncthreads()
-    y[0, i] = sum((cl.math.sin(a) * b for a in held for b in held), cl.f32(0))
+    y[0, i] = sum((a * b for a in held for b in held), cl.f32(0))
 
 
 def test_lines_with_spills() -> None:
