@@ -56,6 +56,7 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     with stage("passes", times):
         verify(front, "front")
         final = passes.run(steps, front, context, dump=keeper(build, environment), verified=False)
+        verify(final, "passes")
     build.final = hooks.before("lower", hooks.after("passes", final))
     with stage("lower", times):
         text = lower.to_llvm(build.final, target, line_info=options.line_info)
@@ -85,13 +86,15 @@ def for_simulator(source: Source, target: Target) -> Function:
     Errors  as `compile_kernel`
     """
     front = _front(source, target)
-    _passed(front, passes.REFUSALS, target)
+    _passed(front, passes.refusals(front), target)
     return front
 
 
 def for_costs(source: Source, target: Target) -> Function:
     """Return the same as the passes leave it: with the accesses that the GPU makes. Errors: as `compile_kernel`."""
-    return _passed(_front(source, target), passes.PIPELINE, target)
+    final = _passed(_front(source, target), passes.PIPELINE, target)
+    verify(final, "passes")
+    return final
 
 
 def _front(source: Source, target: Target) -> Function:

@@ -14,7 +14,7 @@ from cutelite.ir.faults import reported
 from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
 from cutelite.passes.context import Context, Warned
-from cutelite.passes.order import PIPELINE, REFUSALS, Pass, PassFunction
+from cutelite.passes.order import PIPELINE, Pass, PassFunction, refusals
 from cutelite.passes.recorded import recorded
 from cutelite.passes.texts import of_users, pipeline, register
 
@@ -33,7 +33,7 @@ def run(
 
     dump      called after each pass with its name and the function
     times     seconds for each pass by name are added here
-    verified  check the IR after each pass, rather than after the last one only
+    verified  check the IR after each pass, and not after those of users only
     Errors    `CompileError` for mistakes that a pass finds; `InternalError` where a pass broke the IR. What a pass of a
               user's raises goes on as it is
     """
@@ -42,7 +42,7 @@ def run(
         start = perf_counter()
         with reported(step.name, function) if step.ours else nullcontext():
             function = step.function(function, context)
-        if verified or step is pipeline[-1] or not step.ours:
+        if verified or not step.ours:
             verify(function, step.name)
         if times is not None:
             times[step.name] = times.get(step.name, 0.0) + perf_counter() - start
@@ -59,6 +59,6 @@ def _claim(function: Function) -> None:
 
 
 __all__ = [
-    "PIPELINE", "REFUSALS", "Context", "Dump", "Pass", "PassFunction", "Warned", "of_users", "pipeline", "recorded",
+    "PIPELINE", "Context", "Dump", "Pass", "PassFunction", "Warned", "of_users", "pipeline", "recorded", "refusals",
     "register", "run",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any
 from cutelite.diag import CompileError, InternalError, Mistake
 from cutelite.ir.function import Function, Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Scalar, i32
+from cutelite.ir.types import Scalar, Tensor, i32
 from cutelite.layout import Dim, DimExpr, Int, dims_of, fold, lower_bound
 from cutelite.ops import arith
 from cutelite.ops.convert import Convert
@@ -55,6 +55,22 @@ def materialise_dims(function: Function, context: Context) -> Function:
             else:
                 rewrite.keep(op)
     return rewrite.function
+
+
+def mentions_other_dims(function: Function) -> bool:
+    """Tell whether a function that the frontend built names a dim that is none of the launch's."""
+    told = function.dims.keys()
+    named: dict[int, Any] = {}
+    for block in function.blocks:
+        for op in block.ops:
+            if isinstance(op, DimBind):
+                return True
+            if isinstance(op, DimOp):
+                named[id(op.expr)] = op.expr
+            for value in op.results:
+                if isinstance(value.type, Tensor):
+                    named[id(value.type.layout)] = value.type.layout
+    return any(dim.name not in told for each in named.values() for dim in dims_of(each))
 
 
 def _key(op: DimOp) -> Key:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from cutelite.ir.function import Function
 from cutelite.passes.allocate_smem import allocate_smem
@@ -15,7 +15,7 @@ from cutelite.passes.fold import fold
 from cutelite.passes.hoist_descriptors import hoist_descriptors
 from cutelite.passes.join_accesses import join_accesses
 from cutelite.passes.lower_tensors import lower_tensors
-from cutelite.passes.materialise_dims import materialise_dims
+from cutelite.passes.materialise_dims import materialise_dims, mentions_other_dims
 from cutelite.passes.number_fences import number_fences
 from cutelite.passes.promote_rmem import promote_rmem
 from cutelite.passes.unroll_loops import unroll_loops
@@ -27,14 +27,14 @@ PassFunction = Callable[[Function, Context], Function]
 class Pass(NamedTuple):
     """A row of the table: the pass, the reason for its place, the passes that must have run before; a user's or not.
 
-    refuses  it finds mistakes of the user's
+    refuses  it finds mistakes of the user's; or a function that tells whether it may find any in the frontend's IR
     """
 
     function: PassFunction
     why: str
     after: tuple[PassFunction, ...] = ()
     ours: bool = True
-    refuses: bool = False
+    refuses: bool | Callable[[Function], bool] = False
 
     @property
     def name(self) -> str:
@@ -58,7 +58,12 @@ PIPELINE = (
     ),
     Pass(allocate_smem, why="a kernel that asks for too much is refused before work goes into it", refuses=True),
     Pass(lower_tensors, why="addresses become arithmetic like any other", after=(promote_rmem, check_indices)),
-    Pass(materialise_dims, why="strides and extents have been asked for", after=(lower_tensors,), refuses=True),
+    Pass(
+        materialise_dims,
+        why="strides and extents have been asked for",
+        after=(lower_tensors,),
+        refuses=mentions_other_dims,
+    ),
     Pass(hoist_descriptors, why="what a tile's address is made of is arithmetic now", after=(lower_tensors,)),
     Pass(cse, why="neighbouring accesses share most of their address", after=(lower_tensors, materialise_dims)),
     Pass(fold, why="address arithmetic of known numbers, and parameters that promotion made in vain", after=(cse,)),
@@ -68,5 +73,8 @@ PIPELINE = (
 )
 """The order, as a table. Verified IR goes into each pass and comes out of it."""
 
-REFUSALS = PIPELINE[: 1 + max(at for at, step in enumerate(PIPELINE) if step.refuses)]
-"""The passes that find the user's mistakes, and those that they need."""
+
+def refusals(function: Function) -> Sequence[Pass]:
+    """Return the passes that may find mistakes of the user's in what the frontend built, and those that they need."""
+    may = (step.refuses if isinstance(step.refuses, bool) else step.refuses(function) for step in PIPELINE)
+    return PIPELINE[: 1 + max(at for at, refuses in enumerate(may) if refuses)]
