@@ -68,6 +68,8 @@ class Target:
     """Shared memory a block may declare statically, bytes; more must be dynamic and opted into at launch."""
     smem_reserved: int = RESERVED_SMEM
     """Shared memory the system keeps per block, bytes, on top of what the block asks for."""
+    written_for: str = ""
+    """The target that its PTX names, where LLVM does not know this one; '' for this one."""
     max_threads: int = 1024
     """Threads in a block."""
     max_block: tuple[int, int, int] = (1024, 1024, 64)
@@ -76,6 +78,11 @@ class Target:
     """32-bit registers of one SM, and of one block at most."""
     max_registers: int = 255
     """32-bit registers of one thread."""
+
+    @property
+    def ptx_arch(self) -> str:
+        """The target that LLVM writes PTX for, and that PTX names. Of one family, ptxas makes a cubin for this one."""
+        return self.written_for or self.arch
 
     @property
     def smem_per_block(self) -> int:
@@ -247,7 +254,8 @@ def _table() -> dict[str, Target]:
     # PTX ISA: LLVM 22 emits up to 9.0, ptxas 12.9 reads up to 8.8 and 13.0 up to 9.0. LLVM refuses sm_100 below
     # 8.6, sm_120 below 8.7 and sm_103 and sm_121 below 8.8. So 8.6 serves Hopper and before with the oldest
     # tools that have all of Hopper's instructions, and 8.8 all of Blackwell.
-    # LLVM writes sm_88 and sm_110 from 9.0 on. sm_107, which ptxas 13.5 takes, is not known to LLVM 22.
+    # LLVM writes sm_88 and sm_110 from 9.0 on. sm_107, which ptxas 13.5 takes, LLVM 22 does not know: its PTX is that
+    # of sm_100f, whose family it is of. It has 328 KB of shared memory (CuTe DSL 4.8.1); all else is sm_100's here.
     sm_75 = Target(
         "sm_75", (7, 5), 86, frozenset({"ldmatrix"}), smem_per_sm=64 * KB, threads_per_sm=1024, blocks_per_sm=16,
         smem_reserved=0,
@@ -263,6 +271,7 @@ def _table() -> dict[str, Target]:
     )  # fmt: skip
     sm_100 = replace(sm_90, arch="sm_100", capability=(10, 0), ptx_isa=88, features=blackwell)
     sm_103 = replace(sm_100, arch="sm_103", capability=(10, 3))
+    sm_107 = replace(sm_100, arch="sm_107", capability=(10, 7), smem_per_sm=328 * KB, written_for="sm_100")
     sm_110 = replace(sm_100, arch="sm_110", capability=(11, 0), ptx_isa=90, threads_per_sm=1536, blocks_per_sm=24)
     sm_120 = replace(
         sm_100, arch="sm_120", capability=(12, 0), smem_per_sm=100 * KB, threads_per_sm=1536, blocks_per_sm=24,
@@ -271,12 +280,15 @@ def _table() -> dict[str, Target]:
     sm_121 = replace(sm_120, arch="sm_121", capability=(12, 1))
 
     def ending(letter: str, plain: Target, *more: dict[str, str]) -> Target:
-        return replace(plain, arch=plain.arch + letter, features=plain.features.union(*more))
+        written = plain.written_for and plain.written_for + "f"  # 'a' is of one GPU
+        features = plain.features.union(*more)
+        return replace(plain, arch=plain.arch + letter, features=features, written_for=written)
 
     rows = [sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, ending("a", sm_90, _HOPPER_ONLY, _SPECIFIC)]
     for plain, more in (
         (sm_100, {**_BLACKWELL_TENSOR, **_BLACKWELL_SERVER}),
         (sm_103, {**_BLACKWELL_TENSOR, **_BLACKWELL_SERVER, **_BLACKWELL_LATER}),
+        (sm_107, {**_BLACKWELL_TENSOR, **_BLACKWELL_SERVER}),
         (sm_110, {**_BLACKWELL_TENSOR, **_BLACKWELL_LATER}),
         (sm_120, _BLACKWELL_CLIENT),
         (sm_121, _BLACKWELL_CLIENT),
@@ -294,7 +306,7 @@ def _table() -> dict[str, Target]:
 
 
 ALIASES = {
-    "turing": "75", "ampere": "80", "ada": "89", "hopper": "90a", "blackwell": "100a", "thor": "110a",
+    "turing": "75", "ampere": "80", "ada": "89", "hopper": "90a", "blackwell": "100a", "thor": "110a", "rubin": "107a",
     "101": "110", "101a": "110a", "101f": "110f",
 }  # fmt: skip
 """Other names of targets, without `sm_`."""

@@ -46,7 +46,7 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Seque
 
 def _to_ptx(llvm_text: str, target: Target, opt_level: int, bitcode: tuple[str, ...]) -> str:
     with (
-        _machine(target.arch, target.ptx_isa, opt_level) as machine,
+        _machine(target.ptx_arch, target.ptx_isa, opt_level) as machine,
         libllvm.module_of(llvm_text, TRIPLE) as (context, module),
     ):
         if bitcode:

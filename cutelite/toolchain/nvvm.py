@@ -52,7 +52,7 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Seque
     text = _dialect(llvm_text, target)
     # Only what is marked `contract` may fuse, as in LLVM. The verifier is left out: it refuses predicates and 16-bit
     # floats as operands of inline PTX, which the compiler takes.
-    options = [f"-arch=compute_{target.arch[3:]}", f"-opt={3 if opt_level else 0}", "-fma=0"]
+    options = [f"-arch=compute_{target.ptx_arch[3:]}", f"-opt={3 if opt_level else 0}", "-fma=0"]
     if "!dbg" in text:
         options.append("-generate-line-info")
     source = text.encode()

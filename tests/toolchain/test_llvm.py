@@ -23,7 +23,7 @@ def test_every_target_gets_its_ptx(arch: str) -> None:
     target = TARGETS[arch]
     ptx = to_ptx(STORE_TID, target)
     assert f".version {target.ptx_isa // 10}.{target.ptx_isa % 10}\n" in ptx
-    assert f".target {arch}\n" in ptx
+    assert f".target {target.ptx_arch}\n" in ptx
     assert ".visible .entry store_tid(" in ptx
     assert ".reqntid 128, 1, 1" in ptx
 
