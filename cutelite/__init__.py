@@ -12,6 +12,7 @@ _WHERE = {
     "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError OptionError Compiled on_compile off_compile"
     " CompileEvent CompileForbidden",
     "cutelite.dispatch.programs": "Program program workspace",
+    "cutelite.dispatch.ranges": "LaunchEvent around_launches",
     "cutelite.builds.hooks": "after_stage before_stage remove_hook StageEvent",
     "cutelite.tune": "autotune AutotuneError Config Warmed warm",
     "cutelite.diag": "CompileError InternalError",

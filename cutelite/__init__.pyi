@@ -40,6 +40,8 @@ from cutelite.dispatch.pointers import pointers as pointers
 from cutelite.dispatch.programs import Program as Program
 from cutelite.dispatch.programs import program as program
 from cutelite.dispatch.programs import workspace as workspace
+from cutelite.dispatch.ranges import LaunchEvent as LaunchEvent
+from cutelite.dispatch.ranges import around_launches as around_launches
 from cutelite.lang import math as math
 from cutelite.lang import profile as profile
 from cutelite.lang import tcgen05 as tcgen05
@@ -629,6 +631,7 @@ __all__ = [
     "Kernel",
     "Launch",
     "LaunchError",
+    "LaunchEvent",
     "Layout",
     "LdMatrix8x8x16bOp",
     "MmaUniversalOp",
@@ -700,6 +703,7 @@ __all__ = [
     "any_",
     "append",
     "append_ones",
+    "around_launches",
     "assert_",
     "assume",
     "atomic_add",

@@ -12,7 +12,7 @@ launcher.py     launches by machine code, once there are many        building.py
 export.py       a kernel, its signatures and launcher as a file      export_program.py  programs as C
 checking.py     checks and timelines of launches                     dynamo.py       torch.compile, which sees no launch
 programs.py     host functions whose launches go out together        divert.py       launches that do something else
-pointers.py     arrays of addresses of arrays                        ranges.py       launches as NVTX ranges
+pointers.py     arrays of addresses of arrays                        ranges.py       ranges around launches
 device_functions.py   functions that kernels of other compilers link
 profiling.py    profiles of a launch on a GPU                        against.py      a GPU against the simulator
 mirrors.py      arrays on a GPU as the simulator takes them          records.py       the same op by op

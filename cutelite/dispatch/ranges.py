@@ -1,14 +1,45 @@
-"""NVTX ranges around launches, by the package `nvtx` or by torch: for Nsight Systems and its like."""
+"""Ranges around launches, for profilers: of NVTX, by the package `nvtx` or by torch; or whatever a program enters."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
-from cutelite.dispatch.launch import LaunchError
+from cutelite.dispatch.divert import diverted, diversion
+from cutelite.dispatch.launch import Launch, LaunchError
+from cutelite.tuples import NamedTuple
+
+
+class LaunchEvent(NamedTuple):
+    """A launch that is about to be made: the kernel's name, its settings, its arguments by position and by name."""
+
+    name: str
+    launch: Launch
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@contextmanager
+def around_launches(enter: Callable[[LaunchEvent], AbstractContextManager[object]]) -> Iterator[None]:
+    """Make each launch of this thread within ``with enter(event):``, for as long as this `with` lasts.
+
+        with cl.around_launches(lambda event: torch.profiler.record_function(event.name)):
+            step()
+
+    enter   a function of a `LaunchEvent` that returns a context manager. Launches of its own are made as always
+    Errors  what `enter` and its context managers raise, by the launch. Launches take Python's way meanwhile
+    """
+    before = diversion.get()
+
+    def launched(kernel: Any, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with diverted(before), enter(LaunchEvent(kernel.__name__, launch, args, kwargs)):
+            kernel.launch(launch, *args, **kwargs)
+
+    with diverted(launched):
+        yield
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +183,29 @@ def test_a_gpu_records_what_the_simulator_does() -> None:
         for number in range(2):
             assert sorted(profile.order(block, number)) == sorted(timeline.order(block, number))
             assert profile.order(block, number) == timeline.order(block, number)
+
+
+@pytest.mark.parametrize("where", ["gpu", "simulator"])
+def test_launches_are_made_within_what_a_program_enters(where: str, on_gpu: GpuArray, cuda: FakeCuda) -> None:
+    said: list[str] = []
+
+    @contextmanager
+    def told(event: cl.LaunchEvent) -> Iterator[None]:
+        said.append(f"{event.name}[{event.launch.grid}]({len(event.args)})")
+        yield
+        said.append("over")
+
+    a = on_gpu((64,)) if where == "gpu" else np.ones(64, np.float32)
+    launched = unmarked.options(opt=1)[2]
+    for _ in range(10):  # so that machine code would make the next launch
+        launched(a)
+    with cl.around_launches(told):
+        launched(a)
+        with cl.around_launches(lambda event: nullcontext()):
+            launched(a)
+    launched(a)
+    assert said == ["unmarked[2](1)", "over"] * 2
+    assert len(cuda.launches) == (13 if where == "gpu" else 0)
 
 
 def test_launches_have_nvtx_ranges(on_gpu: GpuArray, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
