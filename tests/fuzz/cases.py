@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cutelite import passes, sim
+from cutelite.diag.progress import Progress
 from cutelite.dispatch import Kernel, Launch
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
@@ -210,11 +211,13 @@ def main() -> int:
         for seed in seeds:
             print(scripts.script(seed).kernel if way.python else source(way.program(seed)))
     started, run, failed = time.monotonic(), 0, {}
-    for seed, found in many(seeds, way, given.jobs, started + given.seconds):
-        run += 1
-        if found:
-            failed[seed] = found
-            print(f"--- seed {seed}", *found, sep="\n", flush=True)
+    with Progress("random kernels", total=given.count) as progress:
+        for seed, found in many(seeds, way, given.jobs, started + given.seconds):
+            run += 1
+            progress.step()
+            if found:
+                failed[seed] = found
+                print(f"--- seed {seed}", *found, sep="\n", flush=True)
     print(f"{run} kernels from seed {given.seed} on, {len(failed)} disagree, {time.monotonic() - started:.0f} s")
     if given.json:
         with open(given.json, "w") as file:
