@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
-from cutelite.dispatch.divert import diverted, diversion
+from cutelite.dispatch.divert import diversion, diverted
 from cutelite.dispatch.launch import Launch, LaunchError
 from cutelite.tuples import NamedTuple
 
