@@ -32,10 +32,11 @@ SIZES = (
     "128256x4096x1792:MN MN",
 )  # fmt: skip
 """GEMMs of training an 8B Llama on 16384 tokens: a layer's largest with its gradients, and the head's, in parts."""
+WIDE = (160, 256), (176, 256), (192, 128), (224, 128), (256, 128)
 LARGE = [
     *(config for config in CONFIGS[:14] if config.tile[0] * config.tile[1] > 16_000),
-    *(swapped(rows, columns, cluster=2) for rows, columns in ((128, 256), (160, 256), (176, 256), (192, 128))),
-    *(swapped(rows, 128, True, 2) for rows in (128, 192)),
+    *(swapped(rows, columns, cluster=2) for rows, columns in WIDE),
+    *(swapped(rows, 128, True, 2) for rows in (128, 160, 192)),
 ]
 BURST_S, SETS = 20e-3, 3
 

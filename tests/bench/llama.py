@@ -11,6 +11,7 @@ torch         mode "default"; attention at its best: cuDNN's or flash attention,
 tuned         the same, mode "max-autotune"
 flex          mode "max-autotune", FlexAttention in decoding, whose block mask is made beforehand
 transformers  mode "max-autotune", attention as transformers calls it
+bursts        cutelite, with GEMMs picked as if the card had no limit of power
 
 `--profile` prints for each side which kernels take the time. `--compile` stops where everything is compiled.
 """
@@ -21,6 +22,7 @@ import argparse
 import copy
 import functools
 import json
+import math
 import os
 import statistics
 import sys
@@ -29,6 +31,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -39,8 +42,10 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from transformers import AttentionInterface, AttentionMaskInterface
 
 import cutelite as cl
+from cutelite.kernels.gemm import dense
+from cutelite.kernels.gemm import model as gemm_model
 from cutelite.models import accelerate
-from tests.bench.timing import graph, rounds, timed
+from tests.bench.timing import graph, rounds
 
 SIZES: dict[str, Any] = {
     "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
@@ -173,8 +178,21 @@ def peak(call: Callable[[int], Any]) -> float:
     return float(torch.cuda.max_memory_allocated()) / 1e9
 
 
+def by_bursts(call: Callable[[int], Any]) -> Callable[[int], Any]:
+    """The call with GEMMs picked as if the card had no limit of power."""
+    picks: dict[Any, Any] = {}
+
+    def picked(i: int) -> Any:
+        with mock.patch.object(gemm_model, "WATTS", math.inf), mock.patch.object(dense, "_picked", picks):
+            return call(i)
+
+    return picked
+
+
 def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, graphs: bool = True) -> None:
     """Print the times of one case."""
+    if "bursts" in options.rivals:
+        calls = {"bursts": by_bursts(calls["cutelite"])} | calls
     trials: dict[str, Callable[[], float]] = {}
     results, memory = {}, {}
     for name, call in calls.items():
@@ -194,9 +212,9 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
                 continue
             if graphs:
                 captured = graph(call, 1, options.repeats)
-                trials[name] = functools.partial(second, captured, options.repeats)
+                trials[name] = functools.partial(lasting, captured.replay, options.seconds, options.repeats)
             else:
-                trials[name] = functools.partial(events, call)
+                trials[name] = functools.partial(lasting, functools.partial(call, 0), options.seconds)
             if options.profile:
                 rows = kernels_of(captured.replay if graphs else functools.partial(call, 0))
                 print(f"  {name}: {sum(rows.values()):.0f} us in kernels of {options.repeats if graphs else 1} calls")
@@ -210,7 +228,8 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
     times = {name: statistics.median(found) for name, found in rounds(trials, options.rounds).items()}
     line = f"{case:24}" + "".join(f"  {name} {1e3 * t:9.4f} ms" for name, t in times.items())
     if len(times) > 1 and "cutelite" in times:
-        best = min((name for name in times if name != "cutelite"), key=times.__getitem__)
+        rivals = [name for name in times if name not in ("cutelite", "bursts")] or ["bursts"]
+        best = min(rivals, key=times.__getitem__)
         off = (results["cutelite"] - results[best]).norm() / results[best].norm()
         line += f"  ratio {times[best] / times['cutelite']:.3f}  differ {float(off):.2e}"
         line += f"  memory {memory['cutelite'] / memory[best]:.3f}"
@@ -218,20 +237,25 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
     options.found[case] = times | {f"peak {k}": v for k, v in memory.items()}
 
 
-def second(captured: Any, repeats: int) -> float:
-    """Seconds of a call, in the second of two replays: the first follows the other side, and starts processes apart."""
-    captured.replay()
-    return timed(captured, repeats)
+def lasting(call: Callable[[], Any], seconds: float, repeats: int = 1) -> float:
+    """Seconds of one of the `repeats` of a call, in the second half of a window that the call is repeated for.
 
-
-def events(call: Callable[[int], Any]) -> float:
-    """Seconds of one call between two events."""
+    The first follows the other side: processes start apart, and clocks are those that its power allows.
+    """
+    call()
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda.synchronize()
+    took, count = time.perf_counter(), 0
+    while count == 0 or time.perf_counter() - took < seconds / 2:
+        call()
+        torch.cuda.synchronize()
+        count += 1
     start.record()
-    call(0)
+    for _ in range(count):
+        call()
     stop.record()
     stop.synchronize()
-    return float(start.elapsed_time(stop)) * 1e-3
+    return float(start.elapsed_time(stop)) * 1e-3 / (repeats * count)
 
 
 def main() -> None:
@@ -241,11 +265,12 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a window, whose second half counts")
     parser.add_argument("--rows", type=int, default=14, help="kernels that --profile prints")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--compile", action="store_true", help="run each side once, and time nothing")
     parser.add_argument("--tuned", action="store_true", help="measure our GEMMs' configurations first")
-    parser.add_argument("--rivals", nargs="*", default=["torch"], choices=list(RIVALS))
+    parser.add_argument("--rivals", nargs="*", default=["torch"], choices=[*RIVALS, "bursts"])
     options = parser.parse_args()
     options.found = {}
     torch._dynamo.config.recompile_limit = 64
@@ -254,7 +279,7 @@ def main() -> None:
     for name, attention in ("best", best_attention), ("flex", flex):
         AttentionInterface.register(name, attention)
         AttentionMaskInterface.register(name, no_mask)
-    for name in options.rivals:
+    for name in filter(RIVALS.__contains__, options.rivals):
         mode, its_attention = RIVALS[name]
         its = sides[name] = copy.deepcopy(ours)
         its.set_attn_implementation(its_attention)

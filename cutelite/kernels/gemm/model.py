@@ -1,9 +1,11 @@
 """The time of a GEMM from its sizes and its configuration, which picks one where nobody measures.
 
-    time = START + (work ** P + memory ** P) ** (1 / P) + sharing
+    time = max(START + (work ** P + memory ** P) ** (1 / P) + sharing, energy / WATTS)
     work     rounds of tiles, each of a number of steps along K and a part that nothing hides: RATES
     memory   bytes that blocks load, from L2, and bytes that come from DRAM, again where a round's operands outgrow L2
     sharing  what it costs that several blocks have parts of K: a second kernel, or a meeting of the cluster
+    energy   of products, of bytes that blocks load and of bytes that come from DRAM. A GPU at its limit of power slows
+             down until they take no more than that: what it does for hours, not in the first milliseconds
 
 All times are microseconds. A step is 128 bytes along K, whatever the dtype: tensor cores take the same time for them.
 The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md).
@@ -31,6 +33,11 @@ HIDDEN = 0.1705
 """What is left of a tile's own time where another warpgroup multiplies meanwhile."""
 SECOND, SECOND_BYTE = 2.156, 2.256e-07
 MEETING, MEETING_BYTE, RESTART = 0.7648, 3.142e-05, 3.366
+
+WATTS = 700.0
+"""The limit of power. The three below have their part of what the GPU takes without any work."""
+PRODUCT, LOADED, MOVED = 0.72e-6, 42e-6, 32e-6
+"""Microjoules of two bytes of operands multiplied and added; of a byte that a block loads; of one from DRAM."""
 
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """How many clusters run at once on an H200, by their blocks, one a multiprocessor: for arrays that are on no GPU."""
@@ -159,4 +166,6 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
     sharing = SECOND + config.splits * batches * m * n * 4 * SECOND_BYTE if config.splits > 1 else 0.0
     if together > 1:
         sharing += MEETING + 4 * bn * (64 if config.pingpong else bm) * MEETING_BYTE + (rounds - 1) * RESTART
-    return float(START + (work**P + memory**P) ** (1 / P) + sharing)
+    burst = START + (work**P + memory**P) ** (1 / P) + sharing
+    energy = batches * m * n * k * bytes * PRODUCT + loaded * LOADED + moved * MOVED
+    return float(burst * max(1.0, energy / (burst * WATTS)) ** (1 / 3))
