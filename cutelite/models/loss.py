@@ -72,7 +72,7 @@ def shifted_loss(
         shift_labels = nn.functional.pad(labels, (0, 1), value=ignore_index)[..., 1:]
     target = shift_labels.contiguous().view(-1)
     how = "mean" if num_items_in_batch is None else "sum"
-    loss = linear_cross_entropy(
-        hidden.reshape(-1, hidden.shape[-1]), weight, target, reduction=how, ignore=ignore_index
-    )
+    x = hidden.reshape(-1, hidden.shape[-1])
+    rows = max(x.shape[1], len(x) // 10)  # whose logits take as much memory as the weight's gradient
+    loss = linear_cross_entropy(x, weight, target, reduction=how, ignore=ignore_index, rows=rows)
     return loss if num_items_in_batch is None else loss / num_items_in_batch

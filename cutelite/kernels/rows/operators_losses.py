@@ -31,6 +31,7 @@ def linear_cross_entropy(
     smoothing: float = 0.0,
     z: float = 0.0,
     ignore: int = -100,
+    rows: int | None = None,
 ) -> Tensor:
     """Compute the cross entropy of ``x @ weight.T``, whose logits are never stored whole.
 
@@ -38,27 +39,29 @@ def linear_cross_entropy(
     reduction  'mean' over rows that count, 'sum', or 'none': each row's. For the first two, gradients are computed with
                the loss, in three GEMMs in all; for the last the logits are computed once more for gradients
     smoothing, z, ignore   as for `cross_entropy`
-    Memory     a tenth of the logits beside the gradients. That of weight is rounded to its dtype ten times as its parts
-               are added up
+    rows       whose logits are in memory at a time; by default a tenth of all. The more, the faster are GEMMs, and the
+               less often is the gradient of weight rounded to its dtype, in which its parts are added up
+    Memory     the logits of so many rows, beside the gradients
     Errors     ValueError for other reductions
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
     derived = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
     at_once = derived and reduction != "none"
-    return linear_loss(x, weight, target, reduction, smoothing, z, ignore, at_once)[0]
+    return linear_loss(x, weight, target, reduction, smoothing, z, ignore, rows, at_once)[0]
 
 
 @torch.library.custom_op("cutelite::linear_cross_entropy", mutates_args=())
 def linear_loss(
-    x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int, gradients: bool
-) -> tuple[Tensor, Tensor, Tensor]:
+    x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
+    rows: int | None, gradients: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The loss, and its gradients of x and weight, empty without `gradients`."""
     counts = target != ignore
     share = counts.sum().float().reciprocal() if reduction == "mean" else torch.ones((), device=x.device)
     given = (counts * share) if gradients else None
     made = linear.linear_cross_entropy(
-        x, weight, target, given, smoothing=smoothing, z=z, ignore=ignore, sums=code_of(x)
+        x, weight, target, given, smoothing=smoothing, z=z, ignore=ignore, rows=rows, sums=code_of(x)
     )
     loss = made.loss if reduction == "none" else made.loss.sum() * share
     empty = x.new_empty((0,))
@@ -67,8 +70,9 @@ def linear_loss(
 
 @linear_loss.register_fake
 def _(
-    x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int, gradients: bool
-) -> tuple[Tensor, Tensor, Tensor]:
+    x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int,
+    rows: int | None, gradients: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     loss = x.new_empty(x.shape[:-1] if reduction == "none" else (), dtype=torch.float32)
     shapes = (x.shape, weight.shape) if gradients else ((0,), (0,))
     return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
@@ -76,19 +80,21 @@ def _(
 
 @torch.library.custom_op("cutelite::linear_cross_entropy_backward", mutates_args=())
 def linear_gradients(
-    gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int
-) -> tuple[Tensor, Tensor]:
+    gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int,
+    rows: int | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Gradients of x and weight of those of each row's loss."""
     made = linear.linear_cross_entropy(
-        x, weight, target, gradient, smoothing=smoothing, z=z, ignore=ignore, sums=code_of(x)
+        x, weight, target, gradient, smoothing=smoothing, z=z, ignore=ignore, rows=rows, sums=code_of(x)
     )
     return made.x, made.weight
 
 
 @linear_gradients.register_fake
 def _(
-    gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int
-) -> tuple[Tensor, Tensor]:
+    gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int,
+    rows: int | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     return x.new_empty(x.shape), weight.new_empty(weight.shape)
 
 
@@ -107,9 +113,9 @@ def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
         x, weight, target = ctx.saved_tensors
         rows = gradient.expand(target.shape).contiguous()
         if ctx.reduction == "mean":
-            rows = rows / (target != ctx.how[-1]).sum()
+            rows = rows / (target != ctx.how[-2]).sum()
         dx, dw = linear_gradients(rows, x, weight, target, *ctx.how)
-    return dx, dw, None, None, None, None, None, None
+    return dx, dw, *(None,) * 7
 
 
 def scaled(x: Tensor, by: Tensor) -> Tensor:
