@@ -1,9 +1,10 @@
 """Cross entropy of a linear layer, forward and backward, beside its three GEMMs alone, Liger, and torch; peak memory.
 
-    python tests/bench/linear_cross_entropy.py [--tokens 32768] [--words 131072] [--hidden 4096]
+    python tests/bench/linear_cross_entropy.py [--tokens 32768] [--words 131072] [--hidden 4096] [--rows 4096 8192]
 
 Times are those of `cl.do_bench`, of calls that are launched; memory is what a call allocates at its peak, the gradients
-that it returns not counted.
+that it returns not counted. With `--rows`, ours alone, by how many rows have logits at a time, beside torch's GEMMs on
+all rows: in windows of half a second, by turns.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -23,6 +26,7 @@ import torch
 import cutelite as cl
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.operators import linear_cross_entropy
+from tests.bench.timing import lasting, rounds
 
 F = torch.nn.functional
 
@@ -55,17 +59,41 @@ def seconds(call: Callable[[], Any]) -> float:
     return cl.do_bench(call, cache="warm", graph=False, rounds=5).seconds
 
 
+def by_rows(x: Any, w: Any, target: Any, counts: list[int]) -> None:
+    """Print what each number of rows takes."""
+    plain, matrix = x.detach(), w.detach()
+    logits, dx, dw = plain @ matrix.T, torch.empty_like(plain), torch.empty_like(matrix)
+
+    def products() -> None:
+        torch.mm(plain, matrix.T, out=logits)
+        torch.mm(logits, matrix, out=dx)
+        torch.mm(logits.T, plain, out=dw)
+
+    def ours(rows: int) -> None:
+        torch.autograd.grad(linear_cross_entropy(x, w, target, rows=rows), (x, w))
+
+    trials = {f"{rows} rows": partial(lasting, partial(ours, rows), 0.5) for rows in counts}
+    trials["torch's three GEMMs"] = partial(lasting, products, 0.5)
+    for name, found in rounds(trials, 4).items():
+        print(f"{name:20} {median(found) * 1e3:7.2f} ms", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, default=32768)
     parser.add_argument("--words", type=int, default=131072)
     parser.add_argument("--hidden", type=int, default=4096)
+    parser.add_argument("--rows", type=int, nargs="+")
     options = parser.parse_args()
     m, n, k = options.tokens, options.words, options.hidden
     x = torch.randn(m, k, device="cuda", dtype=torch.bfloat16).requires_grad_()
     w = (torch.randn(n, k, device="cuda") * k**-0.5).bfloat16().requires_grad_()
     target = torch.randint(0, n, (m,), device="cuda")
     logits = 2 * m * n
+    if options.rows:
+        print(f"# {torch.cuda.get_device_name()}, {m} tokens, {n} words, {k} hidden")
+        by_rows(x, w, target, options.rows)
+        return
 
     def forward_backward(loss: Callable[[], Any]) -> Callable[[], Any]:
         return lambda: torch.autograd.grad(loss(), (x, w))

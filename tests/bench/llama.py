@@ -45,7 +45,7 @@ import cutelite as cl
 from cutelite.kernels.gemm import dense
 from cutelite.kernels.gemm import model as gemm_model
 from cutelite.models import accelerate
-from tests.bench.timing import graph, rounds
+from tests.bench.timing import graph, lasting, rounds
 
 SIZES: dict[str, Any] = {
     "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
@@ -235,27 +235,6 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
         line += f"  memory {memory['cutelite'] / memory[best]:.3f}"
     print(line, flush=True)
     options.found[case] = times | {f"peak {k}": v for k, v in memory.items()}
-
-
-def lasting(call: Callable[[], Any], seconds: float, repeats: int = 1) -> float:
-    """Seconds of one of the `repeats` of a call, in the second half of a window that the call is repeated for.
-
-    The first follows the other side: processes start apart, and clocks are those that its power allows.
-    """
-    call()
-    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    torch.cuda.synchronize()
-    took, count = time.perf_counter(), 0
-    while count == 0 or time.perf_counter() - took < seconds / 2:
-        call()
-        torch.cuda.synchronize()
-        count += 1
-    start.record()
-    for _ in range(count):
-        call()
-    stop.record()
-    stop.synchronize()
-    return float(start.elapsed_time(stop)) * 1e-3 / (repeats * count)
 
 
 def main() -> None:
