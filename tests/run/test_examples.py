@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -35,6 +37,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     ],
     "blackwell_gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 200, "n": 1032, "k": 136, "blocks": 2}],
     "blackwell_gemm_pair": [{"m": 1, "n": 8, "k": 8}, {"m": 300, "n": 520, "k": 136, "blocks": 2}],
+    "gemm_both": [{"m": 1, "n": 8, "k": 8}, {"m": 130, "n": 264, "k": 136, "blocks": 2}],
     "gemm_fp8_block": [
         {"m": 1, "n": 8, "k": 16},
         {"m": 128, "n": 128, "k": 128},
@@ -94,12 +97,16 @@ LARGE: dict[str, list[dict[str, Any]]] = {
     "blackwell_gemm_pair": [
         {"m": m, "n": n, "k": k} for m, n, k in ((257, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))
     ],
+    "gemm_both": [{"m": m, "n": n, "k": k} for m, n, k in ((65, 4104, 72), (4095, 1000, 1000))],
     "hopper_gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
 }
 
 
 BLACKWELL = {"blackwell_gemm", "blackwell_gemm_pair"}
 """Those for GPUs of compute capability 10.0 and above; on others they stay in the simulator."""
+
+
+EMPTY = tuple(np.zeros(shape, ml_dtypes.bfloat16) for shape in ((64, 64), (128, 64), (64, 128)))
 
 
 def cases(table: dict[str, list[dict[str, Any]]]) -> list[Any]:
@@ -129,6 +136,15 @@ def test_every_example_is_listed() -> None:
 @pytest.mark.parametrize(("name", "arguments"), cases(SMALL))
 def test_example(name: str, arguments: dict[str, Any]) -> None:
     importlib.import_module(name).main(**arguments)
+
+
+def test_one_source_is_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_ARCH", "sm_100a")
+    example: Any = importlib.import_module("gemm_both")
+    example.main(m=130, n=136, k=136, blocks=2)
+    code = {arch: example.gemm.compile(*EMPTY, arch=arch).ptx for arch in ("sm_90a", "sm_100a")}
+    assert ["tcgen05.mma" in code[arch] for arch in code] == [False, True]
+    assert ["wgmma.mma_async" in code[arch] for arch in code] == [True, False]
 
 
 @pytest.mark.parametrize("name", ["hopper_gemm", "hopper_gemm_tiled", "sparse_gemm", "gemm_mixed"])
