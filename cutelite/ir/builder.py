@@ -29,6 +29,7 @@ class Builder:
         self.span: Any = None
         self.target = target  # target.Target whose features ops are checked against; None: no check
         self.made_dims: dict[str, Value] = {}  # by `cl.dim`, with what they were made of
+        self.owned: dict[Value, list[Any]] = {}  # by `tcgen05.claim`: who has which cells of an allocation
         self.rounded = False
         self.approximate = False  # quotients of f32 are
         self.undone = 0  # how often ops were taken back: values known from before may be gone

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from cutelite.ir.types import InFlight, Vec, boolean, f32, u8, u16, u32, u64
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.emit import Handle, Runtime, describe, emit, in_flight, mistake
+from cutelite.lang.emit import Handle, Runtime, builder_here, describe, emit, in_flight, mistake
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.mbarrier import Barrier
 from cutelite.lang.packed import Packed
@@ -45,6 +45,7 @@ from cutelite.ops.tcgen05_layouts import (
     STEP_BYTES,
     WARP_LANES,
     accumulator_layout,
+    cells_of_layout,
     compressed_rows,
     copied_blocks,
     folds_of,
@@ -106,6 +107,24 @@ def tensor(address: Scalar, layout: Any, dtype: DType = f32) -> Tensor:
     if problem := tmem_problem(found):
         raise mistake("tensor-memory", problem)
     return emit(ops.TmemTensor(as_value(address, u32), found))  # type: ignore[no-any-return]
+
+
+def claim(slot: Tensor, layout: Layout, dtype: DType, column: int) -> None:
+    """Report a tensor that has cells of another one that was claimed in the allocation whose address `slot` holds.
+
+    The same one may be claimed again. Errors: `tensor-memory`
+    """
+    asked = layout, dtype, column
+    known = builder_here().owned.setdefault(slot.value, [])
+    if any(asked == other for other, _ in known):
+        return
+    cells = cells_of_layout(layout, dtype, column)
+    for (its, elem, first), held in known:
+        if (cells & held).any():
+            text = f"{layout} of {dtype} from column {column} on has cells of another tensor of the allocation"
+            help = "begin at another `column`; `view` is for several tensors of the same cells"
+            raise mistake("tensor-memory", text, f"that is {its} of {elem}, from column {first} on", help)
+    known.append((asked, cells))
 
 
 def lanes_layout(lanes: int, extent: int, dtype: DType = f32) -> Layout:

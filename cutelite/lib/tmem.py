@@ -5,7 +5,8 @@
         other = tmem.tensor(128, 128, column=128)
         ...                                         # at the end it is freed, as by `tmem.free()`
 
-What is handed out is checked against what was allocated when the kernel is compiled.
+What is handed out is checked when the kernel is compiled: it lies in the allocation, and no two tensors of `tensor` and
+`own` have cells in common. `view` is for other tensors of the same cells.
 """
 
 from __future__ import annotations
@@ -81,17 +82,29 @@ class TmemAllocator:
         column   the first column of it, from the first one of the allocation
         stages   more than 1: as many of them side by side, (rows, extent, stages)
         sparse   of products with a sparse A
-        Errors   `tensor-memory` where it reaches beyond the allocation
+        Errors   `tensor-memory` where it reaches beyond the allocation, or has cells of another such tensor
         """
         one = tcgen05.accumulator(rows * self.cta_group, extent, dtype, self.cta_group, sparse=sparse)
         layout = one
         if stages > 1:
             apart = columns_of_layout(one, dtype) * per_cell(dtype)
             layout = Layout((*one.shape, stages), (*one.stride, apart))
-        return self.view(layout, dtype, column)
+        return self.own(layout, dtype, column)
+
+    def own(self, layout: Any, dtype: Any = f32, column: int = 0) -> Any:
+        """Return the tensor of any layout that begins at a column and shares no cell with others of `tensor` and `own`.
+
+        Asked for again, it is the same tensor. Errors: as of `tensor`
+        """
+        made = self.view(layout, dtype, column)
+        tcgen05.claim(self.slot, layout, dtype, column)
+        return made
 
     def view(self, layout: Any, dtype: Any = f32, column: int = 0) -> Any:
-        """Return the tensor of any layout that begins at a column of the allocation. Errors: as of `tensor`."""
+        """Return the tensor of any layout that begins at a column of the allocation; others may have the same cells.
+
+        Errors  `tensor-memory` where it reaches beyond the allocation
+        """
         last = column + columns_of_layout(layout, dtype)
         if column < 0 or last > self.columns:
             raise mistake(

@@ -14,7 +14,7 @@ from typing import Any
 from cutelite.ir.contract import np
 from cutelite.ir.simulation import Array
 from cutelite.ir.types import Scalar, Tensor
-from cutelite.layout import Layout, cosize, is_static, static_value
+from cutelite.layout import Layout, cosize, flatten_to_tuple, is_static, static_value
 from cutelite.ops.wgmma_sparse import kept_of
 from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
@@ -591,6 +591,16 @@ def columns_of_layout(layout: Layout, elem: Scalar) -> int:
     reach = static_value(cosize(layout))
     assert reach is not None
     return -(-((reach - 1) % (per << LANE_SHIFT) + 1) // per)
+
+
+def cells_of_layout(layout: Layout, elem: Scalar, column: int = 0) -> Array:
+    """Return which cells a tensor has that begins at a column: an array of bool (lanes, columns)."""
+    at, per = np.zeros(1, np.int64), per_cell(elem)
+    for extent, stride in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
+        at = np.unique(at[:, None] + np.arange(extent) * stride)
+    found = np.zeros((LANES, COLUMNS), np.bool_)
+    found[at // (per << LANE_SHIFT), column + at % (per << LANE_SHIFT) // per] = True
+    return found
 
 
 def tmem_problem(t: Tensor) -> str:

@@ -371,6 +371,14 @@ def too_many_columns(tmem: Any) -> None:
     tmem.tensor(128, 64)
 
 
+def cells_of_another(tmem: Any) -> None:
+    tmem.tensor(128, 16)
+    tmem.tensor(128, 16)  # the same one
+    tmem.own(cl.tcgen05.lanes_layout(32, 8), column=24)
+    tmem.tensor(64, 8, column=16)
+    tmem.own(Layout(((16, 4), 8), ((1 << 16, 32 << 16), 1)), column=23)
+
+
 def one_element(tmem: Any) -> None:
     tmem.tensor(128, 32)[0, 0] = 1.0
 
@@ -402,6 +410,7 @@ def of_other_extents(tmem: Any) -> None:
     ("body", "words"),
     [
         (too_many_columns, "is in columns 0 to 63, and 32 are allocated"),
+        (cells_of_another, "of f32 from column 23 on has cells of another tensor of the allocation"),
         (one_element, "tensor memory has no loads and stores of single threads"),
         (read_in_flight, "in flight"),
         (of_another_shape, "24 elements of f32 are 24 columns: 32x32b moves 1 at a time, a power of two times"),

@@ -173,8 +173,8 @@ class Work(Plan):
         (rows, columns), scaled, group = self.scale_rows, self.problem.scaled, self.config.pair + 1
         if scaled is not None:
             first = 2 * self.config.tile[1]
-            by_a = tmem.view(cl.tcgen05.scales(rows, self.blocks), u8, first)
-            by_b = tmem.view(cl.tcgen05.scales(columns, self.blocks), u8, first + rows // 32 * self.blocks // 4)
+            by_a = tmem.own(cl.tcgen05.scales(rows, self.blocks), u8, first)
+            by_b = tmem.own(cl.tcgen05.scales(columns, self.blocks), u8, first + rows // 32 * self.blocks // 4)
         while tiles.is_valid():
             sums.producer_acquire(out)
             for i in range(cl.ceil_div(K, self.depth)):
