@@ -46,7 +46,7 @@ _WHERE = {
     "cutelite.dispatch.device_functions": "DeviceFunction device_function",
     "cutelite.lib.grouped": "GroupedTileScheduler ProblemTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
-    "cutelite.lang.packed": "b1 e2m1 e2m3 e3m2 e8m0 i4 u4",
+    "cutelite.lang.packed": "b1 e2m1 e2m3 e3m2 e8m0 i4 u4 ue4m3",
     "cutelite.lib.packed": "pack unpack",
     "cutelite.lib.rows": "RowPart RowPartition RowStream RowTile RowVectors",
     "cutelite.lib.derivative": "value_and_derivative",
@@ -110,7 +110,7 @@ _WHERE = {
     "cutelite.lang.pipeline_state": "PipelineState",
     "cutelite.lang.registers": "setmaxnreg_inc setmaxnreg_dec elect_sync elect_one",
     "cutelite.lang.tma": "tma_shared tma_load tma_store tma_gather4 tma_scatter4 tma_im2col tma_im2col_store "
-    "tma_im2col_reduce tma_im2col_prefetch tma_im2col_w tma_im2col_w_prefetch "
+    "tma_im2col_reduce tma_im2col_prefetch tma_im2col_w tma_im2col_w_prefetch tma_gather4_prefetch "
     "tma_reduce tma_prefetch prefetch_tensormap fence_proxy_async",
     "cutelite.lang.tensormap": "tensormap_shared tensormap_copy tensormap_replace tensormap_publish tensormap_acquire",
     "cutelite.ir.types": "boolean i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 tf32 e4m3 e5m2 mbarrier",

@@ -223,6 +223,7 @@ from cutelite.lang.packed import e3m2 as e3m2
 from cutelite.lang.packed import e8m0 as e8m0
 from cutelite.lang.packed import i4 as i4
 from cutelite.lang.packed import u4 as u4
+from cutelite.lang.packed import ue4m3 as ue4m3
 from cutelite.lang.pipeline_state import PipelineState as PipelineState
 from cutelite.lang.plain_copy import explain_copy as explain_copy
 from cutelite.lang.registers import elect_one as elect_one
@@ -247,6 +248,7 @@ from cutelite.lang.tensormap import tensormap_shared as tensormap_shared
 from cutelite.lang.tma import fence_proxy_async as fence_proxy_async
 from cutelite.lang.tma import prefetch_tensormap as prefetch_tensormap
 from cutelite.lang.tma import tma_gather4 as tma_gather4
+from cutelite.lang.tma import tma_gather4_prefetch as tma_gather4_prefetch
 from cutelite.lang.tma import tma_im2col as tma_im2col
 from cutelite.lang.tma import tma_im2col_prefetch as tma_im2col_prefetch
 from cutelite.lang.tma import tma_im2col_reduce as tma_im2col_reduce
@@ -1007,6 +1009,7 @@ __all__ = [
     "tile_to_shape",
     "tiled_divide",
     "tma_gather4",
+    "tma_gather4_prefetch",
     "tma_im2col",
     "tma_im2col_prefetch",
     "tma_im2col_reduce",
@@ -1029,6 +1032,7 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "ue4m3",
     "unflatten",
     "unpack",
     "unwrap",

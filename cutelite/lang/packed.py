@@ -41,6 +41,8 @@ class Packed:
     def largest(self) -> float:
         """The largest number."""
         top = (1 << self.exponents) - 1 - self.bias
+        if self.exponents == 4:  # whose largest significand is NaN
+            return float((2 - 2.0 ** (1 - self.stored)) * 2.0**top)
         return float((2 - 2.0**-self.stored) * 2.0**top)
 
     def __repr__(self) -> str:
@@ -54,6 +56,7 @@ e2m1 = Packed("e2m1", 4, 2, 1)
 e2m3 = Packed("e2m3", 8, 2, 3)
 e3m2 = Packed("e3m2", 8, 3, 2)
 e8m0 = Packed("e8m0", 8, 8, 0, signed=False)
+ue4m3 = Packed("ue4m3", 8, 4, 3, signed=False)
 
 
 def unpack_pair(a: Any, kind: Packed) -> Any:

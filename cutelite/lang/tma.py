@@ -153,6 +153,16 @@ def tma_scatter4(
     emit(ops.TensorScatter4(dst.value, _rows_at(dst, column, rows), src.value, policy_value(cache)))
 
 
+def tma_gather4_prefetch(
+    src: TmaTensor, *, rows: tuple[Any, ...], column: int | Scalar = 0, cache: Cache = None
+) -> None:
+    """Bring four rows of a matrix into L2: `rows` and `column` as of `tma_gather4`. One thread.
+
+    Source   PTX ISA: cp.async.bulk.prefetch.tensor, tile::gather4
+    """
+    emit(ops.TensorGather4Prefetch(src.value, _rows_at(src, column, rows), policy_value(cache)))
+
+
 def _rows_at(t: TmaTensor, column: Any, rows: tuple[Any, ...]) -> tuple[Value, ...]:
     """Return the coordinates of four rows. Errors: `coordinate` for another number, or a column within 16 bytes."""
     if not isinstance(rows, tuple) or len(rows) != 4:

@@ -1,7 +1,8 @@
-"""Numbers of 4, 6 and 8 bits to and from 32-bit words of them: i4, u4, e2m1, e2m3, e3m2, e8m0.
+"""Numbers of 4, 6 and 8 bits to and from 32-bit words of them: i4, u4, e2m1, e2m3, e3m2, e8m0, ue4m3.
 
 Where the GPU has instructions for a format, these are used; else a few integer instructions for each two numbers that
-compute the same. Formats are those of the OCP Microscaling specification 1.0; e8m0 holds powers of two, for scales.
+compute the same. Formats are those of the OCP Microscaling specification 1.0; e8m0 holds powers of two, and ue4m3 what
+e4m3 does without a sign, both for scales.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import cutelite.target as target
-from cutelite.ir.types import f16, f32, i32, u16, u32
+from cutelite.ir.types import e4m3, f16, f32, i32, u8, u16, u32
 from cutelite.lang.bits import bfe
 from cutelite.lang.convert import bitcast
 from cutelite.lang.emit import describe, mistake
@@ -24,8 +25,8 @@ def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
 
     words   a u32, or a vector of n of them
     kind    `cl.i4`, `cl.u4`, `cl.e2m1`: eight in a word, the first one in its lowest bits; `cl.b1`: 32; `cl.e2m3`,
-            `cl.e3m2`, `cl.e8m0`: four, each in a byte
-    dtype   of the result: default i32 for integers, f16 for floats, f32 for e8m0
+            `cl.e3m2`, `cl.e8m0`, `cl.ue4m3`: four, each in a byte
+    dtype   of the result: default i32 for integers, f16 for floats, f32 for e8m0 and ue4m3
     Errors  `packed` for another format
     """
     check_format(kind)
@@ -40,7 +41,7 @@ def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
 def check_format(kind: Any) -> None:
     """Refuse what is no format of numbers in words. Errors: `packed`."""
     if not isinstance(kind, Packed):
-        text = f"numbers in words are i4, u4, b1, e2m1, e2m3, e3m2 or e8m0, not {describe(kind)}"
+        text = f"numbers in words are i4, u4, b1, e2m1, e2m3, e3m2, e8m0 or ue4m3, not {describe(kind)}"
         raise mistake("packed", text, help="`vector.to(dtype)` converts to a dtype, which memory holds by itself")
 
 
@@ -50,6 +51,8 @@ def unpack_word(word: Any, kind: Packed) -> Any:
         items = [bfe(number, kind.place * i, kind.place).to(i32) for i in static_range(kind.per_word)]
     elif kind.exponents == 8:
         items = [power_of_two(word >> 8 * i & 0xFF) for i in static_range(4)]
+    elif kind.exponents == 4:
+        items = [bitcast((word >> 8 * i & 0x7F).to(u8), e4m3).to(f32) for i in static_range(4)]
     elif target.has("fp4"):
         pairs = [unpack_pair((word >> 2 * kind.place * i).to(u16), kind) for i in static_range(kind.per_word // 2)]
         items = [pairs[i // 2][i % 2] for i in static_range(kind.per_word)]
@@ -85,7 +88,7 @@ def pack(values: Any, kind: Packed, rounding: str = "") -> Any:
     kind      as for `unpack`
     rounding  of e8m0: 'rz' to the power of two below, the default, or 'rp' to the one above. Others round to nearest
               even
-    NaN       e8m0 has one; in the other floats it becomes the largest number
+    NaN       e8m0 and ue4m3 have one; in the other floats it becomes the largest number. In ue4m3 less than 0 is 0
     Errors    `packed` for anything else, and numbers that fill no whole words
     """
     check_format(kind)
@@ -116,6 +119,8 @@ def code_of(x: Any, kind: Packed, rounding: str) -> Any:
     bits = bitcast(x, u32)
     if kind.exponents == 8:
         return scale_of(bits & 0x7FFFFFFF, rounding)
+    if kind.exponents == 4:
+        return bitcast(where(x <= 0, f32(0), x).to(e4m3), u8).to(u32) & 0x7F  # of NaN 0x7f
     size = min(abs(x), kind.largest)  # of NaN and a number, the number
     least = 1 - kind.bias
     exponent = max((bitcast(size, u32) >> 23).to(i32) - 127, least)

@@ -419,9 +419,13 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     """
     if a.dtype == np.float64:
         return _fma64(*np.broadcast_arrays(a, b, c))
-    x, y, z = (v.astype(np.float64) for v in (a, b, c))
-    wide = _to_odd(*_two_sum(x * y, z))  # the product is exact: twice 24 bits fit in 53
+    wide = product_and_sum(*(v.astype(np.float64) for v in (a, b, c)))
     return rounded(wide, bf16, "rn") if a.dtype == numpy_dtype(bf16) else wide.astype(a.dtype)
+
+
+def product_and_sum(x: Array, y: Array, z: Array) -> Array:
+    """Return ``x * y + z`` of f64 that hold f32, rounded to odd: another rounding, to f32, is that of the exact sum."""
+    return _to_odd(*_two_sum(x * y, z))  # the product is exact: twice 24 bits fit in 53
 
 
 def _two_sum(x: Array, y: Array) -> tuple[Array, Array]:

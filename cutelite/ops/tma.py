@@ -556,6 +556,20 @@ class TensorScatter4(Stored, RowsForm):
         return "tile::scatter4"
 
 
+@op(
+    "cp.async.bulk.prefetch.tensor.gather4",
+    effects=Effect.READS | Effect.ASYNC,
+    feature="tma.gather4",
+    source="PTX ISA: cp.async.bulk.prefetch.tensor, tile::gather4",
+)
+class TensorGather4Prefetch(Prefetched, RowsForm):
+    """Bring four rows, by their numbers, into L2."""
+
+    @property
+    def mode(self) -> str:
+        return "tile::gather4"
+
+
 @op("cp.async.bulk.tensor.g2s", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor")
 class TensorG2S(Loaded):
     """Start loading the box at `coord` into shared `dst`. One thread does it.

@@ -24,6 +24,7 @@ def moved(
         full[0].init(1)
         cl.fence_mbarrier_init()
         full[0].arrive_expect_tx(4 * x.tile_bytes)
+        cl.tma_gather4_prefetch(x, rows=(0, 1, 2, 3))
         cl.tma_gather4(x, tile, rows=tuple(places[0, i] for i in range(4)), column=32, barrier=full[0])
     cl.syncthreads()
     full[0].wait(0)

@@ -18,7 +18,7 @@ FLOATS: dict[Any, Any] = {
     cl.e2m3: ml_dtypes.float6_e2m3fn,
     cl.e3m2: ml_dtypes.float6_e3m2fn,
 }
-EVERY = [*FLOATS, cl.e8m0, cl.i4, cl.u4]
+EVERY = [*FLOATS, cl.e8m0, cl.ue4m3, cl.i4, cl.u4]
 
 
 @cl.kernel(block=32)
@@ -64,12 +64,14 @@ def arch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures("arch")
 @pytest.mark.parametrize("kind", EVERY, ids=str)
 def test_every_code_there_and_back(kind: Any) -> None:
-    bits = 8 if kind is cl.e8m0 else kind.exponents + kind.stored + (kind.exponents > 0)
+    bits = 8 if kind is cl.e8m0 else kind.exponents + kind.stored + (kind.exponents > 0 and kind.signed)
     codes = RANDOM.permutation(np.tile(np.arange(1 << bits), 2 * kind.per_word)).reshape(-1, kind.per_word)
     found = np.zeros((len(codes), 8), np.float32)
     unpacks[1](words_of(codes, kind), found, kind)
     if kind in FLOATS:
         expected = codes.astype(np.uint8).view(FLOATS[kind]).astype(np.float32)
+    elif kind is cl.ue4m3:
+        expected = codes.astype(np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float32)
     elif kind is cl.e8m0:
         expected = codes.astype(np.uint8).view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
     else:
@@ -97,6 +99,12 @@ def test_scales_round_down_or_up() -> None:
     x = [1.0, 1.5, 2.0, -3.0, 2.0**-127, 2.0**-126, 2.0**-130, 1.1 * 2.0**-127, 3e38, np.inf, np.nan, 0.0]
     assert packed(x, cl.e8m0).tolist() == [127, 127, 128, 128, 0, 1, 0, 0, 254, 254, 255, 0]
     assert packed(x, cl.e8m0, "rp").tolist() == [127, 128, 128, 129, 0, 1, 0, 1, 254, 254, 255, 0]
+
+
+def test_scales_without_a_sign_are_e4m3() -> None:
+    x = np.array([-1.0, -0.0, 2.0**-9, 2.0**-10, 3 * 2.0**-10, 0.3, 448, 460, 470, 1e9, np.inf, np.nan], np.float32)
+    wanted = np.minimum(np.maximum(x, 0), 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+    assert packed(x, cl.ue4m3).tolist() == wanted.tolist() and cl.ue4m3.largest == 448
 
 
 def test_integers_are_clamped() -> None:

@@ -91,12 +91,15 @@ def tma(name: str, several: str = ".MULTICAST") -> Callable[[Any], list[str]]:
 
 
 def packed(name: str) -> Callable[[Any], list[str]]:
-    return lambda op: [f"{name}2{'.FTZ' if op.ftz else ''} "]
+    return lambda op: [f"{name}2{'.FTZ' if op.ftz else ''}{DIRECTED[op.rounding]} "]
+
+
+DIRECTED = {"rn": "", "rz": r"\.RZ", "rm": r"\.RM", "rp": r"\.RP"}
 
 
 def apart(name: str) -> Callable[[Any], list[str]]:
     """sm_120 has no packed arithmetic: each number by itself."""
-    return lambda op: [f"{name}{'.FTZ' if op.ftz else ''} "] * 2
+    return lambda op: [f"{name}{'.FTZ' if op.ftz else ''}{DIRECTED[op.rounding]} "] * 2
 
 
 def first_block(op: Any) -> list[str]:
@@ -144,6 +147,7 @@ EXPECTED: dict[str, Callable[[Any], list[str]]] = {
     "clusterlaunchcontrol.query_cancel.is_canceled": lambda op: [r"LOP3\.LUT P\d, RZ, R\d+, 0x1,"],
     "clusterlaunchcontrol.query_cancel.get_first_ctaid": first_block,
     "add.f32x2": packed("FADD"),
+    "sub.f32x2": packed("FADD"),
     "mul.f32x2": packed("FMUL"),
     "fma.f32x2": packed("FFMA"),
 }
@@ -159,6 +163,7 @@ CLIENT: dict[str, Callable[[Any], list[str]]] = {
     "cp.async.bulk.tensor.im2col": tma("UTMALDG", ""),
     "cp.async.bulk.tensor.im2col.w": tma("UTMALDG", ""),
     "add.f32x2": apart("FADD"),
+    "sub.f32x2": apart("FADD"),
     "mul.f32x2": apart("FMUL"),
     "fma.f32x2": apart("FFMA"),
     "mma.sync.block_scale": scaled,

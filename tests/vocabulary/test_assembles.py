@@ -62,7 +62,7 @@ def test_in_kernels_of_their_own(family: str, ptxas: str, tmp_path: Path) -> Non
 
 OTHERS = {
     arch: [s for found in ALONE.values() for s in found if s.is_there(Target.parse(arch))]
-    for arch in ("sm_80", "sm_90", "sm_100a", "sm_103a", "sm_120a")
+    for arch in ("sm_80", "sm_90", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
 }
 
 
@@ -71,7 +71,7 @@ def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tm
     assemble(OTHERS[arch], Target.parse(arch), ptxas, tmp_path)
 
 
-@pytest.mark.parametrize("arch", ["sm_100a", "sm_103a", "sm_120a"])
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_103a", "sm_110a", "sm_120a"])
 def test_blackwell_has_the_instructions_expected(arch: str, ptxas: str, nvdisasm: str, tmp_path: Path) -> None:
     """All that it has is assembled, and its own is found when it is disassembled again."""
     assemble(

@@ -95,6 +95,12 @@ ROWS = [
         tested="tests/blackwell/test_tma.py",
     ),
     Row(
+        tma.TensorGather4Prefetch,
+        "cl.tma_gather4_prefetch",
+        [of(ROWS_MAP, (i32,) * 5, policy) for policy in (None, u64)],
+        tested="tests/blackwell/test_tma.py",
+    ),
+    Row(
         tma.TensorIm2col,
         "cl.tma_im2col",
         [
