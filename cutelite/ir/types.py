@@ -166,7 +166,7 @@ class TensorMap(Type):
 
     layout   of the whole tensor in global memory, outermost mode first as in row-major code
     box      elements one TMA operation moves, one extent per mode, in the layout's order
-    swizzle  'none', '32B', '64B' or '128B': the pattern tiles have in shared memory
+    swizzle  'none', '32B', '64B', '128B' or '128B_ATOM_32B': the pattern tiles have in shared memory
     stored   it lies in global memory instead, where the device has put it; extents and strides are what is there
     corners  of an im2col map, whose tensor is (images, ..., channels) and whose box (pixels, channels): for each mode
              between the first and the last where pixels begin, from its start, then for each where they end, from its

@@ -37,7 +37,7 @@ from cutelite.layout import Dim, DimExpr, Layout, rank
 
 NOTHING_SEEN: Mapping[str, Any] = types.MappingProxyType({})
 
-SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
+SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128, "128B_ATOM_32B": 128}
 """TMA's shared-memory swizzles by name, and the longest tile row in bytes that each allows (none: any)."""
 
 

@@ -14,10 +14,10 @@ from typing import Any, Literal
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import mistake
 from cutelite.layout import ComposedLayout, Layout, Swizzle, tile_to_shape
-from cutelite.ops.swizzles import SWIZZLES
+from cutelite.ops.swizzles import SWIZZLES, rows_of, span_of
 
 Major = Literal["K", "MN"]
-SwizzleName = Literal["none", "32B", "64B", "128B"]
+SwizzleName = Literal["none", "32B", "64B", "128B", "128B_ATOM_32B"]
 ROWS = 8
 
 
@@ -25,7 +25,8 @@ def make_smem_layout_atom(dtype: DType, major: Major = "K", swizzle: SwizzleName
     """The least tile of a major mode and swizzle: (8, span) K-major, (span, 8) MN-major; the span in elements.
 
     dtype    of the elements
-    swizzle  'none' (spans of 16 bytes), '32B', '64B' or '128B'
+    swizzle  'none' (spans of 16 bytes), '32B', '64B' or '128B'; or '128B_ATOM_32B', Blackwell's in units of 32 bytes:
+             of 4 rows, and that in which tcgen05 reads tf32 that is MN-major
     Result   a layout of elements, composed with the swizzle if there is one
     """
     if major not in ("K", "MN") or swizzle not in SWIZZLES:
@@ -35,8 +36,8 @@ def make_smem_layout_atom(dtype: DType, major: Major = "K", swizzle: SwizzleName
     if dtype.bits not in (8, 16, 32, 64):
         raise mistake("smem-layout", f"tiles hold elements of 8 to 64 bits, not {dtype}")
     pattern = SWIZZLES[swizzle]
-    span = (16 if pattern is None else int(swizzle[:-1])) // dtype.bytes
-    layout = Layout((ROWS, span), (span, 1)) if major == "K" else Layout((span, ROWS), (1, span))
+    span, rows = span_of(swizzle) // dtype.bytes, rows_of(swizzle)
+    layout = Layout((rows, span), (span, 1)) if major == "K" else Layout((span, rows), (1, span))
     if pattern is None:
         return layout
     return ComposedLayout(

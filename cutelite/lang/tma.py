@@ -156,7 +156,7 @@ def tma_scatter4(
 def tma_gather4_prefetch(
     src: TmaTensor, *, rows: tuple[Any, ...], column: int | Scalar = 0, cache: Cache = None
 ) -> None:
-    """Bring four rows of a matrix into L2: `rows` and `column` as of `tma_gather4`. One thread.
+    """Bring four rows of a matrix into L2: `rows` and `column` as of `tma_gather4`. One thread; on sm_100, 103 and 110.
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, tile::gather4
     """

@@ -510,8 +510,8 @@ def widened(octets: Array, bits: int) -> Array:
     return np.asarray(codes.astype(np.uint8))
 
 
-SWIZZLE_CODES = {"none": 0, "128B": 2, "64B": 4, "32B": 6}
-"""Bits 61 to 63 of a shared-memory descriptor, by swizzle; 1 is 128 bytes in units of 32, which nothing here makes."""
+SWIZZLE_CODES = {"none": 0, "128B_ATOM_32B": 1, "128B": 2, "64B": 4, "32B": 6}
+"""Bits 61 to 63 of a shared-memory descriptor, by swizzle."""
 VERSION = 1  # bits 46 to 48 (PTX ISA, tcgen05 shared memory descriptor: fixed constant)
 
 
@@ -525,7 +525,7 @@ class SmemDescriptor:
 
     address          in bytes: a multiple of 16 below 256 KiB
     leading, stride  distances of blocks in bytes: multiples of 16 below 256 KiB (`wgmma_layouts.smem_matrix`)
-    swizzle          'none', '32B', '64B' or '128B'
+    swizzle          'none', '32B', '64B', '128B' or '128B_ATOM_32B'
     base             the matrix base offset, 0 to 7: for swizzled matrices that no repeat of their pattern begins
     absolute         `leading` is an address, not a distance
     Source           PTX ISA: tcgen05, shared memory descriptor

@@ -164,9 +164,6 @@ class Product(OfTensorMemory):
             self.descriptor  # noqa: B018  # checks its fields
         except ValueError as why:
             yield Problem("", str(why))
-        for field in ("a_major", "b_major"):
-            if self[field] == "MN" and (self[f"elem_{field[0]}"].bits > 16 or self[f"format_{field[0]}"]):
-                yield Problem(field, f"{self[f'name_{field[0]}']} operands must be K-major, not MN-major")
         if not self.steps or any(len(step) != 2 or step[1] % 16 for step in self.steps):
             yield Problem("steps", f"{self.steps} are not pairs of distances, in shared memory multiples of 16 bytes")
         elif not self.a_in_tmem and any(step[0] % 16 for step in self.steps):
@@ -296,15 +293,15 @@ class Product(OfTensorMemory):
                 twice = 2 if self.sparse else 1
                 at = b + self.moved(1, to_b)
                 right = [self._operand(agent, at, n + before, self.elem_b, self.b_major, r, twice) for r in ranks]
-                wide = self.numbers(np.concatenate(right), self.elem_b, self.format_b, None)[before:]
+                wide = self.numbers(np.concatenate(right), self.elem_b, self.format_b, None, self.b_major)[before:]
                 wide = wide if zero is None else np.where(zero[:, None], 0, wide)
                 of_a, of_b = factors(agent, step, ranks)
-                sums, each = [], self.n // self.folds
+                sums, each, of_a_is = [], self.n // self.folds, "tmem" if self.a_in_tmem else self.a_major
                 for fold in range(self.folds):
                     if self.a_in_tmem:
                         parts = [self._tmem_a(agent, lanes, a + to_a, rows, rank, fold) for rank in ranks]
                     table = None if metadata is None else self._table(agent, lanes, metadata, step, ranks, fold)
-                    left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table, self.a_in_tmem)
+                    left = self.numbers(np.concatenate(parts), self.elem_a, self.format_a, table, of_a_is)
                     columns = slice(fold * each, (fold + 1) * each)
                     add = None if total is None else total[:, columns]
                     sums.append(
@@ -368,14 +365,19 @@ class Product(OfTensorMemory):
             agent.fail("tcgen05-metadata", f"metadata of row {row} that names no two elements: group {group} of a step")
         return table
 
-    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None, octets: bool = False) -> Array:
+    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None, major: str) -> Array:
         """The (rows, k) numbers that an operand of one step holds; with metadata, zeros where none is kept.
 
-        octets  numbers of 4 and 6 bits have a byte each, in its low bits, as in tensor memory
+        major  'K' or 'MN', along which 16 bytes hold 16 numbers of 4 or 6 bits; 'tmem': they have a byte each, in its
+               low bits
         """
         if format:
             bits = 4 if narrow.FORMATS[format][2] == 4 else 6
-            wide = narrow.values(format)[x & (1 << bits) - 1 if octets else widened(x, bits)]
+            table_of = narrow.values(format)
+            if major == "tmem":
+                wide = table_of[x & (1 << bits) - 1]
+            else:
+                wide = table_of[widened(x, bits)] if major == "K" else table_of[widened(x.T, bits).T]
         else:
             wide = x.astype(np.int64) if self.elem_d.name == "i32" else wgmma.wide(x, elem)
         return wide if table is None else expanded(wide, table, elem)
@@ -680,9 +682,9 @@ class MmaScaled(Mma):
             return np.where(held == 255, np.nan, np.exp2(held.astype(np.float64) - 127))
         return (held & 0x7F).view(numpy_dtype(e4m3)).astype(np.float64)
 
-    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None, octets: bool = False) -> Array:
+    def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None, major: str) -> Array:
         if not SCALED_KINDS[self.scaled].packed:
-            return super().numbers(x, elem, format, table, octets)
+            return super().numbers(x, elem, format, table, major)
         x = x if table is None else expanded(x, table, elem)  # pairs of numbers are kept together
         codes = np.stack([x & 15, x >> 4], axis=-1).reshape(len(x), -1)
         return np.asarray(narrow.values("e2m1")[codes])

@@ -30,7 +30,7 @@ from cutelite.ir.types import Tensor, TensorMap, i32, u16, u64
 from cutelite.layout import Layout, flatten_to_tuple, rank, static_value
 from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
 from cutelite.ops.cp_async import ASYNC_COPY, Arrivals, arrival_places, modifiers, reduction_problems
-from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
+from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, span_of
 
 TILE_ALIGN = 128  # bytes: of tiles in shared memory (PTX ISA: cp.async.bulk.tensor)
 ROW_UNIT = 16  # bytes: the unit of a box's start within a row of the tensor, and of the end of a row that is stored
@@ -43,7 +43,7 @@ def tile_align(swizzle: str) -> int:
 
 def row_pitch(row_bytes: int, swizzle: str) -> int:
     """Return the distance of rows of a box in shared memory, in bytes."""
-    return row_bytes if swizzle == "none" else max(row_bytes, int(swizzle[:-1]))
+    return row_bytes if swizzle == "none" else max(row_bytes, span_of(swizzle))
 
 
 def is_row_major(layout: Layout, box: tuple[int, ...], pitch: int) -> bool:
@@ -559,7 +559,7 @@ class TensorScatter4(Stored, RowsForm):
 @op(
     "cp.async.bulk.prefetch.tensor.gather4",
     effects=Effect.READS | Effect.ASYNC,
-    feature="tma.gather4",
+    feature="tma.scatter4",
     source="PTX ISA: cp.async.bulk.prefetch.tensor, tile::gather4",
 )
 class TensorGather4Prefetch(Prefetched, RowsForm):

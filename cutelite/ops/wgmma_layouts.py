@@ -16,7 +16,7 @@ from cutelite.ir.simulation import Agent, Array
 from cutelite.ir.types import Scalar, Tensor, Vec
 from cutelite.layout import Layout, is_static, rank, static_value
 from cutelite.layout.layout import images
-from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
+from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, rows_of, span_of
 from cutelite.tuples import NamedTuple
 
 M = 64
@@ -127,19 +127,24 @@ class SmemMatrix(NamedTuple):
         return bits - (1 << 64) if bits >> 63 else bits
 
 
+IN_32 = "128B_ATOM_32B"
+"""The swizzle in which tcgen05 reads elements of 32 bits that are contiguous along the rows."""
+
+
 @lru_cache
 def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMatrix:
     """The tile `t`, (rows, k) in shared memory, as an operand of wgmma. Raises `Unreadable` if wgmma cannot read it.
 
     sparse   it is B of products with a sparse A: each step is 64 bytes along K instead of 32
-    octets   elements of 8 bits may be contiguous along the rows too, which tcgen05 reads
+    octets   elements of 8 bits may be contiguous along the rows too, which tcgen05 reads; and those of 32 bits by the
+             swizzle of 128 bytes in units of 32
 
     With chunks of 16 bytes and W the span of the swizzle (16 without one), wgmma reads (PTX ISA, canonical layouts):
 
         K-major   rows W apart, groups of 8 rows `stride` apart; the chunks of a step are neighbours,
                   or `leading` apart if there is no swizzle
         MN-major  W bytes along M or N are contiguous, `leading` to the next W; k by k W apart, groups of 8
-                  along k `stride` apart. Without a swizzle the two are exchanged.
+                  along k `stride` apart (of 4, in units of 32 bytes). Without a swizzle the two are exchanged.
 
     Swizzles are XORs of absolute address bits. So the tile may consist of any number of such blocks along K: each
     instruction takes a step of K, at the distance that `steps` gives.
@@ -147,7 +152,7 @@ def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMa
     if t.space != "smem" or rank(t.layout) != 2 or not is_static(t.layout):
         raise Unreadable(f"{t.layout} in {t.space} is no (rows, k) tile of shared memory known at compile time")
     swizzle = next((name for name, s in SWIZZLES.items() if s == t.swizzle), None)
-    if swizzle is None:
+    if swizzle is None or (swizzle == IN_32 and not octets):
         raise Unreadable(f"wgmma does not know the swizzle {t.swizzle}", "it takes those of 32, 64 and 128 bytes")
     if t.align % SWIZZLE_REPEAT[swizzle]:
         known = f"the tile starts at a multiple of {t.align} bytes"
@@ -157,8 +162,8 @@ def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMa
     if len(rows) % 8 or len(ks) % per:
         shape = f"{len(rows)} rows of {len(ks)} {t.elem}"
         raise Unreadable(f"a tile of {shape} is no whole number of 8 rows by {per} elements")
-    span = 16 if swizzle == "none" else int(swizzle[:-1])
-    if ks[1] == size:
+    span = span_of(swizzle)
+    if ks[1] == size and swizzle != IN_32:
         return _k_major(swizzle, span, size, rows, ks, per)
     if rows[1] == size:
         return _mn_major(swizzle, span, size, rows, ks, per, octets)
@@ -184,7 +189,7 @@ def _k_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int],
 
 
 def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int], per: int, octets: bool) -> SmemMatrix:
-    if size != 2 and not (octets and size == 1):
+    if size != 2 and not (octets and size == (4 if swizzle == IN_32 else 1)):
         raise Unreadable(
             f"operands of {size * 8} bits must be contiguous along K, not along the rows", "only f16 and bf16 may be"
         )
@@ -192,7 +197,7 @@ def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]
         whole = f"the {span} contiguous bytes that a swizzle of {swizzle} permutes are {span // size} rows"
         raise Unreadable(f"{len(rows)} rows are no multiple of that: {whole}", "take a narrower swizzle")
     far = _blocks(rows, span // size, size, "row")
-    near = _blocks(ks[:per], 8, span, "k")
+    near = _blocks(ks[:per], rows_of(swizzle), span, "k")
     steps = tuple(ks[::per])
     _same_steps(ks, ks[:per], steps)
     leading, stride = (near, far) if swizzle == "none" else (far, near)
@@ -278,11 +283,12 @@ def read_blocks(
 @lru_cache(maxsize=256)
 def _chunks(rows: int, major: str, swizzle: str, leading: int, stride: int, k_bytes: int, size: int) -> Array:
     """Byte offsets of the 16-byte chunks of an operand: (rows, k_bytes / 16) if K-major, else those of MN."""
-    span = 16 if swizzle == "none" else int(swizzle[:-1])
+    span = span_of(swizzle)
     if major == "K":
         r, c = np.arange(rows)[:, None], np.arange(k_bytes // 16)
         return r % 8 * span + r // 8 * stride + c * (leading if swizzle == "none" else 16)
     per = span // 16
     m, k = np.arange(rows * size // 16)[:, None], np.arange(k_bytes // size)
     far, near = (stride, leading) if swizzle == "none" else (leading, stride)
-    return m % per * 16 + m // per * far + k % 8 * span + k // 8 * near
+    group = rows_of(swizzle)
+    return m % per * 16 + m // per * far + k % group * span + k // group * near

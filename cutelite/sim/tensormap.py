@@ -17,6 +17,7 @@ import numpy as np
 from cutelite.ir.types import TensorMap, u8
 from cutelite.layout import Layout, flatten
 from cutelite.layout.expr import evaluate
+from cutelite.ops.swizzles import SWIZZLES, span_of
 from cutelite.ops.tensormap import MAP_BYTES, WORDS, form_of
 from cutelite.ops.tma import ROW_UNIT, TILE_ALIGN, row_pitch
 from cutelite.sim.actors import WorkAgent
@@ -25,7 +26,6 @@ from cutelite.sim.memory import memory_dtype
 Array = Any
 
 CHUNK = 16  # bytes that a swizzle moves as one
-SWIZZLED_BITS = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
 
 
 class SimTensorMap:
@@ -194,8 +194,8 @@ class SimTensorMap:
             place = agent.place("cluster", address)
             agent.fail("misaligned", f"a TMA tile at an address that is no multiple of {TILE_ALIGN}", place=place)
         plain = address + self._chunk_offsets
-        bits = SWIZZLED_BITS[self.type.swizzle]
-        return plain ^ (plain >> 3 & ((1 << bits) - 1) << 4)
+        pattern = SWIZZLES[self.type.swizzle]
+        return plain if pattern is None else pattern(plain)
 
     def _elements(
         self, agent: WorkAgent, coord: Sequence[int], whole_chunks: bool = False
@@ -238,8 +238,8 @@ class SimTensorMap:
             raise ValueError(f"a TMA box of {t.box}: each extent must be 1 to 256, or up to 1024 pixels")
         if self.row_bytes % 16:
             raise ValueError(f"a TMA box has rows of {self.row_bytes} bytes; they must be multiples of 16")
-        span = {"none": 1 << 40, "32B": 32, "64B": 64, "128B": 128}[t.swizzle]
-        if self.row_bytes > span:
+        span = span_of(t.swizzle)
+        if t.swizzle != "none" and self.row_bytes > span:
             raise ValueError(
                 f"a TMA box with swizzle {t.swizzle} has rows of {self.row_bytes} bytes; {span} are possible"
             )

@@ -102,6 +102,7 @@ SMEM_FIELDS: list[tuple[dict[str, Any], int, int]] = [
     ({"base": 1}, 49, 1),
     ({"base": 7}, 49, 7),
     ({"absolute": True}, 52, 1),
+    ({"swizzle": "128B_ATOM_32B"}, 61, 1),
     ({"swizzle": "128B"}, 61, 2),
     ({"swizzle": "64B"}, 61, 4),
     ({"swizzle": "32B"}, 61, 6),

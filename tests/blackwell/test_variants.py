@@ -267,6 +267,60 @@ def test_numbers_of_4_and_6_bits(left: str, right: str, sparse: bool, in_tmem: b
     np.testing.assert_array_equal(c, (2 * wide @ tables[1][codes[1]].T).astype(np.float32))
 
 
+@pytest.mark.parametrize("elem", ["tf32", "e2m3"])
+@pytest.mark.usefixtures("on_cards")
+def test_tiles_contiguous_along_the_rows(elem: str) -> None:
+    """tf32 by the swizzle in units of 32 bytes, brought by TMA; 6 bits, 16 of them along the rows in 16 bytes."""
+    m, k, narrow_of = 128, 64, FORMATS.get(elem)
+    n = 128 if narrow_of else 64
+    held: Any = u8 if narrow_of else f32
+    swizzle: Any = "128B" if narrow_of else "128B_ATOM_32B"
+    atom, span = cl.make_smem_layout_atom(held, "MN", swizzle), 128 // held.bytes
+    how: dict[str, Any] = {"format_a": narrow_of, "format_b": narrow_of} if narrow_of else {}
+
+    @cl.kernel(block=128, arch="sm_100a")
+    def kernel(a: cl.TmaTensor[A, (k, m), (k, span), swizzle], b: Tensor[A, (k, n)], c: Tensor[f32, (m, n)]) -> None:
+        left = cl.shared(held, cl.tile_to_shape(atom, (m, k), (1, 0)))
+        right = cl.shared(held, cl.tile_to_shape(atom, (n, k), (1, 0)))
+        done, full = cl.shared(cl.mbarrier, (1,)), cl.shared(cl.mbarrier, (1,))
+        t = cl.thread_idx.x
+        if t == 0:
+            done[0].init(1)
+            full[0].init(1)
+            cl.fence_mbarrier_init()
+            full[0].arrive_expect_tx(a.tile_bytes * (m // span))
+            boxes = left.view(cl.Layout((k, span, m // span), (span, 1, k * span)))
+            for i in cl.static_range(m // span):
+                cl.tma_load(a, boxes[None, None, i], at=(0, i * span), barrier=full[0])
+        for i in range(t, n * k, 128):
+            right[i % n, i // n] = b[i // n, i % n]
+        cl.fence_proxy_async("shared::cta")
+        tmem = cl.TmemAllocator.create(128)
+        d = tmem.tensor(m, n)
+        full[0].wait(0)
+        if not narrow_of:
+            left, right = left.recast(cl.tf32), right.recast(cl.tf32)
+        if t == 0:
+            cl.tcgen05.mma(d, left, right, accumulate=False, **how)
+            cl.tcgen05.commit(done[0])
+        done[0].wait(0)
+        cl.tcgen05.fence_after_thread_sync()
+        mine = cl.tcgen05.wait_load(cl.tcgen05.load(d))
+        for j in cl.static_range(n):
+            c[t, j] = mine[j]
+        tmem.free()
+
+    draw, c = np.random.default_rng(11), np.zeros((m, n), np.float32)
+    if narrow_of:
+        codes = [draw.integers(0, 64, (k, extent)) for extent in (m, n)]
+        tiles, wide = [packed(x, 6) for x in codes], [narrow.values(elem)[x] for x in codes]
+    else:
+        tiles = [draw.integers(-8, 9, (k, extent)).astype(np.float32) for extent in (m, n)]
+        wide = [x.astype(np.float64) for x in tiles]
+    kernel[1, 128](*tiles, c)
+    np.testing.assert_array_equal(c, (wide[0].T @ wide[1]).astype(np.float32))
+
+
 @pytest.mark.usefixtures("on_cards")
 def test_sums_are_divided_and_rows_shifted() -> None:
     a, b, c = integers("bf16", 128, 32), integers("bf16", 16, 32, seed=1), np.zeros((128, 16), np.float32)

@@ -98,7 +98,7 @@ DIRECTED = {"rn": "", "rz": r"\.RZ", "rm": r"\.RM", "rp": r"\.RP"}
 
 
 def apart(name: str) -> Callable[[Any], list[str]]:
-    """sm_120 has no packed arithmetic: each number by itself."""
+    """sm_110 and sm_120 have no packed arithmetic: each number by itself."""
     return lambda op: [f"{name}{'.FTZ' if op.ftz else ''}{DIRECTED[op.rounding]} "] * 2
 
 
@@ -136,6 +136,7 @@ EXPECTED: dict[str, Callable[[Any], list[str]]] = {
     "cp.async.bulk.tensor.im2col": tma("UTMALDG"),
     "cp.async.bulk.tensor.im2col.w": tma("UTMALDG"),
     "cp.async.bulk.prefetch.tensor.im2col.w": tma("UTMAPF.L2"),
+    "cp.async.bulk.prefetch.tensor.gather4": tma("UTMAPF.L2"),
     "cp.async.bulk.tensor.s2g": tma("UTMASTG"),
     "cp.async.bulk.tensor.scatter4": tma("UTMASTG"),
     "cp.async.bulk.tensor.im2col.s2g": tma("UTMASTG"),
@@ -153,19 +154,21 @@ EXPECTED: dict[str, Callable[[Any], list[str]]] = {
 }
 """What to look for in the code of an op, in order, by the op's name. Fences of threads and renamings are no code."""
 
+APART: dict[str, Callable[[Any], list[str]]] = {
+    f"{word}.f32x2": apart(name) for word, name in (("add", "FADD"), ("sub", "FADD"), ("mul", "FMUL"), ("fma", "FFMA"))
+}
+
 CLIENT: dict[str, Callable[[Any], list[str]]] = {
     **{
         name: made
         for name, made in EXPECTED.items()
-        if not name.startswith("tcgen05") and not name.endswith(("scatter4", "prefetch.tensor.im2col.w"))
+        if not name.startswith("tcgen05")
+        and not name.endswith(("scatter4", "prefetch.tensor.im2col.w", "prefetch.tensor.gather4"))
     },
     "cp.async.bulk.tensor.g2s": tma("UTMALDG", ""),  # ptxas makes other code of a mask of blocks
     "cp.async.bulk.tensor.im2col": tma("UTMALDG", ""),
     "cp.async.bulk.tensor.im2col.w": tma("UTMALDG", ""),
-    "add.f32x2": apart("FADD"),
-    "sub.f32x2": apart("FADD"),
-    "mul.f32x2": apart("FMUL"),
-    "fma.f32x2": apart("FFMA"),
+    **APART,
     "mma.sync.block_scale": scaled,
 }
 """The same of sm_120, which has no tensor memory."""

@@ -53,7 +53,8 @@ def products() -> Iterator[Form]:
         if n % 16 == 0:
             yield product(128, n, cta_group=2, **BF16)
             yield product(256, n, cta_group=2, **BF16)
-    yield product(128, 64, a_major="MN", b_major="MN", **BF16)
+    for types in (BF16, {**typed("a", "tf32"), **typed("b", "tf32")}, {**typed("a", "e2m1"), **typed("b", "e3m2")}):
+        yield product(128, 64, a_major="MN", b_major="MN", **types)
     yield product(128, 64, negate_a=True, negate_b=True, **BF16)
     yield product(128, 64, saturate=True, elem_a=i8, elem_b=i8, elem_d=i32)
     yield product(128, 64, steps=STEPS, **BF16)
@@ -161,7 +162,6 @@ ROWS = [
             refused("A in tensor memory has no major mode but K", accumulator(128, 64), TMEM, a_major="MN"),
             refused("B is i32, but must be a descriptor", accumulator(128, 64), u64, i32),
             refused("accumulate is i32, not bool", accumulator(128, 64), u64, u64, i32),
-            refused("tf32 operands must be K-major", elem_a=SCALARS["tf32"], elem_b=SCALARS["tf32"], b_major="MN"),
             refused("`saturate` is for integers", saturate=True),
             refused("are not pairs of multiples of 16 bytes", steps=((8, 0),)),
             refused("in shared memory multiples of 16 bytes", steps=((0, 8),)),
@@ -169,7 +169,6 @@ ROWS = [
             refused("'keep' is none of fill, use", collector="keep"),
             refused("does not multiply e2m1 times bf16", elem_a=u8, format_a="e2m1"),
             refused("format_a is 'e2m1' of e4m3", elem_a=e4m3, elem_b=e4m3, format_a="e2m1"),
-            refused("e3m2 operands must be K-major", elem_a=e4m3, elem_b=u8, format_b="e3m2", b_major="MN"),
             refused("the accumulator is .*, but must be", accumulator(128, 64, f32, 2), cta_group=2, metadata=TMEM),
             refused("`metadata` of tcgen05.mma is in", metadata=SMEM),
             refused("a power from 0 to 15, of the kinds f16", scale_d=16),
