@@ -1,9 +1,10 @@
 """c = a @ b.T in bf16, of one source for Hopper and Blackwell: what multiplies is the only difference.
 
-As many blocks as there are SMs take tiles in turn. One thread brings tiles of A and B by TMA into a ring. Who multiplies
-them is chosen for the target: `Wgmma` by a warpgroup into its registers, `Umma` by one thread of it into tensor memory,
-from where the warpgroup loads the sums by the shape that gives each thread what wgmma would have given it. So all else is
-the same: scheduler, loads, the epilogue by stmatrix and TMA. Any M, N, K that TMA takes (N and K multiples of 8).
+As many blocks as there are SMs take tiles in turn. One thread brings tiles of A and B by TMA into a ring. Who
+multiplies them is chosen for the target: `Wgmma` by a warpgroup into its registers, `Umma` by one thread of it into
+tensor memory, from where the warpgroup loads the sums by the shape that gives each thread what wgmma would have given
+it. So all else is the same: scheduler, loads, the epilogue by stmatrix and TMA. Any M, N, K that TMA takes (N and K
+multiples of 8).
 
 No Blackwell card has run it: simulated, checked, assembled. The GEMMs of each are faster: hopper_gemm_tiled.py overlaps
 products with loads of two warpgroups, blackwell_gemm.py with results.

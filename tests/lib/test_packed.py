@@ -135,7 +135,7 @@ def puts(x: Tensor[f32, (N,)], kind: Constexpr[Any], n: Constexpr[int], back: Co
     ("kind", "n", "back", "words"),
     [
         (cl.e2m1, 12, False, "a word holds 8 numbers of e2m1, and a run-time vec<f32,12> fills no whole words"),
-        (cl.e4m3, 4, False, "numbers in words are i4, u4, b1, e2m1, e2m3, e3m2 or e8m0, not"),
+        (cl.e4m3, 4, False, "numbers in words are i4, u4, b1, e2m1, e2m3, e3m2, e8m0 or ue4m3, not"),
         (cl.f16, 4, True, "numbers in words are"),
     ],
 )

@@ -73,7 +73,7 @@ def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tm
 
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a", "sm_110a", "sm_120a"])
 def test_blackwell_has_the_instructions_expected(arch: str, ptxas: str, nvdisasm: str, tmp_path: Path) -> None:
-    """All that it has is assembled, and its own is found when it is disassembled again. Of sm_110a a form of each op."""
+    """All that it has is assembled, and its own is found when it is disassembled; of sm_110a a form of each op."""
     spellings = OTHERS[arch]
     if arch == "sm_110a":
         spellings = list({spelling.op().name: spelling for spelling in spellings}.values())
