@@ -96,8 +96,9 @@ class Follower(Writers):
         value = np.asarray(lanes.get(record.value))[lanes.mask].reshape(len(rows), -1)
         visits = self._visits.setdefault(record.number, np.zeros(len(self._at), np.int64))
         at = self._at[rows]
-        inside = (rows < len(self.log.words)) & (at >= self.log.first) & (at < self.log.end) & ~self._lost[rows]
-        self.beyond += int(np.count_nonzero(~inside))
+        logged = (rows < len(self.log.words)) & (at >= self.log.first) & (at < self.log.end)
+        inside = logged & ~self._lost[rows]
+        self.beyond += int(np.count_nonzero(~logged))
         if inside.any():
             kept = np.flatnonzero(inside)
             self._compare(record, rows[kept], at[kept] - self.log.first, value[kept], visits)
