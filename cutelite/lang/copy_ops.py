@@ -67,14 +67,16 @@ class CopyOp:
 class CopyUniversalOp(CopyOp):
     """Ordinary loads and stores, between any two spaces.
 
-    bits   moved at once: 8 to 128, a power of two; 0 for as many as the dtype has
-    cache  'ca', 'cg', 'cs', 'cv', 'nc' (loads), 'wb', 'cg', 'cs', 'wt' (stores): PTX cache operator of a global access
-    evict  'evict_first', 'evict_last', 'no_allocate', ...: its L1 eviction priority
+    bits      moved at once: 8 to 128, a power of two; 0 for as many as the dtype has
+    cache     'ca', 'cg', 'cs', 'cv', 'nc' (loads), 'wb', 'cg', 'cs', 'wt' (stores): cache operator of a global access
+    evict     'evict_first', 'evict_last', 'no_allocate', ...: its L1 eviction priority
+    prefetch  64, 128 or 256: bytes that L2 may fetch along with a global load
     """
 
     bits: int = 0
     cache: str = ""
     evict: str = ""
+    prefetch: int = 0
 
     def source(self, dtype: DType) -> Layout:
         return Layout((1, units(self, self.bits or dtype.bytes * 8, dtype)), (0, 1))
@@ -83,7 +85,7 @@ class CopyUniversalOp(CopyOp):
         count = static_value(src.size) or 1
         bytes = count * src.dtype.bytes
         data = src.load() if src.space == "rmem" else load(src, count, self, bytes)
-        if dst.space == "rmem" or (self.bits == 0 and not (self.cache or self.evict)):
+        if dst.space == "rmem" or (self.bits == 0 and not (self.cache or self.evict or self.prefetch)):
             dst.store(data)
         else:
             store(dst, data, self, bytes)
@@ -100,6 +102,8 @@ class CopyUniversalOp(CopyOp):
         if self.evict and (self.evict not in ops.memory.EVICTIONS or not (loads or stores)):
             what = " or ".join(filter(None, ops.memory.EVICTIONS)) if loads or stores else "none of global memory"
             raise mistake("copy-cache", f"from {src.space} to {dst.space}, the eviction of {self} can be {what}")
+        if self.prefetch and not (loads and self.prefetch in ops.memory.PREFETCHES):
+            raise mistake("copy-cache", f"{self} prefetches 64, 128 or 256 bytes of global memory, not of {src.space}")
 
 
 def load(t: Tensor, count: int, op: CopyUniversalOp, bytes: int) -> Any:
@@ -107,7 +111,8 @@ def load(t: Tensor, count: int, op: CopyUniversalOp, bytes: int) -> Any:
     pointer = aligned_pointer(t, bytes)
     hinted = op.cache if op.cache in ops.memory.LOAD_CACHES and t.space == "gmem" else ""
     evict = op.evict if t.space == "gmem" else ""
-    return emit(ops.memory.Load(pointer, Vec(t.dtype, count) if count > 1 else t.dtype, hinted, evict))
+    along = op.prefetch if t.space == "gmem" else 0
+    return emit(ops.memory.Load(pointer, Vec(t.dtype, count) if count > 1 else t.dtype, hinted, evict, along))
 
 
 def store(t: Tensor, data: Any, op: CopyUniversalOp, bytes: int) -> None:

@@ -95,12 +95,15 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         tensor, coord = self._located(key)
         emit(ops.TensorStore(tensor.value, coord, as_value(x, self.dtype)))
 
-    def load(self, key: Any = None, *, cache: str = "", evict: str = "") -> Any:
-        """All elements as a vector (static shape only); with `key`, the element there, with PTX cache hints."""
+    def load(self, key: Any = None, *, cache: str = "", evict: str = "", prefetch: int = 0) -> Any:
+        """All elements as a vector (static shape only); with `key`, the element there, with PTX cache hints.
+
+        prefetch  64, 128 or 256: L2 may fetch as many bytes around the element along with it
+        """
         if key is None:
             return whole.load(self)
         tensor, coord = self._located(key)
-        return emit(ops.TensorLoad(tensor.value, coord, cache, evict))
+        return emit(ops.TensorLoad(tensor.value, coord, cache, evict, prefetch))
 
     def store(self, x: Any, key: Any = None, *, cache: str = "", evict: str = "") -> None:
         """Write the vector `x` (a scalar fills) to all elements; with `key`, to the element there."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
 STORE_CACHES = ("", "wb", "cg", "cs", "wt")
+PREFETCHES = (0, 64, 128, 256)
 EVICTIONS = ("", "evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
 PTX_SPACE = {
     "gmem": ".global", "smem": ".shared::cta", "cluster": ".shared::cluster", "rmem": ".local", "const": ".const",
@@ -143,14 +144,16 @@ def hint_problems(p: Value, t: Type, cache: str, evict: str, caches: tuple[str, 
 class Load(Op):
     """A scalar or vector of `type` from memory.
 
-    cache  '' or a PTX cache operator; 'nc' promises that nobody writes this memory during the kernel
-    evict  '' or an L1 eviction priority (global memory only)
+    cache     '' or a PTX cache operator; 'nc' promises that nobody writes this memory during the kernel
+    evict     '' or an L1 eviction priority (global memory only)
+    prefetch  0, or how many bytes around it L2 may fetch along (global memory only)
     """
 
     p: Value
     type: Type
     cache: str = ""
     evict: str = ""
+    prefetch: int = 0
 
     def result_types(self) -> tuple[Type, ...]:
         return (self.type,)
@@ -158,9 +161,13 @@ class Load(Op):
     def verify(self) -> Iterator[Problem]:
         yield from access_problems(self.p, self.type, "a load")
         yield from hint_problems(self.p, self.type, self.cache, self.evict, LOAD_CACHES)
+        if self.prefetch not in PREFETCHES:
+            yield Problem("prefetch", f"{self.prefetch} is none of {', '.join(map(str, PREFETCHES))} bytes")
+        elif self.prefetch and isinstance(self.p.type, Ptr) and self.p.type.space != "gmem":
+            yield Problem("prefetch", f"{self.p.type.space} does not lie behind L2")
 
     def llvm(self) -> Llvm | None:
-        if self.cache or self.evict:
+        if self.cache or self.evict or self.prefetch:
             return None
         return Llvm("$out = load $out:type, $p:type $p, align ${align}", group=0)
 
@@ -171,10 +178,11 @@ class Load(Op):
         return min(self.p.type.align, size)
 
     def ptx(self) -> Ptx | None:
-        if not (self.cache or self.evict):
+        if not (self.cache or self.evict or self.prefetch):
             return None
         assert isinstance(self.p.type, Ptr)
-        start = f"ld{PTX_SPACE[self.p.type.space]}{hints(self.cache, self.evict)}"
+        along = f".L2::{self.prefetch}B" if self.prefetch else ""
+        start = f"ld{PTX_SPACE[self.p.type.space]}{hints(self.cache, self.evict)}{along}"
         if self.type == boolean:
             return Ptx(f"{{ .reg .b16 byte; {start}.b8 byte, [$p]; setp.ne.b16 $out, byte, 0; }}")
         suffix, packed = registers(self.type)

@@ -243,10 +243,11 @@ class ElementAccess(Op):
 
 @op("tensor.load", effects=Effect.READS, source="cutelite: tensors")
 class TensorLoad(ElementAccess):
-    """The element of `t` at `coord`. `cache` and `evict` as for `ld`."""
+    """The element of `t` at `coord`. `cache`, `evict` and `prefetch` as for `ld`."""
 
     cache: str = ""
     evict: str = ""
+    prefetch: int = 0
 
     def result_types(self) -> tuple[Type, ...]:
         return (tensor_type(self.t).elem,)

@@ -57,7 +57,12 @@ class Access:
     @property
     def key(self) -> object:
         """Equal for accesses that may become one."""
-        return type(self.op), self.root, elem_of(self.type), self.op.cache, self.op.evict
+        return type(self.op), self.root, elem_of(self.type), *_hints(self.op)
+
+
+def _hints(op: Any) -> tuple[str | int, ...]:
+    """Return what an access tells the caches, as its last fields."""
+    return (op.cache, op.evict, op.prefetch) if isinstance(op, Load) else (op.cache, op.evict)
 
 
 class Run:
@@ -90,7 +95,7 @@ def _join(rewrite: Rewrite, run: Run) -> None:
     elem = elem_of(first.type)
     distance = rewrite.emit(Const(first.offset, i32))
     p = rewrite.emit(PtrAdd(rewrite.value(first.root), distance, run.bytes))
-    hints = first.op.cache, first.op.evict
+    hints = _hints(first.op)
     if isinstance(first.op, Store):
         rewrite.emit(Store(p, rewrite.emit(VecMake(tuple(rewrite.value(a.op.a) for a in run.accesses))), *hints))
         return

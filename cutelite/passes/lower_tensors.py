@@ -103,7 +103,7 @@ class _Lowering:
 
     def _load(self, op: Any) -> None:
         t = tensor_type(op.t)
-        self.rewrite.replace(op.result, self.emit(Load(self._element(op), t.elem, op.cache, op.evict)))
+        self.rewrite.replace(op.result, self.emit(Load(self._element(op), t.elem, op.cache, op.evict, op.prefetch)))
 
     def _store(self, op: Any) -> None:
         self.emit(Store(self._element(op), self.rewrite.value(op.a), op.cache, op.evict))

@@ -158,6 +158,40 @@ def chooses(x: Tensor[i32, (8,)], y: Tensor[f32, (8,)]) -> None:
     x[i] = both[i & 1][i] * 10 + (3, 5, 9)[i % 3] + (x[0],)[i & 0]
 
 
+AHEAD = cl.make_copy_atom(cl.CopyUniversalOp(bits=128, prefetch=256), f32)
+
+
+@cl.kernel(block=32)
+def fetches(x: Tensor[f32, (256,)], y: Tensor[f32, (256,)]) -> None:
+    i = cl.thread_idx.x
+    y[i * 4] = x.load(i * 4, prefetch=128) + x.load(i * 4 + 1, prefetch=128)
+    part = cl.make_rmem_tensor(f32, (4,))
+    cl.copy(AHEAD, x.tile(4, i + 32), part)
+    cl.copy(part, y.tile(4, i + 32))
+
+
+@pytest.mark.usefixtures("everywhere")
+def test_loads_may_have_l2_fetch_more() -> None:
+    x, y = np.arange(256, dtype=np.float32), np.zeros(256, np.float32)
+    fetches[1](x, y)
+    assert (y[:128:4] == x[:128:4] + x[1:128:4]).all() and (y[128:] == x[128:]).all()
+    ptx = fetches.compile().ptx
+    assert "ld.global.L2::128B.v2.b32" in ptx and "ld.global.L2::256B.v4.b32" in ptx  # neighbours are joined with it
+
+
+@pytest.mark.parametrize(
+    ("bytes", "message"), [(100, "100 is none of 0, 64, 128, 256 bytes"), (64, "smem does not lie")]
+)
+def test_what_l2_does_not_fetch(bytes: int, message: str) -> None:
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[f32, (32,)]) -> None:
+        t = cl.shared(f32, (32,)) if bytes == 64 else x
+        x[0] = t.load(0, prefetch=bytes)
+
+    with pytest.raises(CompileError, match=message):
+        kernel.compile()
+
+
 def test_storage_is_allocated() -> None:
     @cl.kernel(block=32)
     def made(x: Tensor[f32, (32,)]) -> None:

@@ -24,7 +24,8 @@ ROWS = [
         shown="ptr<gmem,16> type=i8; ptr<gmem,16> type=i16 evict='evict_first'; ptr<gmem,16> type=i32 cache='cg'; "
         "ptr<gmem,16> type=i64 cache='nc'; ptr<gmem,16> type=bool cache='nc' evict='evict_first'; "
         "ptr<gmem,16> type=vec<bf16,2> evict='evict_first'; ptr<gmem,16> type=vec<bf16,8> cache='cg'; "
-        "ptr<gmem,16> type=vec<u8,2> cache='nc'",
+        "ptr<gmem,16> type=vec<u8,2> cache='nc'; ptr<gmem,16> type=f32 prefetch=128; "
+        "ptr<gmem,16> type=i32 cache='nc' evict='evict_first' prefetch=256",
         tested=TESTED,
     ),
     Row(
