@@ -6,7 +6,8 @@
     Tensor[f32, Layout(...)]       any layout, such as one with nested modes
     Tensor[T, (N,), align(4)]      T, a TypeVar, is bound by the argument; the address is a multiple of 4 bytes
     TmaTensor[bf16, (M, K), (128, 64)]          tiles of 128 x 64 through TMA; swizzle by the tile's row
-    TmaTensor[bf16, (M, K), (128, 64), "64B"]   a swizzle of one's own: "none", "32B", "64B", "128B"
+    TmaTensor[bf16, (M, K), (128, 64), "64B"]   a swizzle of one's own: "none", "32B", "64B", "128B"; on Blackwell
+                                                also "128B_ATOM_32B"
     Constexpr[int]                 a compile-time constant: part of what the kernel is specialised for
     i32, f32, ...                  a number
     a frozen dataclass or NamedTuple whose fields are any of these
