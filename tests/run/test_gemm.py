@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 from common import array, poisoned, to_numpy
 from cutelite import CompileError, bf16, e4m3, f32, tf32
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, reference
+from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, reference
 from cutelite.kernels.gemm.configs import Problem, made_for, swapped
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds
 
@@ -410,6 +411,21 @@ def test_a_configuration_is_picked_for_every_problem() -> None:
                 times = [microseconds(c, problem, Sizes(m, n, k, 1), AT_ONCE[c.blocks]) for c in able]
                 moved = (m * k + n * k) * bytes + m * n * dtypes[1].bytes
                 assert moved / 5e6 < min(times) < 40 + 20 * max(moved / 4e6, 2 * m * n * k * bytes / 1.3e9)
+
+
+def test_power_decides_where_a_gemm_would_take_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of large ones tiles that load fewer bytes are picked; the law of power touches no small one."""
+    problem = Problem(bf16, bf16, f32, bf16)
+    small, wide = Config((128, 128), True, (1, 2), 5), Config(buffers=1)
+
+    def times(m: int, n: int, k: int) -> list[float]:
+        return [microseconds(c, problem, Sizes(m, n, k, 1), AT_ONCE[2]) for c in (wide, small)]
+
+    large, short = times(16384, 28672, 4096), times(64, 4096, 4096)
+    monkeypatch.setattr(model, "WATTS", math.inf)
+    unlimited = times(16384, 28672, 4096)
+    assert unlimited[1] < unlimited[0] < large[0] < large[1]
+    assert times(64, 4096, 4096) == short
 
 
 def test_configurations_by_name() -> None:
