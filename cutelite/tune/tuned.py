@@ -18,7 +18,7 @@ from cutelite.tune.configs import KernelConfig, for_kernel, launch_of, variant
 from cutelite.tune.problem import Problem, quick_key
 from cutelite.tune.report import Report
 from cutelite.tune.timing import Timer, on_gpu
-from cutelite.tune.tuner import Key, Prune, Tuner
+from cutelite.tune.tuner import Key, Prune, Tuner, Weigh
 
 
 class _Tuned:
@@ -223,6 +223,7 @@ def autotune(
     key: Iterable[str] | Callable[..., Hashable] | None = None,
     *,
     prune: Prune | None = None,
+    weigh: Weigh | None = None,
     restore: Iterable[str] = (),
     timer: Timer = on_gpu,
 ) -> Autotune:
@@ -238,6 +239,7 @@ def autotune(
              and, for kernels, of dims; or a function of the arguments. Default: all arguments, floats by type alone.
              The dtypes of arrays, and the GPU, always count
     prune    (configs, *args, **kwargs) -> those worth trying. At least two are tried, if there are
+    weigh    (config, seconds, *args, **kwargs) -> the seconds that count: where what is measured is not what is wanted
     restore  names of the arguments that the function changes in place: they are as before when tuning has ended
     timer    what measures, see `cutelite.tune.timing.Timer`
 
@@ -250,4 +252,4 @@ def autotune(
     if isinstance(restore, str):
         raise TypeError(f"restore takes several names: restore=({restore!r},)")
     names: Key = key if key is None or callable(key) else tuple(key)
-    return Autotune(configs, {"key": names, "prune": prune, "restore": tuple(restore), "timer": timer})
+    return Autotune(configs, {"key": names, "prune": prune, "weigh": weigh, "restore": tuple(restore), "timer": timer})

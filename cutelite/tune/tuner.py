@@ -39,6 +39,7 @@ from cutelite_rt.gpu.clock import TimedStream
 
 Key = tuple[str, ...] | Callable[..., Hashable] | None
 Prune = Callable[..., Iterable[Any]]
+Weigh = Callable[..., float]
 
 MOST_KNOWN = 4096
 """Calls remembered by their quick keys."""
@@ -66,13 +67,14 @@ class Tuner:
         *,
         key: Key,
         prune: Prune | None,
+        weigh: Weigh | None,
         restore: tuple[str, ...],
         timer: Timer,
     ) -> None:
         self.name, self.configs, self.subject = name, list(configs), subject
         if not self.configs:
             raise ValueError(f"{name} has no configs to choose from")
-        self.key, self.prune, self.restore, self.timer = key, prune, restore, timer
+        self.key, self.prune, self.weigh, self.restore, self.timer = key, prune, weigh, restore, timer
         self.reports: dict[Hashable, Report] = {}
         self._known: dict[Hashable, Any] = {}
         self._winners: dict[str, Any] = {}  # of this process, by `_place_of`, and of tables
@@ -187,7 +189,8 @@ class Tuner:
         options = environment.options
         tools = identity(options.assembler, options.backend)
         compiled_for = (_gpu(ordinal), environment.arch, options, tools)
-        read = fingerprint.source((self.subject, tuple(self.configs), told, *compiled_for))
+        weigh = () if self.weigh is None else (self.weigh,)
+        read = fingerprint.source((self.subject, tuple(self.configs), told, *compiled_for, *weigh))
         if read.digest is None:
             _say(f"the winner of {self.name} is not kept on disk: {read.why}", environment)
             return None
@@ -235,7 +238,8 @@ class Tuner:
             if usable:
                 with _turn(stream, cache), self.timer(usable, sets, stream, bool(self.restore)) as trials:
                     errors |= trials.failed
-                    times = race(trials.seconds) if trials.seconds else {}
+                    weighed = {i: self._weighed(i, trial, problem) for i, trial in trials.seconds.items()}
+                    times = race(weighed) if weighed else {}
             for i, error in errors.items():
                 if isinstance(error, InternalError):  # others are told by the report; this one is ours to know of
                     callers.warn(f"{self.name}: {self.configs[i]} is skipped: {error}")
@@ -246,6 +250,11 @@ class Tuner:
         report = Report(self.name, best, rows, compiled - started, perf_counter() - compiled)
         _say(str(report), environment, environment.autotune_report)
         return report
+
+    def _weighed(self, number: int, trial: Callable[[], float], problem: Problem) -> Callable[[], float]:
+        """Return a trial of a config that gives the seconds which count."""
+        weigh, config = self.weigh, self.configs[number]
+        return trial if weigh is None else lambda: weigh(config, trial(), *problem.args, **problem.kwargs)
 
     def _restored(self, problem: Problem) -> Iterator[Any]:
         for name in self.restore:

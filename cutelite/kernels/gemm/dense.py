@@ -23,7 +23,7 @@ import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
-from cutelite.kernels.gemm.model import clusters, microseconds, narrowest, sizes_of
+from cutelite.kernels.gemm.model import clusters, in_bursts, lasting, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.lang.given import given_by
 
@@ -614,7 +614,13 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
     return [first, *(config for _, config in takewhile(lambda each: each[0] <= NEAR * least, able))]
 
 
-tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
+def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
+    """Return what a GEMM that was measured in bursts takes once the GPU is at its limit of power."""
+    _, energy = in_bursts(config, problem, sizes_of(problem, a, d), clusters(config.blocks, d))
+    return lasting(seconds * 1e6, energy) * 1e-6
+
+
+tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting, weigh=sustained)(run)
 _picked: dict[Any, Config] = {}
 
 

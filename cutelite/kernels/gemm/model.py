@@ -141,6 +141,16 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
 
     at_once  how many of its clusters run at once
     """
+    return lasting(*in_bursts(config, problem, sizes, at_once))
+
+
+def lasting(burst: float, energy: float) -> float:
+    """Return the time of a GEMM, one after the other, that takes so many microseconds and microjoules in bursts."""
+    return float(burst * max(1.0, energy / (burst * WATTS)) ** (1 / 3))
+
+
+def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> tuple[float, float]:
+    """Return microseconds and microjoules of a GEMM that is called now and then, as `microseconds` has it."""
     rates, few_rows = rates_of(config), None if config.swapped else problem.rows
     (bm, bn), (cm, cn), (m, n, k, batches), together = config.tile, config.cluster, sizes, config.together
     m, n = (n, m) if config.swapped else (m, n)
@@ -149,9 +159,9 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
     rounds: float = units / at_once if config.stream else -(-units // at_once)
     parts, alone = config.splits * together, cm * cn * together == 1
     if config.stream and units % at_once == 0:
-        return math.inf
+        return math.inf, 0.0
     if rates is None or parts > steps or (alone and rounds > 1) or (config.splits > 1 and rounds > 1):
-        return math.inf  # blocks without a cluster drift apart, and find less in L2
+        return math.inf, 0.0  # blocks without a cluster drift apart, and find less in L2
     each, (step, tile) = -(-steps // parts), rates
     few = min(bm, few_rows or bm) if cm * cn == 1 else bm
     hidden = tile * (HIDDEN if config.pingpong else 1.0)
@@ -167,5 +177,4 @@ def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -
     if together > 1:
         sharing += MEETING + 4 * bn * (64 if config.pingpong else bm) * MEETING_BYTE + (rounds - 1) * RESTART
     burst = START + (work**P + memory**P) ** (1 / P) + sharing
-    energy = batches * m * n * k * bytes * PRODUCT + loaded * LOADED + moved * MOVED
-    return float(burst * max(1.0, energy / (burst * WATTS)) ** (1 / 3))
+    return burst, batches * m * n * k * bytes * PRODUCT + loaded * LOADED + moved * MOVED

@@ -39,8 +39,8 @@ def linear_cross_entropy(
     reduction  'mean' over rows that count, 'sum', or 'none': each row's. For the first two, gradients are computed with
                the loss, in three GEMMs in all; for the last the logits are computed once more for gradients
     smoothing, z, ignore   as for `cross_entropy`
-    rows       whose logits are in memory at a time; by default a tenth of all. The more, the faster are GEMMs, and the
-               less often is the gradient of weight rounded to its dtype, in which its parts are added up
+    rows       whose logits are in memory at a time; by default a tenth of all. The more, the less often is the gradient
+               of weight read and rounded to its dtype, in which its parts are added up
     Memory     the logits of so many rows, beside the gradients
     Errors     ValueError for other reductions
     """
