@@ -26,7 +26,7 @@ LN2 = 0.6931471805599453
 GROWN = 2.0**14
 """To so much may powers of a block sum up, in a thread's columns of a row, before they are taken anew."""
 LAZY = 8.0
-"""The powers of 2 by which a greatest score has to grow before sums are rescaled."""
+"""The powers of 2 by which a greatest score has to grow before sums are rescaled, where there is no guess."""
 RAISED_LAZY = 2.0
 """The same where powers are raised."""
 REDONE = 2
@@ -144,8 +144,9 @@ class OnlineSoftmax:
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
         """Powers of differences to the greatest scores of now, these, sums, and by what earlier ones are multiplied."""
         best = max(row_reduce(s, "max", rows=self.rows) * self.unit, self.top)
-        lazy = LAZY if self.raised == 0.0 else RAISED_LAZY
-        best = where(best - self.top <= lazy, self.top, best)
+        if not self.guess:
+            lazy = LAZY if self.raised == 0.0 else RAISED_LAZY
+            best = where(best - self.top <= lazy, self.top, best)
         base = where(best == -INF, 0.0, best)
         ratio = math.exp2(self.top - base, fast=True)
         p, sums = powers(s, base - self.raised, self.unit, self.dtype, self.rows, self.shift)
