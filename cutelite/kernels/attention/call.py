@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
@@ -159,10 +160,14 @@ def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int) -> None:
         )
 
 
+@lru_cache(maxsize=4096)
 def band_of(bytes: int, heads: int) -> int:
-    """Return the number of heads, a power of 2, whose keys and values fit L2 together."""
-    fit = max(1, IN_L2 // bytes)
-    return min(1 << (fit.bit_length() - 1), heads)
+    """Return the number of heads that are computed together: as fit L2, and as leave the most for the last turn.
+
+    Its longest rows begin when those of all other turns have, and few heads would leave multiprocessors idle.
+    """
+    fit = max(1, min(heads, IN_L2 // bytes))
+    return max(range(1, fit + 1), key=lambda width: ((heads - 1) % width, width))
 
 
 def launch(

@@ -63,7 +63,7 @@ def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
         groups = 2 if blocks[0] % 128 == 0 else 1
         return Config(groups, columns, 3 if dim == 64 else 2, turns=groups == 2, guess=dim != 192, pairs=dim == 128)
     if dim == 64:
-        return Config(3, 96, guess=True, regs=(32, 160))
+        return Config(3, 96, guess=True, pairs=True, regs=(32, 160))
     if dim == 128:
         return Config(guess=True, pairs=True)
     if dim == 192:

@@ -38,7 +38,7 @@ class Cost(NamedTuple):
 
 COSTS: dict[int, tuple[Cost, ...]] = {
     64: (
-        Cost(chosen(64), 1.213, 0.95),
+        Cost(chosen(64), 1.171, 0.95),
         Cost(Config(stages=3, queries=2, guess=True), 1.261, 0.76),
     ),
     128: (
@@ -67,7 +67,8 @@ def predicted(cost: Cost, work: Work, multiprocessors: int) -> float:
     """Return the time of a launch in us, without what every launch costs.
 
     Tiles are taken longest first by whichever multiprocessor is free. Where all are alike, the last round of them may
-    leave multiprocessors idle; otherwise short tiles fill the end.
+    leave multiprocessors idle; otherwise short tiles fill the end. Of the longest tiles, one more than there are
+    multiprocessors, two are on one of them.
     """
     rows, columns = ROWS * cost.config.groups, cost.config.columns
     times = []
@@ -78,7 +79,10 @@ def predicted(cost: Cost, work: Work, multiprocessors: int) -> float:
         if work.left is not None:
             start = max(0, min(place - work.left, end - 1))
         times.append(cost.tile + cost.step * (-(-end // columns) - start // columns))
-    longest, shortest, total = max(times), min(times), sum(times) * work.heads
+    times.sort(reverse=True)
+    longest, shortest, total = times[0], times[-1], sum(times) * work.heads
     if longest == shortest:
         return -(-len(times) * work.heads // multiprocessors) * longest
-    return max(longest, total / multiprocessors + shortest / 2)
+    second = multiprocessors // work.heads
+    twice = times[(multiprocessors - 1) // work.heads] + times[second] if second < len(times) else 0.0
+    return max(longest, twice, total / multiprocessors + shortest / 2)
