@@ -2,7 +2,7 @@
 
 Errors are relative to results in float64, by the norm of all outputs and by the worst row, beside those of torch's
 kernels (flash and cuDNN) and FlashAttention-4's, where it can be imported. A case is WRONG where ours is more
-than 1.05 times the greatest of these by the norm, or 1.5 times by the worst row, where more NaN and infinities are
+than 1.1 times the greatest of these by the norm, or 1.5 times by the worst row, where more NaN and infinities are
 astray from float64's, or where logsumexps are off.
 
 scores    normal, uniform, tails, growing, falling, one jump by 2^20, equal, large; head dims 64, 128, 256
@@ -41,7 +41,7 @@ except ImportError:
     print("FlashAttention-4 takes no part:", traceback.format_exc())
 
 SCORES = "normal", "uniform", "tails", "growing", "falling", "jump", "equal", "large"
-MORE = 1.05, 1.5
+MORE = 1.1, 1.5
 """Times the greatest error of rivals: by the norm, and of the worst row."""
 LENGTHS = 0, 5, 0, 0, 130, 1, 0, 700, 64, 0, 257, 0
 
