@@ -58,7 +58,9 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
     """Combine the `x` of all lanes of the warp, or of each segment of `width` lanes; every lane gets the result.
 
     x        a number, a vector, or a tuple, named tuple or frozen dataclass of them
-    combine  the name of an operation, or a function of two values (this module's docstring)
+    combine  the name of an operation, or a function of two values (this module's docstring). If it has a method
+             ``together(x, reduce)``, that combines the values of a segment, by ``reduce(part, combine)``, which does so
+             with a part of them: a function may need less that way than by pairs
     width    a power of two up to 32
     ordered  the values of lower lanes come first: for functions that are not commutative
     Cost     log2(width) exchanges of each word; 32-bit integers over the whole warp take one `redux`. Sums of floats
@@ -72,6 +74,8 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
         raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
     if width == WARP and isinstance(combine, str) and has_redux(x, combine):
         return redux(x, combine)  # type: ignore[arg-type]
+    if hasattr(combine, "together") and not ordered:
+        return combine.together(x, lambda part, how: warp_reduce(part, how, width=width))
     step = 1 if ordered else width // 2
     while 0 < step < width:
         other = exchange(x, "xor", step)

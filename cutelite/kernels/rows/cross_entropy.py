@@ -20,7 +20,7 @@ from cutelite.kernels.arguments import Arguments, as_number, instance, is_array
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_softmax
-from cutelite.kernels.rows.softmax import AT_ONCE, LOWEST, Exponentials, added, merge, power
+from cutelite.kernels.rows.softmax import AT_ONCE, LOWEST, Exponentials, Merge, added, power
 from cutelite.lib.rows import widened
 
 M = cl.dims("M")  # rows
@@ -73,15 +73,23 @@ def step(exact: bool, smooth: bool) -> Any:
 
     def more(known: Known, logits: Any, some: Any) -> Known:
         v = widened(logits)
-        all = added(known.all, v, exact)
+        all = added(known.all, v, lambda x, top: power(x - top, exact))  # losses are f32
         return Known(all, known.plain + some.keep(v).reduce("sum") if smooth else known.plain)
 
     return more
 
 
-def merged(exact: bool) -> Any:
-    """Return the function that merges the sums of two parts of a row."""
-    return lambda a, b: Known(merge(exact)(a.all, b.all), a.plain + b.plain)
+@dataclass(frozen=True)
+class Merged:
+    """Merges the sums of two parts of a row, or of a warp's."""
+
+    merge: Merge
+
+    def __call__(self, a: Known, b: Known) -> Known:
+        return Known(self.merge(a.all, b.all), a.plain + b.plain)
+
+    def together(self, x: Known, reduce: Any) -> Known:
+        return Known(self.merge.together(x.all, reduce), reduce(x.plain, "add"))
 
 
 @cache
@@ -109,9 +117,9 @@ def forward(loss: Loss, p: Plan) -> Any:
 
         def finish(row: Any, target: Any, wanted: Any, mine: Known) -> None:
             if smooth:
-                all, total = team.reduce(mine, merged(exact))
+                all, total = team.reduce(mine, Merged(Merge(exact)))
             else:
-                all, total = team.reduce(mine.all, merge(exact)), f32(0)
+                all, total = team.reduce(mine.all, Merge(exact)), f32(0)
             if first:
                 lse = all.top + cl.math.log(all.total)
                 losses[row] = loss.value(target, wanted, total, lse)
@@ -204,7 +212,7 @@ def both(loss: Loss, p: Plan) -> Any:
                 lses[row] = lse
             loss.differentiate(stream, held, target, lse, gradient, dx[row, None])
 
-        stream.each_reduced(first, last, merged(exact), lambda row: (targets[row], gradients[row]))
+        stream.each_reduced(first, last, Merged(Merge(exact)), lambda row: (targets[row], gradients[row]))
 
     return cross_entropy_gradient
 

@@ -24,6 +24,7 @@ from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import (
     ACCESS,
     MOST_BLOCKS,
+    WARP,
     Plan,
     after,
     follow,
@@ -34,11 +35,14 @@ from cutelite.kernels.rows.plan import (
     plan_sums,
 )
 from cutelite.lib.rows import widened
+from cutelite.lib.warp_sums import own_sums, warp_sums
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
 HELD = 32  # elements that a thread reads at once
 AT_ONCE = 16  # elements of a thread whose moments are found together
+MOST_MEAN = 4.0  # the square of a mean, in variances, up to which sums of squares give the variance
+STRANDS = 4  # of a sum of products
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ class Norm:
 
     def team(self, p: Plan) -> tuple[cl.Team, cl.RowPartition]:
         """The team of this thread, and its part of a row."""
-        return p.team(self.n) if self.narrow is None else p.team(self.n, 2, self.narrow.block)
+        again = p.rows if self.center else 0  # a row that is gone through again is reduced again
+        return p.team(self.n, 1 + again) if self.narrow is None else p.team(self.n, 2 + again, self.narrow.block)
 
     def summed(self, held: Any, *residual: Any) -> Any:
         """Return the elements to be normed: those loaded, plus the residual if there is one."""
@@ -98,34 +103,65 @@ class Norm:
 
         def look(before: Any, some: Any) -> Any:
             def looked(known: Any, top: Any, held: Any, total: Any) -> Any:
-                v = self.summed(*(each.of(some) for each in held))
+                given = [each.of(some) for each in held]
+                v = self.summed(*given)
                 if at_once:
                     top = max(top, abs(self.weighted(v, vectors_of(weights, some))).reduce("max"))
                 if total is not None:
                     some.store(v.to(self.dtype), total)
-                return self.known(known, v, some), top
+                return warp_sums(given[0], known) if by_mma else self.known(known, v, some), top
 
             return tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
 
-        part = stream.part
+        part, by_mma = stream.part, self.by_mma(stream)
         few = part.vector * part.pieces * len(rows) <= HELD
         if totals[0] is not None or (few and not self.center):
             pieces = 1
         else:
             pieces = part.pieces if few else max(1, AT_ONCE // (part.vector * len(rows)))
         found = stream.walk(((self.nothing(stream), f32(0)),) * len(rows), look, pieces=pieces)
+        if by_mma:
+            found = tuple((own_sums(known) if self.center else own_sums(known)[1], top) for known, top in found)
         return found if at_once else tuple(known for known, _ in found)
+
+    def by_mma(self, stream: Any) -> bool:
+        """Say whether products of matrices give the sums: of rows as they come, of 16 bits, by whole warps."""
+        return self.dtype.bytes == 2 and len(stream.arrays) == 1 and stream.part.team.threads % WARP == 0
+
+    def statistics(self, stream: Any, known: Any, held: Any) -> tuple[Any, Any]:
+        """Return the mean and the variance of a row from what all threads know of it; the mean is 0 for RMSNorm.
+
+        Sums of squares lose what the mean has of them: where that is much, the row is gone through again.
+        """
+        share = 1.0 / self.n
+        if not (self.center and self.by_mma(stream)):
+            return (known.mean, known.squares * share) if self.center else (0.0, known * share)
+        total, squares = known
+        mean = total * share
+        var = squares * share - mean * mean
+        if mean * mean > MOST_MEAN * var or squares == math.inf:
+
+            def differ(sums: Any, some: Any) -> Any:
+                v = some.keep(self.summed(*(each.of(some) for each in held)) - mean)
+                return sums[0] + v.reduce("sum"), sums[1] + dot(v, v)
+
+            apart, rest = stream.part.team.reduce(stream.walk((f32(0), f32(0)), differ))
+            apart = apart * share
+            mean, var = mean + apart, rest * share - apart * apart
+        return mean, var
 
     def nothing(self, stream: Any) -> Any:
         """Return the statistics of no elements: None where the first are told apart at compile time."""
         if not stream.loops:
             return None
+        if self.by_mma(stream):
+            return cl.full((4,), 0, f32)
         return Moments(f32(0), f32(0), f32(0)) if self.center else f32(0)
 
     def known(self, before: Any, v: Any, some: Any) -> Any:
         """Return the statistics of a thread's vectors up to `some`, `v`: sum of squares, or moments."""
         if not self.center:
-            squares = (v * v).reduce("sum")
+            squares = dot(v, v)
             return squares if before is None else before + squares
         more = moments(some, v)
         if before is None:
@@ -150,7 +186,7 @@ def moments(some: Any, v: Any) -> Moments:
     count = f32(v.n) if some.whole else some.keep(v * 0.0 + 1.0).reduce("sum")
     mean = v.reduce("sum") * (1.0 / v.n) if some.whole else v.reduce("sum") / max(count, 1.0)
     rest = some.keep(v - mean)
-    return Moments(count, mean, (rest * rest).reduce("sum"))
+    return Moments(count, mean, dot(rest, rest))
 
 
 def next_moments(before: Moments, more: Moments, some: Any) -> Moments:
@@ -173,9 +209,20 @@ def vectors_of(part: Any, some: Any) -> Any:
     return None if part is None else lambda: part.of(some)
 
 
+def dot(a: Any, b: Any) -> Any:
+    """Return the sum of the products of two vectors' elements: of four strands, so that each is a multiply-add."""
+    a, b = a.reshape((a.n,)), b.reshape((b.n,))
+    strands = [a[i] * b[i] for i in range(min(STRANDS, a.n))]
+    for i in cl.static_range(STRANDS, a.n):
+        strands[i % STRANDS] = strands[i % STRANDS] + a[i] * b[i]
+    while len(strands) > 1:
+        strands = [x + y for x, y in zip(strands[::2], strands[1::2], strict=True)]
+    return strands[0]
+
+
 def add(a: Any, b: Any) -> Any:
-    """Add two sums."""
-    return a + b
+    """Add two sums, or tuples of sums."""
+    return tuple(map(add, a, b)) if isinstance(a, tuple) else a + b
 
 
 def weights_of(part: Any, given: Any, arrays: Any, whole: bool) -> Any:
@@ -236,8 +283,8 @@ def forward(norm: Norm, p: Plan) -> Any:
             vectors = weights_of(part, given, (w, b), not in_pieces) if vectors is None else vectors
 
             def written(row: Any, its: Any, held: Any) -> Written:
-                mean, squares = (its.mean, its.squares) if norm.center else (0.0, its[0] if at_once else its)
-                rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
+                mean, var = norm.statistics(stream, its[0] if at_once else its, held)
+                rstd = cl.math.rsqrt(var + eps)
                 write(team, row, (means, mean), (rstds, rstd))
 
                 def result(some: Any, found: Any) -> Any:
@@ -251,7 +298,8 @@ def forward(norm: Norm, p: Plan) -> Any:
                 stream, narrow, made, lambda some: [None if each is None else each.of(some) for each in vectors], early
             )
 
-        combine = merge if norm.center else sum_and_greatest if at_once else add
+        moments = norm.center and not norm.by_mma(stream)
+        combine = merge if moments else sum_and_greatest if at_once else add
         stream.each_reduced(first, last, lambda a, b: tuple(map(combine, a, b)))
 
     return norm_forward
@@ -348,7 +396,7 @@ def backward(norm: Norm, p: Plan) -> Any:
                 d, g, xhat = parts_of(some, asked, gs, xs)
                 add_to(dws, some.start, d * xhat)
                 add_to(dbs, some.start, d)
-                return Sums(sums.plain + g.reduce("sum"), sums.product + (g * xhat).reduce("sum"))
+                return Sums(sums.plain + g.reduce("sum"), sums.product + dot(g, xhat))
 
             sums = stream.walk(Sums(f32(0), f32(0)), look, pieces=1)
             return sums, None if add is None or not p.stages else part.load(add[row, None])

@@ -2,7 +2,7 @@
 
     softmax(x) = exp(x - lse(x))        log_softmax(x) = x - lse(x)        lse(x) = log(sum(exp(x)))
 
-A thread finds the greatest of its elements and the sum of their exponentials against it; `merge` makes one of two such
+A thread finds the greatest of its elements and the sum of their exponentials against it; `Merge` makes one of such
 pairs. So a row needs one reduction.
 """
 
@@ -10,11 +10,12 @@ pairs. So a row needs one reduction.
 # (kernels here are made for a dtype and a length, which no annotation can say to a checker)
 
 import math
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, f32
+from cutelite import Tensor, f16, f32
 from cutelite.kernels.arguments import instance, result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
@@ -23,7 +24,9 @@ from cutelite.lib.rows import widened
 
 M = cl.dims("M")  # rows
 LOG2_E = math.log2(math.e)
-TOGETHER, AT_ONCE = 32, 16  # elements of a thread that registers hold as f32; whose exponentials are added otherwise
+KEPT, AT_ONCE = 64, 16  # elements of a thread whose powers registers keep; whose powers are added together otherwise
+LOG2_E_16 = 47274 / 2**15  # log2(e) to 16 bits, within 5e-6: its product with a bf16 is exact in f32
+MUCH = 1e38  # products with log2(e) may overflow above
 LOWEST = -3.4028234663852886e38  # the least finite f32: -inf less that is -inf, -inf less -inf NaN
 
 
@@ -39,33 +42,60 @@ def power(x: Any, exact: bool) -> Any:
     return cl.math.exp(x) if exact else cl.math.exp2(x * LOG2_E, fast=True)
 
 
-def merge(exact: bool) -> Any:
-    """Return the function that merges two sums of exponentials."""
+def powers(dtype: Any) -> Any:
+    """Return the function of x and top that computes exp(x - top); of 16 bits by a multiply-add each.
 
-    def merged(a: Exponentials, b: Exponentials) -> Exponentials:
+    The product of a bf16 `top` is exact: what is rounded off one might be more than the difference. Above `MUCH`
+    elements that differ are so far apart that a quarter of the exponent gives 0 too.
+    """
+    if dtype == f32:
+        return lambda x, top: cl.math.exp(x - top)
+
+    def raised(x: Any, top: Any) -> Any:
+        whole = LOG2_E if dtype == f16 else LOG2_E_16
+        factor = cl.where(abs(top) > MUCH, f32(whole / 4), f32(whole))
+        return cl.math.exp2(x * factor - top * factor, fast=True)
+
+    return raised
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Merges two sums of exponentials, or those of a warp: these against the greatest `top` of all of them."""
+
+    exact: bool
+
+    def __call__(self, a: Exponentials, b: Exponentials) -> Exponentials:
         top = max(a.top, b.top)
-        return Exponentials(top, a.total * power(a.top - top, exact) + b.total * power(b.top - top, exact))
+        return Exponentials(top, a.total * power(a.top - top, self.exact) + b.total * power(b.top - top, self.exact))
 
-    return merged
+    def together(self, x: Exponentials, reduce: Any) -> Exponentials:
+        top = reduce(x.top, "max")
+        return Exponentials(top, reduce(x.total * power(x.top - top, self.exact), "add"))
 
 
-def exponentials(v: Any, exact: bool) -> Exponentials:
-    """Return the sum of exp(x - top) over this thread's elements. `top` is finite, also where all elements are -inf."""
+def exponentials(v: Any, powers: Any) -> tuple[Exponentials, Any]:
+    """Return the sum of exp(x - top) over this thread's elements, and `top` with these powers.
+
+    `top` is finite, also where all elements are -inf.
+
+    powers  ``powers(x, top)`` computes exp(x - top)
+    """
     top = max(v.reduce("max"), f32(LOWEST))
-    return Exponentials(top, power(v - top, exact).reduce("sum"))
+    e = powers(v, top)
+    return Exponentials(top, e.reduce("sum")), (top, e)
 
 
-def added(known: Exponentials, v: Any, exact: bool) -> Exponentials:
-    """Add more elements to the sum."""
+def added(known: Exponentials, v: Any, powers: Any) -> Exponentials:
+    """Add more elements to the sum. `powers`: as of `exponentials`."""
     top = max(known.top, v.reduce("max"))
-    total = known.total * power(known.top - top, exact) + power(v - top, exact).reduce("sum")
-    return Exponentials(top, total)
+    return Exponentials(top, known.total * powers(known.top, top) + powers(v, top).reduce("sum"))
 
 
 @cache
 def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     """Make the kernel y = softmax(x), or log_softmax(x), for rows of `n` elements of `dtype`."""
-    exact = dtype == f32
+    exact, raised = dtype == f32, powers(dtype)
     P, Q = pitches("P Q", p.vector)
 
     @cl.kernel(**p.options)
@@ -73,27 +103,34 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         _team, part = p.team(n)
         stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf)
 
+        keeps = not log and not stream.loops and part.vector * part.pieces <= KEPT
+
         def first(row: Any, _: Any, held: Any) -> Any:
-            if not stream.outside and part.vector * part.pieces <= TOGETHER:
-                known = exponentials(widened(held.load()), exact)
-                return known, known
+            if keeps:
+                return stream.walk(
+                    None, lambda _, some: exponentials(widened(held.of(some)), raised), True, part.pieces
+                )
 
             def more(known: Exponentials, some: Any) -> Exponentials:
-                return added(known, widened(held.of(some)), exact)
+                return added(known, widened(held.of(some)), raised)
 
             return stream.walk(Exponentials(f32(LOWEST), f32(0)), more, pieces=max(1, AT_ONCE // part.vector)), None
 
-        def last(row: Any, _: Any, mine: Any, all: Exponentials, held: Any) -> None:
-            top, less = (all.top, cl.math.log(all.total)) if log or mine is None else (mine.top, f32(0))
-            scale = power(top - all.top, exact) / all.total
+        def last(row: Any, _: Any, kept: Any, all: Exponentials, held: Any) -> None:
+            if keeps:
+                top, e = kept
+                part.store((e * (raised(top, all.top) / all.total)).to(dtype), y[row, None])
+                return
+            top, less = all.top, cl.math.log(all.total)
+            scale = 1.0 / all.total
 
             def write(_: Any, some: Any) -> None:
-                v = widened(held.of(some)) - top
-                some.store((v - less if log else power(v, exact) * scale).to(dtype), y[row, None])
+                v = widened(held.of(some))
+                some.store((v - top - less if log else raised(v, top) * scale).to(dtype), y[row, None])
 
             stream.walk(None, write, last=True)
 
-        stream.each_reduced(first, last, merge(exact))
+        stream.each_reduced(first, last, Merge(exact))
 
     return softmax
 
