@@ -35,6 +35,7 @@ def choices() -> tuple[Any, ...]:
 
 CASES: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "activated": lambda: (rows.activated, (random(4, 24), "silu")),
+    "argmax": lambda: (rows.argmax, (random(3, 16),)),
     "attention": lambda: (attention.attention, (*(random(1, 8, 2, 16),) * 3, *NO_WINDOW, "bshd")),
     "attention_varlen": lambda: (
         attention.attention_varlen,
@@ -52,11 +53,13 @@ CASES: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "gemm": lambda: (gemm.gemm, (random(24, 32), random(32, 16))),
     "norm": lambda: (rows.norm_forward, (random(4, 24), random(24), None, None, 1e-6, 0.0, False)),
     "quantise": lambda: (rows.quantise, (random(3, 144), 128, None, "silu")),
+    "reduced": lambda: (rows.reduced, (random(3, 16), "max", 0)),
     "rope": lambda: (
         rows.rope, (random(1, 5, 3, 16), random(1, 5, 1, 16), random(8, 8), random(8, 8), None, False, False)
     ),
     "route": lambda: (moe.route, (random(5, 8, dtype=torch.float32), 2, True)),
     "softmax": lambda: (rows.softmax, (random(4, 24), True)),
+    "sort": lambda: (rows.sort, (random(50), True)),
     "top_k": lambda: (rows.top_k, (random(3, 16), 2)),
 }  # fmt: skip
 

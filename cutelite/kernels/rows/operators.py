@@ -20,8 +20,10 @@ from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import embedding as tables
 from cutelite.kernels.rows import gates, norm, scan, select
 from cutelite.kernels.rows import quantise as by_8_bits
+from cutelite.kernels.rows import reduce as reductions
 from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.operators_elements import activated, gated, gated_halves, rope, rope_
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
@@ -249,5 +251,8 @@ for operator, function in (
 ):  # fmt: skip
     out_form(operator, function)
 out_form(top_k, select.top_k, "values", "columns")
+out_form(argmax, select.argmax, "values", "columns")
+out_form(sort, lambda x, descending, out: sorting.sort(x, descending=descending, out=out), "keys", "places")
+out_form(reduced, reductions.reduced)
 out_form(quantise, _quantise_into, "codes", "scales")
 out_form(rope, _rope_into, "turned_q", "turned_k")
