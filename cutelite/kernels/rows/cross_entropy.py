@@ -139,9 +139,10 @@ def forward(loss: Loss, p: Plan) -> Any:
             if team.teams == 1 or row < M:
                 target = targets[row]
                 if part.pieces <= TOGETHER:  # the target's logit comes while the row is worked on
-                    v = part.load(x[row, None], -math.inf)
+                    stream = cl.RowStream.create(part, (x,), fill=-math.inf, packed=True)
+                    (held,) = stream.parts(row)
                     wanted = logit(row, target)
-                    mine = more(start, v, part.vectors)
+                    mine = stream.walk(start, lambda known, some: more(known, held.of(some), some), pieces=2)
                 else:
                     mine = part.fold(x[row, None], start, more, pieces=TOGETHER, fill=-math.inf)
                     wanted = logit(row, target)
