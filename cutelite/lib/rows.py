@@ -527,7 +527,7 @@ class RowStream:
     def walk(self, state: Any, step: Any, last: bool = False, pieces: int = 1) -> Any:
         """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled unless rows stay there.
 
-        last    the row is read for the last time: once in `each`, and in `last` of `each_reduced`
+        last    the row is read for the last time: once in `each`, and in `last` of `each_reduced`, or `once` in `first`
         pieces  vectors that are taken together, less at the end
         """
         if self.loops:
@@ -634,7 +634,7 @@ class RowStream:
             team.ready()
             work(rows, asked, *zip(*parts, strict=True))
 
-    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
+    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None, once: bool = False) -> None:
         """For every row reduce x of ``(x, kept) = first(row, asked, *parts)``; ``last(row, asked, kept, all, *parts)``.
 
         With one stage registers hold `parts`, and the next row comes once all threads have them. With more, both
@@ -643,14 +643,17 @@ class RowStream:
         kept     what `last` gets: what has been computed, or loads that are under way during the reduction
         combine  as for `Team.reduce`
         ask      as for `each`
+        once     only `first` reads the parts, so that a later row comes as soon as the reduction is over
         """
-        team = self.part.team
+        team, copied = self.part.team, self.outside and self.stages
 
         def work(row: Any, asked: Any, *parts: Any) -> None:
             x, kept = first(row, asked, *parts)
             all = team.reduce(x, combine)
+            if copied and once:
+                self.refill()
             last(row, asked, kept, all, *parts)
-            if self.outside and self.stages:
+            if copied and not once:
                 team.sync()  # all have read their parts for the last time
                 self.refill()
 

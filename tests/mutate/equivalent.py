@@ -112,7 +112,6 @@ BLACKWELL = f"{PAIRED} {UNPAIRED} {PROMOTED}"
 UMMA_TAIL = "loads.producer_tail(state)"
 IN_ORDER = "commits of a thread arrive in order, and the wait behind it is for a later one"
 WHOLE_LOADS = "wait_load is of whole warps: when one thread arrives, all have read"
-PASSED = "an earlier pass has waited for the row"
 READ_ALL = "the warpgroup has met since its last loads, and they were behind all products"
 BY_THREADS = "threads alone arrive on it, and all have met at a barrier in between"
 
@@ -173,10 +172,6 @@ ROWS: tuple[Row, ...] = (
     Row("rows_sums rows_gradients", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_PLACE),
     Row("rows_sums rows_gradients", "late", CLUSTER_WAIT, "behind tensor.load_all", "each_reduced(", OWN_PLACE),
-    *(
-        Row("rows_queue", kind, "cp.async.wait_group", "", "stream.walk(None, write, last=True)", PASSED)
-        for kind in ("drop", "pending", "early", "late")
-    ),
     Row(
         "rows_ring rows_gradients",
         "drop",

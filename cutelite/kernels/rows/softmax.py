@@ -130,7 +130,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
             stream.walk(None, write, last=True)
 
-        stream.each_reduced(first, last, Merge(exact))
+        stream.each_reduced(first, last, Merge(exact), once=keeps)
 
     return softmax
 
