@@ -651,6 +651,8 @@ class RowStream:
             x, kept = first(row, asked, *parts)
             all = team.reduce(x, combine)
             if copied and once:
+                if team.warps == team.cluster == 1:
+                    team.sync()  # a reduction by shuffles alone orders no memory
                 self.refill()
             last(row, asked, kept, all, *parts)
             if copied and not once:

@@ -173,7 +173,7 @@ ROWS: tuple[Row, ...] = (
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_PLACE),
     Row("rows_sums rows_gradients", "late", CLUSTER_WAIT, "behind tensor.load_all", "each_reduced(", OWN_PLACE),
     Row(
-        "rows_ring rows_gradients",
+        "rows_gradients",
         "drop",
         "bar.warp.sync",
         "",
