@@ -73,7 +73,7 @@ def step(exact: bool, smooth: bool) -> Any:
 
     def more(known: Known, logits: Any, some: Any) -> Known:
         v = widened(logits)
-        all = added(known.all, v, lambda x, top: power(x - top, exact))  # losses are f32
+        all = added(known.all, v, exact, lambda x, top: power(x - top, exact))  # losses are f32
         return Known(all, known.plain + some.keep(v).reduce("sum") if smooth else known.plain)
 
     return more

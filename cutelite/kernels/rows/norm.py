@@ -83,10 +83,7 @@ class Norm:
 
     def normed(self, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
         """Return the norm of elements, by their weights and shifts, or None."""
-        if self.center and self.dtype.bytes < 4:
-            v = v * rstd - mean * rstd  # rounds no more than the mean does
-        else:
-            v = (v - mean) * rstd if self.center else v * rstd
+        v = (v - mean) * rstd if self.center else v * rstd
         v = v if weights is None else v * self.factors(weights)
         return v if shifts is None else v + widened(shifts)
 

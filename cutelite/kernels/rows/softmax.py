@@ -86,10 +86,10 @@ def exponentials(v: Any, powers: Any) -> tuple[Exponentials, Any]:
     return Exponentials(top, e.reduce("sum")), (top, e)
 
 
-def added(known: Exponentials, v: Any, powers: Any) -> Exponentials:
+def added(known: Exponentials, v: Any, exact: bool, powers: Any) -> Exponentials:
     """Add more elements to the sum. `powers`: as of `exponentials`."""
     top = max(known.top, v.reduce("max"))
-    return Exponentials(top, known.total * powers(known.top, top) + powers(v, top).reduce("sum"))
+    return Exponentials(top, known.total * power(known.top - top, exact) + powers(v, top).reduce("sum"))
 
 
 @cache
@@ -112,14 +112,14 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
                 )
 
             def more(known: Exponentials, some: Any) -> Exponentials:
-                return added(known, widened(held.of(some)), raised)
+                return added(known, widened(held.of(some)), exact, raised)
 
             return stream.walk(Exponentials(f32(LOWEST), f32(0)), more, pieces=max(1, AT_ONCE // part.vector)), None
 
         def last(row: Any, _: Any, kept: Any, all: Exponentials, held: Any) -> None:
             if keeps:
                 top, e = kept
-                part.store((e * (raised(top, all.top) / all.total)).to(dtype), y[row, None])
+                part.store((e * (power(top - all.top, exact) / all.total)).to(dtype), y[row, None])
                 return
             top, less = all.top, cl.math.log(all.total)
             scale = 1.0 / all.total
