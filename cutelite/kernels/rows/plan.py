@@ -154,10 +154,15 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
     return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
 
 
-def plan_softmax(n: int, vector: int, bytes: int, registers: int = 64) -> Plan:
-    """Return the plan for softmax: threads copy the longest rows ahead. `registers`: as of `plan`."""
-    p = queued(Plan(512, 1, power_of_two(n / 32_768), vector, 1), n, bytes)
-    return p if 65_536 < n <= MOST and p.ahead else plan(n, vector, registers=registers)
+def plan_softmax(n: int, vector: int, bytes: int, registers: int = 64, once: bool = False) -> Plan:
+    """Return the plan for softmax: threads copy the longest rows ahead.
+
+    registers  as of `plan`
+    once       rows are read once, as registers keep their powers: the copies of the next row then have their places
+    """
+    p = Plan(1024 if once and n > 131_072 else 512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
+    p = queued(p, n, bytes, least=0, most=0) if once else queued(p, n, bytes)
+    return p if 65_536 < n <= MOST and p.ahead is not None else plan(n, vector, registers=registers)
 
 
 def power_of_two(x: float) -> int:
@@ -175,7 +180,11 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         return replace(plan(n, vector, each=each, alone=SMALL_BLOCK), held=each < 64)
     if n <= (32_768 if light else 16_384):
-        return plan(n, vector) if light else replace(plan(n, vector), held=False)
+        return plan(n, vector) if light else replace(plan(n, vector, registers=80 if n <= 1024 else 64), held=False)
+    if n <= 32_768 and bytes == 2:
+        early = ahead(Plan(512, 1, 2, vector, 1, outside=False), n, bytes, stages=2, rows=rows + 1)
+        if early.stages:
+            return early
     p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
     found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
@@ -205,11 +214,14 @@ def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
     return replace(p, stages=stages) if copied and rows * -(-n // p.cluster) * bytes <= SHARED else p
 
 
-def queued(p: Plan, n: int, bytes: int, inputs: int = 1) -> Plan:
-    """Return the plan with vectors that threads copy ahead, at most a row, where there is room for one at least."""
+def queued(p: Plan, n: int, bytes: int, inputs: int = 1, least: int = 1, most: int | None = None) -> Plan:
+    """Return the plan with vectors that threads copy ahead, where there is room for `least` beside those of a row.
+
+    most  vectors that are copied ahead, by default those of a row
+    """
     pieces = -(-n // (p.cluster * p.threads * p.vector))
-    more = min(pieces, SHARED // (p.threads * p.vector * bytes * inputs) - pieces)
-    return replace(p, ahead=more) if n % p.vector == 0 and p.vector * bytes == ACCESS and more > 0 else p
+    more = min(pieces if most is None else most, SHARED // (p.threads * p.vector * bytes * inputs) - pieces)
+    return replace(p, ahead=more) if n % p.vector == 0 and p.vector * bytes == ACCESS and more >= least else p
 
 
 def plan_light(n: int, vector: int) -> Plan:

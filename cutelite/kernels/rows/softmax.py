@@ -189,7 +189,8 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     rows = Rows(x, "x")
     out = result_like(x, out)
     results = Rows(out, "out", written=True).like(rows, "out")
-    p = instance("how", how, Plan) or plan_softmax(rows.n, math.gcd(rows.vector, results.vector), rows.dtype.bytes)
+    vector = math.gcd(rows.vector, results.vector)
+    p = instance("how", how, Plan) or plan_softmax(rows.n, vector, rows.dtype.bytes, once=not log)
     forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix)
     return out
 
