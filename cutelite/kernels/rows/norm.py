@@ -118,12 +118,14 @@ class Norm:
             pieces = part.pieces if few else max(1, AT_ONCE // (part.vector * len(rows)))
         found = stream.walk(((self.nothing(stream), f32(0)),) * len(rows), look, pieces=pieces)
         if by_mma:
-            found = tuple((own_sums(known) if self.center else own_sums(known)[1], top) for known, top in found)
+            found = tuple((own_sums(known), top) for known, top in found)
         return found if at_once else tuple(known for known, _ in found)
 
     def by_mma(self, stream: Any) -> bool:
-        """Say whether products of matrices give the sums: of rows as they come, of 16 bits, by whole warps."""
-        return self.dtype.bytes == 2 and len(stream.arrays) == 1 and stream.part.team.threads % WARP == 0
+        """Say whether products of matrices give LayerNorm's sums: of rows as they come, of 16 bits, by whole warps."""
+        return (
+            self.center and self.dtype.bytes == 2 and len(stream.arrays) == 1 and stream.part.team.threads % WARP == 0
+        )
 
     def statistics(self, stream: Any, known: Any, held: Any) -> tuple[Any, Any]:
         """Return the mean and the variance of a row from what all threads know of it; the mean is 0 for RMSNorm.
@@ -131,7 +133,7 @@ class Norm:
         Sums of squares lose what the mean has of them: where that is much, the row is gone through again.
         """
         share = 1.0 / self.n
-        if not (self.center and self.by_mma(stream)):
+        if not self.by_mma(stream):
             return (known.mean, known.squares * share) if self.center else (0.0, known * share)
         total, squares = known
         mean = total * share
@@ -158,7 +160,7 @@ class Norm:
     def known(self, before: Any, v: Any, some: Any) -> Any:
         """Return the statistics of a thread's vectors up to `some`, `v`: sum of squares, or moments."""
         if not self.center:
-            squares = dot(v, v)
+            squares = (v * v).reduce("sum")
             return squares if before is None else before + squares
         more = moments(some, v)
         if before is None:
@@ -183,7 +185,7 @@ def moments(some: Any, v: Any) -> Moments:
     count = f32(v.n) if some.whole else some.keep(v * 0.0 + 1.0).reduce("sum")
     mean = v.reduce("sum") * (1.0 / v.n) if some.whole else v.reduce("sum") / max(count, 1.0)
     rest = some.keep(v - mean)
-    return Moments(count, mean, dot(rest, rest))
+    return Moments(count, mean, (rest * rest).reduce("sum"))
 
 
 def next_moments(before: Moments, more: Moments, some: Any) -> Moments:
