@@ -370,17 +370,23 @@ def _alone(agent: int, clock: int, site: int) -> tuple[Group]:
     return (Group(agent.to_bytes(4, byteorder), clock.to_bytes(4, byteorder), site),)
 
 
+def runs(*columns: Array) -> Array:
+    """The positions at which columns of numbers differ from the position before; 0 is the first."""
+    changes = np.zeros(len(columns[0]), bool)
+    changes[0] = True
+    for column in columns:
+        changes[1:] |= column[1:] != column[:-1]
+    found: Array = changes.nonzero()[0]
+    return found
+
+
 def different(*columns: Array) -> tuple[Array, Array]:
     """The positions at which columns of numbers have something different for the first time; and for each position
     which of those has the same as it.
 
     Neighbours are mostly alike (the granules of one thread, of one instruction), so runs are looked at one by one.
     """
-    changes = np.zeros(len(columns[0]), bool)
-    changes[0] = True
-    for column in columns:
-        changes[1:] |= column[1:] != column[:-1]
-    starts = changes.nonzero()[0]
+    starts = runs(*columns)
     numbers: dict[Any, int] = {}
     of_runs = [
         numbers.setdefault(key, len(numbers)) for key in zip(*(c[starts].tolist() for c in columns), strict=True)
@@ -388,7 +394,7 @@ def different(*columns: Array) -> tuple[Array, Array]:
     which = np.array(of_runs)
     first = np.zeros(len(numbers), np.int64)
     first[which[::-1]] = starts[::-1]  # of equal ones the first comes last, and stays
-    return first, which if len(starts) == len(changes) else which[changes.cumsum() - 1]
+    return first, which if len(starts) == len(columns[0]) else np.repeat(which, np.diff(starts, append=len(columns[0])))
 
 
 def _by_site(at: Array, sites: Array, who: Array, when: Array) -> Iterator[Conflict]:

@@ -27,7 +27,7 @@ from cutelite.ir.contract import Effect
 from cutelite.ir.op import Op
 from cutelite.ops.tcgen05_layouts import CELL_BYTES, LANE_BYTES, LANES
 from cutelite.sim.actors import Executing, Work
-from cutelite.sim.checker.access import Accesses, Actor, Conflict, Copiers, Threads, Worker
+from cutelite.sim.checker.access import Accesses, Actor, Conflict, Copiers, Threads, Worker, runs
 from cutelite.sim.checker.clocks import (
     CLUSTER,
     CTA,
@@ -999,13 +999,19 @@ class Checker:
             (shadow.w_who, shadow.w_when, shadow.w_site),
             (shadow.o_who, shadow.o_when, shadow.o_site),
         ):
+            g = runs(who, when)  # neighbours are mostly of one epoch
+            g = g[who[g] > 0]
+            g = g[others[who[g]]]
+            if np.all(self.clocks.known(known, RAN, who[g], when[g])):
+                continue
             g = (who > 0).nonzero()[0]
             g = g[others[who[g]]]
-            pending = g[~self.clocks.known(known, RAN, who[g], when[g])] if len(g) else g
+            pending = g[~self.clocks.known(known, RAN, who[g], when[g])]
             for site in sorted(set(sites[pending].tolist())):
                 mine = pending[sites[pending] == site]
                 self._outlived(block, region, shadow.offsets(mine), shadow.granule, site, who[mine])
-        for number in sorted(set(shadow.o_who[shadow.o_who < 0].tolist())):
+        sets = shadow.o_who[runs(shadow.o_who)]
+        for number in sorted(set(sets[sets < 0].tolist())):
             for group in self.accesses.sets[-number]:
                 if group.who not in inside:
                     inside[group.who] = not np.count_nonzero(others[group.agents])
