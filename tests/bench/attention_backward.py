@@ -1,15 +1,18 @@
 """The backward pass of attention on one GPU beside FlashAttention-4's: ``python tests/bench/attention_backward.py``.
 
 Errors to float64 first; then TFLOP/s of 10 B H S^2 D FLOP, half of it if causal, by `cl.do_bench` of launched calls.
-All of a pass is timed: sums of rows, products, conversion of dq.
+All of a pass is timed: sums of rows, products, conversion of dq. cuDNN by torch's autograd.
 """
 
 import argparse
 import math
+import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import cutelite as cl
 from cutelite.bench.measure import Timing
@@ -22,22 +25,17 @@ RAGGED = 17, 8192, 300, 1024, 2048, 77, 512, 4096, 1, 128, 3000, 640, 1500, 250,
 """Lengths of sequences that lie one after the other."""
 CONFIGS: dict[int, dict[str, Config]] = {
     128: {
-        "64": Config(),
-        "64, 3 held": Config(held=3),
-        "64 direct": Config(direct=True),
-        "64 direct, 3 held": Config(held=3, direct=True),
-        "80 late": Config(80, late=True),
-        "64 early": Config(early=2),
-        "64 direct, early": Config(held=3, direct=True, early=2),
-        "64 direct, early, fenced": Config(held=3, direct=True, early=2, fenced=True),
-        "64 deferred": Config(held=3, direct=True, deferred=True),
-        "64 deferred, early": Config(held=3, direct=True, deferred=True, early=2),
+        "registers": chosen(128),
+        "1/4 copied": replace(chosen(128), copied=2),
+        "1/2 copied": replace(chosen(128), copied=4),
+        "1/2 copied, late": replace(chosen(128), copied=4, early=False),
+        "copied": replace(chosen(128), copied=8),
+        "80, copied": Config(80),
     },
     64: {
-        "128": Config(128, turned=False),
-        "128 late direct": Config(128, turned=False, late=True, direct=True),
-        "128 early": Config(128, turned=False, early=1),
-        "128 deferred": Config(128, turned=False, held=3, direct=True, deferred=True),
+        "copied": chosen(64),
+        "1/2 copied": replace(chosen(64), copied=4),
+        "registers": replace(chosen(64), copied=0),
     },
 }
 
@@ -67,12 +65,27 @@ def errors(found: Any, want: Any) -> list[float]:
 
 
 def fa4() -> Any:
-    """FlashAttention-4's interface, where it is installed."""
+    """FlashAttention-4's interface, where it is installed and works; otherwise tell why not."""
     try:
         from flash_attn.cute import interface  # type: ignore[import-not-found]
     except ImportError:
+        traceback.print_exc()
         return None
     return interface
+
+
+def cudnn(q: Any, k: Any, v: Any, do: Any, causal: bool) -> Callable[[], Any]:
+    """Calls of the backward pass alone; the first one also makes the output, in the stream that is timed."""
+    q, k, v = (x.transpose(1, 2).detach().requires_grad_() for x in (q, k, v))
+    outputs: list[Any] = []
+
+    def call() -> Any:
+        if not outputs:
+            with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                outputs.append(torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal))
+        return torch.autograd.grad(outputs[0], (q, k, v), do.transpose(1, 2), retain_graph=True)
+
+    return call
 
 
 def compared(dim: int, causal: bool) -> None:
@@ -92,8 +105,15 @@ def compared(dim: int, causal: bool) -> None:
 
 
 def timed(calls: dict[str, Callable[[], Any]]) -> dict[str, Timing]:
-    """Timings of calls that no graph takes: their host work is hidden behind that of the GPU."""
-    return cl.do_bench(calls, cache="warm", graph=False, rounds=5)
+    """Timings of calls in turns, captured in graphs if all of them can be."""
+    return cl.do_bench(calls, cache="warm", rounds=5)
+
+
+def told(calls: dict[str, Callable[[], Any]], flop: float) -> str:
+    """Return TFLOP/s of calls, with clocks."""
+    timings = timed(calls)
+    rates = (f"{name} {timing.rate(flop) / 1e12:.0f} @{timing.clock_mhz or 0:.0f}" for name, timing in timings.items())
+    return ", ".join(rates) + ("" if next(iter(timings.values())).graph else " (no graph)")
 
 
 def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
@@ -110,9 +130,14 @@ def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
         calls["deterministic"] = ours(next(iter(configs.values())), deterministic=True)
     if interface := fa4():
         calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, softmax_scale=dim**-0.5, causal=causal)
+        try:
+            calls["FA4"]()
+        except Exception:
+            traceback.print_exc()
+            del calls["FA4"]
+    calls["cuDNN"] = cudnn(q, k, v, do, causal)
     flop = 10 * batch * heads * length**2 * dim / (2 if causal else 1)
-    told = (f"{name} {timing.rate(flop) / 1e12:.0f}" for name, timing in timed(calls).items())
-    return f"{dim} {'causal' if causal else 'full'} {length}: {', '.join(told)}"
+    return f"{dim} {'causal' if causal else 'full'} {length}: {told(calls, flop)}"
 
 
 def ragged(dim: int, causal: bool) -> str:
@@ -132,8 +157,7 @@ def ragged(dim: int, causal: bool) -> str:
         how |= {"softmax_scale": dim**-0.5, "causal": causal}
         calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, **how)
     flop = 10 * heads * dim * sum(n * n for n in RAGGED) / (2 if causal else 1)
-    told = (f"{name} {timing.rate(flop) / 1e12:.0f}" for name, timing in timed(calls).items())
-    return f"{dim} {'causal' if causal else 'full'} sequences: {', '.join(told)}"
+    return f"{dim} {'causal' if causal else 'full'} sequences: {told(calls, flop)}"
 
 
 def once(dim: int, names: list[str]) -> None:
@@ -150,6 +174,7 @@ def main() -> None:
     parser.add_argument("--once", nargs="*", help="call each of these configurations once at 2 x 8192, for a profiler")
     parser.add_argument("--dims", type=int, nargs="*", default=[128, 64])
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    parser.add_argument("--times", action="store_true", help="without errors and ragged sequences")
     given = parser.parse_args()
     if given.once is not None:
         once(given.dims[0], given.once)
@@ -157,15 +182,16 @@ def main() -> None:
     print(torch.cuda.get_device_name(0), "torch", torch.__version__)
     for dim in given.dims:
         for causal in (False, True):
-            compared(dim, causal)
-            print(ragged(dim, causal), flush=True)
+            if not given.times:
+                compared(dim, causal)
+                print(ragged(dim, causal), flush=True)
             for length in given.lengths:
                 print(
                     row(
                         dim,
                         causal,
                         length,
-                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": chosen(dim)},
+                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": chosen(dim, plain=not causal)},
                     ),
                     flush=True,
                 )

@@ -217,7 +217,7 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 @pytest.mark.parametrize("right", [False, True])
 def test_registers_suffice(dim: int, right: bool) -> None:
     """ptxas neither spills nor serialises products."""
-    config = chosen(dim)
+    config = chosen(dim, plain=not right)
     plan = Plan(config, Problem(cl.bf16, dim, dim, right=right))
     blocks, shape = 512 // config.rows + 1, (1, 2, 512, dim)
     compiled = build(config, plan.problem).gradients.compile(
@@ -300,10 +300,10 @@ def test_what_does_not_fit_is_refused() -> None:
         attention_backward(do, q, k, v, q, lse, layout="sbhd")
 
 
-DEFERRED = Config(held=3, direct=True, deferred=True, early=2)
+MIXED = Config(held=3, copied=4, early=True)
 
 
 def test_configurations_are_alike() -> None:
     q, k, v, do = inputs(130, 140, 1, 1, 128)
-    for config in (Config(stages=3, held=3, direct=True), Config(80, late=True), DEFERRED):
+    for config in (Config(stages=3, held=3, copied=0), Config(80), MIXED):
         compare(q, k, v, do, more={"config": config}, causal=True)

@@ -15,6 +15,7 @@ latent.py          its kernel
 backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
 backward.py        their kernels
 backward_plan.py   their configurations           backward_block.py  what the threads of one of their blocks share
+backward_worker.py what their computing warpgroups have in common
 model.py           the time of the forward kernel, by which it is configured
 capped.py          softmax of capped scores
 operators.py       `attention` and its derivative as operators of torch

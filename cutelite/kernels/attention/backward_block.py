@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.backward_plan import HK, H, Plan, Tile
-from cutelite.kernels.attention.scores import GROUP, ROWS
+from cutelite.kernels.attention.scores import GROUP
 from cutelite.kernels.attention.tiles import Given
 
 
@@ -84,7 +84,7 @@ class Block:
     def accumulate(self, sums: Sums, group: Any) -> None:
         """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""
         pipe, plan, sequence, leads = self.pipes.parts, self.plan, self.tile.sequence, cl.lane_idx() == 0
-        state, place, bytes = cl.PipelineState(plan.config.groups, group, 0), self.first, 4 * ROWS * plan.columns
+        state, place = cl.PipelineState(plan.config.groups, group, 0), self.first
         for _ in range(self.steps):
             (m, head), number = place, self.tile.key // plan.keys
             at = sequence.batch, head, sequence.block + m
@@ -96,7 +96,7 @@ class Block:
                         cl.nanosleep(20)
                     cl.fence_proxy_async("global")
                 target = sums.parts[*at, group, None]
-                cl.cp_reduce_async_bulk(target, self.storage.dq[group, None], bytes, "add")
+                cl.cp_reduce_async_bulk(target, self.storage.dq[group, None], 16 * GROUP * plan.copied, "add")
                 cl.cp_async_bulk_commit_group()
                 cl.cp_async_bulk_wait_group(0, read=sums.turns is None)
                 if sums.turns is not None:

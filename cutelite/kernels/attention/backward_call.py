@@ -107,7 +107,7 @@ def differentiate(
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None
     deterministic = bool(deterministic)
-    config = instance("config", config, Config) or chosen(dim)
+    config = instance("config", config, Config) or chosen(dim, plain=not any(masks) and mods == (None, None))
     problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
     if left_out():
         return
@@ -142,6 +142,4 @@ def launch(
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, offset, left, *starts)
     given = (q, k, v, do, base, sums, turns, dk, dv, *numbers, *arrays[1:], *starts)
     kernels.gradients[tiles * kv_heads * batch](*given)
-    kernels.finish[grid, GROUP * config.groups](
-        dq, sums, 1.0 if plan.config.deferred and not deterministic else scale, arrays[0], *starts
-    )
+    kernels.finish[grid, GROUP * config.groups](dq, sums, scale, arrays[0], *starts)

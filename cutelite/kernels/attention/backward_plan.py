@@ -27,10 +27,8 @@ class Config:
     stages   blocks of queries, and of gradients of outputs, that are held
     held     blocks of dS that are held
     turned   a warpgroup computes its part of dq transposed, 64 columns of a head; otherwise 64 queries of it
-    late     start dv += P.T @ dO only when dS is known, together with dk: fewer registers are live at a time
-    direct   add dq to the sums from registers, without shared memory
-    deferred with `direct`: begin that in the next step, when scores are under way
-    early    1: load logsumexps before scores are waited for; 2: also sums of rows before dP is. It takes registers
+    copied   eighths of dq that bulk copies add to the sums from shared memory; the others are added from registers
+    early    load logsumexps before scores are waited for, and sums of rows before dP is. It takes registers
     fenced   start all of dv += P.T @ dO before dS is computed, also where ptxas would start the first part alone
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
@@ -40,22 +38,23 @@ class Config:
     stages: int = 2
     held: int = 2
     turned: bool = True
-    late: bool = False
-    direct: bool = False
-    deferred: bool = False
-    early: int = 0
+    copied: int = 8
+    early: bool = False
     wide: bool = False
     fenced: bool = False
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int) -> Config:
-    """Return the configuration measured best for heads of queries of `dim` columns (docs/lab/attention-backward.md)."""
+def chosen(dim: int, plain: bool = False) -> Config:
+    """Return the configuration measured best for heads of queries of `dim` columns (docs/lab/attention-backward.md).
+
+    plain   without masks and functions, which take registers
+    """
     if dim <= 64:
         return Config(128, turned=False)
     if dim > 128:
-        return Config(turned=False, direct=True, wide=True)
-    return Config(held=3, direct=True, early=2, fenced=True)
+        return Config(turned=False, copied=0, wide=True)
+    return Config(held=3, copied=4 if plain else 0, early=True, fenced=True)
 
 
 class Sequence(NamedTuple):
@@ -194,9 +193,14 @@ class Plan:
             end = max(begin, min(end, (max(-BM, own + self.keys - 1 + given.left) + BM) // BM))
         return begin, end
 
-    def accumulators(self, part: Any) -> Any:
-        """Return this thread's view of a part of the sums: (4, columns / 8)."""
-        by_thread = cl.with_layout(part, cl.make_layout((4, GROUP, self.columns // 8), (1, 4, 4 * GROUP)))
+    @property
+    def copied(self) -> int:
+        """The number of fours of a thread's part of dq that bulk copies add: the first ones."""
+        return self.columns // 8 * self.config.copied // 8
+
+    def accumulators(self, part: Any, fours: int) -> Any:
+        """Return this thread's view of a part of the sums, or of the first `fours` of each thread: (4, fours)."""
+        by_thread = cl.with_layout(part, cl.make_layout((4, GROUP, fours), (1, 4, 4 * GROUP)))
         return by_thread[None, cl.thread_idx.x % GROUP, None]
 
     def moved(self, n: int, operation: Any) -> Any:
@@ -277,7 +281,7 @@ def finish(plan: Plan) -> Any:
         part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
         tile = cl.shared(plan.problem.dtype, cl.make_smem_layout(plan.problem.dtype, (BM, plan.dims[0])), align=1024)
-        values = plan.accumulators(sums[batch, head, m, part, None]).load() * scale
+        values = plan.accumulators(sums[batch, head, m, part, None], plan.columns // 8).load() * scale
         whole = cl.select(tile, (1, 0)) if config.turned else tile
         target = cl.local_tile(whole, (ROWS, plan.columns), (0, part) if config.wide else (part, 0))
         plan.put(values.reshape((plan.columns // 2,)), target, config.turned)

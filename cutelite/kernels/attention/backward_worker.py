@@ -1,0 +1,227 @@
+"""A computing warpgroup of attention's backward pass: what both of its forms in `backward` have in common.
+
+In    blocks of keys, values, queries and gradients of outputs in shared memory; results of products in registers
+Out   operands of products; parts of dq, and dk and dv, on their way to global memory
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from dataclasses import dataclass
+from typing import Any
+
+import cutelite as cl
+from cutelite import i32
+from cutelite.kernels.attention.backward_block import Block, Sums
+from cutelite.kernels.attention.backward_plan import SK
+from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
+from cutelite.lang.given import given_by
+
+LOG2E = 1 / LN2
+NEVER = 1 << 30
+"""A column beyond every block."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A computing warpgroup: its index, its keys and values in shared memory, and the sums of dq."""
+
+    block: Block
+    group: Any
+    sums: Sums
+
+    @property
+    def k(self) -> Any:
+        """Its keys in shared memory."""
+        return cl.local_tile(self.block.storage.k, (ROWS, self.block.plan.dims[0]), (self.first, 0))
+
+    @property
+    def v(self) -> Any:
+        """Its values."""
+        return cl.local_tile(self.block.storage.v, (ROWS, self.block.plan.dims[1]), (self.first, 0))
+
+    @property
+    def first(self) -> Any:
+        """The place of its keys, in steps of 64, among those of the block."""
+        return 0 if self.block.plan.config.wide else self.group
+
+    @property
+    def key(self) -> Any:
+        """The index of its first key."""
+        return self.block.tile.key + self.first * ROWS
+
+    @property
+    def queries(self) -> tuple[int, Any]:
+        """The number of queries of a block whose scores it computes, and the first of them."""
+        config = self.block.plan.config
+        return (config.rows // config.groups, self.group) if config.wide else (config.rows, 0)
+
+    def scores(self, q: Any) -> Any:
+        """Start the scores of its queries of a block: (keys, queries)."""
+        n, part = self.queries
+        q = cl.local_tile(q, (n, self.block.plan.dims[0]), (part, 0))
+        return multiply(self.k, q, cl.wgmma.zeros_accumulator(n), False)
+
+    def score_gradients(self, do: Any) -> Any:
+        """Start dP, the gradients of its probabilities."""
+        n, part = self.queries
+        do = cl.local_tile(do, (n, self.block.plan.dims[1]), (part, 0))
+        return multiply(self.v, do, cl.wgmma.zeros_accumulator(n), False)
+
+    def changes(self, p: Any, dp: Any, slope: Any, total: Any) -> Any:
+        """Return dS, the gradients of products of queries and keys, without the scale. `total`: sums of rows."""
+        n, _ = self.queries
+        p, dp = (x.reshape((2, 2, n // 8)) for x in (p, dp))
+        ds = p * (dp - total)
+        ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
+        return ds.reshape((n // 2,)).to(self.block.plan.problem.dtype)
+
+    def rows_of(self, state: Any, place: Any) -> Any:
+        """Return a block of queries, and the gradients of their outputs, when they have come."""
+        plan, storage, queries = self.block.plan, self.block.storage, self.block.tile.sequence.queries
+        self.block.pipes.rows.consumer_wait(state)
+        q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
+        if plan.problem.ragged and (place[0] + 1) * plan.config.rows > queries:
+            self.clear_behind((q, do), plan.config.rows, queries - place[0] * plan.config.rows)
+        return q, do
+
+    def clear_keys(self) -> None:
+        """Overwrite the keys and values of another sequence with zeros."""
+        plan, tile, storage = self.block.plan, self.block.tile, self.block.storage
+        if plan.problem.ragged and tile.key + plan.keys > tile.sequence.keys:
+            self.clear_behind((storage.k, storage.v), plan.keys, tile.sequence.keys - tile.key)
+
+    def of_rows(self, state: Any, which: int) -> Any:
+        """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, queries / 8)."""
+        BM, (n, part), base = self.block.plan.config.rows, self.queries, self.block.storage.base[state.index, None]
+        fours = cl.with_layout(base, cl.make_layout((4, 4, n // 16, BM // n, 2), (1, 4, 16, n, BM)))
+        return fours[None, cl.thread_idx.x % 4, None, part, which].load().reshape((2, 1, n // 8))
+
+    def powers(self, s: Any, base: Any, place: Any) -> Any:
+        """Return probabilities, 0 where a query does not see a key, and `score_mod`'s slope. `base`: logsumexps."""
+        block, (m, head), slope, (n, part) = self.block, place, 1.0, self.queries
+        s = s.reshape((2, 2, n // 8))
+        problem, given, sequence = block.plan.problem, block.given, block.tile.sequence
+        low = m * block.plan.config.rows + part * n
+        batch, offset = sequence.number, block.plan.offset(sequence, given.offset)
+        spots = cl.wgmma.coordinates(8)
+        columns, keys = cl.make_rmem_tensor(i32, (2, n // 8)), cl.make_rmem_tensor(i32, (2,))
+        for c in cl.static_range(n // 4):
+            columns[c % 2, c // 2] = c // 2 * 8 + c % 2
+        for i in cl.static_range(2):
+            keys[i] = self.key + spots[2 * i][0]
+        column, key = columns.load().reshape((2, 1, n // 8)), keys.load().reshape((1, 2, 1))
+        first = low + spots[0][1]
+        if problem.score_mod is not None:
+            s, slope = cl.value_and_derivative(problem.score_mod, s * given.scale, batch, head, column + first, key)
+            p = cl.math.exp2(s * LOG2E - base, fast=True)
+        else:
+            p = cl.math.exp2(s * (given.scale * LOG2E) - base, fast=True)
+        modified = problem.score_mod is not None or problem.mask_mod is not None
+        masked = modified or self.key + ROWS > sequence.keys
+        if problem.right:
+            masked = masked or low + offset + given.right < self.key + ROWS - 1
+        if problem.left:
+            masked = masked or low + n - 1 + offset - given.left > self.key
+        if masked:
+            own = key - offset - first  # the column of the query whose own place the key is
+            never = cl.full((2,), NEVER, i32).reshape((1, 2, 1))
+            sees = column >= cl.where(key < sequence.keys, own - given.right if problem.right else never - NEVER, never)
+            if problem.left:
+                sees = sees & (column <= own + given.left)
+            if modified:
+                sees = sees & (column < sequence.queries - first)
+            if problem.mask_mod is not None:
+                sees = sees & given_by("mask_mod", problem.mask_mod(batch, head, column + first, key), sees)
+            p = cl.where(sees, p, 0.0)
+            slope = slope if isinstance(slope, float) else cl.where(sees, slope, 0.0)
+        return p.reshape((n // 2,)), slope
+
+    def of_queries(self, state: Any) -> Any:
+        """Start this warpgroup's part of dS @ K."""
+        plan, storage = self.block.plan, self.block.storage
+        left, right = storage.ds[None, None, state.index], cl.select(storage.k, (1, 0))
+        if plan.config.turned:
+            left, right = right, left
+        left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
+        return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
+
+    def add(self, dq: Any, place: Any, part: Any) -> None:
+        """Add this warpgroup's part of a block of dq to the sums, by way of the warp that does as far as configured."""
+        (m, head), sequence = place, self.block.tile.sequence
+        plan, storage, parts = self.block.plan, self.block.storage, self.block.pipes.parts
+        if plan.copied > 0:
+            parts.producer_acquire(part)
+            target = plan.accumulators(storage.dq[self.group, None], plan.copied)
+            target.store(dq[: 4 * plan.copied].reshape((4, plan.copied)))
+            cl.fence_proxy_async("shared::cta")
+            parts.producer_commit(part)
+        sums, fours = self.sums.parts[sequence.batch, head, sequence.block + m, self.group, None], plan.columns // 8
+        for c in cl.static_range(plan.copied, fours):
+            cl.red(plan.accumulators(sums, fours)[None, c], None, "add", dq[4 * c : 4 * c + 4])
+
+    @property
+    def together(self) -> Any:
+        """The named barrier of this warpgroup."""
+        return cl.NamedBarrier(2 + self.group, GROUP)
+
+    def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
+        """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
+        dtype, threads = self.block.plan.problem.dtype, self.block.plan.config.groups * GROUP
+        for tile in tiles:
+            eights = cl.size(tile) // rows // 8
+            for i in range(max(count, 0) * eights + cl.thread_idx.x - GROUP, cl.size(tile) // 8, threads):
+                target = cl.local_tile(tile[i // eights, None], (8,), (i % eights,))
+                target.store(cl.full((8,), 0.0, dtype))
+        cl.fence_proxy_async("shared::cta")
+        self.block.everyone.sync()
+
+    def finish(self, grads: Any, tensors: Any, arrays: Any, starts: Any) -> None:
+        """Write the gradients of this warpgroup's keys and values: see `write`. `starts` are those of keys."""
+        sequence = self.block.tile.sequence
+        length = self.block.plan.written(sequence.number, sequence.key, sequence.keys, starts, i32(SK))
+        self.write(grads[1], self.v, tensors[1], arrays[1], length)
+        if not self.block.plan.config.wide:  # there both are read before P is complete
+            self.block.everyone.sync()  # the others have read these keys
+        self.write(grads[0] * self.block.given.scale, self.k, tensors[0], arrays[0], length)
+        if cl.thread_idx.x % GROUP == 0:
+            cl.cp_async_bulk_wait_group(0, read=True)
+
+    def write(self, grad: Any, target: Any, tensor: Any, array: Any, length: Any) -> None:
+        """Write the gradients of this warpgroup's keys by way of `target`, which nobody reads any more.
+
+        tensor, array  for TMA, and for access by rows: of ragged sequences
+        length         rows to write for this sequence
+        """
+        tile, sequence, dtype = self.block.tile, self.block.tile.sequence, self.block.plan.problem.dtype
+        n = 2 * grad.n
+        column = self.group * n if self.block.plan.config.wide else 0
+        if self.block.plan.problem.ragged and self.key + ROWS > sequence.keys:  # what follows is another sequence's
+            spots = cl.wgmma.coordinates(8)
+            for i in cl.static_range(2):
+                key = self.key + spots[2 * i][0]
+                if key < length:
+                    rows = cl.where(key < sequence.keys, grad, 0.0).to(dtype)
+                    row = array[0, tile.kv, sequence.key + key, None]
+                    for c in cl.static_range(n // 8):
+                        if column + 8 * c < row.shape[0]:
+                            pair = cl.local_tile(row, (2,), ((column + 8 * c + spots[0][1]) // 2,))
+                            pair.store(rows[4 * c + 2 * i : 4 * c + 2 * i + 2])
+        else:
+            piece = cl.local_tile(target, (ROWS, n), (0, column // n))
+            self.block.plan.put(grad, piece)
+            cl.fence_proxy_async("shared::cta")
+            self.together.sync()
+            if cl.thread_idx.x % GROUP == 0 and self.key < length:
+                cl.tma_store(piece, tensor, at=(sequence.batch, tile.kv, sequence.key + self.key, column))
+                cl.cp_async_bulk_commit_group()
+
+
+def emptied(state: cl.PipelineState) -> cl.PipelineState:
+    """Return the state with which a producer of that stage waits: its consumers have emptied it."""
+    return cl.PipelineState(state.stages, state.index, state.phase ^ 1)
+
+
+def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
+    """Start ``acc + a @ b.T`` as a wgmma group of its own."""
+    acc = cl.wgmma.mma_async(a, b, acc, accumulate=accumulate)
+    cl.wgmma.commit_group()
+    return acc
