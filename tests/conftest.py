@@ -7,12 +7,14 @@ import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from cutelite.dispatch import Kernel
+from cutelite.dispatch import Kernel, fingerprint
 from cutelite.dispatch.divert import diverted
+from cutelite.dispatch.specialise import Specialisation, Specialisations
 from cutelite.target import Target
 from cutelite.toolchain import find
 from tests.places import GPU, PLACES, Place, place_of, through_gpu
@@ -93,7 +95,27 @@ def scheduled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, r
     """As `place`, the simulator under several seeds. 0: asynchronous work ends as late as possible, 1: at once."""
     if request.param != "gpu":
         monkeypatch.setenv("CUTELITE_SIM_SEED", str(request.param))
+        for method in (Specialisations.simulation, Specialisations.prepared):
+            monkeypatch.setattr(Specialisations, method.__name__, made_once(method))
     return place_of(str(request.param))
+
+
+def made_once(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `Specialisations` that compiles once for all seeds: functions of equal content get the same."""
+
+    def found(self: Specialisations, spec: Specialisation, *how: Any) -> Any:
+        digests = (fingerprint.source(each, True).digest for each in (self.function, spec.facts()))
+        key = method.__name__, *digests
+        if None in key:
+            return method(self, spec, *how)
+        if key not in MADE:
+            MADE[key] = method(self, spec, *how)
+        return MADE[key]
+
+    return found
+
+
+MADE: dict[tuple[Any, ...], Any] = {}
 
 
 @functools.cache
