@@ -155,8 +155,9 @@ class Worker:
             cl.fence_proxy_async("shared::cta")
             parts.producer_commit(part)
         sums, fours = self.sums.parts[sequence.batch, head, sequence.block + m, self.group, None], plan.columns // 8
+        sums = plan.accumulators(sums, fours)
         for c in cl.static_range(plan.copied, fours):
-            cl.red(plan.accumulators(sums, fours)[None, c], None, "add", dq[4 * c : 4 * c + 4])
+            cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
 
     @property
     def together(self) -> Any:
