@@ -76,12 +76,19 @@ def test_what_may_be_left_out(annotation: str) -> None:
         assert out[0] == expected
 
 
-@pytest.mark.parametrize("body", ["o[0] = K", "if K > 3: o[0] = 1.0", "for i in range(K): o[i] = 1.0", "o[K] = 1.0"])
+VIEW = "o[0] = cl.make_tensor(o.ptr, cl.make_layout((4, 2), stride=(1, K)), f32)[1, cl.thread_idx.x]"
+
+
+@pytest.mark.parametrize(
+    "body", ["o[0] = K", "if K > 3: o[0] = 1.0", "for i in range(K): o[i] = 1.0", "o[K] = 1.0", VIEW]
+)
 def test_a_dim_that_no_parameter_tells(body: str) -> None:
     k = defined(kernel("i32 | None", body))["k"]
     with pytest.raises(CompileError, match="no parameter tells the dim K") as caught:
         k.compile(block=32)
     assert caught.value.span is not None
+    with pytest.raises(CompileError, match="no parameter tells the dim K"):
+        k[1, 32](np.zeros(4, np.float32))
 
 
 def test_names_that_ptx_does_not_know() -> None:
