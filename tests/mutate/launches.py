@@ -306,11 +306,10 @@ def attention_combine(dim_v: int) -> Run:
     return run
 
 
-def attention_backward(sq: int, sk: int, dim: int, first: int = 0, ordered: bool = False, **config: Any) -> Run:
+def attention_backward(sq: int, sk: int, dim: int, first: int = 0, **config: Any) -> Run:
     """The kernel of attention's backward pass that multiplies, causal, in a configuration.
 
-    first    of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
-    ordered  dq is added up in the order of keys
+    first   of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
     """
 
     def run() -> None:
@@ -323,9 +322,8 @@ def attention_backward(sq: int, sk: int, dim: int, first: int = 0, ordered: bool
         dk, dv, numbers = np.empty_like(k), np.empty_like(v), (0.1, 0, 1 << 30, 0, 1)
         starts = [np.array([0, first, n], np.int32) for n in (sq, sk)]
         more = (dk, dv, *starts) if ragged else ()
-        turns = np.zeros((1, 1, blocks, made.groups), np.int32) if ordered else None
-        kernels = backward.build(made, problem, ordered)
-        kernels.gradients[tiles](q, k, v, do, base, sums, turns, dk, dv, *numbers, *more)
+        kernels = backward.build(made, problem)
+        kernels.gradients[tiles](q, k, v, do, base, sums, None, dk, dv, *numbers, *more)
 
     return run
 
@@ -467,7 +465,6 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
     "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
-    "attention_backward_ordered": attention_backward(330, 200, 64, ordered=True, rows=128, held=2, turned=False),
     "attention_backward_wide": attention_backward(330, 64, 136, turned=False, copied=0, wide=True),
     "attention": attention(200, 330, columns=64, guess=True),
     "attention_backward_early": attention_backward(330, 128, 128, held=3, copied=0, early=True),
