@@ -1,6 +1,7 @@
 """The time of a GEMM from its sizes and its configuration, which picks one where nobody measures.
 
-    time = max(START + (work ** P + memory ** P) ** (1 / P) + sharing, energy / WATTS)
+    burst = START + (work ** P + memory ** P) ** (1 / P) + sharing
+    time = burst * max(1, energy / (burst * WATTS)) ** (1 / 3)
     work     rounds of tiles, each of a number of steps along K and a part that nothing hides: RATES
     memory   bytes that blocks load, from L2, and bytes that come from DRAM, again where a round's operands outgrow L2
     sharing  what it costs that several blocks have parts of K: a second kernel, or a meeting of the cluster
