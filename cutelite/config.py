@@ -171,7 +171,7 @@ VARIABLES: tuple[Variable, ...] = tuple(_rows())
 
 
 def of_programs(more: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Return the environment that programs are started with: this process's own, and of `more` what it does not set."""
+    """Return the environment for programs: this process's own, plus the variables of `more` that it does not set."""
     return {**more, **os.environ} if more else os.environ
 
 

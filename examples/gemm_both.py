@@ -1,7 +1,7 @@
-"""c = a @ b.T in bf16, of one source for Hopper and Blackwell: what multiplies is the only difference.
+"""c = a @ b.T in bf16, from one source for Hopper and Blackwell: only the class that multiplies differs.
 
-As many blocks as there are SMs take tiles in turn. One thread brings tiles of A and B by TMA into a ring. Who
-multiplies them is chosen for the target: `Wgmma` by a warpgroup into its registers, `Umma` by one thread of it into
+As many blocks as there are SMs take tiles in turn. One thread brings tiles of A and B by TMA into a ring. The
+target decides what multiplies them: `Wgmma` by a warpgroup into its registers, `Umma` by one thread of it into
 tensor memory, from where the warpgroup loads the sums by the shape that gives each thread what wgmma would have given
 it. So all else is the same: scheduler, loads, the epilogue by stmatrix and TMA. Any M, N, K that TMA takes (N and K
 multiples of 8).
@@ -47,11 +47,11 @@ class Wgmma:
         return Wgmma(cl.PipelineTmaAsync.create(STAGES, tx_bytes, CONSUMERS))
 
     def states(self) -> Any:
-        """Return where this thread is in the rings."""
+        """Return the pipeline states at which this thread starts."""
         return self.loads.consumer_state()
 
     def multiply(self, storage: Any, state: Any) -> Any:
-        """Return this thread's sums over all of K, and where it is in the rings then."""
+        """Return this thread's sums over all of K, and its pipeline states after them."""
         mine, acc = MMA.get_slice(cl.thread_idx.x), MMA.make_fragment_C(SHAPE)
         left, right = mine.partition_A(storage.a), mine.partition_B(storage.b)
         for _ in range(cl.ceil_div(K, BK)):
@@ -63,7 +63,7 @@ class Wgmma:
         return acc.load(), state
 
     def free(self) -> None:
-        """Registers need not be freed."""
+        """Do nothing: accumulators are registers."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def gemm(
 
 
 def produce(a: Any, b: Any, storage: Any, loads: Any, tiles: Any) -> None:
-    """One thread: fill the ring, tile after tile."""
+    """Fill the ring with tiles of A and B. Who: one thread."""
     state = loads.producer_state()
     while tiles.is_valid():
         m, n, _ = tiles.coordinate()
@@ -134,7 +134,7 @@ def produce(a: Any, b: Any, storage: Any, loads: Any, tiles: Any) -> None:
 
 
 def consume(c: Any, storage: Any, engine: Any, tiles: Any) -> None:
-    """A warpgroup: multiply what comes, and write a tile of results."""
+    """Multiply each tile that arrives, and write the results. Who: one warpgroup."""
     put, t = TO_SHARED.get_slice(cl.thread_idx.x), cl.thread_idx.x
     together, out = cl.NamedBarrier(1, CONSUMERS), cl.PipelineTmaStore.create(stages=1)
     states = engine.states()
@@ -143,7 +143,7 @@ def consume(c: Any, storage: Any, engine: Any, tiles: Any) -> None:
         results = cl.make_rmem_tensor(bf16, cl.make_layout(SHAPE))
         results.store(held.to(bf16))
         if t == 0:
-            out.producer_acquire()  # the tile before has left shared memory
+            out.producer_acquire()  # the previous tile has left shared memory
         together.sync()
         cl.copy(TO_SHARED, put.retile(results), put.partition_D(storage.c))
         cl.fence_proxy_async("shared::cta")

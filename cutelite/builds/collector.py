@@ -1,7 +1,7 @@
 """Python's collector of cycles, called less often while kernels are compiled.
 
 Nearly all that a compile makes, modules included, lives to its end, so a collection every 700 objects finds nothing:
-they take 4 ms of the first compile of a vector add, and 10 ms of a GEMM's. The one behind a compile takes 2 and 5.
+collections take 4 ms of the first compile of a vector add, and 10 ms of a GEMM's. The one after it takes 2 and 5 ms.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _before = (0, 0, 0)
 
 
 def catch_up() -> None:
-    """Call it now for the youngest, if it would be behind this compile: beside ptxas that costs no time."""
+    """Collect the youngest objects now, while ptxas runs, if a collection is due once this compile ends."""
     with _lock:
         last = _compiling == 1 and gc.isenabled() and gc.get_threshold()[0] == OBJECTS
     if last and gc.get_count()[0] > _before[0]:

@@ -1,4 +1,4 @@
-"""Ranges around launches, for profilers: of NVTX, by the package `nvtx` or by torch; or whatever a program enters."""
+"""Ranges around launches, for profilers: NVTX's, by the package `nvtx` or torch, or a program's context managers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cutelite.tuples import NamedTuple
 
 
 class LaunchEvent(NamedTuple):
-    """A launch that is about to be made: the kernel's name, its settings, its arguments by position and by name."""
+    """A launch that is about to be made: the kernel's name, its grid, block and other settings, and its arguments."""
 
     name: str
     launch: Launch
@@ -29,8 +29,9 @@ def around_launches(enter: Callable[[LaunchEvent], AbstractContextManager[object
         with cl.around_launches(lambda event: torch.profiler.record_function(event.name)):
             step()
 
-    enter   a function of a `LaunchEvent` that returns a context manager. Launches of its own are made as always
-    Errors  what `enter` and its context managers raise, by the launch. Launches take Python's way meanwhile
+    enter   a function of a `LaunchEvent` that returns a context manager. Launches that it makes itself are not wrapped
+    Errors  the launch raises what `enter` or its context manager raises
+    Cost    each launch goes through Python, not through the compiled launcher
     """
     before = diversion.get()
 

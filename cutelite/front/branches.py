@@ -166,7 +166,7 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
 
 
 def _message(args: tuple[Any, ...]) -> str | RuntimeText:
-    """Return the arguments of an exception as `print` would, of which some may be known at run time only."""
+    """Return the text that `print` makes of an exception's arguments; some of them may be known at run time only."""
     unknown = any(isinstance(arg, RuntimeText) or holds_unknown(arg) for arg in args)
     return text_of(args) if unknown else " ".join(f"{arg}" for arg in args)
 

@@ -80,11 +80,11 @@ def custom_op(
 
 
 def out_form(operator: Any, function: Function, *names: str) -> Any:
-    """Give an operator a form that writes to tensors which it is given: ``torch.ops.mylib.add.out(a, b, c)``.
+    """Register an operator's out= form, which writes to the caller's tensors: ``torch.ops.mylib.add.out(a, b, c)``.
 
-    operator  of `custom_op`
-    function  takes the operator's arguments, and by keyword `out`: a tensor, or as many as `names` has; gives nothing
-    names     of arguments that stand behind those of the operator that have no default: by default 'out'
+    operator  an operator that `custom_op` made
+    function  takes the operator's arguments, and the keyword `out`: a tensor, or a list of one per name; returns None
+    names     names of the tensors to write, which follow the operator's arguments without a default; default: 'out'
     Gives     torch's `CustomOpDef`. There is no derivative, and tensors that need a gradient are refused
     """
     names = names or ("out",)
@@ -96,7 +96,7 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
 
     def into(*args: Any) -> None:
         given, out = [*args[:first], *args[first + count :]], args[first : first + count]
-        given += [x.default_value for x in schema.arguments[len(given) :]]  # torch leaves out what is by default
+        given += [x.default_value for x in schema.arguments[len(given) :]]  # torch omits defaults
         function(*given, out=out if count > 1 else out[0])
 
     made = torch.library.custom_op(
@@ -109,7 +109,7 @@ def out_form(operator: Any, function: Function, *names: str) -> Any:
 
 
 def refuse_gradients(operator: Any, key: str) -> None:
-    """Have an operator that writes to its arguments refuse tensors that need a gradient, at a dispatch key."""
+    """Make an operator that writes to its arguments refuse tensors that need a gradient, at a dispatch key of torch."""
     overload, without = operator._opoverload, torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
 
     def call(_: Any, *args: Any) -> None:

@@ -32,7 +32,7 @@ class Builder:
         self.owned: dict[Value, list[Any]] = {}  # by `tcgen05.claim`: who has which cells of an allocation
         self.rounded = False
         self.approximate = False  # quotients of f32 are
-        self.undone = 0  # how often ops were taken back: values known from before may be gone
+        self.undone = 0  # how often ops were undone: values made before may be gone
 
     @staticmethod
     def current() -> Builder | None:
@@ -72,9 +72,9 @@ class Builder:
         return block
 
     def snapshot(self, block: Block | None = None) -> Callable[[], None]:
-        """Return a function that takes back what is emitted from here on: blocks, and ops at the end of `block`.
+        """Return a function that undoes what is emitted from here on: blocks, and ops at the end of `block`.
 
-        block  open again behind it; default: the one that is open now
+        block  the block that is open again after the undo; default: the one that is open now
         """
         blocks, open_block = self.function.blocks, block or self.block
         count, length = len(blocks), len(open_block.ops)

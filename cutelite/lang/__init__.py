@@ -13,7 +13,7 @@ mbarrier     barriers that count arrivals and bytes; `atomics`, `debug` and `asm
 copy         copies by atoms: `copy_ops`, `tile_copy`, `plain_copy`, `cp_async`, `tma`, `smem_layouts`
 mma          matrix products by atoms: `mma_ops`, `matrix`, `wgmma`
 loops        `range` and `static_range`; `pipeline_state` and `pipeline_checks` serve the rings of `cutelite.lib`
-attempt      calls that are taken back where they come to nothing
+attempt      calls that are undone where they return None
 tcgen05      Blackwell's products and tensor memory; `f32x2`, `multimem`, `packed` are what their names say
 dual         numbers with a derivative; `given`, `biased`, `places`, `lazy`, `tables` serve functions that callers give
 dims         dims made in a kernel; `pointers` and `tensormap`: memory that only the device knows

@@ -1,4 +1,4 @@
-"""Calls that leave nothing behind where they come to nothing."""
+"""Calls in kernels that are undone where they return None."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 def attempt(function: Callable[[], T | None]) -> T | None:
-    """Return what ``function()`` gives, in a kernel. Where that is None, undo all that it did.
+    """Call ``function()`` in a kernel and return its result. If that is None, undo all that the call did.
 
-    What it emitted is gone then, as are the branches and loops that it began and its changes of compile-time objects.
+    Undone are the ops, branches and loops that it emitted, and its changes of compile-time objects.
     """
-    raise InternalError(f"attempt({function}) was called by Python: kernels alone can take back", stage="lang")
+    raise InternalError(f"attempt({function}) was called by Python: only kernels can undo a call", stage="lang")

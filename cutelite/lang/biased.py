@@ -66,9 +66,9 @@ class Biased(Lazy):
 
     @property
     def literal(self) -> bool:
-        """Tell whether the factor is a literal by which one can divide, and nothing was computed from the products.
+        """Tell whether the factor is a positive literal, safe to divide by, and nothing was computed from the products.
 
-        It is positive, so that the greatest product is that of the greatest number.
+        With a positive factor the greatest product belongs to the greatest number.
         """
         return not self.asked and isinstance(self.factor, float) and 2.0**-60 < self.factor < 2.0**60
 

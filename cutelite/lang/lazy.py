@@ -16,7 +16,7 @@ from cutelite.lang.values import Vector
 class Lazy(Vector):
     """A vector computed at its first use in each block of the IR: another path may not have come through that block.
 
-    It is computed again where ops were taken back since, which may have been its own.
+    It is computed again after ops were undone (`Builder.snapshot`): its own may be among them.
     """
 
     __slots__ = ("_found", "_place")

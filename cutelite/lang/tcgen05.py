@@ -110,9 +110,9 @@ def tensor(address: Scalar, layout: Any, dtype: DType = f32) -> Tensor:
 
 
 def claim(slot: Tensor, layout: Layout, dtype: DType, column: int) -> None:
-    """Report a tensor that has cells of another one that was claimed in the allocation whose address `slot` holds.
+    """Claim the cells of a tensor in the allocation whose address `slot` holds, so that no other tensor has them.
 
-    The same one may be claimed again. Errors: `tensor-memory`
+    The same tensor may be claimed again. Errors: `tensor-memory` where it shares cells with another claimed one
     """
     asked = layout, dtype, column
     known = builder_here().owned.setdefault(slot.value, [])
@@ -168,8 +168,8 @@ def mma(
     """Start ``d += a @ b.T``, and return the accumulator at once, in flight. Products of a thread are done in order.
 
     d           the accumulator in tensor memory, of layout `accumulator(M, N)`: a tensor, or in flight
-    a           (M, K) in shared memory; or in tensor memory, K-contiguous with a lane for each row: that of the row of
-                `d`. A pair of blocks with 64 rows each has them in lanes 0 to 63, and once more in 64 to 127
+    a           (M, K) in shared memory; or in tensor memory, K-contiguous each row in the lane of the same
+                row of `d`. A pair of blocks with 64 rows each has them in lanes 0 to 63, and a copy in 64 to 127
     b           (N, K) in shared memory
     accumulate  False: ``d = a @ b.T``; may be a run-time bool
     metadata    of a sparse A, which is (M, K / 2) of what `compress` keeps: u8 in tensor memory, of layout
@@ -219,7 +219,7 @@ def mma_ws(
     max_shift: int = 0,
     steps: slice = slice(None),
 ) -> Handle:
-    """Start ``d += a @ b.T`` as convolutions with stationary weights do: buffers keep B, columns of it are left out.
+    """Start ``d += a @ b.T`` with stationary weights: buffers keep B, and rows of B can be taken for zeros.
 
     d             (M, N) in tensor memory, of layout `accumulator(M, N, ws=True)`: M of 32, 64 and 128, N of 64, 128 and
                   256. Of M rows, lanes from M on hold further columns
@@ -230,8 +230,8 @@ def mma_ws(
                   or its bits, a run-time u64
     max_shift     8, 16 or 32: how far what a buffer keeps may be shifted when it is used
     The rest      as of `mma`: with `metadata`, of `metadata(dtype, K, M, ws=True)`, N is 64 or 128
-    Of 64 and 32 rows  `a` in tensor memory is (M, K) in the first M lanes, and `metadata` too. The next M lanes hold
-                  both once more, for the further columns; where they hold another A, these columns are its product
+    M = 64 or 32  `a` in tensor memory, and `metadata`, are in the first M lanes, and copies of both in the lanes of
+                  each further part of the columns: each part is multiplied by the A in its own lanes
     Source        PTX ISA: tcgen05.mma.ws, tcgen05.mma.ws.sp
     """
     acc = _accumulator(d)
@@ -315,8 +315,8 @@ def mma_scaled(
     a, b      (128, K) and (N, K), of e4m3, e5m2 or narrower ones; for the other kinds of u8, two e2m1 to a byte, the
               lower bits first: K / 2 bytes in a row
     scale_a   (128, blocks) in tensor memory, of `scales(128, blocks)`: a multiple of 4 blocks; `scale_b` (N, blocks).
-              Of a pair, each block has those of its rows of A, and of all N rows of B. Where it has 64 rows of A,
-              those of B are of `scales(N, blocks, halves=True)`
+              In a pair each block holds the scales of its rows of A and of all N rows of B. With 64 rows of A in
+              each block, scales of B have the layout `scales(N, blocks, halves=True)`
     kind      'mxf8f6f4'; 'mxf4'; 'mxf4nvf4', which has blocks of 16 scaled by ue4m3 too
     block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3. With a sparse A twice as many, of which half are kept
     k         96: an instruction takes 96 numbers of 4 bits along K, on sm_103. Tiles are in shared memory,
@@ -360,9 +360,9 @@ def _check_metadata(t: Any, a: Tensor, steps: int, folds: int) -> None:
 def metadata(dtype: Any, k: int, rows: int = LANES, ws: bool = False) -> Layout:
     """Return the layout (rows, bytes) in tensor memory, of u8, of the metadata of a sparse A of `k` elements.
 
-    dtype  of A; for two e2m1 to a byte u8, and `k` half their number. A multiple of 64 bytes along K
-    rows   that a block has of A: 128, or 64, each in the lane of its row of the accumulator
-    ws     of `mma_ws`, where 32 will do: the rows lie in the first lanes, and the next ones hold them once more
+    dtype  the dtype of A, whose K is a multiple of 64 bytes. Two e2m1 to a byte: u8, and `k` is half their number
+    rows   rows of A in this block: 128 or 64, each in the lane of its row of the accumulator
+    ws     for `mma_ws`, which takes 32 rows too: the rows lie in the first lanes, and copies of them in the next ones
     """
     if rows not in ((32, 64, 128) if ws else (64, 128)):
         known = "32, 64 or 128 with `ws`" if ws else "64 or 128 of a sparse A"
@@ -373,10 +373,10 @@ def metadata(dtype: Any, k: int, rows: int = LANES, ws: bool = False) -> Layout:
 def metadata_in_smem(dtype: Any, k: int, rows: int = LANES) -> Layout:
     """Return the layout (rows, bytes) in shared memory, of u8, that `copy_metadata` brings to tensor memory.
 
-    Of the 64 rows that a block has without `ws`, row r is row ``r % 16 + r // 16 * 32`` of 128, and no other counts.
+    For a block with 64 rows (not `ws`), row r of A is row ``r % 16 + r // 16 * 32`` of the 128; the others are unused.
 
-    k     of A, a multiple of 128 bytes for elements of 8 bits, of 256 for wider ones: rows of 16 bytes
-    rows  128; of `mma_ws` those of A: 32, 64 or 128
+    k     K of A: a multiple of 128 bytes for elements of 8 bits, of 256 for wider ones, which makes rows of 16 bytes
+    rows  128; for `mma_ws` the rows of A: 32, 64 or 128
     """
     steps, per = _steps_of(dtype, k), 4 if interleaved(dtype) else 2
     if steps % per:
@@ -439,7 +439,7 @@ def _check_scales(name: str, t: Any, rows: int, blocks: int, halves: bool = Fals
 
 
 def _scaled_rows(halves: bool) -> int:
-    """Return what the number of rows with scales is a multiple of."""
+    """Return the number that divides the number of rows with scales."""
     return 2 * WARP_LANES if halves else WARP_LANES
 
 
@@ -447,8 +447,8 @@ def scales(rows: int, blocks: int, halves: bool = False) -> Layout:
     """Return the layout (rows, blocks) of scales in tensor memory, of u8: `blocks` along K, a multiple of 4.
 
     rows    a multiple of 32; with `halves` of 64
-    halves  of B of a pair of blocks with 64 rows of A each: lanes 0 to 63 have the first half of the rows, others the
-            second
+    halves  for B in a pair of blocks with 64 rows of A each: lanes 0 to 63 hold the first half of the rows, lanes 64
+            to 127 the second
     """
     if rows % _scaled_rows(halves) or blocks % 4:
         text = f"scales of {rows} rows and {blocks} blocks: multiples of {_scaled_rows(halves)} and of 4"
@@ -590,7 +590,7 @@ def wait_commit(bar: Barrier, phase: Any, *accs: Any) -> Any:
 
 
 def _folds(d: Any, cta_group: int, ws: bool, sparse: bool) -> int:
-    """Return the number of parts of the columns of an accumulator that have lanes of their own."""
+    """Return the number of parts into which an accumulator's columns are split, each in lanes of its own."""
     return folds_of(static_extent(d, 0) * cta_group, cta_group, ws, sparse) if isinstance(d, Tensor) else 1
 
 

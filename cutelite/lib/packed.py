@@ -39,7 +39,7 @@ def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
 
 
 def check_format(kind: Any) -> None:
-    """Refuse what is no format of numbers in words. Errors: `packed`."""
+    """Refuse a `kind` that is no packed format. Errors: `packed`."""
     if not isinstance(kind, Packed):
         text = f"numbers in words are i4, u4, b1, e2m1, e2m3, e3m2, e8m0 or ue4m3, not {describe(kind)}"
         raise mistake("packed", text, help="`vector.to(dtype)` converts to a dtype, which memory holds by itself")

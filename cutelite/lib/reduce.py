@@ -59,8 +59,8 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
 
     x        a number, a vector, or a tuple, named tuple or frozen dataclass of them
     combine  the name of an operation, or a function of two values (this module's docstring). If it has a method
-             ``together(x, reduce)``, that combines the values of a segment, by ``reduce(part, combine)``, which does so
-             with a part of them: a function may need less that way than by pairs
+             ``together(x, reduce)``, this combines a whole segment at once: it calls ``reduce(part, name)`` for parts
+             of x, each by an operation of its own, which may cost less than combining pair by pair
     width    a power of two up to 32
     ordered  the values of lower lanes come first: for functions that are not commutative
     Cost     log2(width) exchanges of each word; 32-bit integers over the whole warp take one `redux`. Sums of floats

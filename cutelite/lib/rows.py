@@ -527,7 +527,7 @@ class RowStream:
     def walk(self, state: Any, step: Any, last: bool = False, pieces: int = 1) -> Any:
         """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled unless rows stay there.
 
-        last    the row is read for the last time: once in `each`, and in `last` of `each_reduced`, or `once` in `first`
+        last    the last pass over the row: in `each`, in `last` of `each_reduced`, or in its `first` with `once`
         pieces  vectors that are taken together, less at the end
         """
         if self.loops:
@@ -643,7 +643,7 @@ class RowStream:
         kept     what `last` gets: what has been computed, or loads that are under way during the reduction
         combine  as for `Team.reduce`
         ask      as for `each`
-        once     only `first` reads the parts, so that a later row comes as soon as the reduction is over
+        once     only `first` reads the parts: the copy of a later row starts right after the reduction
         """
         team, copied = self.part.team, self.outside and self.stages
 
@@ -652,7 +652,7 @@ class RowStream:
             all = team.reduce(x, combine)
             if copied and once:
                 if team.warps == team.cluster == 1:
-                    team.sync()  # a reduction by shuffles alone orders no memory
+                    team.sync()  # a reduction by shuffles alone does not order memory
                 self.refill()
             last(row, asked, kept, all, *parts)
             if copied and not once:

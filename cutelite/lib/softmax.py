@@ -24,11 +24,11 @@ from cutelite.lang.wgmma import coordinates
 INF = float("inf")
 LN2 = 0.6931471805599453
 GROWN = 2.0**14
-"""To so much may powers of a block sum up, in a thread's columns of a row, before they are taken anew."""
+"""The greatest sum of a block's powers in a thread's columns of a row; beyond it the block is computed anew."""
 LAZY = 8.0
 """The powers of 2 by which a greatest score has to grow before sums are rescaled, where there is no guess."""
 RAISED_LAZY = 2.0
-"""The same where powers are raised."""
+"""`LAZY` where powers are raised."""
 REDONE = 2
 """Blocks that are computed anew before a warp guesses no more."""
 

@@ -5,8 +5,8 @@
         other = tmem.tensor(128, 128, column=128)
         ...                                         # at the end it is freed, as by `tmem.free()`
 
-What is handed out is checked when the kernel is compiled: it lies in the allocation, and no two tensors of `tensor` and
-`own` have cells in common. `view` is for other tensors of the same cells.
+Compiling the kernel checks that each tensor lies in the allocation, and that no two tensors made by `tensor` and `own`
+share cells. `view` makes further tensors of the same cells.
 """
 
 from __future__ import annotations
@@ -78,11 +78,12 @@ class TmemAllocator:
     ) -> Any:
         """Return an accumulator of this allocation: a tensor (rows, extent), as `tcgen05.mma` takes it.
 
-        rows     of this block, 64 or 128; `extent` columns, of a pair of blocks all of them
-        column   the first column of it, from the first one of the allocation
-        stages   more than 1: as many of them side by side, (rows, extent, stages)
-        sparse   of products with a sparse A
-        Errors   `tensor-memory` where it reaches beyond the allocation, or has cells of another such tensor
+        rows     the rows of this block, 64 or 128
+        extent   the columns of the accumulator, N; for a pair of blocks all N
+        column   the first column of the tensor, counted from the first one of the allocation
+        stages   more than 1: so many accumulators side by side, a tensor (rows, extent, stages)
+        sparse   the accumulator is for products with a sparse A
+        Errors   `tensor-memory` where it reaches beyond the allocation, or overlaps another tensor of `tensor` or `own`
         """
         one = tcgen05.accumulator(rows * self.cta_group, extent, dtype, self.cta_group, sparse=sparse)
         layout = one
@@ -92,16 +93,16 @@ class TmemAllocator:
         return self.own(layout, dtype, column)
 
     def own(self, layout: Any, dtype: Any = f32, column: int = 0) -> Any:
-        """Return the tensor of any layout that begins at a column and shares no cell with others of `tensor` and `own`.
+        """Return a tensor of any layout from a column on. It shares no cell with others made by `tensor` and `own`.
 
-        Asked for again, it is the same tensor. Errors: as of `tensor`
+        The same arguments give the same tensor again. Errors: as for `tensor`
         """
         made = self.view(layout, dtype, column)
         tcgen05.claim(self.slot, layout, dtype, column)
         return made
 
     def view(self, layout: Any, dtype: Any = f32, column: int = 0) -> Any:
-        """Return the tensor of any layout that begins at a column of the allocation; others may have the same cells.
+        """Return a tensor of any layout from a column of the allocation on; other tensors may share its cells.
 
         Errors  `tensor-memory` where it reaches beyond the allocation
         """

@@ -1,11 +1,11 @@
-"""Sums of 16-bit elements, and of their squares, by products of matrices: an instruction for four elements of a thread.
+"""Sums of 16-bit elements, and of their squares, by mma.sync: one instruction for four elements of each thread.
 
     known = warp_sums(v)                     # of all of a warp's elements, spread over its threads
     known = warp_sums(more, known)           # of these too
-    total, squares = own_sums(known)         # this thread's share of them: what is left is to add up the shares
+    total, squares = own_sums(known)         # this thread's shares: the caller adds them up over the warp
 
-A warp's elements are a matrix X of 8 rows, those of a group of four threads each, and also its transpose. The product
-of X, with 8 rows of ones below it, and the transpose has the rows' squares on its diagonal, and their sums below.
+Four threads hold a row of X, (8, 16); the same registers are X.T as the right operand. The left operand has 8 rows of
+ones below X, so the product (16, 8) has the sums of squares of X's rows on its diagonal, their sums in rows 8 to 15.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from cutelite.lang.matrix import mma_sync
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.values import full, where
 
-EACH = 4  # elements of a thread that an instruction takes
+EACH = 4  # elements of a thread for one instruction
 
 
 def warp_sums(v: Any, known: Any = None) -> Any:
-    """Add the elements of `v`, and their squares, to what is `known` of a warp's elements.
+    """Add the elements of `v`, and their squares, to a warp's sums `known`, spread over its threads.
 
     v      a vector of bf16 or f16
-    known  what this gave before; None: nothing. Products are exact, sums are f32, and may be truncated, not rounded
-    Gives  what `own_sums` takes, a vector of 4 f32
+    known  an earlier result, or None. Products are exact; sums are f32, and may be truncated, not rounded
+    Gives  a vector of 4 f32, for `own_sums`
     Who    all threads of a warp
     """
     known, flat = full((4,), 0, f32) if known is None else known, v.reshape((v.n,))
@@ -41,7 +41,7 @@ def warp_sums(v: Any, known: Any = None) -> Any:
 
 
 def own_sums(known: Any) -> tuple[Any, Any]:
-    """This thread's share of the sum, and of the sum of squares, that a warp knows: eight threads have a share."""
+    """Return this thread's shares of a warp's sum and sum of squares, f32: eight threads have one, the others 0."""
     group, member = linear_thread_idx() % 32 // 4, linear_thread_idx() % 4
     second, mine = group % 2 == 1, group // 2 == member
     zero = f32(0)

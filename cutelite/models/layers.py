@@ -183,7 +183,7 @@ def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 class Beside(torch.autograd.Function):  # type: ignore[misc]
-    """RMSNorm over the last mode, and its input as it is."""
+    """RMSNorm over the last mode; returns its input unchanged as well."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
@@ -199,7 +199,7 @@ class Beside(torch.autograd.Function):  # type: ignore[misc]
 
 
 def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The result of a norm, and x for what is computed beside it: the norm's kernel adds up the gradients of both."""
+    """Return the norm of x, and x for a residual branch: the norm's backward kernel adds the gradients of both."""
     fits = isinstance(norm, RMSNorm) and plain(norm) and x.dtype in KINDS and norm.weight.dtype == x.dtype
     if fits and wants_gradient(x) and wants_gradient(norm.weight):
         result: tuple[Tensor, Tensor] = Beside.apply(x, norm.weight, norm.variance_epsilon)

@@ -424,7 +424,7 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 def product_and_sum(x: Array, y: Array, z: Array) -> Array:
-    """Return ``x * y + z`` of f64 that hold f32, rounded to odd: another rounding, to f32, is that of the exact sum."""
+    """Return ``x * y + z`` of f64 that hold f32, rounded to odd: rounded again, to f32, it is the exact sum rounded."""
     return _to_odd(*_two_sum(x * y, z))  # the product is exact: twice 24 bits fit in 53
 
 

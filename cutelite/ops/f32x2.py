@@ -55,12 +55,12 @@ class Packed(Op):
         with np.errstate(all="ignore"):
             x, y, z = (v.astype(np.float64) for v in self.terms(*given))
             total = product_and_sum(x, y, z)
-            if self.rounding == "rm":  # of opposite numbers that is -0
+            if self.rounding == "rm":  # the sum of opposite numbers is -0 in this mode
                 total = np.where((total == 0) & (np.signbit(x * y) != np.signbit(z)), -0.0, total)
             lanes.define(flushed(rounded(total, f32, self.rounding), self.ftz))
 
     def terms(self, *given: Array) -> tuple[Array, Array, Array]:
-        """Return what the exact result is of: x, y and z of ``x * y + z``."""
+        """Return x, y and z such that the exact result is ``x * y + z``."""
         raise NotImplementedError
 
 

@@ -29,11 +29,11 @@ def run(
     times: dict[str, float] | None = None,
     verified: bool = True,
 ) -> Function:
-    """The function after all passes.
+    """Run the passes in order and return the resulting function.
 
     dump      called after each pass with its name and the function
     times     seconds for each pass by name are added here
-    verified  check the IR after each pass, and not after those of users only
+    verified  check the IR after each pass; otherwise only after passes of users
     Errors    `CompileError` for mistakes that a pass finds; `InternalError` where a pass broke the IR. What a pass of a
               user's raises goes on as it is
     """

@@ -61,7 +61,7 @@ class Access:
 
 
 def _hints(op: Any) -> tuple[str | int, ...]:
-    """Return what an access tells the caches, as its last fields."""
+    """Return the cache hints of an access, its last fields."""
     return (op.cache, op.evict, op.prefetch) if isinstance(op, Load) else (op.cache, op.evict)
 
 

@@ -58,7 +58,7 @@ def materialise_dims(function: Function, context: Context) -> Function:
 
 
 def mentions_other_dims(function: Function) -> bool:
-    """Tell whether a function that the frontend built names a dim that is none of the launch's."""
+    """Tell whether a function, as the frontend built it, names a dim that the launch does not have."""
     told = function.dims.keys()
     named: dict[int, Any] = {}
     for block in function.blocks:

@@ -25,9 +25,13 @@ PassFunction = Callable[[Function, Context], Function]
 
 
 class Pass(NamedTuple):
-    """A row of the table: the pass, the reason for its place, the passes that must have run before; a user's or not.
+    """A row of the table.
 
-    refuses  it finds mistakes of the user's; or a function that tells whether it may find any in the frontend's IR
+    function  the pass
+    why       the reason for its place
+    after     the passes that must run before it
+    ours      False for a pass of a user's
+    refuses   whether it reports mistakes of the user's, or a function of the frontend's IR that tells whether it may
     """
 
     function: PassFunction
@@ -75,6 +79,6 @@ PIPELINE = (
 
 
 def refusals(function: Function) -> Sequence[Pass]:
-    """Return the passes that may find mistakes of the user's in what the frontend built, and those that they need."""
+    """Return the passes up to the last that may report a mistake of the user's in this function of the frontend."""
     may = (step.refuses if isinstance(step.refuses, bool) else step.refuses(function) for step in PIPELINE)
     return PIPELINE[: 1 + max(at for at, refuses in enumerate(may) if refuses)]

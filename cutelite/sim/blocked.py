@@ -19,7 +19,7 @@ class Blocked:
 
     which     for each thread, the number of its wait in `waits`; -1 for none
     position  for each thread, its position in the answer of that wait
-    alone     all threads wait for the only one
+    alone     there is one wait, and all threads are in it
     """
 
     op: Op

@@ -375,7 +375,7 @@ class Scheduler:
     # Waiting
 
     def _poll(self) -> None:
-        """Let blocked threads go on that can; asks again only if something has changed, or some can and nobody else."""
+        """Resume blocked threads that can go on. Polls only after a wake, or if some can and no other thread runs."""
         if self._polled == self.launch.wakes and (not self._ready or self.runnable or self.resting):
             return
         self._polled, self._ready = self.launch.wakes, False

@@ -62,7 +62,7 @@ def version() -> str:
 
 
 _started = False
-_idle: dict[tuple[str, int, int], list[int]] = {}  # machines that no thread works with
+_idle: dict[tuple[str, int, int], list[int]] = {}  # target machines that no thread uses
 
 
 def _start() -> None:
@@ -81,7 +81,7 @@ def _start() -> None:
 
 @contextmanager
 def _machine(arch: str, ptx_isa: int, opt_level: int) -> Iterator[int]:
-    """A machine that no other thread has meanwhile: one that was made before, or another."""
+    """Lend an LLVM target machine to this thread alone: an idle one, or a new one."""
     # Level 3 of LLVM's code generation has GVN for early CSE: a quarter slower, for the same SASS. Level 0 leaves
     # out register coalescing, and ptxas then puts a wait after every wgmma (its warning C7517).
     idle = _idle.setdefault((arch, ptx_isa, opt_level), [])

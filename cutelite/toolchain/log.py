@@ -51,7 +51,7 @@ _COUNTED = {
     "bytes smem": "smem_static",
     "barriers": "barriers",
 }
-"""What follows a number in the log, and the field of `Usage` that it is."""
+"""The text that follows a number in the log -> the field of `Usage` for the number."""
 
 
 def usage(log: str) -> Usage | None:

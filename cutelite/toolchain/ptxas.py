@@ -19,7 +19,7 @@ from cutelite.toolchain.errors import ToolchainError, excerpt
 
 _MEMORY = "/dev/shm"
 
-# By 64 MiB and in huge pages glibc takes memory from the kernel then: of 3600 to 6500 page faults 1200 are left.
+# With these glibc takes memory from the kernel in huge pages, 64 MiB at a time: 1200 page faults, not 3600 to 6500.
 _FEW_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"}
 
 CRASHES: dict[int, str] = {
@@ -33,7 +33,7 @@ def assemble(
     """Return the cubin and the log of ptxas. Errors: `ToolchainError` with ptxas' words and the PTX lines they name.
 
     Where ptxas crashes, as 13.0 and 13.5 do over a branch on a constant `lop3` in a loop, it is run once more without
-    optimisation, which it survives; the log then begins with a warning. `meanwhile` is called while it runs.
+    optimisation, which it survives; the log then begins with a warning. `meanwhile` is called while ptxas runs.
     """
     with _folder() as work:
         source, result = f"{work}/kernel.ptx", f"{work}/kernel.cubin"

@@ -21,8 +21,8 @@ def run(
 ) -> Ran:
     """Run a program without input, by its path, and return what it printed to both streams. Errors: OSError.
 
-    environment  variables for it that this process does not set
-    meanwhile    called once it runs, where programs are started without waiting; it raises nothing
+    environment  variables for the program; this process's own have precedence
+    meanwhile    called while the program runs, where the platform has posix_spawn; it must not raise
     """
     variables = config.of_programs(environment)
     if not hasattr(os, "posix_spawn"):

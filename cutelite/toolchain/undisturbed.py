@@ -7,11 +7,11 @@ off until LLVM is done.
 Modules are closed before their contexts (`parsed`), by whoever made them. Left to Python's collector of cycles, such as
 the traceback of an error makes, they would be closed in any order and thread, which LLVM does not survive.
 
-Any number of threads are at work at once, on modules and machines of their own. What changes LLVM for all of them,
-such as registering targets, is done `alone`: it waits until no other thread is at work, and others wait for its end.
+Any number of threads use LLVM at once, each with its own modules and target machines. A call that changes LLVM for all
+of them, such as registering targets, is made by `alone`: it waits for the other threads to leave LLVM, and they for it.
 
-A child forked while LLVM works has LLVM's locks as they were, held by a thread that is not there. So a fork waits in
-the same way, and a child that could not wait for it compiles nothing.
+A child forked while a thread is in LLVM inherits LLVM's locks, held by a thread that the child does not have. So a fork
+waits in the same way, and a child whose fork did not wait until the end refuses to compile.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Handler = Callable[[int, FrameType | None], Any]
 PATIENCE_S = 60.0  # of a fork, before it goes on without
 _SIGNALS = tuple(map(int, signal.valid_signals()))
 _changed = threading.Condition()  # guards the next two
-_at_work: dict[int, int] = {}  # threads that call LLVM, by their ident: how often they are inside of each other
+_at_work: dict[int, int] = {}  # ident of a thread that is in LLVM -> the depth of its nested calls
 _alone: int | None = None  # the thread that wants LLVM for itself, or has it
 _broken = False  # forked in the midst of LLVM's work
-_waited = False  # a fork, until no other thread was at work
+_waited = False  # the fork waited until no other thread was in LLVM
 
 
 def undisturbed(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Give ``function(*args, **kwargs)``, which calls LLVM, beside other threads that do.
+    """Return ``function(*args, **kwargs)``, which calls LLVM; other threads may call it at the same time.
 
     Errors  what the function raises; `ToolchainError` in a child that was forked in the midst of LLVM's work
     """
@@ -51,7 +51,7 @@ def undisturbed(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 def alone(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Give ``function(*args, **kwargs)``, which changes LLVM, with no thread beside it. Errors: as `undisturbed`."""
+    """Return ``function(*args, **kwargs)``, called while no other thread is in LLVM. Errors: as `undisturbed`."""
     with _signals_later():
         with _changed:
             _have_alone(None)
@@ -64,7 +64,7 @@ def alone(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 @contextmanager
 def _entered() -> Iterator[None]:
-    """Be at work: not before another thread that is alone has ended, but within one's own work at once."""
+    """Enter LLVM: wait for another thread that is `alone`, unless this thread is in LLVM already."""
     me = threading.get_ident()
     with _changed:
         if me not in _at_work:
@@ -81,7 +81,7 @@ def _entered() -> Iterator[None]:
 
 
 def _have_alone(patience: float | None) -> bool:
-    """Wait until no other thread is at work, and let none begin, with `_changed` held. False: it took too long."""
+    """Keep other threads out of LLVM and wait until all have left it, with `_changed` held. False: it took too long."""
     global _alone
     me = threading.get_ident()
     if not _changed.wait_for(lambda: _alone in (None, me), patience):

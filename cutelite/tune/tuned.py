@@ -40,18 +40,18 @@ class _Tuned:
         return list(self._tuner.reports.values())
 
     def forget(self) -> None:
-        """Forget every choice of this process, and tables; those on disk stay there."""
+        """Forget the choices and the loaded tables of this process; winners on disk stay there."""
         self._tuner.forget()
 
     def save(self, path: str | PathLike[str]) -> int:
-        """Write the winners that this process has found to a table, to be shipped; return how many there are."""
+        """Write the winners that this process found, or loaded, to a table to ship; return how many there are."""
         return self._tuner.save(path)
 
     def load(self, path: str | PathLike[str]) -> int:
         """Take winners from a table that `save` wrote, so that nothing is measured; return how many can be used.
 
-        They count on GPUs of the same model, for this version of the library, whatever the driver. Those of configs
-        that there are no more are left out.
+        A winner is used on GPUs of the same model, with this version of the library and any driver. Winners whose
+        config is no longer among the configs are left out.
 
         Errors  ValueError for a file that is no table of this function; OSError
         """
@@ -94,7 +94,7 @@ class TunedFunction(_Tuned):
         return self._tuner.pick(quick_key(args, kwargs), lambda: self._problem(args, kwargs))
 
     def shipped(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the config that a table has for these arguments (`load`); None where none has."""
+        """Return the config that a loaded table has for these arguments (`load`); None if there is none."""
         return self._tuner.shipped(lambda: self._problem(args, kwargs))
 
     def _problem(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Problem:
@@ -239,7 +239,7 @@ def autotune(
              and, for kernels, of dims; or a function of the arguments. Default: all arguments, floats by type alone.
              The dtypes of arrays, and the GPU, always count
     prune    (configs, *args, **kwargs) -> those worth trying. At least two are tried, if there are
-    weigh    (config, seconds, *args, **kwargs) -> the seconds that count: where what is measured is not what is wanted
+    weigh    (config, seconds, *args, **kwargs) -> the seconds to minimise, where the measured ones are not
     restore  names of the arguments that the function changes in place: they are as before when tuning has ended
     timer    what measures, see `cutelite.tune.timing.Timer`
 

@@ -86,17 +86,17 @@ class Tuner:
         return self._settled(quick, problem()) if found is _UNKNOWN else found
 
     def forget(self) -> None:
-        """Forget every choice of this process, and tables; those on disk stay there."""
+        """Forget the choices and the loaded tables of this process; winners on disk stay there."""
         self._known, self.reports, self._winners, self._shipped = {}, {}, {}, {}
 
     def save(self, path: str | PathLike[str]) -> int:
-        """Write a table of the winners that this process has found, or had from tables; return how many there are."""
+        """Write a table of the winners that this process found or loaded; return how many there are."""
         winners = {place: repr(config) for place, config in {**self._shipped, **self._winners}.items()}
         Path(path).write_text(json().dumps({"format": TABLE, "name": self.name, "winners": winners}, indent=1) + "\n")
         return len(winners)
 
     def load(self, path: str | PathLike[str]) -> int:
-        """Take winners from a table; return how many are of configs that there are.
+        """Take winners from a table; return how many of them are among the configs.
 
         Errors  ValueError for a file that is no table of this function
         """
@@ -109,7 +109,7 @@ class Tuner:
         return len(found)
 
     def shipped(self, problem: Callable[[], Problem]) -> Any:
-        """Return the config that a table has for a call; None where none has."""
+        """Return the config that a loaded table has for a call; None if there is none."""
         if not self._shipped:
             return None
         made = problem()
@@ -252,7 +252,7 @@ class Tuner:
         return report
 
     def _weighed(self, number: int, trial: Callable[[], float], problem: Problem) -> Callable[[], float]:
-        """Return a trial of a config that gives the seconds which count."""
+        """Return a trial of a config whose seconds are weighed by `weigh`."""
         weigh, config = self.weigh, self.configs[number]
         return trial if weigh is None else lambda: weigh(config, trial(), *problem.args, **problem.kwargs)
 
@@ -271,7 +271,7 @@ def _gpu(ordinal: int) -> tuple[Any, ...]:
 
 
 def _place_of(ordinal: int, told: Any) -> str:
-    """Return where a table has the winner for these facts, on this kind of GPU; '' for what cannot be read."""
+    """Return the key of a table for this model of GPU and the facts `told`; '' if `told` has no digest."""
     *gpu, _ = _gpu(ordinal)
     digest = fingerprint.source(told).digest
     return "" if digest is None else f"{' '.join(map(str, gpu))}: {digest.hex()}"

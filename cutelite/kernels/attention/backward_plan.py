@@ -28,7 +28,7 @@ class Config:
     held     blocks of dS that are held
     turned   a warpgroup computes its part of dq transposed, 64 columns of a head; otherwise 64 queries of it
     copied   eighths of dq that bulk copies add to the sums from shared memory; the others are added from registers
-    early    load logsumexps before scores are waited for, and sums of rows before dP is. It takes registers
+    early    load logsumexps before the wait for scores, and sums of rows before the wait for dP. Takes registers
     fenced   start all of dv += P.T @ dO before dS is computed, also where ptxas would start the first part alone
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
@@ -48,7 +48,7 @@ class Config:
 def chosen(dim: int, plain: bool = False) -> Config:
     """Return the configuration measured best for heads of queries of `dim` columns (docs/lab/attention-backward.md).
 
-    plain   without masks and functions, which take registers
+    plain   the problem has no masks and no functions of scores: these take registers
     """
     if dim <= 64:
         return Config(128, turned=False)
@@ -195,11 +195,11 @@ class Plan:
 
     @property
     def copied(self) -> int:
-        """The number of fours of a thread's part of dq that bulk copies add: the first ones."""
+        """The number of groups of 4 f32, from a thread's first one on, that bulk copies add to the sums of dq."""
         return self.columns // 8 * self.config.copied // 8
 
     def accumulators(self, part: Any, fours: int) -> Any:
-        """Return this thread's view of a part of the sums, or of the first `fours` of each thread: (4, fours)."""
+        """Return this thread's f32 of a part of the sums of dq, as (4, fours): its first `fours` groups of 4."""
         by_thread = cl.with_layout(part, cl.make_layout((4, GROUP, fours), (1, 4, 4 * GROUP)))
         return by_thread[None, cl.thread_idx.x % GROUP, None]
 

@@ -1,4 +1,4 @@
-"""A computing warpgroup of attention's backward pass: what both of its forms in `backward` have in common.
+"""A computing warpgroup of attention's backward pass: the base class of `Narrow` and `Wide` in `backward`.
 
 In    blocks of keys, values, queries and gradients of outputs in shared memory; results of products in registers
 Out   operands of products; parts of dq, and dk and dv, on their way to global memory
@@ -40,7 +40,7 @@ class Worker:
 
     @property
     def first(self) -> Any:
-        """The place of its keys, in steps of 64, among those of the block."""
+        """The index of its 64 keys among the thread block's groups of 64."""
         return 0 if self.block.plan.config.wide else self.group
 
     @property
@@ -75,7 +75,7 @@ class Worker:
         return ds.reshape((n // 2,)).to(self.block.plan.problem.dtype)
 
     def rows_of(self, state: Any, place: Any) -> Any:
-        """Return a block of queries, and the gradients of their outputs, when they have come."""
+        """Wait for a block of queries and the gradients of their outputs; return both. All computing warpgroups."""
         plan, storage, queries = self.block.plan, self.block.storage, self.block.tile.sequence.queries
         self.block.pipes.rows.consumer_wait(state)
         q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
@@ -145,7 +145,7 @@ class Worker:
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
     def add(self, dq: Any, place: Any, part: Any) -> None:
-        """Add this warpgroup's part of a block of dq to the sums, by way of the warp that does as far as configured."""
+        """Add this warpgroup's part of a block of dq to the sums: `plan.copied` groups by bulk copies."""
         (m, head), sequence = place, self.block.tile.sequence
         plan, storage, parts = self.block.plan, self.block.storage, self.block.pipes.parts
         if plan.copied > 0:
@@ -180,22 +180,23 @@ class Worker:
         sequence = self.block.tile.sequence
         length = self.block.plan.written(sequence.number, sequence.key, sequence.keys, starts, i32(SK))
         self.write(grads[1], self.v, tensors[1], arrays[1], length)
-        if not self.block.plan.config.wide:  # there both are read before P is complete
+        if not self.block.plan.config.wide:  # wide: others read these columns before P is complete
             self.block.everyone.sync()  # the others have read these keys
         self.write(grads[0] * self.block.given.scale, self.k, tensors[0], arrays[0], length)
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
 
     def write(self, grad: Any, target: Any, tensor: Any, array: Any, length: Any) -> None:
-        """Write the gradients of this warpgroup's keys by way of `target`, which nobody reads any more.
+        """Write the gradients of this warpgroup's keys or values to global memory, staged in `target`.
 
-        tensor, array  for TMA, and for access by rows: of ragged sequences
+        target         shared memory that no warp reads any more
+        tensor, array  the output for TMA, and the same by rows, for the last keys of a ragged sequence
         length         rows to write for this sequence
         """
         tile, sequence, dtype = self.block.tile, self.block.tile.sequence, self.block.plan.problem.dtype
         n = 2 * grad.n
         column = self.group * n if self.block.plan.config.wide else 0
-        if self.block.plan.problem.ragged and self.key + ROWS > sequence.keys:  # what follows is another sequence's
+        if self.block.plan.problem.ragged and self.key + ROWS > sequence.keys:  # the rows behind are another sequence's
             spots = cl.wgmma.coordinates(8)
             for i in cl.static_range(2):
                 key = self.key + spots[2 * i][0]
@@ -217,7 +218,7 @@ class Worker:
 
 
 def emptied(state: cl.PipelineState) -> cl.PipelineState:
-    """Return the state with which a producer of that stage waits: its consumers have emptied it."""
+    """Return the state with which a producer waits until the consumers of that stage have emptied it."""
     return cl.PipelineState(state.stages, state.index, state.phase ^ 1)
 
 

@@ -162,9 +162,9 @@ def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int) -> None:
 
 @lru_cache(maxsize=4096)
 def band_of(bytes: int, heads: int) -> int:
-    """Return the number of heads that are computed together: as fit L2, and as leave the most for the last turn.
+    """Return how many heads are computed together (a turn): those that fit L2, with a last turn as full as possible.
 
-    Its longest rows begin when those of all other turns have, and few heads would leave multiprocessors idle.
+    The last turn's longest rows start last: with few heads in it, multiprocessors would idle at the end.
     """
     fit = max(1, min(heads, IN_L2 // bytes))
     return max(range(1, fit + 1), key=lambda width: ((heads - 1) % width, width))

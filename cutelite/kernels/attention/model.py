@@ -67,8 +67,8 @@ def predicted(cost: Cost, work: Work, multiprocessors: int) -> float:
     """Return the time of a launch in us, without what every launch costs.
 
     Tiles are taken longest first by whichever multiprocessor is free. Where all are alike, the last round of them may
-    leave multiprocessors idle; otherwise short tiles fill the end. Of the longest tiles, one more than there are
-    multiprocessors, two are on one of them.
+    leave multiprocessors idle; otherwise short tiles fill the end. With n multiprocessors, two of the n + 1 longest
+    tiles run on the same one, so a launch takes at least the time of the two shortest of them.
     """
     rows, columns = ROWS * cost.config.groups, cost.config.columns
     times = []

@@ -1,9 +1,9 @@
 """Attention as an operator of torch: `torch.ops.cutelite.attention`, with a fake implementation and derivatives.
 
 `attention` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so
-that the graph has no break; `torch.ops.cutelite.attention.out` and its like write the output alone, to a tensor that
-they are given, and have no derivative. Functions cannot be an operator's arguments: with `score_mod` or `mask_mod` it
-is a function of autograd's instead, where torch.compile breaks the graph.
+that the graph has no break; `torch.ops.cutelite.attention.out` and its like write the output, without a logsumexp, to
+the caller's tensor, and have no derivative. Functions cannot be an operator's arguments: with `score_mod` or `mask_mod`
+the call is an autograd function instead, where torch.compile breaks the graph.
 
 The gradient of q is added up in one order where `torch.use_deterministic_algorithms` asks for that.
 """
@@ -82,7 +82,7 @@ def wants_gradient(*tensors: Tensor) -> bool:
 def attend(
     tensors: tuple[Tensor, ...], how: How, mods: Mods, block_mask: Any = None, out: Tensor | None = None
 ) -> tuple[Tensor, Tensor | None]:
-    """Return output and logsumexp, by an operator or a function of autograd's; None for the latter with `out`.
+    """Return output and logsumexp, by an operator or an autograd function; with `out`, None in place of the logsumexp.
 
     tensors  q, k and v; of ragged sequences also the starts of their queries and of their keys
     """

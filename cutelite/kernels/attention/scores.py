@@ -68,10 +68,10 @@ class Problem:
 
 
 class Added(NamedTuple):
-    """The effect of a `score_mod` on any scores: a product with a literal, and a sum with what depends on their places.
+    """A `score_mod` that multiplies scores by a literal and adds terms that depend on their indices alone.
 
     factor   the literal
-    start    what the accumulator of products starts with, so that the factor is all that is left to do; None: zeros
+    start    the initial accumulator of the products, which brings the added terms; None: zeros
     """
 
     factor: float
@@ -155,9 +155,9 @@ class Scores:
         return given_by("score_mod", found, self.products.reshape(self.shape))
 
     def added(self) -> Added | None:
-        """Return what `score_mod` does, where it is the same for any scores, with no softcap before it; else None.
+        """Return a `score_mod` that is ``score * factor + bias``, with no softcap, as `Added`; None for any other.
 
-        Either way what it emits stays: `lang.attempt` takes it back.
+        `score_mod`'s ops stay emitted in both cases: call this by `lang.attempt`, which undoes them for None.
         """
         if self.problem.score_mod is None or self.problem.softcap is not None:
             return None

@@ -599,7 +599,7 @@ NEAR = 1.3
 
 
 def ranked(configs: list[Config], problem: Problem, a: Any, d: Any) -> Iterator[tuple[float, Config]]:
-    """Give configurations that there are for these types, with the time of each, what should be fastest first."""
+    """Yield (microseconds, configuration) of those that exist for these types, by the model, the fastest first."""
     sizes = sizes_of(problem, a, d)
     worth = [(config, config.blocks) for config in configs if narrowest(config, problem, sizes.m)]
     at_once = {size: clusters(size, d) for size in {size for _, size in worth}}
@@ -608,14 +608,14 @@ def ranked(configs: list[Config], problem: Problem, a: Any, d: Any) -> Iterator[
 
 
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
-    """Return those worth measuring, what should be fastest first."""
+    """Return the configurations worth measuring: within `NEAR` of the model's shortest time, the fastest first."""
     able = ranked(configs, problem, a, d)
     least, first = next(able)
     return [first, *(config for _, config in takewhile(lambda each: each[0] <= NEAR * least, able))]
 
 
 def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
-    """Return what a GEMM that was measured in bursts takes once the GPU is at its limit of power."""
+    """Return the seconds that a GEMM measured in bursts takes once the GPU is at its limit of power."""
     _, energy = in_bursts(config, problem, sizes_of(problem, a, d), clusters(config.blocks, d))
     return lasting(seconds * 1e6, energy) * 1e-6
 
@@ -625,7 +625,7 @@ _picked: dict[Any, Config] = {}
 
 
 def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
-    """Return the configuration that should be fastest, by a measurement in this process, a table, or the model."""
+    """Return the fastest configuration: measured in this process, else of a loaded table, else the model's."""
     key = problem, tuple(a.shape), tuple(d.shape), rt.read(d).device
     if key not in _picked:
         _picked[key] = tuned.shipped(problem, a, b, d, *more) or next(ranked(CONFIGS, problem, a, d))[1]

@@ -1,12 +1,12 @@
-"""The time of a GEMM from its sizes and its configuration, which picks one where nobody measures.
+"""A model of a GEMM's time from its sizes and configuration: it picks the configuration where nothing is measured.
 
     burst = START + (work ** P + memory ** P) ** (1 / P) + sharing
     time = burst * max(1, energy / (burst * WATTS)) ** (1 / 3)
     work     rounds of tiles, each of a number of steps along K and a part that nothing hides: RATES
     memory   bytes that blocks load, from L2, and bytes that come from DRAM, again where a round's operands outgrow L2
-    sharing  what it costs that several blocks have parts of K: a second kernel, or a meeting of the cluster
-    energy   of products, of bytes that blocks load and of bytes that come from DRAM. A GPU at its limit of power slows
-             down until they take no more than that: what it does for hours, not in the first milliseconds
+    sharing  the cost of splitting K among blocks: a second kernel, or a sum over the cluster
+    energy   of products, of bytes that blocks load and of bytes that come from DRAM. A GPU at its limit of power lowers
+             its clock, and power goes with the cube of it: where GEMMs last, not in the first milliseconds
 
 All times are microseconds. A step is 128 bytes along K, whatever the dtype: tensor cores take the same time for them.
 The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md).
@@ -36,9 +36,9 @@ SECOND, SECOND_BYTE = 2.156, 2.256e-07
 MEETING, MEETING_BYTE, RESTART = 0.7648, 3.142e-05, 3.366
 
 WATTS = 700.0
-"""The limit of power. The three below have their part of what the GPU takes without any work."""
+"""The limit of power, in W. The three energies below include a share of the power of an idle GPU."""
 PRODUCT, LOADED, MOVED = 0.72e-6, 42e-6, 32e-6
-"""Microjoules of two bytes of operands multiplied and added; of a byte that a block loads; of one from DRAM."""
+"""Microjoules: of a multiply-add, by the bytes of an element; of a byte that a block loads; of a byte from DRAM."""
 
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """How many clusters run at once on an H200, by their blocks, one a multiprocessor: for arrays that are on no GPU."""
@@ -136,22 +136,22 @@ def narrowest(config: Config, problem: Problem, rows: int) -> bool:
 
 
 def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> float:
-    """Return the time that a GEMM should take; inf for a configuration that the model does not cover.
+    """Return the predicted time of a GEMM at the limit of power; inf for a configuration that the model does not cover.
 
-    Of one with shared rounds what it takes at best, as if parts cost nothing: enough to say which are worth measuring.
+    For `config.stream` (stream-K) it is a lower bound, with partial tiles free: enough to tell what to measure.
 
-    at_once  how many of its clusters run at once
+    at_once  how many clusters of this configuration run at once
     """
     return lasting(*in_bursts(config, problem, sizes, at_once))
 
 
 def lasting(burst: float, energy: float) -> float:
-    """Return the time of a GEMM, one after the other, that takes so many microseconds and microjoules in bursts."""
+    """Return the microseconds of a GEMM repeated for long, from its microseconds and microjoules in bursts."""
     return float(burst * max(1.0, energy / (burst * WATTS)) ** (1 / 3))
 
 
 def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> tuple[float, float]:
-    """Return microseconds and microjoules of a GEMM that is called now and then, as `microseconds` has it."""
+    """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`."""
     rates, few_rows = rates_of(config), None if config.swapped else problem.rows
     (bm, bn), (cm, cn), (m, n, k, batches), together = config.tile, config.cluster, sizes, config.together
     m, n = (n, m) if config.swapped else (m, n)

@@ -1,7 +1,7 @@
 """The GEMM as an operator of torch: `torch.ops.cutelite.gemm`, with a fake implementation and derivatives.
 
 `gemm` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so that
-the graph has no break. `torch.ops.cutelite.gemm.out` writes to a tensor that it is given, and has no derivative.
+the graph has no break. `torch.ops.cutelite.gemm.out` writes to the caller's tensor, and has no derivative.
 
 A gradient is three GEMMs in all, with those of the operands in their dtypes. There is none through scales, through
 activations other than 'relu', or of integers. An activation that is a function cannot be an operator's argument: where
@@ -53,7 +53,7 @@ def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
 
 
 def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
-    """`gemm` by an operator."""
+    """Compute `cutelite.kernels.gemm.gemm` by the operator: its out= form where `out` is given."""
     if out is None:
         return gemm(a, b, *how)
     gemm_into(a, b, out, *how)

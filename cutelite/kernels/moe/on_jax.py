@@ -1,6 +1,6 @@
 """A mixture of experts within `jax.jit`, `jax.grad` and `jax.vmap`: the router, and the experts.
 
-In    arrays of JAX, traced or not. Out: such arrays; derivatives come from the kernels for them
+In    arrays of JAX, traced or not. Out: arrays of JAX; the backward kernels compute derivatives
       On a GPU torch must be installed (`cutelite.interop.jax.host_call`); on the CPU kernels are simulated
 """
 

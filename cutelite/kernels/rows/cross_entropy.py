@@ -81,7 +81,7 @@ def step(exact: bool, smooth: bool) -> Any:
 
 @dataclass(frozen=True)
 class Merged:
-    """Merges the sums of two parts of a row, or of a warp's."""
+    """The merge of the sums of two parts of a row (call), or of a warp's threads (`together`)."""
 
     merge: Merge
 

@@ -41,8 +41,8 @@ M, G, N = cl.dims("M G N")  # rows, teams, columns
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
 HELD = 32  # elements that a thread reads at once
 AT_ONCE = 16  # elements of a thread whose moments are found together
-MOST_MEAN = 4.0  # the square of a mean, in variances, up to which sums of squares give the variance
-STRANDS = 4  # of a sum of products
+MOST_MEAN = 4.0  # mean^2 / variance up to which sums of squares give the variance
+STRANDS = 4  # independent partial sums of `dot`
 
 
 @dataclass(frozen=True)
@@ -122,15 +122,15 @@ class Norm:
         return found if at_once else tuple(known for known, _ in found)
 
     def by_mma(self, stream: Any) -> bool:
-        """Say whether products of matrices give LayerNorm's sums: of rows as they come, of 16 bits, by whole warps."""
+        """Say whether mma gives LayerNorm's sums: for one input array of 16-bit elements, and teams of whole warps."""
         return (
             self.center and self.dtype.bytes == 2 and len(stream.arrays) == 1 and stream.part.team.threads % WARP == 0
         )
 
     def statistics(self, stream: Any, known: Any, held: Any) -> tuple[Any, Any]:
-        """Return the mean and the variance of a row from what all threads know of it; the mean is 0 for RMSNorm.
+        """Return the mean and variance of a row from its reduced sums `known`; the mean is 0 for RMSNorm.
 
-        Sums of squares lose what the mean has of them: where that is much, the row is gone through again.
+        ``E[x^2] - mean^2`` cancels where the mean is large: then a second pass sums the squares of x - mean.
         """
         share = 1.0 / self.n
         if not self.by_mma(stream):
@@ -209,7 +209,7 @@ def vectors_of(part: Any, some: Any) -> Any:
 
 
 def dot(a: Any, b: Any) -> Any:
-    """Return the sum of the products of two vectors' elements: of four strands, so that each is a multiply-add."""
+    """Return the dot product of two vectors, in `STRANDS` independent chains of multiply-adds."""
     a, b = a.reshape((a.n,)), b.reshape((b.n,))
     strands = [a[i] * b[i] for i in range(min(STRANDS, a.n))]
     for i in cl.static_range(STRANDS, a.n):

@@ -2,7 +2,7 @@
 
 Importing this module registers them. They are taken whole by `torch.compile`, are differentiated by autograd, and keep
 to the dtypes that they are given. CPU tensors are simulated where there is no GPU. `torch.ops.cutelite.softmax.out` and
-its like write to tensors that they are given, and have no derivative: of `norm` the result alone.
+its like write to the caller's tensors, and have no derivative; that of `norm` writes the result alone.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -147,7 +147,7 @@ def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ..
     ctx.bias, ctx.residual = bias is not None, residual is not None
     ctx.save_for_backward(total if ctx.residual else x, weight, mean if ctx.center else None, rstd)
     ctx.mark_non_differentiable(mean, rstd)
-    ctx.set_materialize_grads(False)  # zeros for what nobody has differentiated would be a launch each
+    ctx.set_materialize_grads(False)  # without this, torch fills zeros for each unused gradient, by a launch each
 
 
 def _differentiate_norm(ctx: Any, dy: torch.Tensor | None, dtotal: torch.Tensor | None, *_: Any) -> tuple[Any, ...]:

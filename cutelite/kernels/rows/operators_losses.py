@@ -39,9 +39,9 @@ def linear_cross_entropy(
     reduction  'mean' over rows that count, 'sum', or 'none': each row's. For the first two, gradients are computed with
                the loss, in three GEMMs in all; for the last the logits are computed once more for gradients
     smoothing, z, ignore   as for `cross_entropy`
-    rows       whose logits are in memory at a time; by default a tenth of all. The more, the less often is the gradient
-               of weight read and rounded to its dtype, in which its parts are added up
-    Memory     the logits of so many rows, beside the gradients
+    rows       the number of rows whose logits are in memory at a time; by default a tenth of all. Each such part adds
+               to the gradient of weight, in its dtype: with fewer parts it is read, and rounded, less often
+    Memory     the logits of `rows` rows, beside the gradients
     Errors     ValueError for other reductions
     """
     if reduction not in REDUCTIONS:

@@ -74,7 +74,7 @@ def _keep_columns(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tenso
 
 
 def _scattered(ctx: Any, dy: Tensor) -> Tensor:
-    """The gradient of x, of that of the elements at the kept columns."""
+    """Return the gradient of x: `dy` at the columns kept by the forward pass, and 0 elsewhere."""
     return dy.new_zeros(ctx.shape).scatter(-1, ctx.saved_tensors[0], dy)
 
 
@@ -104,7 +104,7 @@ argmax.register_autograd(lambda ctx, dy, _: _scattered(ctx, dy[..., None]), setu
 
 @torch.library.custom_op("cutelite::sort", mutates_args=())
 def sort(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
-    """The elements of a vector in order, equal ones in that of their places, and these places."""
+    """The sorted elements of a vector and their indices (a stable sort)."""
     return tuple(sorting.sort(x, descending=descending))
 
 
@@ -134,7 +134,7 @@ def _keep_reduced(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _differentiate_reduced(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
-    """As torch's amax: elements that are equally great have equal shares."""
+    """Return the gradient of x; equal extremes share it equally, as torch's amax has it."""
 
     def spread(y: Tensor) -> Tensor:
         return (y if ctx.mode is None else y.unsqueeze(ctx.mode)).expand(ctx.shape)

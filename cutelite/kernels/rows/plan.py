@@ -158,7 +158,7 @@ def plan_softmax(n: int, vector: int, bytes: int, registers: int = 64, once: boo
     """Return the plan for softmax: threads copy the longest rows ahead.
 
     registers  as of `plan`
-    once       rows are read once, as registers keep their powers: the copies of the next row then have their places
+    once       rows are read once, and registers keep their powers: the next row is copied to the same shared memory
     """
     p = Plan(1024 if once and n > 131_072 else 512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     p = queued(p, n, bytes, least=0, most=0) if once else queued(p, n, bytes)
@@ -216,9 +216,9 @@ def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
 
 
 def queued(p: Plan, n: int, bytes: int, inputs: int = 1, least: int = 1, most: int | None = None) -> Plan:
-    """Return the plan with vectors that threads copy ahead, where there is room for `least` beside those of a row.
+    """Return the plan with vectors that threads copy ahead, if shared memory holds a row and at least `least` more.
 
-    most  vectors that are copied ahead, by default those of a row
+    most  the number of vectors a thread copies ahead, at most; by default as many as it has of a row
     """
     pieces = -(-n // (p.cluster * p.threads * p.vector))
     more = min(pieces if most is None else most, SHARED // (p.threads * p.vector * bytes * inputs) - pieces)

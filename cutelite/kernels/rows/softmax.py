@@ -2,8 +2,8 @@
 
     softmax(x) = exp(x - lse(x))        log_softmax(x) = x - lse(x)        lse(x) = log(sum(exp(x)))
 
-A thread finds the greatest of its elements and the sum of their exponentials against it; `Merge` makes one of such
-pairs. So a row needs one reduction.
+A thread finds its greatest element `top`, and the sum of its exp(x - top); `Merge` merges two such pairs, so a row
+needs one reduction.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
@@ -24,7 +24,7 @@ from cutelite.lib.rows import widened
 
 M = cl.dims("M")  # rows
 LOG2_E = math.log2(math.e)
-KEPT, AT_ONCE = 64, 16  # elements of a thread whose powers registers keep; whose powers are added together otherwise
+KEPT, AT_ONCE = 64, 16  # elements of a thread: powers of up to KEPT stay in registers, else AT_ONCE are summed at once
 LOG2_E_16 = 47274 / 2**15  # log2(e) to 16 bits, within 5e-6: its product with a bf16 is exact in f32
 MUCH = 1e38  # products with log2(e) may overflow above
 LOWEST = -3.4028234663852886e38  # the least finite f32: -inf less that is -inf, -inf less -inf NaN
@@ -43,10 +43,10 @@ def power(x: Any, exact: bool) -> Any:
 
 
 def powers(dtype: Any) -> Any:
-    """Return the function of x and top that computes exp(x - top); of 16 bits by a multiply-add each.
+    """Return the function of x and top that computes exp(x - top); for 16-bit x by one multiply-add and one ex2 each.
 
-    The product of a bf16 `top` is exact: what is rounded off one might be more than the difference. Above `MUCH`
-    elements that differ are so far apart that a quarter of the exponent gives 0 too.
+    For bf16, ``top * LOG2_E_16`` is exact in f32: rounding it could err by more than x - top. Above `MUCH` a quarter of
+    log2(e) avoids overflow: elements that differ are so far apart there that exp((x - top) / 4) is 0 as well.
     """
     if dtype == f32:
         return lambda x, top: cl.math.exp(x - top)
@@ -61,7 +61,7 @@ def powers(dtype: Any) -> Any:
 
 @dataclass(frozen=True)
 class Merge:
-    """Merges two sums of exponentials, or those of a warp: these against the greatest `top` of all of them."""
+    """The merge of two sums of exponentials (call), or of a warp's (`together`), rescaled to the greatest `top`."""
 
     exact: bool
 
@@ -75,7 +75,7 @@ class Merge:
 
 
 def exponentials(v: Any, powers: Any) -> tuple[Exponentials, Any]:
-    """Return the sum of exp(x - top) over this thread's elements, and `top` with these powers.
+    """Return the sum of exp(x - top) over this thread's elements `v`, and the pair of `top` and the exponentials.
 
     `top` is finite, also where all elements are -inf.
 
@@ -87,7 +87,7 @@ def exponentials(v: Any, powers: Any) -> tuple[Exponentials, Any]:
 
 
 def added(known: Exponentials, v: Any, exact: bool, powers: Any) -> Exponentials:
-    """Add more elements to the sum. `powers`: as of `exponentials`."""
+    """Return `known` with the elements of `v` added, rescaled to the new `top`. `powers`: as for `exponentials`."""
     top = max(known.top, v.reduce("max"))
     return Exponentials(top, known.total * power(known.top - top, exact) + powers(v, top).reduce("sum"))
 

@@ -609,7 +609,7 @@ class Clocks:
         self.own[PAST, self.parties(threads)] += 1
 
     def share_past(self, threads: Array) -> None:
-        """Let threads that have come together know what each of them has behind it, and go on."""
+        """Share what each of these threads knows among all of them, as they meet; advance their clocks in PAST."""
         heads = self.parties(threads)
         self._learn(self.knows, heads, self._past(heads))
         self.own[PAST, heads] += 1
@@ -658,7 +658,7 @@ class Clocks:
         self.copied[GENERIC_ROWS, heads] = np.maximum(self.copied[GENERIC_ROWS, heads], ticket)
 
     def wait(self, threads: Array) -> None:
-        """Note that threads have waited since their warp has last executed an instruction together."""
+        """Mark threads as having waited since their warp last executed an instruction together."""
         self.has_waited[self.parties(threads)] = self.any_waited = True
 
     def of_agent(self, agent: int, clock: int, rows: slice | list[int] = NOT_INIT) -> Knowledge:

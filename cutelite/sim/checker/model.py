@@ -999,7 +999,7 @@ class Checker:
             (shadow.w_who, shadow.w_when, shadow.w_site),
             (shadow.o_who, shadow.o_when, shadow.o_site),
         ):
-            g = runs(who, when)  # neighbours are mostly of one epoch
+            g = runs(who, when)  # most neighbours belong to the same epoch
             g = g[who[g] > 0]
             g = g[others[who[g]]]
             if np.all(self.clocks.known(known, RAN, who[g], when[g])):

@@ -37,7 +37,7 @@ class Phases:
 
     agent     its clock in PAST is the number of phases known to be complete
     complete  the number of complete phases
-    known     by threads of the cluster: phases that it is known to know to be complete, at least
+    known     for each thread of the cluster: a lower bound of the number of phases that it knows to be complete
     waits     (phase, op) -> by threads of the cluster: the clock when the wait was over; WAITING; 0 for no wait.
               Phase -1 is the one before the first, which a wait for the other parity takes for complete
     arrivals  of a phase; None where bytes or asynchronous arrivals count in it: then to know them is not enough
