@@ -1,9 +1,9 @@
 """Locks that a forked child may use: the child finds them free, even where another thread of its parent held them.
 
-A fork copies the memory of all threads and only the one that forked: a lock that another thread held is held in the
-child for ever. Python's own locks in `threading` and `logging` are made anew in a child, and so are those made here.
-What a lock protects is looked at and changed in single operations of dicts and attributes, so that it is whole in the
-child too.
+A fork copies the memory of the whole process, but only the thread that forked goes on in the child: a lock that another
+thread held would stay locked there for ever. Python resets the locks of `threading` and `logging` in a child, and this
+module resets the locks that it made. The data behind such a lock is read and changed by single operations on dicts and
+attributes, so the child never finds it half changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _made: weakref.WeakSet[threading.Lock] = weakref.WeakSet()
 
 
 def lock() -> threading.Lock:
-    """Make a lock."""
+    """Return a new lock, which is free in every forked child."""
     made = threading.Lock()
     _made.add(made)
     return made

@@ -1,4 +1,4 @@
-"""Checks of a program from outside: of every launch that it makes, or of one launch on made-up arguments.
+"""Check a program from outside: every launch that it makes, or one launch on made-up arguments.
 
 In    a program's `check` or `main` function; or a kernel, and shapes and numbers by the names of its parameters
 Out   a `CheckReport` for each launch
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from cutelite.sim import CheckReport, Timeline
 
 ENTRIES = ("check", "main")
-"""Functions to call in a program: the first one that it defines itself, and that needs no arguments."""
+"""Names of entry functions: the first that a program defines itself, without required arguments, is called."""
 
 
 class NoEntry(LookupError):
-    """A program has no function that would tell how it launches its kernels."""
+    """A program has no entry function to call, so its launches cannot be seen."""
 
 
 class Asked(NamedTuple):
@@ -77,7 +77,8 @@ T = TypeVar("T")
 def each_launch(call: Callable[[], object], only: Kernel | BoundKernel | None, look: Callable[[Call], T]) -> list[T]:
     """Return what `look` gives for each launch of the kernel `only`, or of any kernel, that `call` makes.
 
-    Launches of other kernels are made as always, and those on a GPU after `look`.
+    Launches of other kernels run as usual. A launch on arrays of a GPU runs after `look`, one on host arrays does not
+    run at all.
     Errors  what `look` and `call` raise
     """
     kept = only.kernel if isinstance(only, BoundKernel) else only
@@ -114,11 +115,11 @@ def first_launch(module: ModuleType, only: Kernel | BoundKernel | None) -> Call 
 
 
 class _Enough(BaseException):
-    """Ends the program: enough has been seen. As a BaseException it passes the program's own handlers."""
+    """Raised to end the program once a launch was seen. A BaseException, so that the program does not catch it."""
 
 
 def entry_of(module: ModuleType) -> Callable[[], object]:
-    """The function of a program that tells how it launches its kernels. Errors: `NoEntry`."""
+    """Return the entry function of a program, which launches its kernels. Errors: `NoEntry`."""
     entry = next(filter(None, (_entry(module, name) for name in ENTRIES)), None)
     if entry is None:
         raise NoEntry(
@@ -136,7 +137,7 @@ def _entry(module: ModuleType, name: str) -> Callable[[], object] | None:
 
 
 def made_up(kernel: Kernel | BoundKernel, launch: Launch, given: dict[str, Any]) -> Call:
-    """A launch on arrays of normal random numbers (integers: 0 to 99), of the shapes in `given`, and on its numbers.
+    """Return a launch on the numbers in `given`, and on random arrays of its shapes: normal, integers from 0 to 99.
 
     Errors  `LaunchError` for a method; `ArgumentError` for an argument that is not given
     """

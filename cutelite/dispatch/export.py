@@ -1,7 +1,7 @@
-"""Exporting a kernel: compiled for architectures and signatures, with what its arguments must be, as a `Bundle`.
+"""Export a kernel as a `Bundle`: code for several architectures and signatures, and the rules for its arguments.
 
-Signatures are data (`cutelite_rt.signature`), so that neither the compiler nor Python is needed to check arguments by
-them: `cutelite_rt.load_kernel` launches an exported kernel, and `cutelite_rt.export.cstub` writes C that does.
+Signatures are data (`cutelite_rt.signature`), so neither the compiler nor Python is needed to check arguments:
+`cutelite_rt.load_kernel` launches an exported kernel, and `cutelite_rt.export.cstub` writes C that does.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def bundle(
     method: bool,
     cpus: Sequence[str] = (),
 ) -> rt.Bundle:
-    """`kernel` compiled for each of `signatures` and each of `archs`; the rest as `Kernel.export` has it.
+    """Compile `kernel` for each of `signatures` and `archs`; the other arguments are those of `Kernel.export`.
 
     shapes   block and cluster
-    method   the first parameter is the object that the kernel is a method of, and no parameter any more
-    Errors   as `Kernel.compile`; `ToolchainError` where there is no assembler
+    method   the kernel is a method: its first parameter, the object, is left out
+    Errors   as `Kernel.compile`; `ToolchainError` if there is no assembler
     """
     variants = []
     for given in signatures:
@@ -60,7 +60,7 @@ def bundle(
 
 
 def default_ptx(archs: Sequence[str]) -> str | None:
-    """The architecture whose PTX later GPUs run: the highest plain one, for PTX of `a` and `f` runs nowhere else."""
+    """Return the highest architecture whose PTX later GPUs run: one without the suffix `a` or `f`."""
     plain = [arch for arch in archs if not arch.endswith(("a", "f"))]
     return max(plain, key=lambda arch: int(arch.removeprefix("sm_")), default=None)
 
@@ -68,15 +68,15 @@ def default_ptx(archs: Sequence[str]) -> str | None:
 def host_code(
     signature: Signature, skip: int, grid: Sequence[Any] | None, variants: Sequence[rt.Variant], cpus: Sequence[str]
 ) -> HostCode:
-    """The launcher as machine code for `cpus`, to run where no compiler is.
+    """Return the launcher as machine code for `cpus`, which runs without a compiler.
 
     Its tables differ from a live kernel's in two things: a struct may be of any class that has its fields, and the grid
     may follow from the dims. `cutelite_rt.signature.settled` tells the outcome of a launch.
 
     skip      parameters to leave out at the front
-    grid      blocks: ints and expressions over dims; None: each launch says
-    variants  what it is exported for
-    Errors    `ArgumentError` for a CPU that is none of `host.BASELINES`, and where there can be no launcher;
+    grid      blocks: ints and expressions over dims; None: each launch gives them
+    variants  the variants of the kernel that it has to launch
+    Errors    `ArgumentError` for a CPU outside `host.BASELINES`, or a signature that no launcher can take;
               `ToolchainError`
     """
     for cpu in cpus:
@@ -97,7 +97,7 @@ def host_code(
 
 
 def _need_dtypes_of_arrays(said: kinds.Signature) -> None:
-    """Refuse dtype variables that only numbers tell: the launcher's key says nothing of values."""
+    """Refuse dtype variables that no array determines: the launcher's key does not contain values of numbers."""
     told = {leaf.dtype for leaf in said.leaves() if isinstance(leaf, kinds.Array)}
     for leaf in said.leaves():
         if isinstance(leaf, kinds.Number) and isinstance(leaf.dtype, Variable) and leaf.dtype not in told:

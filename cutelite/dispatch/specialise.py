@@ -1,4 +1,4 @@
-"""Specialisations of a kernel: found in memory, else on disk, else compiled; by one thread each.
+"""Specialisations of a kernel: taken from memory, else from disk, else compiled, each by one thread.
 
 In    a `Specialisation` of a kernel
 Out   `Compiled` for a GPU, or the IR that the simulator runs
@@ -43,7 +43,7 @@ class Specialisation:
 
     wide  block indices are 64 bits wide
 
-    A value, which keeps its hash: every launch looks several things up by it.
+    The hash is computed once, since every launch uses it for several look-ups.
     """
 
     __slots__ = ("_hash", "arch", "block", "cluster", "dims", "options", "types", "wide")
@@ -94,7 +94,7 @@ class Specialisation:
 
 
 class Specialisations:
-    """Those of one kernel. Any number of threads may ask; each one is compiled once."""
+    """All specialisations of one kernel. Any number of threads may ask; each specialisation is compiled once."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function = function
@@ -102,15 +102,15 @@ class Specialisations:
         self.simulated: dict[Specialisation, Function] = {}
         self.lowered: dict[Specialisation, Function] = {}
         self.programs: dict[Specialisation, Program] = {}
-        # Of the function, by whether lines count; and of each specialisation, whose constants may be functions too.
-        # Replaced and never changed, for launches in other threads go through it.
+        # The sources of the function, by whether lines count, and of each specialisation, since its constants may be
+        # functions too. The dict is replaced and never changed, since other threads read it while they launch.
         self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
-        self._watched: tuple[fingerprint.Source, ...] = ()  # those of them that were reached through any name
+        self._watched: tuple[fingerprint.Source, ...] = ()  # those that depend on globals or closures
         self._lock = forks.lock()
         self._making: dict[object, threading.Lock] = {}
 
     def get(self, spec: Specialisation, environment: Config) -> Compiled:
-        """Errors: `CompileError` at the user's line, `InternalError`, `ToolchainError`."""
+        """Return it, compiled. Errors: `CompileError` at the user's line, `InternalError`, `ToolchainError`."""
         return self._once(self.compiled, spec, lambda: self._from_disk_or_now(spec, environment))
 
     def simulation(self, spec: Specialisation) -> Function:
@@ -119,7 +119,7 @@ class Specialisations:
         def make() -> Function:
             self._reads(spec)
             attrs = spec.attrs | {"simulated": True}
-            if not spec.options.record:  # which has to be made of the same ops as what a GPU runs
+            if not spec.options.record:  # a recorded kernel needs the same ops as on a GPU
                 attrs["assertions"] = True
             ir: Function = _pipeline().for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
             return ir
@@ -127,12 +127,12 @@ class Specialisations:
         return self._once(self.simulated, spec, make)
 
     def prepared(self, spec: Specialisation, prepare: Callable[[Function], Program]) -> Program:
-        """Return what `prepare` makes of `simulation(spec)`: made once. Errors: as `get`."""
+        """Return ``prepare(simulation(spec))``, computed once. Errors: as `get`."""
         return self._once(self.programs, spec, lambda: prepare(self.simulation(spec)))
 
     @property
     def watched(self) -> tuple[fingerprint.Source, ...]:
-        """Return the sources whose names `drop_if_changed` looks at; another tuple whenever they are others."""
+        """The sources whose names `drop_if_changed` looks at; a new tuple whenever they change."""
         return self._watched
 
     def drop_if_changed(self) -> bool:
@@ -153,12 +153,12 @@ class Specialisations:
         return changed
 
     def costs(self, spec: Specialisation) -> Function:
-        """The IR as the passes leave it, for what its accesses cost. Errors: as `get`."""
+        """Return the IR after the passes, from which costs of accesses are estimated. Errors: as `get`."""
         source = self._evaluated(spec, spec.attrs)
         return self._once(self.lowered, spec, lambda: _pipeline().for_costs(source, Target.parse(spec.arch)))
 
     def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
-        """`made[spec]`, made by the first thread that asks; what fails is tried again by the next."""
+        """Return `made[spec]`. The first thread that asks makes it; after an error the next thread tries again."""
         found = made.get(spec)
         if found is not None:
             return found
@@ -192,10 +192,10 @@ class Specialisations:
         def again() -> Build:
             return self._build(spec, environment)
 
-        sources = self._reads(spec)  # in any case, to notice when they change
+        sources = self._reads(spec)  # also without a cache: `drop_if_changed` looks at them
         cache = open_cache(environment)
         key = self._key(spec, sources, environment) if cache else None
-        looked_at = environment.dump or environment.print or hooks.registered()  # what is dumped has to be made
+        looked_at = environment.dump or environment.print or hooks.registered()  # only a compile shows its stages
         if cache is None or key is None or looked_at:
             return Compiled.of(again())
         made: list[Compiled] = []
@@ -209,7 +209,7 @@ class Specialisations:
             return made[0]
         try:
             found = Compiled(Artifact.from_bytes(payload), again)
-        except ArtifactError:  # of a runtime with another format: as good as not there
+        except ArtifactError:  # written by a runtime with another format: compile anew
             compiled = Compiled.of(again())
             cache.put(key, compiled.artifact.to_bytes())
             return compiled
@@ -222,7 +222,7 @@ class Specialisations:
     def _key(
         self, spec: Specialisation, sources: tuple[fingerprint.Source, fingerprint.Source], environment: Config
     ) -> str | None:
-        """The name in the disk cache; None for a kernel that cannot be kept there."""
+        """Return the key in the disk cache; None for a kernel that cannot be kept there."""
         tools = identity(spec.options.assembler, spec.options.backend)
         digests = [tools.encode(), fingerprint.build_id()]
         digests += [stamp(path).encode() for path in spec.options.link_libraries]
@@ -255,7 +255,7 @@ class Specialisations:
 
 
 class OnlyOne(Specialisations):
-    """A specialisation that has been compiled, in the place of all that a kernel may have."""
+    """The one specialisation of a kernel that was compiled ahead; it compiles no others."""
 
     def __init__(self, function: FunctionType, spec: Specialisation, compiled: Compiled) -> None:
         super().__init__(function)
@@ -263,12 +263,12 @@ class OnlyOne(Specialisations):
         self.compiled[spec] = compiled
 
     def get(self, spec: Specialisation, environment: Config) -> Compiled:
-        """Errors: `ArgumentError` for another specialisation."""
+        """Return the compiled specialisation. Errors: `ArgumentError` for another one."""
         self._check(spec)
         return self.compiled[self.spec]
 
     def simulation(self, spec: Specialisation) -> Function:
-        """Errors: as `get`."""
+        """Return its IR for the simulator. Errors: as `get`."""
         self._check(spec)
         return super().simulation(spec)
 
@@ -293,29 +293,29 @@ def _short(value: Any) -> str:
 
 
 def _pipeline() -> Any:
-    """Return the compiler, which a kernel from the disk cache need not load."""
+    """Return the module `pipeline`, imported late: a kernel from the disk cache does not need it."""
     from cutelite import pipeline
 
     return pipeline
 
 
 def _with_lines(spec: Specialisation) -> bool:
-    """Tell whether source lines are told by the code."""
+    """Tell whether the generated code contains source lines."""
     return spec.options.line_info or spec.options.assertions
 
 
 @functools.cache
 def _opened(directory: str | None, megabytes: int) -> DiskCache:
-    return DiskCache(directory, megabytes << 20)  # with None it also sees to it that the directory is the user's own
+    return DiskCache(directory, megabytes << 20)  # with None it also checks that the user owns the directory
 
 
 def cache_directory(environment: Config) -> str | None:
-    """Return where compiled kernels are kept on disk; None where the environment switches that off."""
+    """Return the directory of the disk cache; None if the environment switches it off."""
     if not environment.cache:
         return None
     return environment.cache_dir or default_cache_dir()
 
 
 def open_cache(environment: Config) -> DiskCache | None:
-    """The disk cache, None where the environment switches it off; one for each directory in a process."""
+    """Return the disk cache, one for each directory in a process; None if the environment switches it off."""
     return _opened(environment.cache_dir, environment.cache_max_mb) if environment.cache else None

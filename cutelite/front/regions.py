@@ -1,8 +1,8 @@
 """The walk over the blocks of one function: which is executed next, where paths meet, which loops they leave.
 
-Blocks wait in `pending` until every path that can reach them has been executed; the CFG's order guarantees that
-this comes to pass. Then those paths are merged, and the block is executed once. A loop is one step of the walk: the
-host has it executed by `cutelite.front.loops`, whose modules call `body` as often as the loop's kind takes.
+A block waits in `pending` until every path that can reach it has been executed, which the order of the CFG guarantees.
+Then those paths are merged, and the block is executed once. A loop is one step of the walk: the host calls
+`cutelite.front.loops`, whose modules call `body` as often as their kind of loop needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Returned(NamedTuple):
 
 
 class Host(Protocol):
-    """The frame whose function it is."""
+    """The frame that executes the function."""
 
     def run_block(self, block: Block, state: State) -> None:
         """Execute the block's instructions; calls `Regions.edge` and `Regions.leave`."""
@@ -44,7 +44,7 @@ class Running:
     """A loop whose body is being executed. It is told of each path that leaves it.
 
     left  the states that have left
-    rest  of a loop that is unrolled in part: the state in which too few iterations are left for its body
+    rest  for a partly unrolled loop: the state in which fewer iterations are left than the unrolled body has
     """
 
     def __init__(self, loop: Loop, share: Share) -> None:
@@ -56,16 +56,16 @@ class Running:
         self.left.append(state)
 
     def reshared(self, states: list[State]) -> None:
-        """Take note of states that left a loop inside, and this one too, and have another share now."""
+        """Take note of states that left an inner loop and this one, and whose share has changed."""
 
 
 class Regions:
     """The walk over one function's CFG.
 
-    memory     what is remembered of loops, for the whole kernel; `key` tells this call apart in it
-    running    the loops around, outermost first
-    iteration  the numbers of the iterations, where loops around are unrolled
-    late       by the header of a loop: what is bound when the loop has come to its end (see `loops.run_time`)
+    memory     facts about loops, kept for the whole kernel; `key` identifies this call in it
+    running    the loops whose bodies are being executed, outermost first
+    iteration  the iteration numbers of the enclosing unrolled loops
+    late       by the header of a loop: the values, at its end, of names that only its body binds (see `loops.run_time`)
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Regions:
         self.returns.append(Returned(state, value, self.builder.span))
 
     def remainder(self, state: State) -> None:
-        """Let the path of `state` go on to the iterations that a loop's unrolled body leaves over."""
+        """Let the path of `state` go on to the iterations that are left after the unrolled body."""
         state.block = self.builder.block
         running = self.running[-1]
         running.leave(state)
@@ -136,7 +136,7 @@ class Regions:
         return self.pending.pop(loop.header, [])
 
     def reshared(self, states: list[State]) -> None:
-        """Tell the loops around that states which left a loop inside have another share now."""
+        """Tell the enclosing loops that the shares of these states, which left an inner loop, have changed."""
         for running in self.running:
             waiting = [s for target in running.loop.blocks for s in self.pending.get(target, ())]
             running.reshared([state for state in states if not any(state is s for s in waiting)])
@@ -146,7 +146,7 @@ class Regions:
         return self.host.span_of(self.cfg.instrs(self.cfg.blocks[loop.header])[0])
 
     def snapshot(self, state: State) -> Callable[[], None]:
-        """Return a function that undoes everything since: blocks, ops in the open block, pending paths, returns."""
+        """Return a function that undoes all that happens after this call: blocks, ops, pending paths, returns."""
         undo_ops = self.builder.snapshot(state.block)
         pending = {target: list(states) for target, states in self.pending.items()}
         returns, left = len(self.returns), [(running, len(running.left)) for running in self.running]

@@ -29,7 +29,7 @@ def mistake(code: str, title: str, label: str = "", help: str | tuple[str, ...] 
 def builder_here(what: str = "this") -> Builder:
     """Return the builder of the kernel that is being compiled.
 
-    Errors  `outside-kernel`, of the word that was called, or of `what` where it was none
+    Errors  `outside-kernel`, which names the word that was called, or else `what`
     """
     builder = Builder.current()
     if builder is None:
@@ -42,7 +42,7 @@ _WORDS = "cutelite.lang.", "cutelite.lib."
 
 
 def _word() -> str:
-    """Return the name of the function of ours that other code has called; '' where it has none to write."""
+    """Return the name, quoted, of the word that the user's code has called; '' if it is not public."""
     frame: FrameType | None = sys._getframe()
     name = ""
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_WORDS):
@@ -64,7 +64,7 @@ def emit(op: Op) -> Any:
 
 
 PROXIES: dict[type[Type], Callable[[Value], Any]] = {}
-"""The class of IR types -> the class of their proxies."""
+"""From each class of IR types to the class of its proxies."""
 
 Proxy = TypeVar("Proxy", bound=Callable[[Value], Any])
 
@@ -85,7 +85,7 @@ def wrap(value: Value) -> Any:
 
 
 if TYPE_CHECKING:
-    _Any = Any  # to a checker a run-time value may be whatever it is used as: `cutelite/__init__.pyi` says why
+    _Any = Any  # a type checker accepts any use of a run-time value: `cutelite/__init__.pyi` says why
 else:
     _Any = object
 
@@ -94,7 +94,7 @@ class Runtime(_Any):  # type: ignore[misc]
     """The base of all proxies: a wrapper around the SSA value `value`."""
 
     __slots__ = ("value",)
-    __array_ufunc__ = None  # NumPy's numbers leave operators to us
+    __array_ufunc__ = None  # NumPy's numbers leave operators to proxies
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -181,7 +181,7 @@ def not_a_key(x: Any) -> CompileError:
 
 
 def incomparable(x: Any) -> CompileError:
-    """Return the error for a comparison of something that has no value of its own, such as a tensor."""
+    """Return the error for comparing an object that is not a single value, such as a tensor."""
     help = "compare elements: `t[i] == x`; or ask `t is None`" if hasattr(x, "layout") else ""
     return mistake("comparison", f"{describe(x)} cannot be compared", help=help)
 
@@ -205,7 +205,7 @@ def in_flight(value: Value | None = None) -> CompileError:
 
 
 def describe(x: Any) -> str:
-    """Describe `x` in words for an error. Objects of ours that no user has made have a method `described`."""
+    """Describe `x` in words for an error. A class that users do not instantiate has a method `described`."""
     if isinstance(x, Runtime):
         return "an accumulator in flight" if isinstance(x.type, InFlight) else f"a run-time {x.type}"
     if isinstance(x, int | float | str | bool | None):

@@ -37,12 +37,12 @@ def mma_sync(
     """``a @ b.T + c`` of the matrices that the 32 threads of a warp hold in registers: A (m, k), B (n, k), C (m, n).
 
     a, b, c   this thread's elements, in the order of `ops.mma.operand_a`, `operand_b` and `accumulator`
-    k         extent along K; default: that which the length of `a` implies
+    k         extent along K; default: computed from the length of `a`
     saturate  integers only: clamp sums instead of letting them wrap
     packed    `a` and `b` are words of u32: `cl.i4`, `cl.u4` or `cl.b1`, or one for each of the two
     combine   for bits: count those of ``a ^ b`` ('xor') or of ``a & b`` ('and')
-    metadata  for a sparse A, of which `a` is what `cl.compress_sparse` keeps, (m, k / 2): this thread's u32 word
-    selector  of a sparse A: the instruction's number among those that one word covers
+    metadata  this thread's u32 word of a sparse A; `a` is then the (m, k / 2) half that `cl.compress_sparse` keeps
+    selector  for a sparse A: the number of this instruction among those that use one word of metadata
     Shapes    m16n8 with k 8, 16 (f16, bf16), 4, 8 (tf32), 16, 32 (i8, u8), 32 (e4m3, e5m2), 4, 8, 16 (f64, sm_90);
               m8n8 with k 16 (i8, u8), 4 (f64). The length of `c` tells m. Packed: m16n8 with k 32, 64 (i4, u4), 128,
               256 (b1), m8n8 with the smaller. Sparse: m16n8 with k 16, 32 (f16, bf16), 8, 16 (tf32), 32, 64 (i8, u8),
@@ -89,18 +89,19 @@ def mma_scaled(
     """``(a * scales) @ (b * scales).T + c`` of a warp, a scale for each block of numbers along K (sm_120, sm_121).
 
     a, b      this thread's words of u32 of A (16, k) and B (8, k), in the order of `ops.mma.operand_a` for 8 words
-              along K: four numbers, a byte each, of 6 bits the lower, of 4 bits the middle ones; for mxf4 and mxf4nvf4
-              eight of e2m1, the first one lowest. `c` f32 as `mma_sync` has it
-    scale_a   u32: bytes of ue8m0, or with blocks of 16 ue4m3. Of the four threads 4 i to 4 i + 3, two have the scales
-              of rows i and i + 8 of A: the first two, or by ``threads=(1, ...)`` the others; one that of column i of B
-    scale_b   likewise, of B
+              along K. A word has four numbers, one in each byte: those of 6 bits in the low bits of the byte, those of
+              4 bits in its middle bits. For mxf4 and mxf4nvf4 a word has eight numbers of e2m1, the first one lowest
+    c         f32, as in `mma_sync`
+    scale_a   u32 of ue8m0 bytes, or of ue4m3 bytes for blocks of 16. Of the threads 4 i to 4 i + 3, two have the scales
+              of rows i and i + 8 of A: the first two, or the last two if ``threads[0]`` is 1
+    scale_b   likewise, of B: the thread 4 i + ``threads[1]`` has the scales of column i
     kind      'f8f6f4': no scales
     formats   `cl.e4m3`, `cl.e5m2`, `cl.e2m3`, `cl.e3m2` or `cl.e2m1` of A and B; default: e4m3, or for mxf4 e2m1
     block     numbers of a block: 32, or for mxf4nvf4 16
-    bytes     the place in its word of the first scale of A, and of B
-    metadata  u32, where A is sparse: of every four of its bytes along K two are kept. `compress_sparse` of A's bytes,
-              as cl.u8, gives those bytes, and a word for each thread. K and blocks are then twice as long, and B has 16
-              words along K
+    bytes     the byte of the first scale in the word of A, and in that of B
+    metadata  u32, for a sparse A, which keeps two of every four bytes along K. `compress_sparse` of A's bytes, as
+              cl.u8, gives the kept bytes and this word for each thread. K and blocks are then twice as long, and B has
+              16 words along K
     Who       all threads of a warp
     Source    PTX ISA: mma and mma.sp, block scaling
     """

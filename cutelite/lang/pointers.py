@@ -1,4 +1,4 @@
-"""Arrays of pointers: addresses in global memory, chosen among at run time."""
+"""Arrays of pointers: addresses in global memory that a kernel indexes at run time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PointerArray:
-    """A parameter that is annotated `Tensor[Pointer[f32], (N,)]` or `Tensor[Tensor[f32, (M, K)], (N,)]`, in a kernel.
+    """A parameter, in a kernel, annotated `Tensor[Pointer[f32], (N,)]` or `Tensor[Tensor[f32, (M, K)], (N,)]`.
 
-    addresses  the tensor of i64 that they lie in
+    addresses  the tensor of i64 that holds the addresses
     to         the type of the tensor at each of them
     """
 
@@ -18,7 +18,7 @@ class PointerArray:
     to: Any
 
     def __getitem__(self, key: Any) -> Any:
-        """The tensor whose address is at `key`, which each thread loads; with slices, an array of some of them."""
+        """Return the tensor whose address is at `key`; each thread loads it. Slices give an array of pointers."""
         found = self.addresses.pointee(key, self.to)
         return PointerArray(self.addresses[key], self.to) if found is None else found
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import cutelite.layout as layouts  # whose functions are imported when they are called
+import cutelite.layout as layouts  # a lazy module: imports its functions when they are called
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import Ptr, Vec, i32, i64
 from cutelite.ir.types import Scalar as DType
@@ -98,7 +98,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
     def load(self, key: Any = None, *, cache: str = "", evict: str = "", prefetch: int = 0) -> Any:
         """All elements as a vector (static shape only); with `key`, the element there, with PTX cache hints.
 
-        prefetch  64, 128 or 256: L2 may fetch as many bytes around the element along with it
+        prefetch  64, 128 or 256: L2 may also fetch that many bytes around the element
         """
         if key is None:
             return whole.load(self)
@@ -128,8 +128,8 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
     def at(self, *key: Any) -> Handle:
         """The address of the element at a coordinate.
 
-        Its alignment follows from what is known of the indices. Where nothing is known of an index into neighbouring
-        elements, it is taken to be as aligned as the instruction needs; the simulator checks that it is.
+        Its alignment follows from what is known of the indices. If nothing is known of an index along contiguous
+        elements, the address is assumed to be as aligned as the instruction needs; the simulator checks that.
         """
         tensor, coord = self._located(key[0] if len(key) == 1 else key)
         return Handle(pointer(tensor.value, coord))
@@ -143,10 +143,10 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         return found
 
     def view(self, layout: Any, dtype: DType | None = None) -> Tensor:
-        """The same memory through another layout, from the same first element on. A ComposedLayout has its swizzle.
+        """Return the same memory with another layout, from the same first element on. A ComposedLayout has its swizzle.
 
-        Errors  `view` where the layout reaches beyond this tensor for certain. Where extents decide that at launch, the
-                simulator says so
+        Errors  `view` if the layout certainly reaches beyond this tensor. If that depends on extents known at launch,
+                the simulator reports it
         """
         own, elem = self._type, dtype or self.dtype
         swizzle = own.swizzle
@@ -173,7 +173,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         layout = layouts.make_layout(*divided[0], *kept)
         return self._moved(layout, fixed)
 
-    # How the above come about.
+    # The implementation of indexing.
 
     def _located(self, key: Any) -> tuple[Tensor, tuple[Any, ...]]:
         """The tensor (flattened where `key` nests) and one index value per mode of it."""
@@ -204,7 +204,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         return self._moved(layouts.make_layout(*kept), fixed)
 
     def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> Tensor:
-        """A view that starts where the fixed coordinates lead."""
+        """Return a view that starts at the offset of the fixed coordinates."""
         for coord, mode in fixed:
             if not isinstance(coord, tuple):
                 _check_bounds(None, coord, size(mode), self.layout)
@@ -307,8 +307,8 @@ def constant(values: Any, dtype: DType) -> Tensor:
 
     values  numbers, nested as the shape is, row-major; or a NumPy array
     dtype   of the elements
-    Result  a tensor that can be read and indexed at run time; equal arrays of a kernel are one
-    Errors  `constant` for what is no array of numbers, or more than 64 KB; a store to it is refused
+    Result  a tensor that can be read and indexed at run time; equal arrays of a kernel share memory
+    Errors  `constant` for values that are no array of numbers, or of more than 64 KB; a store to it is refused
     Source  PTX ISA: .const
     """
     try:
@@ -429,7 +429,7 @@ def _repeat(swizzle: Swizzle) -> int:
 
 
 def _unswizzled(function: str, layout: ComposedLayout, dtype: DType, align: int) -> tuple[Layout, Swizzle]:
-    """Return the layout and the swizzle of byte addresses. An address that may not be aligned to it is an error."""
+    """Return the layout and the swizzle of byte addresses. Errors: `alignment` where the swizzle needs more of it."""
     swizzle = byte_swizzle(layout, dtype)
     if align % _repeat(swizzle):
         raise mistake(
@@ -496,7 +496,7 @@ def _flattened(coord: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], li
 
 
 def _check_bounds(mode: int | None, index: Any, extent: Any, layout: Layout) -> None:
-    """Refuse an index, known or an expression over dims, that is certain to lie outside."""
+    """Refuse an index, an int or an expression over dims, that certainly lies outside."""
     if not isinstance(index, int | DimExpr) or isinstance(index, bool):
         return
     below = prove_lt(index, 0)

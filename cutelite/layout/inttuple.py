@@ -92,7 +92,7 @@ def product_each(x: IntTuple) -> IntTuple:
 
 
 def product_like(x: IntTuple, profile: Any) -> IntTuple:
-    """x with whatever stands in place of a leaf of `profile` multiplied out.
+    """x in the nesting of `profile`: all that stands in place of a leaf of `profile` is multiplied.
 
     >>> product_like(((2, 3), (4, (5, 6))), (0, (0, 0)))
     (6, (4, 30))
@@ -105,7 +105,7 @@ def product_like(x: IntTuple, profile: Any) -> IntTuple:
 
 
 def flatten(x: Any) -> Any:
-    """All leaves in one tuple; a leaf stays a leaf. Also of layouts.
+    """All leaves in one tuple; a leaf stays a leaf. Takes layouts too.
 
     >>> flatten((2, ((3,), 4))), flatten(7)
     ((2, 3, 4), 7)
@@ -116,7 +116,7 @@ def flatten(x: Any) -> Any:
 
 
 def flatten_to_tuple(x: Any) -> tuple[Any, ...]:
-    """All leaves of `x` in one tuple, also for a leaf.
+    """All leaves of `x` in one tuple, which has one item for a leaf.
 
     >>> flatten_to_tuple(((1, 2), 3)), flatten_to_tuple(7)
     ((1, 2, 3), (7,))
@@ -127,7 +127,7 @@ def flatten_to_tuple(x: Any) -> tuple[Any, ...]:
         if isinstance(item, tuple):
             break
     else:
-        return x  # it is flat: what most are, and this is called more often than all else here
+        return x  # flat already, as most are: the fast path of the most frequent call here
     leaves: list[Any] = []
     for item in x:
         if isinstance(item, tuple):
@@ -333,7 +333,7 @@ def repeat_like(x: Any, target: Any) -> Any:
 
 
 def transform_leaf(function: Callable[..., Any], *args: Any) -> Any:
-    """`function` of corresponding leaves of congruent tuples `args`.
+    """Apply `function` to corresponding leaves of the congruent tuples `args`.
 
     >>> transform_leaf(lambda a, b: a + b, (1, (2, 3)), (10, (20, 30)))
     (11, (22, 33))
@@ -353,7 +353,7 @@ def transform_leaf(function: Callable[..., Any], *args: Any) -> Any:
 def ceil_div(a: Any, b: Any) -> Any:
     """a / b rounded up: of ints, or mode by mode; modes of a beyond those of b stay.
 
-    An int b is taken off the modes of a from the first on, as `shape_div` does.
+    An int b divides the first modes of a, as in `shape_div`: what one mode leaves of b goes on to the next.
 
     >>> from cutelite.layout import Dim
     >>> ceil_div(10, 4), ceil_div((10, 7, 3), (4, 2)), ceil_div(Dim("K"), 64)
@@ -398,8 +398,8 @@ def round_up(a: Any, b: Any) -> Any:
 def shape_div(a: Any, b: Any) -> Any:
     """The shape that is left of a when its first b elements become one.
 
-    Of ints, one must divide the other, and the result is a / b rounded up. An int b is taken off the modes of a from
-    the first on; a tuple b mode by mode.
+    For ints, one must divide the other, and the result is a / b rounded up. An int b divides the first modes of a: what
+    one mode leaves of b goes on to the next. A tuple b divides mode by mode.
 
     >>> shape_div(12, 4), shape_div(4, 12), shape_div((3, 4, 5), 6), shape_div((12, 8), (4, 2))
     (3, 1, (1, 2, 5), (3, 4))
@@ -424,7 +424,7 @@ def shape_div(a: Any, b: Any) -> Any:
 
 
 def elem_less(a: Any, b: Any) -> Any:
-    """Tell whether every leaf of a is below that of b; run-time leaves give a run-time truth, joined by ``&``.
+    """Tell whether every leaf of a is below that of b; run-time leaves give a run-time boolean.
 
     >>> elem_less((1, 2), (2, 3)), elem_less((1, 3), (2, 3))
     (True, False)

@@ -1,4 +1,4 @@
-"""The artefact of this room: machine code, and what the assembler said of it."""
+"""Machine code, the artefact that `toolchain` makes, and the report of the assembler."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Cubin(NamedTuple):
     """Machine code for one architecture.
 
     image     the ELF file, as `cuModuleLoadData` takes it
-    usage     registers, spills and shared memory, the most over its kernels
-    warnings  what the assembler warned of, spills and serialised wgmma included
-    log       all it said
+    usage     registers, spills and shared memory: of each, the most that one of its kernels has
+    warnings  the assembler's warnings, also of spills and serialised wgmma
+    log       the assembler's whole output
     tool      the assembler: the path of a ptxas, `nvJitLink` or `driver`
     """
 
@@ -28,14 +28,14 @@ class Cubin(NamedTuple):
 
     @property
     def cuda_version(self) -> tuple[int, int]:
-        """The release of the assembler, (13, 0), from a note in the image; (0, 0) where there is none."""
+        """The release of the assembler, such as (13, 0), from a note in the image; (0, 0) without a note."""
         _, _, rest = self.image.partition(b"Cuda compilation tools, release ")
         major, _, minor = rest.partition(b",")[0].partition(b".")
         return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
 
     @property
     def constants(self) -> dict[int, int]:
-        """Constant banks -> bytes, the most over its kernels. Bank 0 holds the parameters, 3 `cl.constant` arrays."""
+        """Bytes by constant bank, in the kernel that uses most of it: bank 0 has parameters, 3 `cl.constant` arrays."""
         banks: dict[int, int] = {}
         for name, size in _sections(self.image):
             number = name.removeprefix(".nv.constant").partition(".")[0]  # .nv.constant0.gemm

@@ -1,6 +1,7 @@
-"""LLVM IR text -> PTX, by NVIDIA's libNVVM in the place of LLVM's own backend.
+"""LLVM IR text -> PTX, by NVIDIA's libNVVM instead of LLVM's own backend.
 
-It reads two dialects: today's LLVM IR for sm_100 and up, and that of LLVM 7, which `nvvm7` writes, for all before.
+libNVVM reads today's LLVM IR for sm_100 and later targets. For earlier ones it reads that of LLVM 7, which `nvvm7`
+writes.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from cutelite.toolchain.errors import ToolchainError, excerpt
 
 
 def available() -> bool:
-    """Tell whether the library is there, and a binding that calls it."""
+    """Tell whether the library and a Python binding for it are installed."""
     return not missing()
 
 
 def missing() -> str:
-    """Return the reason why it cannot be used; '' where it can."""
+    """Return why libNVVM cannot be used; '' if it can."""
     if find.library("nvvm") is None:
         return "libNVVM is not found; `pip install cutelite[cuda]` brings it"
     try:
@@ -39,7 +40,7 @@ def check() -> None:
 
 
 def version() -> str:
-    """Return the version of NVVM IR that it reads, `2.0`; the library tells no version of its own."""
+    """Return the version of NVVM IR that libNVVM reads, such as `2.0`; the library reports no version of its own."""
     return ".".join(map(str, bindings.cuda("nvvm").ir_version()[:2]))
 
 
@@ -50,8 +51,8 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Seque
         raise ToolchainError("nvvm", f"{bitcode[0]} is LLVM bitcode, which backend='llvm' links")
     nvvm = bindings.cuda("nvvm")
     text = _dialect(llvm_text, target)
-    # Only what is marked `contract` may fuse, as in LLVM. The verifier is left out: it refuses predicates and 16-bit
-    # floats as operands of inline PTX, which the compiler takes.
+    # Only ops marked `contract` may fuse, as in LLVM. libNVVM's verifier is not called: it refuses predicates and
+    # 16-bit floats as operands of inline PTX, which its compiler accepts.
     options = [f"-arch=compute_{target.ptx_arch[3:]}", f"-opt={3 if opt_level else 0}", "-fma=0"]
     if "!dbg" in text:
         options.append("-generate-line-info")
@@ -80,10 +81,10 @@ def _dialect(text: str, target: Target) -> str:
 
 
 def _finished(ptx: str, target: Target) -> str:
-    unknown = re.search(r"\bllvm\.[a-z][\w.]*", ptx)  # an intrinsic it does not know becomes a function
+    unknown = re.search(r"\bllvm\.[a-z][\w.]*", ptx)  # libNVVM calls a function for an intrinsic it lacks
     if unknown is not None:
         raise ToolchainError("nvvm", f"libNVVM has no intrinsic {unknown[0]} for {target}")
-    # It states the PTX ISA of its own release, which an assembler of another release may not read.
+    # libNVVM writes the PTX ISA of its own release, which an assembler of another release may not read.
     return re.sub(r"^\.version .*", f".version {target.ptx_isa // 10}.{target.ptx_isa % 10}", ptx, flags=re.MULTILINE)
 
 

@@ -1,10 +1,11 @@
-"""PTX and its cubin -> arithmetic that ptxas moved behind a fence of operands, where the PTX has it before.
+"""Compare PTX with its cubin: find arithmetic that ptxas moved behind a fence of operands, from before it.
 
 Such a fence is `pmevent.mask N`, an instruction that ptxas moves nothing across (`PMTRIG` in SASS; so seen in 12.4,
-12.9, 13.0 and 13.5): N is its number. Instructions of floating-point arithmetic are counted from each fence to the next
-product of matrices or fence, and back to the one before, along the path that has the most of them, in PTX and in SASS.
-What has crossed is missing before the fence and too much behind it: ptxas may also move others across a product. The
-cubin is read as it is, since a disassembler takes as long as ptxas.
+12.9, 13.0 and 13.5): N is its number. In the PTX and in the SASS, floating-point instructions are counted from each
+fence forwards to the next matrix product or fence, and backwards to the one before, along the path that has most of
+them. Instructions that crossed a fence are too few before it and too many behind it. One of the two alone proves
+nothing, since ptxas may also move instructions across a product. This module decodes the cubin itself, since a
+disassembler takes as long as ptxas.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from cutelite.tuples import NamedTuple
 
 
 class Step(NamedTuple):
-    """A piece of a program without a branch inside: its arithmetic, and where it goes on.
+    """A statement of PTX or an instruction of SASS: its floating-point operations, and the steps that may follow.
 
-    fence  the number of the fence that it ends with
-    stops  nothing is counted beyond, for a product of matrices starts here
+    fence  the number of the fence that it is
+    stops  it is a matrix product: nothing beyond it is counted
     """
 
     arithmetic: int = 0
@@ -46,10 +47,10 @@ _ALWAYS = 7  # the predicate PT
 
 
 def crossed(ptx: str, cubin: bytes) -> dict[int, int]:
-    """By fence: how many operations of the PTX before it come behind it in machine code.
+    """Return, by fence, how many operations the PTX has before it and the machine code behind it.
 
-    Fences with at most an eighth of them are left out: values that are wanted later, and which none holds, are there
-    too. (Of the 64 to 98 of the fp8 kernel, ptxas sinks two or four scales of the next strip.)
+    A fence is left out if at most an eighth of its operations crossed it: ptxas also sinks values that are used later
+    and that no fence holds. (Of 64 to 98 operations in the fp8 kernel, it sinks two or four scales of the next strip.)
     """
     if _FENCE.search(ptx) is None:
         return {}
@@ -63,7 +64,7 @@ def crossed(ptx: str, cubin: bytes) -> dict[int, int]:
 
 
 def _around(program: Program) -> dict[int, tuple[int, int]]:
-    """By fence: the most arithmetic on a way to it, and on a way from it; loops count once."""
+    """Return, by fence, the most arithmetic on a path to it and on a path from it; a loop counts once."""
     back: dict[int, list[int]] = {}
     for at, step in program.items():
         for after in step.next:
@@ -79,7 +80,7 @@ def _around(program: Program) -> dict[int, tuple[int, int]]:
 
 
 def _longest(program: Program, back: dict[int, list[int]] | None, start: int) -> int:
-    """The most arithmetic on a way from `start` to a product or a fence; backwards, if `back` has who comes before."""
+    """Return the most arithmetic on a path from `start` to a product or fence; backwards if `back` has predecessors."""
     done: dict[int, int] = {}
     work, seen = [(start, False)], {start}
     while work:
@@ -116,7 +117,7 @@ def _of_ptx(ptx: str) -> Program:
 
 
 def _of_sass(cubin: bytes) -> Program:
-    """Instructions are of 16 bytes: opcode in the lower 12 bits, predicate in the next four."""
+    """Read instructions of 16 bytes: the opcode is in the lower 12 bits, the predicate in the next four."""
     program = {}
     for base, code in _texts(cubin):
         for at in range(0, len(code), 16):
@@ -137,7 +138,7 @@ def _of_sass(cubin: bytes) -> Program:
 
 
 def _texts(cubin: bytes) -> Iterator[tuple[int, bytes]]:
-    """The sections of an ELF file that hold kernels, each with a number that keeps their addresses apart."""
+    """Yield the sections of an ELF file that hold kernels, each with a base that keeps their addresses apart."""
     (table,) = struct.unpack_from("<Q", cubin, 40)
     size, count, names = struct.unpack_from("<HHH", cubin, 58)
     sections = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(count)]

@@ -1,4 +1,4 @@
-"""PTX whose `.loc` are numbers of places -> PTX whose `.loc` are source lines, with the chains of calls.
+"""Replace the numbers of places in the `.loc` directives of PTX by source lines and chains of inlined calls.
 
 `lower/debug.py` numbers the places and writes their table into comments of the LLVM IR; backends copy the numbers.
 ptxas carries chains (`function_name`, `inlined_at`; PTX ISA 7.2, debugging directives: .loc) into the cubin, where
@@ -11,7 +11,7 @@ import re
 
 from cutelite.tuples import NamedTuple
 
-# compiled where there are lines
+# Strings, which `re` compiles only for a kernel that has source lines.
 _PLACE = r'(?m)^; place (\d+) in (\d+): (\d+) (\d+) ("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")$'
 _LOC = r"(?m)^[ \t]*\.loc[ \t]+\d+[ \t]+(\d+)\b[^\n]*$"
 _FILE = r'(?m)^[ \t]*\.file[ \t]+\d+[ \t]+"[^\n]*\n?'
@@ -29,11 +29,11 @@ class Place(NamedTuple):
 
 
 def places(llvm_text: str) -> dict[int, Place]:
-    """Return the table of places in the comments of LLVM IR, by number; {} where it was lowered without lines."""
+    """Return the table of places in the comments of LLVM IR, by number; {} if it was lowered without source lines."""
     found = re.findall(_PLACE, llvm_text) if "; place " in llvm_text else ()
     if not found:
         return {}
-    import json  # which kernels without lines need not load
+    import json  # here: kernels without source lines do not need it
 
     return {
         int(number): Place(int(caller), int(line), int(column), json.loads(file), json.loads(function))
@@ -42,7 +42,7 @@ def places(llvm_text: str) -> dict[int, Place]:
 
 
 def with_places(ptx: str, llvm_text: str) -> str:
-    """Return the PTX with source lines for numbers of places, by the table in `llvm_text`."""
+    """Return the PTX with source lines instead of numbers of places; the table of places is in `llvm_text`."""
     table = places(llvm_text)
     if not table:
         return ptx
@@ -60,7 +60,7 @@ class _Writer:
         self.names: dict[str, int] = {}
 
     def loc(self, found: re.Match[str]) -> str:
-        """Return the directives for a `.loc`: those of the calls first, since ptxas wants to have seen them."""
+        """Return the directives for a `.loc`: its calls come first, since `inlined_at` refers to earlier directives."""
         place = self.table.get(int(found[1]))
         if place is None:
             return f"\t.loc\t{self._file(next(iter(self.table.values())).file)} 0 0"

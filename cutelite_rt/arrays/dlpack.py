@@ -13,7 +13,7 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 _VERSION = 1, 0
 _MOST_MODES = 64  # as many as NumPy's arrays can have
-_PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of capsules that nobody has taken over yet
+_PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of capsules that no consumer has taken over
 
 
 class Tensor(ctypes.Structure):
@@ -49,7 +49,7 @@ class _ManagedVersioned(ctypes.Structure):
 
 
 def api(name: str, result: Any, *arguments: Any) -> Any:
-    """A function of CPython by a prototype of our own: those on `ctypes.pythonapi` are shared with other libraries."""
+    """Return a CPython function with its own prototype: all libraries share the prototypes on `ctypes.pythonapi`."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
@@ -57,7 +57,7 @@ is_capsule = api("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_c
 content = api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 _DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 _new = api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)
-# For a capsule that is being destroyed: it may not be wrapped as an object any more.
+# These take the address of a capsule that is being destroyed, of which ctypes must not make a Python object.
 _dying_is_valid = api("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
 _dying_pointer = api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
 _keep_forever = api("Py_IncRef", None, ctypes.py_object)
@@ -93,7 +93,7 @@ def parse(capsule: object) -> Parsed:
 def _parse(tensor: Tensor, readonly: bool) -> Parsed:
     rank = tensor.ndim
     if not 0 <= rank <= _MOST_MODES or (rank and not tensor.shape):
-        raise ValueError(f"the capsule has {rank} extents{'' if tensor.shape else ', and no place that has them'}")
+        raise ValueError(f"the capsule has {rank} extents{'' if tensor.shape else ' without an array of them'}")
     return Parsed(
         (tensor.data or 0) + tensor.byte_offset,
         tuple(tensor.shape[:rank]),
@@ -113,7 +113,7 @@ def fill(
     dtype: tuple[int, int],
     device: tuple[int, int],
 ) -> object:
-    """Write the facts of an array to `tensor`; its extents and strides live as long as the result."""
+    """Write the facts of an array to `tensor`; return the extents and strides, to be kept alive as long as `tensor`."""
     numbers = ctypes.c_int64 * len(shape)
     extents, steps = numbers(*shape), numbers(*strides)
     tensor.data, tensor.byte_offset = pointer, 0
@@ -127,7 +127,7 @@ def fill(
 
 
 _exports: dict[int, tuple[_Managed | _ManagedVersioned, object]] = {}
-"""By address of the C structure, until its consumer calls the deleter: the structure, and what it needs."""
+"""C structures by address, each with the objects that it needs, until its consumer calls the deleter."""
 
 
 def _release(address: int) -> None:
@@ -135,7 +135,7 @@ def _release(address: int) -> None:
 
 
 def _destroy(capsule: int) -> None:
-    for name in (_PLAIN, _VERSIONED):  # under another name a consumer has taken it over
+    for name in (_PLAIN, _VERSIONED):  # a consumer that takes a capsule over renames it
         if _dying_is_valid(capsule, name):
             _release(_dying_pointer(capsule, name))
 
@@ -146,7 +146,7 @@ _deleter_address = ctypes.cast(_deleter, ctypes.c_void_p)
 
 
 def _outlive_python() -> None:
-    """At exit, take the deleters from tensors that consumers still hold: they may free them after Python has gone."""
+    """At exit, remove the deleters from tensors that consumers still hold: these may be freed when Python has ended."""
     for managed, _ in _exports.values():
         managed.deleter = None
     for needed in (_exports, _destructor, _PLAIN, _VERSIONED):
@@ -165,7 +165,7 @@ def export(
     owner: object,
     versioned: bool,
 ) -> object:
-    """A capsule for memory at `pointer` that keeps `owner` alive until its consumer is done with it."""
+    """Return a capsule for the memory at `pointer`; it keeps `owner` alive until its consumer releases it."""
     managed: _Managed | _ManagedVersioned
     if versioned:
         managed, name = _ManagedVersioned(*_VERSION), _VERSIONED

@@ -25,9 +25,9 @@ class Attribute(NamedTuple):
 
 
 def attributes_of(launch: Any) -> tuple[Attribute, ...]:
-    """Return the attributes that a launch's `priority`, `domain`, `launched`, `triggered` and `carveout` say.
+    """Return the attributes for the options `priority`, `domain`, `launched`, `triggered` and `carveout` of a launch.
 
-    Errors  `LaunchError` for values that they cannot have
+    Errors  `LaunchError` for a value that an option cannot have
     """
     found = []
     if launch.priority is not None:
@@ -50,15 +50,15 @@ def attributes_of(launch: Any) -> tuple[Attribute, ...]:
 
 
 def ways_of(launch: Any) -> tuple[bool, bool, tuple[Attribute, ...]]:
-    """Return a launch's settings as `LaunchConfig` ends with them: cooperative, pdl, attributes. Errors: as above."""
+    """Return the last fields of a launch's `LaunchConfig`: cooperative, pdl, attributes. Errors: as `attributes_of`."""
     return bool(launch.cooperative), bool(launch.pdl), attributes_of(launch)
 
 
 def event_handle(event: Any, name: str) -> int:
     """Return the CUevent handle of an event of torch, CuPy, cuda.core or cuda.bindings, or of a handle.
 
-    name    of the launch's option
-    Errors  `LaunchError` for what is none, and for one that torch has not made yet
+    name    the option of the launch, for the error's text
+    Errors  `LaunchError` for an object that is no event, and for an event that torch has not made yet
     """
     held = next((getattr(event, each) for each in ("cuda_event", "ptr", "handle") if hasattr(event, each)), event)
     try:

@@ -1,11 +1,11 @@
-"""Times of work on the GPU, the host left out: a stream of one's own, graphs captured in it, events around them.
+"""Time work on the GPU without the time of the host: in a separate stream, as captured graphs between two events.
 
     stream = TimedStream(device(0))
     with stream.device.active():
-        graph = stream.captured(work)     # whatever `work()` puts into `stream.handle`
+        graph = stream.captured(work)     # all that `work()` submits to `stream.handle`
         seconds = stream.timed(graph.replay)
 
-Every method wants a context of the device to be current, as `Device.active` makes it.
+Every method needs a context of the device to be current: `Device.active` makes one current.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class Graph:
-    """Work captured in a stream, to be put there again at the cost of one call. Made by `TimedStream.captured`."""
+    """Work captured in a stream: one call submits all of it again. Made by `TimedStream.captured`."""
 
     def __init__(self, stream: TimedStream, executable: Any) -> None:
         self._stream, self._executable = stream, executable
 
     def replay(self) -> None:
-        """All of it, once more."""
+        """Submit the captured work once more."""
         self._stream.device.driver.call("cuGraphLaunch", self._executable, self._stream.handle)
 
     def close(self) -> None:
-        """Free it, when it has ended."""
+        """Free the graph. Its work must have ended."""
         if self._executable is not None:
             self._stream.device.driver.call("cuGraphExecDestroy", self._executable)
             self._executable = None
 
 
 class TimedStream:
-    """A stream of our own on `device`, and two events to time what goes into it."""
+    """A new stream on `device`, and two events that time the work submitted to it."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -51,19 +51,19 @@ class TimedStream:
             self._start, self._stop = (device.driver.call("cuEventCreate", 0) for _ in range(2))
 
     def follow(self, stream: int) -> None:
-        """Wait on the GPU for what is in `stream` now."""
+        """Make this stream wait, on the GPU, for the work that is in `stream` now."""
         driver = self.device.driver
         event = driver.call("cuEventCreate", _DISABLE_TIMING)
         driver.call("cuEventRecord", event, stream)
         driver.call("cuStreamWaitEvent", self.handle, event, 0)
-        driver.call("cuEventDestroy", event)  # which the driver puts off until it has happened
+        driver.call("cuEventDestroy", event)  # the driver frees it when it has happened
 
     def wait(self) -> None:
-        """Until all in it has ended. Errors: `CudaError` of a kernel that failed."""
+        """Wait until all work in the stream has ended. Errors: `CudaError` of a kernel that failed."""
         self.device.driver.call("cuStreamSynchronize", self.handle)
 
     def timed(self, work: Callable[[], object]) -> float:
-        """Seconds from the first thing that `work()` puts in to the last. Waits for it."""
+        """Return the seconds on the GPU for all that `work()` submits to the stream; wait until it has ended."""
         driver = self.device.driver
         driver.call("cuEventRecord", self._start, self.handle)
         work()
@@ -72,7 +72,7 @@ class TimedStream:
         return float(driver.call("cuEventElapsedTime", self._start, self._stop)) * 1e-3
 
     def captured(self, work: Callable[[], object]) -> Graph:
-        """Capture the work that `work()` puts into the stream as a graph; nothing of it runs.
+        """Capture as a graph what `work()` submits to the stream; nothing of it runs.
 
         Errors  `CudaError` for what cannot be captured, such as waiting for a result; whatever `work` raises
         """
@@ -81,7 +81,7 @@ class TimedStream:
         try:
             work()
         except BaseException:
-            with contextlib.suppress(CudaError):  # that the capture is broken is what it says, and why is on its way
+            with contextlib.suppress(CudaError):  # it only says that the capture is broken; `raise` says why
                 self._close(driver.call("cuStreamEndCapture", self.handle))
             raise
         graph = driver.call("cuStreamEndCapture", self.handle)
@@ -93,15 +93,15 @@ class TimedStream:
     def all_captured(
         self, works: Mapping[K, Callable[[], object]], opened: contextlib.ExitStack, must: bool = False
     ) -> dict[K, Graph] | None:
-        """Capture each as a graph, which `opened` frees; None where one cannot be, unless all `must`.
+        """Capture each of `works` as a graph, which `opened` frees. None if one cannot be captured and not `must`.
 
-        Errors  as `captured`, with `must`
+        Errors  as `captured`, if `must`
         """
         found = {}
         for name, work in works.items():
             try:
                 graph = found[name] = self.captured(work)
-            except Exception:  # what ran a moment ago, and cannot be captured
+            except Exception:  # callers ran this work before: only its capture fails
                 if must:
                     raise
                 return None
@@ -115,9 +115,9 @@ class TimedStream:
     # Memory, in the order of the stream.
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
-        """From device memory to device memory, by address."""
+        """Copy `nbytes` from device memory to device memory, by address."""
         self.device.driver.call("cuMemcpyDtoDAsync", target, source, nbytes, self.handle)
 
     def fill(self, target: int, nbytes: int) -> None:
-        """Write zeros, which is how a cache is emptied of everything else."""
+        """Write zeros. Enough of them push everything else out of the cache."""
         self.device.driver.call("cuMemsetD8Async", target, 0, nbytes, self.handle)

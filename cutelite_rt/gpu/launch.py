@@ -3,8 +3,8 @@
     function = load(artifact, device(0))
     launch(function, LaunchConfig(grid=(8, 1, 1), block=(256, 1, 1)), function.layout.pack(values))
 
-This is the path that a compiled launcher replaces: it needs `function.handle`, `function.context`, what
-`LaunchConfig` says and the bytes that `params` lays out; everything here that explains an error is off that path.
+A compiled launcher replaces this path. It needs `function.handle`, `function.context`, the facts of `LaunchConfig` and
+the bytes that `params` lays out; the code here that explains errors is not on its path.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _MAX_THREADS, _STATIC_SMEM, _LOCAL_BYTES, _REGISTERS = 0, 1, 3, 4
 _MAX_DYNAMIC_SMEM, _NON_PORTABLE_CLUSTER = 8, 14
 _ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
 _PORTABLE_CLUSTER = 8  # blocks; more needs opting in (CUDA programming guide, thread block clusters)
-_SHAPE_ERRORS = frozenset((1, 701, 720, 912))  # statuses that say something about a launch is too much
+_SHAPE_ERRORS = frozenset((1, 701, 720, 912))  # statuses of a launch that exceeds a limit
 _KEPT_CONFIGS = 64  # launch shapes remembered per function
 
 
 class LaunchConfig(NamedTuple):
     """The form of a launch: grid and block in (x, y, z), the rest as CUDA has it by default.
 
-    smem         bytes of dynamic shared memory a block gets
+    smem         bytes of dynamic shared memory of a block
     stream       handle; 0 is the legacy default stream
     cooperative  all blocks resident at once, so that they may wait for each other
     pdl          may start before the kernel ahead in the stream ends (programmatic dependent launch)
@@ -64,7 +64,7 @@ class LaunchConfig(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Needs of the loaded code of a kernel: registers a thread, and bytes."""
+    """The resources that the loaded code of a kernel needs: registers of a thread, and bytes."""
 
     registers: int
     static_smem: int
@@ -93,9 +93,9 @@ class Function:
 
     @functools.cached_property
     def takes_one_buffer(self) -> bool:
-        """Tell whether its parameters lie in the driver's one buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) as in `layout`.
+        """Tell whether the driver's one parameter buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) has the offsets of `layout`.
 
-        Those of kernels with tensor maps do not: the driver has them from 48 on (cuFuncGetParamInfo).
+        It has others for kernels with tensor maps: there the offsets start at 48 (cuFuncGetParamInfo).
         """
         if not self.layout.kinds or "tensormap" in self.layout.kinds:
             return False
@@ -116,7 +116,7 @@ class Function:
         return Usage(*(self._attribute(number) for number in (_REGISTERS, _STATIC_SMEM, _LOCAL_BYTES, _MAX_THREADS)))
 
     def packed(self, values: Sequence[Any]) -> Parameters:
-        """Values in a buffer of this thread's, which the driver copies when it launches.
+        """Write the values to the parameter buffer of this thread and return it; the driver copies it at the launch.
 
         Errors  as `Parameters.write`
         """
@@ -127,7 +127,7 @@ class Function:
         return parameters
 
     def prepared(self, config: LaunchConfig) -> Any:
-        """The driver's `CUlaunchConfig` for `config`, the function's attributes raised to what it needs."""
+        """Return the driver's `CUlaunchConfig`, after raising the function's limits to what `config` needs."""
         raw = self._configs.get(config)
         if raw is None:
             with self._lock:
@@ -178,13 +178,13 @@ _loading = forks.lock()
 
 
 def load(artifact: Artifact, device: Device) -> Function:
-    """The kernel in the current context of `device`, or in its primary one; loaded once per context and process.
+    """Load a kernel into the current context of `device`, else into its primary one; once per context and process.
 
     Errors: `CudaError` that says what the image was made for and what the device is.
     """
     driver = device.driver
     with device.active() as context:
-        # An id is never used again, where the handle of a destroyed context may be.
+        # The driver may reuse the handle of a destroyed context, but never its id.
         key = int(driver.call("cuCtxGetId", context)), artifact.digest
         with _loading:
             function = _loaded.get(key)
@@ -197,13 +197,13 @@ def load(artifact: Artifact, device: Device) -> Function:
 
 
 class Loaded:
-    """Functions under keys, each in the contexts in which it was asked for: `load`, without a digest of its code."""
+    """Loaded functions by key and context: a cache in front of `load` that needs no digest of the code."""
 
     def __init__(self) -> None:
         self._functions: dict[tuple[Hashable, int], Function] = {}
 
     def function(self, key: Hashable, device: Device, artifact: Callable[[], Artifact]) -> Function:
-        """The kernel in the context that is current on a device, else in its primary one. Errors: as `load`."""
+        """Return the kernel in the current context of `device`, else in its primary one. Errors: as `load`."""
         with device.active() as context:
             at = key, int(device.driver.call("cuCtxGetId", context))
             function = self._functions.get(at)
@@ -213,9 +213,9 @@ class Loaded:
 
 
 def write_global(function: Function, name: str, *numbers: int) -> None:
-    """Write numbers of 64 bits to a variable that a kernel's module has, between all work before and behind.
+    """Write 64-bit numbers to a variable of a kernel's module: after all earlier work, before all later work.
 
-    Errors  `CudaError`; ValueError where the variable is smaller
+    Errors  `CudaError`; ValueError if the variable is smaller
     """
     driver, content = function.driver, (ctypes.c_int64 * len(numbers))(*numbers)
     nbytes = ctypes.sizeof(content)
@@ -262,10 +262,10 @@ def launch(
 ) -> None:
     """Put the kernel into `config.stream`; return at once, or when it has ended if `sync`.
 
-    With `sync` an error of the kernel is raised here, with its name; without, it shows at some later call. The stream
-    is waited for ahead of the kernel too, so that it answers for nothing that was before it. A stream that is being
-    captured into a graph is never waited for. `current` is the handle of the calling thread's context,
-    if known.
+    With `sync` an error of the kernel is raised here, with its name; without, some later call raises it. `sync`
+    also waits for the stream before the kernel starts, so that errors of earlier work are not blamed on this kernel. It
+    never waits for a stream that is being captured into a graph. `current` is the handle of the calling thread's
+    context, if known.
     Errors: `CudaError` naming the kernel, how it was launched, and which limit was exceeded.
     """
     if current is None:
@@ -295,7 +295,7 @@ def _launch(function: Function, config: LaunchConfig, parameters: Parameters, sy
 
 
 def describe(function: Function, config: LaunchConfig) -> str:
-    """A launch in words: kernel, shape, and where."""
+    """Describe a launch in words: kernel, shape, stream and device."""
     words = [f"`{function.artifact.name}` with grid {config.grid}, block {config.block}"]
     if config.cluster:
         words.append(f"cluster {config.cluster}")

@@ -50,6 +50,7 @@ def instructions(text: str) -> str:
 def test_spelling(name: str, update: bool) -> None:
     path = HERE / "ops" / f"{name}.cir"
     case = Case.read(path) if path.exists() else Case(path, {}, "", "", "")
+    assert update or path.exists(), f"{path.name} is missing: `make update` writes it"
     assert update or case.source == source(name), "the row has other forms than its file: see what `make update` writes"
     case._replace(source=source(name)).check("ptx", instructions(ptx(name)), update)
 

@@ -73,7 +73,9 @@ class Spelling:
 
     @property
     def constants(self) -> dict[str, Any]:
-        return {name: held for name, held in self.fields.items() if name not in self._operands}
+        """Its compile-time fields by name: as the form gives them, or else as the class does."""
+        op = self.op()
+        return {field.name: getattr(op, field.name) for field in self.cls.fields if not field.is_operand}
 
     def op(self, values: Sequence[Value] | None = None) -> Op:
         """An instance that works on these values, or on new ones."""
@@ -105,7 +107,8 @@ class Row:
     """One instruction.
 
     op         the class
-    word       the expression in kernels, {0}, {1}... being operands and {name} a constant; or a function of the op
+    word       the expression in kernels, {0}, {1}... being operands and {name} a compile-time field of the class; or a
+               function of the op that returns it
     forms      every form: verified, printed, parsed, and assembled for each target that has it
     reference  the result, computed of the op and NumPy arrays (`tests.vocabulary.numbers` tells their types)
     tested     without a reference, as for what works on memory: the file that tests its meaning
@@ -116,7 +119,7 @@ class Row:
     shown      forms of the golden file, as in `i32 i32 direction='l'; i32 i32`; all of `forms` if empty
     case       names of golden files written by hand that show it; then none is made
     alone      for asynchronous ops: each form has a kernel of its own, and its template is the golden
-    refuses    forms that `verify` refuses, each with its message
+    refuses    forms that `verify` refuses, each with a regular expression that its first message has
     """
 
     op: type[Op]

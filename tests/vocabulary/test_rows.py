@@ -58,13 +58,18 @@ def test_the_op_is_declared_in_full(row: Row) -> None:
 @rows
 def test_words_are_there_for_kernels_to_use(row: Row) -> None:
     for word in row.words:
-        operator.attrgetter(word)(cl)
+        try:
+            operator.attrgetter(word)(cl)
+        except AttributeError:
+            pytest.fail(f"the row writes `cl.{word}`, which cutelite/__init__.py does not name")
 
 
 def test_every_intrinsic_is_the_word_of_a_row() -> None:
     families = {f"cutelite.lang.{family}" for family in {*FAMILIES, "matrix"} - {"tensor", "mma"}}
     intrinsics = {name for name, home in vars(cl)["_HOME"].items() if home in families}
-    assert intrinsics - {word for row in ROWS for word in row.words} == COMPOSED
+    unnamed = intrinsics - {word for row in ROWS for word in row.words}
+    assert unnamed - COMPOSED == set(), "words that no row names in its `word`"
+    assert COMPOSED - unnamed == set(), "words of rows, which COMPOSED need not list"
 
 
 @rows
@@ -80,7 +85,9 @@ def test_what_it_computes_is_tested(row: Row) -> None:
 def test_what_is_wrong_is_said(row: Row) -> None:
     for form, message in row.refuses:
         problems = [problem.message for problem in Spelling(row.op, form).op().verify()]
-        assert problems and re.search(message, problems[0]), (form.args, form.fields, problems)
+        text = Spelling(row.op, form)
+        assert problems, f"{text}: `verify` accepts what the row says it refuses"
+        assert re.search(message, problems[0]), f"{text}: `verify` says {problems[0]!r}, not {message!r}"
 
 
 @rows

@@ -1,4 +1,4 @@
-"""Loop-carried values: what the header of a run-time loop has parameters for, and how they are found.
+"""Find loop-carried values: those for which the header of a run-time loop has parameters.
 
 In    the states at the loop's entry, at its header, and where the body comes back to the header (the latch)
 Out   `Carried`: the parameters, by their place in the header's state
@@ -51,7 +51,7 @@ def assigned_literals(loop: Loop, entry: State, live: frozenset[str]) -> Carried
 
 
 def grown(entry: State, header: State, latch: State, carried: Carried, live: frozenset[str]) -> Carried:
-    """Return `carried`, and whatever else changed between the header and the latch."""
+    """Return `carried` and the other leaves that changed between the header and the latch."""
     found = dict(carried)
     for slot in slots_of([entry], live):
         before, after = slot.read(header), slot.read(latch)
@@ -81,7 +81,7 @@ def grown(entry: State, header: State, latch: State, carried: Carried, live: fro
 def _carried_type(known: Any, initial: Any, now: Any, then: Any) -> Any:
     """Return the type of a parameter that is `initial` at first, `now` in an iteration and `then` in the next one.
 
-    From one execution of the body to the next it may only become wider: otherwise the search might not end.
+    Each execution of the body may only widen it: otherwise the search might not end.
     """
     if known is None:
         return join_types([initial, then])
@@ -94,8 +94,8 @@ def _carried_type(known: Any, initial: Any, now: Any, then: Any) -> Any:
     return t if common_type(known, t, "bits") == t else NO_TYPE
 
 
-def without_rash(found: Carried, before: Carried) -> Carried:
-    """Drop the conflicts found in an execution of the body in which numbers have turned out to change as well.
+def without_early_conflicts(found: Carried, before: Carried) -> Carried:
+    """Drop the conflicts of an execution of the body that also found further numbers to carry.
 
     That execution took these numbers for compile-time constants: `max(x, k)` may be of another type when `k` is a
     run-time number. A conflict that remains is found again.
@@ -110,7 +110,7 @@ def without_rash(found: Carried, before: Carried) -> Carried:
 
 
 def bound_by(latch: State, entry: State, names: Iterable[str]) -> dict[str, Any]:
-    """Return the variables that only the body has bound, if header parameters can hold their values."""
+    """Return the variables that only the body binds, if parameters of the header can hold their values."""
     found = {}
     for name in names:
         value = latch.locals.get(name, UNBOUND)
@@ -152,7 +152,7 @@ def _is_numeric(t: Type) -> bool:
 
 
 def bound_inside(name: str, loop: Loop, cfg: Cfg) -> Conflict:
-    """Return the conflict of a name that the body binds, and nothing before the loop."""
+    """Return the conflict of a name that is bound in the body but not before the loop."""
     instrs = (instr for block in loop.blocks for instr in cfg.instrs(cfg.blocks[block]))
     store = next((i.span for i in instrs if i.op in ("STORE", "STORE_CELL") and i.arg == name), None)
     return Conflict(

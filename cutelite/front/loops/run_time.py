@@ -24,7 +24,7 @@ from cutelite.front.loops.carried import (
     grown,
     late_types,
     remembered,
-    without_rash,
+    without_early_conflicts,
 )
 from cutelite.front.merge import hint, leaf_value, merge, wrap_like
 from cutelite.front.regions import Regions, Running
@@ -183,7 +183,7 @@ class RunTimeLoop:
             self.fresh |= self.late.keys() & changed
         found = {key: t for key, t in found.items() if key[0] not in self.late}
         self.late = {name: value for name, value in bound.items() if name not in self.fresh}
-        self.carried = without_rash(found, self.carried)
+        self.carried = without_early_conflicts(found, self.carried)
         return False
 
     def _share_out(self, left: list[State]) -> None:

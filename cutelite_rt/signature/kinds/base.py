@@ -1,4 +1,4 @@
-"""The protocol of a kind of parameter: leaves, binding, rows for the launcher, C."""
+"""The protocol of every kind of parameter: its leaves, its binding, its rows for the launcher, its C."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from cutelite_rt.signature.data import DType
 
 
 class Parameter(Protocol):
-    """A kind: a NamedTuple under `data.kind`, with its facts as fields.
+    """A kind of parameter: a NamedTuple decorated with `data.kind`, whose fields are the facts of one parameter.
 
     Everything that reads signatures goes through these methods, so that one class declares a kind. Machine code and C
     know only leaves: arrays, numbers and addresses. A kind may also have
 
-    left_out                   what stands for an argument that is not given
-    look(argument, alignment)  look at an argument without checking it: the facts that the outcome depends on, and what
-                               launches of equal facts differ in: the array or number, or None. Addresses count by their
-                               rest modulo `alignment`. Errors: TypeError where that does not tell enough; launches of a
-                               kind without it are not planned (`export.exported`)
-    misfits()                  (field, words for what it should be): what no file may say
+    left_out                   the value for an argument that is not given
+    look(argument, alignment)  return, without checking the argument, the facts that decide the outcome, and the array
+                               or number that differs between launches of equal facts, or None. The facts have addresses
+                               modulo `alignment`. Errors: TypeError for an argument that has to be checked.
+                               `export.exported` plans no launches of a kind without this method
+    misfits()                  yield each field whose value no file may have, and what it should be, in words
     """
 
     @property
     def name(self) -> str: ...
 
     def leaves(self) -> Iterator[Leaf]:
-        """The values of the kernel that an argument makes, in the kernel's order."""
+        """Yield the parameters of the machine code that an argument becomes, in their order."""
         ...
 
     def rows(self, rows: Rows, slot: int, given: int) -> None:
-        """Write rows by which the launcher finds the leaves of the object in a slot, where flag `given` is set.
+        """Write the rows by which the launcher finds the leaves of the object in `slot`, if the flag `given` is set.
 
-        Errors  `Unsupported` where there are none
+        Errors  `Unsupported` for a kind that the launcher cannot take
         """
         ...
 
     def fit(self, call: Call, argument: Any) -> None:
-        """Check an argument, and leave the values of its leaves in ``call.values``; for a settled kind.
+        """Check an argument and store the values of its leaves in ``call.values``. The kind is a settled one.
 
         Errors  `ArgumentError`
         """
@@ -51,10 +51,10 @@ def left_out(parameter: Parameter) -> Any:
 
 
 class Leaf(Parameter, Protocol):
-    """A kind that is one value of the kernel.
+    """A kind that is one parameter of the machine code.
 
     dtype     of the elements, or of the number
-    packs_as  its kind of `gpu.params`; for a settled one
+    packs_as  its kind in `gpu.params`, if it is settled
     """
 
     @property
@@ -82,35 +82,35 @@ class C(NamedTuple):
 
 
 class Rows(Protocol):
-    """Rows for the launcher, which finds the leaves of a call by them; slots hold objects.
+    """A writer of the rows by which the launcher finds the leaves of a call. A slot holds an object.
 
-    given  number of the flag that says whether the object is there
+    given  the number of the flag that says whether the object is there
     """
 
     def optional(self, slot: int, given: int) -> int:
-        """A flag that says whether the object is not None."""
+        """Return the number of a new flag, which says whether the object is not None."""
         ...
 
     def instance(self, name: str, slot: int, given: int) -> None:
-        """The object has to be of the class of the struct of that name."""
+        """Require the object to be of the class of the struct called `name`."""
         ...
 
     def field(self, field: str, slot: int, given: int) -> int:
-        """A new slot for an attribute of the object."""
+        """Return a new slot, which holds the attribute `field` of the object."""
         ...
 
     def count(self, items: int, slot: int, given: int) -> None:
-        """The object has to be a tuple or list with this number of `items`."""
+        """Require the object to be a tuple or list with this number of `items`."""
         ...
 
     def item(self, number: int, slot: int, given: int) -> int:
-        """A new slot for an item of the object."""
+        """Return a new slot, which holds the item `number` of the object."""
         ...
 
     def constant(self, slot: int, given: int) -> None:
-        """Outcomes depend on the object."""
+        """Let outcomes depend on the value of the object."""
         ...
 
     def leaf(self, leaf: Leaf, slot: int, given: int) -> None:
-        """The object is a leaf."""
+        """Take the object as the leaf `leaf`."""
         ...
