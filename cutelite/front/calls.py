@@ -358,7 +358,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     return _kept(frame, result, function, owner)
 
 
-_MADE_BY = "`cl.shared`, `cl.rmem` and tensors' own methods make them: barriers are `cl.shared(cl.mbarrier, (n,))[i]`"
+_MADE_BY = "`cl.shared`, `cl.make_rmem_tensor` and methods make them; a barrier is `cl.shared(cl.mbarrier, (n,))[i]`"
 
 
 def _convert(dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:

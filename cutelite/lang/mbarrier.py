@@ -11,8 +11,6 @@
 A phase is complete when all arrivals that `init` announced and all bytes that were expected have come; then the
 next one begins. Phases have parity 0, 1, 0, ...: `wait(p)` returns once the latest phase of parity `p` is complete.
 On a fresh barrier the phase "before the first", of parity 1, counts as complete, so a producer starts with 1.
-
-Every method is also a function under its PTX name: ``cl.mbarrier_arrive(bar)`` is ``bar.arrive()``.
 """
 
 from __future__ import annotations

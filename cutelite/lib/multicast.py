@@ -1,4 +1,4 @@
-"""Tiles of operands by TMA: one thread brings them, for its own block or, by multicast, for all that take the same."""
+"""Tiles of operands by TMA: one thread loads them, for its own block or, by multicast, for all that share them."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class CpAsync(Op):
     src_bytes  copy only this number of bytes (0 to `bytes`), and zeros for the rest; `src` is read no further
     cache      'ca' at all levels, 'cg' past L1 (16 bytes only)
     prefetch   bytes of the line around `src` to bring into L2: 0 for none, 64, 128 or 256
-    policy     an L2 policy, from `createpolicy` or one of `cl.EVICT_FIRST` and its like
+    policy     an L2 policy: a 64-bit word, from `createpolicy` or for a name such as "evict_first"
     """
 
     dst: Value

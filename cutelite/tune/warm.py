@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 Progress = Callable[[int, int, float], object]
-"""It gets how many kernels are ready, how many are known to be needed, and the seconds since the start."""
+"""A function of kernels ready, kernels known to be needed, and seconds since the start."""
 
 wanted: ContextVar[bool] = ContextVar("tuning wanted", default=False)
 """Whether library functions that pick configurations by a model are to measure them instead: `tuning_wanted`."""
@@ -34,9 +34,9 @@ wanted: ContextVar[bool] = ContextVar("tuning wanted", default=False)
 class Warmed(NamedTuple):
     """The result of `warm`.
 
-    kernels   how many different ones the calls launch
-    compiled  how many of them were neither in memory nor on disk
-    seconds   all of it took
+    kernels   the number of different kernels that the calls launch
+    compiled  the number of them that were neither in memory nor on disk
+    seconds   the time of the whole call
     """
 
     kernels: int
@@ -108,7 +108,7 @@ def calls_of(what: Any, how: dict[str, Any]) -> list[Callable[[], object]]:
 def compile_calls(
     calls: Iterable[Callable[[], object]], jobs: int | None, tell: Callable[[int, int], object]
 ) -> int:  # fmt: skip
-    """Compile what they launch; `tell` hears how many kernels are ready and needed. Gives how many there are."""
+    """Compile the kernels that the calls launch, and return their number; `tell` is given (ready, needed) meanwhile."""
     from concurrent.futures import ThreadPoolExecutor
 
     lock, ready = forks.lock(), 0
@@ -148,5 +148,5 @@ def in_this_thread() -> AbstractContextManager[object]:
 
 
 def show(ready: int, needed: int, seconds: float) -> None:
-    """Say on stderr how far it is, in one line that is written over."""
+    """Print the progress on stderr, in one line that the next call overwrites."""
     print(f"\rcutelite: {ready} of {needed} kernels, {seconds:.1f} s", end="", file=sys.stderr, flush=True)

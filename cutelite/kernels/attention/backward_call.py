@@ -35,8 +35,8 @@ def attention_backward(
     lse, dlse       (B, H, SQ) f32: the logsumexp from ``return_lse=True``, and its gradient if it was used
     out             three arrays for the results; made where they are not given
     causal ...      the same arguments as of `attention`
-    score_mod       is differentiated by the score (`cl.derived` lists what it may compute); captured values get no
-                    gradient
+    score_mod       is differentiated by the score (`cl.value_and_derivative` lists what it may compute); captured
+                    values get no gradient
     deterministic   add up dq in the order of keys, so that equal inputs give equal bits
     config          None: the one that was measured best for this head dim
     Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes

@@ -29,7 +29,7 @@ LAYOUTS = tuple(MODES)
 FAR = 1 << 30
 """The width of a window, in keys, on a side where it has no end."""
 IN_L2 = 32 * 2**20
-"""Bytes of keys and values that blocks which run at once should share."""
+"""Bytes of keys and values that the blocks running at once should share in L2, at most."""
 
 
 def attention(
@@ -189,7 +189,7 @@ def launch(
 
 
 def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int | None, int]:
-    """Return the keys that a query sees before and behind its own place, and the offset from its index to that place.
+    """Return the number of keys a query sees before and behind its place, and the offset from its index to the place.
 
     more    the offset unless `causal` is 'top-left'
     Errors  ValueError for a value of `causal`, or a window, that there is not

@@ -24,7 +24,7 @@ BOX = 128  # columns: a swizzled row of 128 bytes
 RAISED = 6.0
 CHOSEN = Config(pairs=True, regs=(24, 216))
 SCALED = 128
-"""Queries, or keys, of a block that has a scale."""
+"""The number of queries, or of keys, that share a scale."""
 LEAST = 2.0**-20
 """Of the greatest scale of values: with so small a one, or less, all powers of a block are 0 in e4m3."""
 TURNING = 40  # registers of a thread that transposes

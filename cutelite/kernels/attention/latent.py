@@ -92,7 +92,7 @@ class LatentPlan(Plan):
                 target.store(cl.full((8,), 0.0, self.problem.dtype))
 
     def hand_on(self, p: Any, factor: Any, here: Here, turn: Any) -> Any:
-        """Write powers, unless None, and a factor for each row, for the other warpgroup. Who: a warpgroup."""
+        """Write powers (unless None) and a factor for each row to shared memory. Who: the first warpgroup."""
         spots = cl.wgmma.coordinates(8)
         here.powers.producer_acquire(turn)
         for i in cl.static_range(2):

@@ -183,7 +183,7 @@ def attention_fp8(
 
 
 def traced(tensor: Tensor) -> bool:
-    """Tell whether a call is one that torch traces, and so goes to an operator."""
+    """Tell whether torch traces this call, which then goes to an operator."""
     if torch.compiler.is_compiling():
         return True
     return not left_out() and (isinstance(tensor, torch._subclasses.FakeTensor) or tensor.is_meta)

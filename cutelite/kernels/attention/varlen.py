@@ -29,7 +29,7 @@ def attention_varlen(
     cu_seqlens_q  (N + 1,) i32, ascending: the start of the queries of each sequence, and the end of the last one.
                   Sequences may be empty. Rows behind the last one are not written
     cu_seqlens_k  the same for keys; None: `cu_seqlens_q`
-    mods          `b` is the number of the sequence, and indices are places in it
+    score_mod, mask_mod  `b` is the number of the sequence; the indices count from its start
     return_lse    also return (H, TQ) f32
     Errors        ValueError for shapes that do not fit
     """

@@ -1,4 +1,4 @@
-"""GEMMs for Blackwell: what a kernel is made for, how its work is cut up, and the numbers that follow from both."""
+"""GEMMs for Blackwell: the problem of a kernel, its configuration, and the numbers derived from both."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -9,15 +9,15 @@ import cutelite as cl
 
 @dataclass(frozen=True)
 class Config:
-    """A way to cut up the work.
+    """A configuration: tiles, clusters and stages.
 
     tile     rows and columns of a block's tile, or of a pair's: 128 or 256 rows
     pair     two blocks multiply together, 256 rows
-    cluster  blocks along M and N that load together what they share; (1, 1) for pairs
+    cluster  blocks along M and N that share loads by multicast; (1, 1) for pairs
     stages   how many tiles of A and B are held
     buffers  the most pieces of results that are held on their way to memory
     swizzle  tiles are walked in bands of this width, in tiles
-    dynamic  a block takes the tile of one that has not started, by launch control, and not one at a stride
+    dynamic  blocks take tiles by cluster launch control, each the tile of a block not yet started; else at a stride
     """
 
     tile: tuple[int, int] = (256, 256)
@@ -50,10 +50,10 @@ class Problem:
     finish        makes results of the sums
     majors        along which mode A and B are contiguous: 'K' or 'MN'
     batched       all arrays have a mode in front; `shared`: the operand that has none, 'A' or 'B'
-    tensors       what `finish` is given: dtype, rank, and what rows are a multiple of elements apart; rank 0: a number
+    tensors       the arguments of `finish`: dtype, rank, and a divisor of the row pitch in elements; rank 0: a number
     scaled        how blocks of the operands are scaled, or None
-    grouped       rows of A and of results are in groups, one behind the other, and each has its B
-    promoted      products of 128 along K have scales in f32, by which other instructions multiply them (fp8_block.py)
+    grouped       rows of A and of results are in consecutive groups, each with a B of its own
+    promoted      products of 128 along K have f32 scales, applied outside of the tensor core (fp8_block.py)
     """
 
     a: Any
@@ -114,7 +114,7 @@ class Plan:
 
     @property
     def scale_rows(self) -> tuple[int, int]:
-        """Rows of A and of B whose scales this block has: of a pair, all of B."""
+        """Rows of A and of B whose scales this block has: in a pair, all rows of B."""
         return self.loaded[0], self.config.tile[1]
 
     @property

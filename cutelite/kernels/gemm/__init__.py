@@ -6,7 +6,7 @@ sums.py        the second kernel of tiles that several blocks share
 operators.py   GEMMs as operators of torch
 fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K
 mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups anywhere, of sizes the device knows
-model.py       the time of a GEMM, by which one is picked   on_jax.py      GEMMs within `jax.jit`
+model.py       a model of the time, for the default config  on_jax.py      GEMMs within `jax.jit`
 
     from cutelite.kernels.gemm import gemm
 

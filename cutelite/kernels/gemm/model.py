@@ -24,14 +24,14 @@ from cutelite.kernels.gemm.configs import WIDTHS, Config, Problem
 
 START, P = 1.563, 1.1265
 L2, L2_CLUSTERED = 5.692e-08, 6.519e-08
-"""A byte that a block loads, where it has no cluster and where it has one."""
+"""Microseconds for a byte that blocks load from L2, without a cluster and with one."""
 DRAM, AGAIN_DRAM = 1.366e-07, 0.337
-"""A byte moved once, and the part of a round's operands that is moved again where they outgrow L2."""
+"""Microseconds for a byte from DRAM, and the part of a round's operands that is read again where they outgrow L2."""
 AT_LEAST = 2.084e-07
-"""A byte at the rate of the GPU's memory, 4.8 TB/s, which no fit goes beyond."""
+"""Microseconds for a byte at the peak rate of the GPU's memory, 4.8 TB/s: a lower bound for the fit."""
 OUTGROWN, SOFT = 23.76e6, 8e6
 HIDDEN = 0.1705
-"""What is left of a tile's own time where another warpgroup multiplies meanwhile."""
+"""The part of a tile's own time that remains where another warpgroup multiplies meanwhile."""
 SECOND, SECOND_BYTE = 2.156, 2.256e-07
 MEETING, MEETING_BYTE, RESTART = 0.7648, 3.142e-05, 3.366
 
@@ -41,7 +41,7 @@ PRODUCT, LOADED, MOVED = 0.72e-6, 42e-6, 32e-6
 """Microjoules: of a multiply-add, by the bytes of an element; of a byte that a block loads; of a byte from DRAM."""
 
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
-"""How many clusters run at once on an H200, by their blocks, one a multiprocessor: for arrays that are on no GPU."""
+"""Blocks of a cluster -> clusters that run at once on an H200, a block per SM: for arrays that are on no GPU."""
 
 RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] = {
     ((64, 64), True, (1, 1)): (0.0810, 0.277),
@@ -126,7 +126,7 @@ def rates_of(config: Config) -> tuple[float, float] | None:
 
 
 def narrowest(config: Config, problem: Problem, rows: int) -> bool:
-    """Return False for a swapped tile where a narrower one makes as few, or where there would be many narrow ones."""
+    """Return False for a swapped tile if a narrower one needs as few tiles, or if its width is small for these rows."""
     if not config.swapped:
         return True
     widths = WIDTHS if problem.majors[0] == "K" else ALONG_ROWS

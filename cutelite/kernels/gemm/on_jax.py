@@ -1,7 +1,7 @@
 """The GEMM within `jax.jit`, `jax.grad` and `jax.vmap`: a call through XLA's interface for foreign functions.
 
-`gemm` comes here by itself for arrays that JAX traces. A gradient is three GEMMs in all, which read operands as they
-lie: nothing is transposed first.
+`gemm` calls this module for arrays that JAX traces. Forward and backward are three GEMMs in all, which read operands of
+either major: no operand is transposed first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cutelite.kernels.lent import is_jax
 
 
 class How(NamedTuple):
-    """Constants of a call; `turned`: operands that are given with their last two modes exchanged."""
+    """The constants of a call. `turned`: the operands whose last two modes are exchanged."""
 
     alpha: float = 1.0
     beta: float = 0.0

@@ -1,8 +1,8 @@
-"""A mixture of experts on Hopper: which experts a token goes to, what they make of it, and the sum.
+"""A mixture of experts on Hopper: routing of tokens, the GEMMs of the experts, and the weighted sums.
 
 call.py      `experts` on arrays, and its reference        operators.py   operators of torch, with derivatives
 routing.py   `route`: the best experts of each token; `sort`: the rows of each expert side by side
-grouped.py   the GEMMs of all experts: gathered rows, gate and up together       gather.py   the ring that they come by
+grouped.py   the GEMMs of all experts: gathered rows, gate and up together       gather.py   their ring of rows
 combine.py   weighted sums of a token's results            backward.py, wgrad.py   their derivatives
 
 narrow.py    matrices of weights of 4 bits: MXFP4, integers       fp8.py         fp8 with block scales

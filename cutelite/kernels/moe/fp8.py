@@ -21,7 +21,7 @@ from cutelite.kernels.rows.quantise import quantise
 def scaled_experts(
     x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
 ) -> Any:  # fmt: skip
-    """`experts` with matrices of e4m3; what they multiply is quantised by rows and 128 along K.
+    """`experts` with matrices of e4m3. Their inputs are quantised to e4m3, a scale for each row and 128 along K.
 
     x              (tokens, hidden), bf16
     gate_up        (experts, 2 * inner, hidden), e4m3;  down  (experts, hidden, inner)

@@ -3,9 +3,9 @@
     e2m1 (MXFP4)   0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; a scale for each 32, a power of two
     i4             -8 to 7; a scale for each 32 or 128
 
-wgmma reads one operand from registers, the left one: so weights are on the left, 64 rows for each warpgroup, the rows
-of an expert on the right, and the transpose of the result comes out. Each thread makes bf16 of those weights that wgmma
-wants of it. Rows are gathered by cp.async. With a gate, eight of its rows and eight of `up` alternate in the packed
+wgmma reads only its left operand from registers. So weights are on the left, 64 rows for each warpgroup, an expert's
+rows of x on the right, and the result is transposed. Each thread converts to bf16 the weights that its fragment of
+wgmma's A takes. Rows are gathered by cp.async. With a gate, eight of its rows and eight of `up` alternate in the packed
 matrix, so that a thread has both factors of a result.
 """
 
@@ -38,7 +38,7 @@ GROUP, ROWS, DEPTH, EIGHT = 128, 64, 128, 8  # threads of a warpgroup; a packed 
 WORDS = ROWS * DEPTH * 4 // 32 // GROUP  # of a packed tile, for each thread
 LOAD = cl.make_copy_atom(cl.CopyBulkG2SOp(), i32)
 KINDS = {"e2m1": (32,), "i4": (32, 128)}
-"""Kinds of weights, and along how many a scale may be."""
+"""Kinds of weights, and how many weights along K may share a scale."""
 E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
@@ -49,7 +49,7 @@ class Config:
     tokens  rows of an expert in a tile
     groups  warpgroups that multiply: each has 64 rows of weights of a tile
     stages  tiles of rows and of weights, 128 along K, that are held
-    behind  stages started before one is said to be full
+    behind  stages of copies in flight before the oldest one is announced as full
     regs    registers of a thread that loads, and of one that multiplies
     """
 
@@ -65,7 +65,7 @@ class Problem:
     """The kind of GEMM that a kernel is made for.
 
     kind    of `KINDS`
-    each    along how many weights a scale is
+    each    the number of weights along K that share a scale
     gather  rows are gathered
     gated   results are ``silu(gate) * up``
     """
@@ -142,7 +142,7 @@ class Plan:
                 if thread == 0:
                     pipe.expect(states)
                     for g in cl.static_range(self.config.groups):
-                        tile = min(n * self.config.groups + g, i32(NT) - 1)  # where there are no more, the last again
+                        tile = min(n * self.config.groups + g, i32(NT) - 1)  # past the end, the last tile again
                         full = pipe.barrier(states.state)
                         cl.copy(LOAD, w[expert, tile, step, None], storage.w[None, g, stage], barrier=full)
                 for i in cl.static_range(self.config.tokens // high):
@@ -154,7 +154,7 @@ class Plan:
         pipe.finish(states)
 
     def consume(self, d: Any, storage: Any, pipe: Any, tiles: Any, group: Any) -> None:
-        """A warpgroup: make bf16 of the weights that come, multiply, and write the results."""
+        """Convert weights to bf16, multiply, and write the results. Who: a warpgroup."""
         thread = cl.thread_idx.x % GROUP
         mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, self.config.tokens, a_source="rmem"))
         right = mma.get_slice(thread).partition_B(storage.x)
@@ -214,7 +214,7 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
             fraction
     kind    of the weights: 'i4' or 'e2m1'
     scales  (E, N, ceil(K / each)), rounded to bf16, which is exact for powers of two
-    each    along how many weights a scale is: 32, or 128 for 'i4'
+    each    the number of weights along K that share a scale: 32, or 128 for 'i4'
     gated   the first half of N is a gate's; both halves are a multiple of 8
     Result  of each tile of 64 x 128 words as `cutelite.kernels.gemm.mixed.pack` has them, then its scales
     Errors  ValueError for kinds, shapes and numbers of scales that there are not
@@ -311,7 +311,7 @@ def narrow_experts(
 
 
 def each_of(packed: Any, kind: str, name: str) -> int:
-    """Along how many weights a packed array has a scale. Errors: ValueError where it is none of the kind."""
+    """Return how many weights of a packed array share a scale. Errors: ValueError where it is none of the kind."""
     for each in KINDS.get(kind, ()):
         if Problem(kind, each).size == packed.shape[3]:
             return each

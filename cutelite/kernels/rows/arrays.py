@@ -1,4 +1,4 @@
-"""Arrays on their way into kernels of rows: as matrices, and results of the same library."""
+"""Arguments of kernels of rows as matrices, and results as arrays of the same library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Rows:
     vector   elements that one access may take, by pitch and address
     most     elements that a row may have; None: any number, 0 too
     kinds    the dtypes that are taken, by their codes
-    written  it is written: `matrix` is no copy
+    written  the kernel writes the array, so `matrix` must not be a copy
     Errors   `cl.ArgumentError` for what is no array, for other dtypes, for rows of 0 or more than `most` elements, and
              for an array that is written and is read-only, or of which `matrix` would be a copy
     """
@@ -60,7 +60,7 @@ class Rows:
         self.vector = width(found.bytes, view.strides[0] if self.m > 1 else 0, view.pointer // found.bytes)
 
     def like(self, other: Rows, name: str) -> Rows:
-        """These rows. Errors: `cl.ArgumentError` where they are not as many, as long and of the dtype of `other`."""
+        """Return these rows. Errors: `cl.ArgumentError` where number, length or dtype differ from those of `other`."""
         if (self.dtype, self.m, self.n) != (other.dtype, other.m, other.n):
             here, there = (f"{x.dtype} {x.m} x {x.n}" for x in (self, other))
             raise rt.ArgumentError(f"{name} is {here}, and should be {there}")
