@@ -1,4 +1,4 @@
-"""Elements of an operand of a GEMM as a function gets them that makes what is multiplied: scaled, normed, dequantised.
+"""The chunk of A that a function gets which computes a GEMM's operand: by scaling, normalising or dequantising.
 
 def dequantised(chunk, scales):
     return chunk.values * chunk.by_row(scales)
@@ -18,16 +18,16 @@ from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.values import where
 from cutelite.layout import make_layout
 
-QUAD, STEP = 4, 16  # threads that have a row; columns of an instruction
+QUAD, STEP = 4, 16  # threads that hold a row; columns of an instruction
 
 
 @dataclass(frozen=True)
 class Prepare:
-    """A function that makes elements of A of what is in memory: ``function(chunk, *tensors)``, called for each `Chunk`.
+    """A function that computes elements of A from those in memory: ``function(chunk, *tensors)``, for each `Chunk`.
 
-    It gives a vector of as many numbers as ``chunk.values`` has, in their order. They are rounded to the dtype of B.
+    It returns a vector of as many numbers as ``chunk.values`` has, in their order. They are rounded to the dtype of B.
 
-    tensors  what it reads besides: of rank 1 or 2 in global memory, contiguous along the last mode
+    tensors  further tensors that it reads: of rank 1 or 2 in global memory, contiguous along the last mode
     """
 
     function: Callable[..., Any]
@@ -38,11 +38,11 @@ class Prepare:
 class Chunk:
     """64 rows of A and some columns along K: those of a warpgroup, with whose 128 threads the function is called.
 
-    values   this thread's, a vector of f32 in the order in which wgmma takes A from registers: two neighbours of a row,
-             of the row eight below, of eight columns further, and so on
+    values   this thread's elements, a vector of f32 in the order of wgmma's A in registers: two neighbours of a row,
+             two of the row eight below, the same eight columns further, and so on
     row      of the first element in A; `column` likewise
-    shape    rows and columns of A. Behind them are zeros: what is made of these counts nowhere
-    thread   of the warpgroup
+    shape    rows and columns of A. Elements beyond them are zeros, and what the function makes of these is not used
+    thread   the index of this thread in the warpgroup
     """
 
     values: Any
@@ -68,7 +68,7 @@ class Chunk:
         return self.thread // 32 * 16 + lane // QUAD, lane % QUAD * 2
 
     def by_row(self, tensor: Any, every: int | None = None) -> Any:
-        """A number of each row, for each of this thread's elements, f32.
+        """Return the number of its row for each of this thread's elements, f32.
 
         tensor  (rows,); with `every` (rows, ceil(columns / every)): one for `every` columns, a multiple of `columns`
         """
@@ -82,7 +82,7 @@ class Chunk:
         return self._flat(held, (0, 1, 0))
 
     def by_column(self, tensor: Any) -> Any:
-        """A number of each column along K, from a tensor (columns,): for each of this thread's elements, f32."""
+        """Return the number of its column, from a tensor (columns,), for each of this thread's elements, f32."""
         groups = 2 * self.steps
         held = make_rmem_tensor(tensor.dtype, make_layout((2, groups)))
         for j in static_range(groups):
@@ -90,7 +90,7 @@ class Chunk:
         return self._flat(held, (1, 0, 2))
 
     def by_element(self, tensor: Any) -> Any:
-        """A number of each element, from a tensor (rows, columns): for each of this thread's, f32."""
+        """Return this thread's elements of a tensor (rows, columns), f32."""
         groups = 2 * self.steps
         held = make_rmem_tensor(tensor.dtype, make_layout((2, 2, groups)))
         for j in static_range(groups):
@@ -100,7 +100,7 @@ class Chunk:
         return self._flat(held, (1, 2, 4))
 
     def inside(self, x: Any) -> Any:
-        """The same numbers, and 0 for columns behind A."""
+        """Return the same numbers, with 0 for columns beyond A's end."""
         held = make_rmem_tensor(i32, make_layout((2, 2 * self.steps)))
         for j in static_range(2 * self.steps):
             for i in static_range(2):

@@ -1,4 +1,4 @@
-"""Sums of a GEMM as a function gets them that finishes them: what it may read beside them, and where it may write.
+"""The piece of a GEMM's tile that an epilogue function gets: sums, what it may read besides, where it may write.
 
 def residual(piece, bias, other):
     piece.result(piece.sums + piece.by_column(bias) + piece.by_element(other))
@@ -26,12 +26,12 @@ STORE = 16  # bytes that a thread stores at once
 
 @dataclass(frozen=True)
 class Finish:
-    """A function that makes results of a GEMM's sums: ``function(piece, *tensors)``, called for each `Piece` of a tile.
+    """A function that computes results from a GEMM's sums: ``function(piece, *tensors)``, for each `Piece` of a tile.
 
     It stores results by ``piece.result`` and, to tensors, by ``piece.store`` and ``piece.put_rows``.
 
-    tensors  what it reads and writes besides: of rank 1 or 2 in global memory, contiguous along the last mode
-    columns  of a piece
+    tensors  further tensors that it reads and writes: of rank 1 or 2 in global memory, contiguous along the last mode
+    columns  the number of columns of a piece
     paired   two neighbouring columns of the product make one of the result
     shape    rows and columns of the product, as the kernel has them
     plain    the results as a tensor in global memory, where rows behind the product's are another's: pieces with such
@@ -50,10 +50,10 @@ class Finish:
 class Piece:
     """Sums of 64 rows and some columns: those of a warpgroup, with whose 128 threads the function is called.
 
-    sums     this thread's, a vector of f32 in the order of an accumulator: two neighbours of a row, of the row eight
-             below, of eight columns further, and so on
+    sums     this thread's sums, a vector of f32 in the order of wgmma's accumulator: two neighbours of a row, two of
+             the row eight below, the same eight columns further, and so on
     row      of the first element in the product; `column`, `batch` likewise
-    shape    rows and columns of the product. Sums behind them are numbers without a meaning, which nothing stores
+    shape    rows and columns of the product. Sums beyond them have no meaning, and are never stored
     ring     a `ResultRing` of one buffer, in the results' dtype
     d        TMA tensor of results; `plain` as `Finish` has it
     paired   results have half as many columns as sums
@@ -81,7 +81,7 @@ class Piece:
         return self.ring.thread // 32 * 16 + lane // QUAD, lane % QUAD * 2
 
     def by_column(self, tensor: Any) -> Any:
-        """A number of each column, from a tensor (columns,): for each of this thread's sums, f32."""
+        """Return the number of its column, from a tensor (columns,), for each of this thread's sums, f32."""
         right, groups = self.place[1], self.columns // 8
         held = make_rmem_tensor(tensor.dtype, make_layout((2, groups)))
         for j in static_range(groups):
@@ -90,16 +90,16 @@ class Piece:
         return held.view(make_layout((2, 2, groups), stride=(1, 0, 2))).load().to(f32)
 
     def by_row(self, tensor: Any) -> Any:
-        """A number of each row, from a tensor (rows,): for each of this thread's sums, f32."""
+        """Return the number of its row, from a tensor (rows,), for each of this thread's sums, f32."""
         held = make_rmem_tensor(tensor.dtype, (2,))
         for i in static_range(2):
             held[i] = tensor[min(self.row + self.place[0] + 8 * i, self.shape[0] - 1)]
         return held.view(make_layout((2, 2, self.columns // 8), stride=(0, 1, 0))).load().to(f32)
 
     def by_element(self, tensor: Any, column: Any = None) -> Any:
-        """A number of each element, from a tensor (rows, columns): for each of this thread's sums, f32.
+        """Return the element of a tensor (rows, columns) for each of this thread's sums, f32.
 
-        column  of the tensor, in which the piece's first one is; default: that of the product
+        column  the column of the tensor for the piece's first column; default: that of the product
         """
         (down, right), groups = self.place, self.columns // 8
         start = self.column if column is None else column
@@ -112,7 +112,7 @@ class Piece:
         return held.load().to(f32)
 
     def pairs(self, x: Any) -> tuple[Any, Any]:
-        """Those of even columns, and those of odd ones: two vectors of half as many."""
+        """Split the sums into those of even and of odd columns: two vectors of half the length."""
         held = make_rmem_tensor(x.dtype, make_layout((2, len(x) // 2)))
         held.store(x)
         return held[0, None].load(), held[1, None].load()
@@ -125,7 +125,7 @@ class Piece:
         return held.load()
 
     def halves(self, x: Any) -> tuple[Any, Any]:
-        """Those of the piece's left half, and those of its right half."""
+        """Split the sums into those of the piece's left and right half: two vectors."""
         return x[: len(x) // 2], x[len(x) // 2 :]
 
     def beside(self, left: Any, right: Any) -> Any:
@@ -136,9 +136,9 @@ class Piece:
         return held.load()
 
     def of_rows(self, x: Any, combine: str = "add") -> Any:
-        """The sum or, with 'max', the greatest of each row of the piece, for each of its elements.
+        """Return the sum ('add') or the greatest ('max') of each row of the piece, for each of this thread's elements.
 
-        Columns behind the product count as 0, so for 'max' numbers must not be negative: absolute ones.
+        Columns beyond the product count as 0, so for 'max' numbers must not be negative: take absolute ones.
         """
         if combine not in ("add", "max"):
             raise mistake("piece-rows", f"of_rows combines by 'add' or 'max', not {combine!r}")
@@ -178,8 +178,8 @@ class Piece:
         """Store results to another tensor, 16 bytes a thread, of its dtype: that of the results.
 
         target  (rows, columns), rows a multiple of 16 bytes apart; nothing is written outside of it
-        column  of the target, to which the first column goes; default: that of the product
-        rows    a tensor (rows of the product,) of i32: to which row of the target each goes; none where negative
+        column  the column of the target for the first column; default: that of the product
+        rows    a tensor (rows of the product,) of i32: the row of the target for each; negative: none
         """
         if target.dtype != self.ring.dtype:
             raise mistake("piece-dtype", f"results are {self.ring.dtype}, and the tensor they go to is {target.dtype}")
@@ -188,7 +188,7 @@ class Piece:
         self._by_rows(target, start, rows)
 
     def _by_rows(self, target: Any, start: Any, rows: Any) -> None:
-        """Store what lies in the buffer, a row by neighbouring threads."""
+        """Store the buffer to global memory, each row by neighbouring threads."""
         each = STORE // self.ring.dtype.bytes
         units = int(self.ring.op.n) // each
         across, high, held = self.ring.thread % units * each, GROUP // units, self.ring.buffer(0)
@@ -201,7 +201,7 @@ class Piece:
                     local_tile(target[row, None], (each,), ((start + across) // each,)).store(part)
 
     def _through(self, x: Any) -> None:
-        """Lay results in the buffer, once that is free."""
+        """Write results to the buffer, once that is free."""
         self.ring.acquire()
         if not self.paired:
             self.ring.put(0, x.to(self.ring.dtype))

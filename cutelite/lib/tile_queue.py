@@ -1,4 +1,4 @@
-"""Tiles that blocks take one after the other: one thread takes them, and tells the others where they are.
+"""A queue of tiles for resident blocks: one thread of a block takes a tile, and tells its place to the others.
 
     tiles = cl.TileQueue.create(Tile, where, count, counter, consumers=256)
 
@@ -9,7 +9,7 @@
         ... tiles.place ...                             tiles = tiles.advance()
         tiles = tiles.tell(ticket)
 
-A queue is a frozen value: what goes on returns the next one.
+A queue is a frozen value: `begin`, `tell` and `advance` return the next one.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from cutelite.lang.values import where as either
 from cutelite.lang.warp import make_warp_uniform
 from cutelite.lib.pipelines import PipelineAsync
 
-STAGES = 2  # tiles that are told and not yet begun
+STAGES = 2  # tiles that are told to the other threads and not yet begun
 
 
 @dataclass(frozen=True)
 class TileQueue:
-    """Tiles 0 to `count` - 1: each block begins with the one of its number, and goes on as `counter` has it.
+    """A queue of tiles 0 to `count` - 1. A block's first tile is that of its index; `counter` gives the others.
 
-    kind     a NamedTuple of i32: what a place is
-    where    from the index of a tile to its place: longest tiles first, say, or bands that share what fits L2
+    kind     a NamedTuple of i32: the type of a tile's place (its coordinates)
+    where    a function from the index of a tile to its place: longest tiles first, or bands whose operands fit L2
              (`longest_first`). Called by the one thread alone, for indices of `count` and above too
     counter  (1,) i32 in global memory, 0 before and after each launch: blocks take whatever tile is next. Launches that
-             may run at once have one each. None: tiles are dealt, forth and back, so that a block with a long one of a
-             round has a short one of the next
-    place    of the tile that this thread is at
+             may run at once have one each. None: each round deals a tile to every block, in alternating order, so that
+             a block with a long tile in one round gets a short one in the next
+    place    the place of this thread's current tile
     """
 
     kind: type[Any]
@@ -60,7 +60,7 @@ class TileQueue:
     ) -> TileQueue:
         """The queue before its first tile.
 
-        count      how many tiles there are, i32
+        count      the number of tiles, i32
         consumers  threads that call `advance`, in whole warps
         Launch     on a one-dimensional grid; more blocks than tiles do no harm
         Who        all threads of the block; then `pipeline_init_sync`
@@ -75,19 +75,19 @@ class TileQueue:
         return self.valid
 
     def begin(self) -> TileQueue:
-        """At this block's first tile; the one thread that takes tiles. The others are told."""
+        """Return the queue at this block's first tile, and tell the others. Who: the one thread that takes tiles."""
         return self._tell(i32(block_idx.x), self.pipe.producer_state())
 
     def take(self) -> Any:
-        """Take the tile after this one, which need not be known yet; for `tell`. The same thread."""
+        """Start taking the next tile; pass the result to `tell`. Who: the one thread that takes tiles."""
         if self.counter is not None:
             return atomic_add(self.counter, 0, 1)
-        blocks = i32(grid_dim.x)  # a round of tiles to each, forth and back
+        blocks = i32(grid_dim.x)  # a tile to each block in a round, in alternating order
         place = self.index % blocks
         return self.index - place + (blocks - 1 - place)
 
     def tell(self, ticket: Any) -> TileQueue:
-        """At the tile that was taken; the others are told. The same thread."""
+        """Return the queue at the tile that was taken, and tell the others. Who: the one thread that takes tiles."""
         if self.counter is not None and ticket == self.count - 1:
             atomic_exch(self.counter, 0, 0)  # all tiles but the first ones have been taken, and each block found none
         return self._tell(ticket + i32(grid_dim.x), self.state)
@@ -101,7 +101,7 @@ class TileQueue:
         return self._at(index, place, valid, state)
 
     def advance(self) -> TileQueue:
-        """At the next tile; all threads that are told."""
+        """Return the queue at the next tile. Who: all threads but the one that takes tiles."""
         self.pipe.consumer_wait(self.state)
         numbers = [make_warp_uniform(self.told[self.state.index, i]) for i in range(1 + len(self.kind._fields))]
         self.pipe.consumer_release(self.state)
@@ -113,11 +113,11 @@ class TileQueue:
 
 
 def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool) -> tuple[Any, Any]:
-    """Return (place along, place across) of a tile, in bands of `width` across; in a band all first ones come first.
+    """Return (place along, place across) of a tile. Tiles go in bands of `width` across; in a band, along is slowest.
 
     index    of the tile, in the order in which they are taken
-    along    tiles of one length each, of which `reverse` says that the last are the longest
-    across   how many there are of what has tiles, heads, say; what `width` of them read should fit L2
+    along    the number of tiles of each head, or the like; `reverse`: the last ones are the longest, and come first
+    across   the number of heads, or the like; what `width` of them read should fit L2
     """
     band, rest = index // (along * width), index % (along * width)
     here = max(1, min(width, across - band * width))  # past the last tile too there is something to divide by

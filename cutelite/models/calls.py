@@ -38,7 +38,7 @@ class Whole:
 
 
 def tokens_for(model: Any, batch: int, count: int) -> Tensor:
-    """Tokens that stand for any others."""
+    """Return placeholder tokens: their values do not matter."""
     return torch.zeros((batch, count), dtype=torch.int64, device=next(model.parameters()).device)
 
 

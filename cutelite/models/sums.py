@@ -51,12 +51,12 @@ class _Gathered(torch.autograd.Function):
 
 
 def summed(x: Tensor, group: Any) -> Tensor:
-    """The sum of x over the processes. Each gets its gradient as it is. Without a derivative x may be overwritten."""
+    """Return the sum of x over the processes; its gradient is passed on unchanged. May overwrite x without autograd."""
     return x if group is None else _Summed.apply(x, group)
 
 
 def entered(x: Tensor, group: Any) -> Tensor:
-    """x, which all processes have alike, for parts that each computes: its gradient is the sum of theirs."""
+    """Return x, equal in all processes, as the input of each one's part: its gradient is the sum over processes."""
     return x if group is None else _Entered.apply(x, group)
 
 

@@ -1,4 +1,4 @@
-"""Threads that spin: they do the same again and again, until somebody else changes what they read.
+"""The search for threads that spin: they repeat the same ops until another agent changes what they read.
 
 In    the strands that take turns, and a count of all changes that threads can see
 Out   whether all of them spin: each is back at a place with the same values, and nothing has changed in between, so
@@ -23,7 +23,7 @@ Array = Any
 
 CALM = 1 << 11  # ops without a change, before strands are looked at; `PAUSE` of them between two looks
 PAUSE = 1 << 6
-LONG = 1 << 17  # the same, before a look at the same address counts whatever the values are
+LONG = 1 << 17  # ops without a change, before reads of one address count as spinning whatever the values
 LOOKS = 64  # turns with a read of the same address
 CYCLE = 1 << 9  # ops in which a thread that spins looks at something
 
@@ -50,7 +50,7 @@ class Spins:
     def state(self, strand: Strand) -> bool:
         """Tell whether a strand whose turn comes has been in this state before, and so spins."""
         at = (strand.machine, strand.tid.tobytes(), strand.code, strand.pc)
-        if at not in self._passed:  # the values are looked at from the second time on that it comes by here
+        if at not in self._passed:  # values are compared from the second visit of this place on
             self._passed.add(at)
             return False
         local = strand.machine.spaces["rmem"].regions[0].bytes.tobytes() if strand.machine.local_bytes else b""
@@ -75,7 +75,7 @@ class Spins:
         marks[strand.tid] = True
 
     def all(self, strands: Iterable[Strand]) -> bool:
-        """Tell whether every one of these spins."""
+        """Tell whether all of these strands spin."""
         for strand in strands:
             marks = self._spinning.get(strand.machine)
             if marks is None or not np.all(marks[strand.tid]):
@@ -84,7 +84,7 @@ class Spins:
 
 
 def looks(op: Op) -> bool:
-    """Tell whether an op reads what others may change."""
+    """Tell whether an op reads memory or barriers that other threads may change."""
     return Effect.READS in op.effects and Effect.ASYNC not in op.effects
 
 

@@ -14,7 +14,7 @@ from cutelite.diag.progress import Progress
 
 ROUNDS = 15
 LEAST_ROUNDS = 3
-"""Are made however long they take."""
+"""The number of rounds that are made however long they take."""
 BUDGET_S = 5.0
 """Rounds end after this many seconds, or after `ROUNDS`."""
 
@@ -41,7 +41,7 @@ def race(trials: Mapping[K, Callable[[], float]], clock: Callable[[], float] = p
                 times[name].append(trials[name]())
             best = min(median(times[name]) for name in running)
             running = [name for name in running if min(times[name]) <= best * (1 + slack(done))]
-            running = running[1:] + running[:1]  # nobody is always the one after a slow one
+            running = running[1:] + running[:1]  # the order changes: no config always follows a slow one
             progress.step(note=f"{len(running)} left")
             if done >= LEAST_ROUNDS and (len(running) == 1 or clock() > end):
                 break
