@@ -91,13 +91,13 @@ def _put(bits: int, at: int, width: int, value: int, name: str) -> int:
 
 @dataclass(frozen=True)
 class OperandFields:
-    """The fields that both 32-bit words have which tell tcgen05.mma of its operands.
+    """The fields that both kinds of instruction descriptor share: `InstructionDescriptor` and `ScaledDescriptor`.
 
     kind              name of a row of `KINDS`, or of `SCALED_KINDS`
     a, b              names of the types
     m, n              extents of the product
     a_major, b_major  'K' or 'MN'
-    sparse            half of A is left out
+    sparse            A is sparse: half of its elements are stored
     """
 
     kind: str
@@ -117,7 +117,7 @@ class OperandFields:
         raise NotImplementedError
 
     def check(self, kinds: dict[str, Any], majors: tuple[str, ...], rows: tuple[int, ...]) -> None:
-        """Raise ValueError for a kind that there is not, and for what none of them has."""
+        """Raise ValueError for an unknown kind, and for fields that no instruction of the kind has."""
         if self.kind not in kinds:
             raise ValueError(f"no kind is called {self.kind!r}; there are {', '.join(kinds)}")
         for name in ("a", "b"):
@@ -334,7 +334,7 @@ class ScaledDescriptor(OperandFields):
 
     scale             name of the type of scales
     scale_a_id        the byte of a column with the first scale of A that the instruction takes, 0 to 3; `scale_b_id`
-    deep              96 numbers along K instead of 64, of dense products of 4 bits
+    deep              96 numbers along K instead of 64: for dense products of 4-bit numbers
     Source            PTX ISA: tcgen05.mma, instruction descriptor of kinds with block scales
     """
 
@@ -378,8 +378,8 @@ def scales_layout(rows: int, blocks: int, halves: bool = False) -> Layout:
     32 rows lie in 32 lanes, which all four warps' lanes repeat; the next 32 rows a column further on. A column has the
     scales of four blocks along K (PTX ISA, tcgen05.mma, scale factor layouts).
 
-    halves  of B, where the sums of the second half of its rows have lanes of their own: these lie in lanes 64 to 95,
-            repeated in 96 to 127, and those of the first half in lanes 0 to 31, repeated in 32 to 63
+    halves  for B where the second half of its rows has sums in lanes 64 to 127: their scales lie in lanes 64
+            to 95, repeated in 96 to 127, those of the first half in lanes 0 to 31, repeated in 32 to 63
 
     Source  for halves: CUTLASS, scale factors of the 2 x 2 data path
     """
@@ -394,9 +394,9 @@ def scales_layout(rows: int, blocks: int, halves: bool = False) -> Layout:
 def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
     """Return the layout (rows, blocks) of scales in shared memory, a byte each, as `tcgen05.cp` brings them.
 
-    128 rows and 4 blocks are 512 bytes that lie together: 32 times those of rows 32 apart. So are cuBLAS's. Of 64 and
-    32 rows, 512 bytes have 8 and 16 blocks. With `halves` 512 bytes have those of the first half of the rows, the next
-    512 those of the second half.
+    Scales of 128 rows and 4 blocks are 512 contiguous bytes: 32 times 16 bytes, of 4 rows that are 32 apart. cuBLAS has
+    this order too. With 64 rows 512 bytes hold 8 blocks, with 32 rows 16. With `halves`, 512 bytes hold scales of the
+    first half of the rows, and the next 512 those of the second half.
 
     rows  32, 64 or a multiple of 128; with `halves` 64, 128 or 256
     """
@@ -426,7 +426,7 @@ METADATA_BYTES = {True: 4, False: 8}
 
 
 def interleaved(elem: Scalar) -> bool:
-    """Tell whether a column has the metadata of two rows: of elements of 16 and 32 bits."""
+    """Tell whether a column holds metadata of two rows, as for elements of 16 and 32 bits."""
     return elem.bits > 8
 
 
@@ -435,13 +435,13 @@ def metadata_layout(
 ) -> Layout:
     """Return the layout (rows, bytes) of the metadata of a sparse A for `steps` instructions, in bytes.
 
-    lane   the distance of lanes: of tensor memory, or 16 where rows of 16 bytes lie in shared memory
-    rows   128, or 64, of which 16 lie in the first half of each warp's lanes, as those of the accumulator do
-    folds  of `folds_of`: more than 1, and the rows lie as the first ones of 128 do
+    lane   bytes from a lane to the next: tensor memory's, or 16 for rows of 16 bytes in shared memory
+    rows   128, or 64: then 16 rows lie in the first half of each warp's lanes, as the accumulator's do
+    folds  the result of `folds_of`; with more than 1 the rows lie as the first rows of 128 do
 
-    A row of 4- and 8-bit elements has 8 bytes for an instruction, in its lane. One of 16- and 32-bit elements has 4,
-    two of them in each of two lanes: of 16 rows, r and r + 8 share a column of lane r for the first half of K, and one
-    of lane r + 8 for the other half.
+    A row of 4- and 8-bit elements has 8 bytes for an instruction, in its lane. A row of 16- and 32-bit elements has 4
+    bytes, two in each of two lanes: of 16 rows, r and r + 8 share a column of lane r for the first half of K, and a
+    column of lane r + 8 for the second half.
 
     Source  CUTLASS, sparse configurations of sm_100 (metadata atoms); the ISA has figures alone, and says that 64 rows
             have the lanes of the accumulator (tcgen05.mma.sp, alignment restriction)
@@ -456,7 +456,7 @@ def metadata_layout(
 def metadata_cells(two_rows: bool, rows: int = LANES, folds: int = 1, fold: int = 0) -> Array:
     """Return the (lane, column, byte) of the metadata of one instruction: an array (rows, bytes of a row, 3).
 
-    fold  the part of the columns that they are for, each of which has its own
+    fold  the part of the accumulator's columns: each part has a copy of the metadata
     """
     row, byte = np.arange(rows)[:, None], np.arange(METADATA_BYTES[two_rows])[None, :]
     first = row // 16 * (16 if rows == LANES or folds > 1 else WARP_LANES) + fold * rows
@@ -526,7 +526,7 @@ class SmemDescriptor:
     address          in bytes: a multiple of 16 below 256 KiB
     leading, stride  distances of blocks in bytes: multiples of 16 below 256 KiB (`wgmma_layouts.smem_matrix`)
     swizzle          'none', '32B', '64B', '128B' or '128B_ATOM_32B'
-    base             the matrix base offset, 0 to 7: for swizzled matrices that no repeat of their pattern begins
+    base             the matrix base offset, 0 to 7: for swizzled matrices that begin within a repeat of the pattern
     absolute         `leading` is an address, not a distance
     Source           PTX ISA: tcgen05, shared memory descriptor
     """
@@ -594,7 +594,7 @@ def columns_of_layout(layout: Layout, elem: Scalar) -> int:
 
 
 def cells_of_layout(layout: Layout, elem: Scalar, column: int = 0) -> Array:
-    """Return which cells a tensor has that begins at a column: an array of bool (lanes, columns)."""
+    """Return the cells of a tensor that begins at a column: an array of bool (lanes, columns)."""
     at, per = np.zeros(1, np.int64), per_cell(elem)
     for extent, stride in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
         at = np.unique(at[:, None] + np.arange(extent) * stride)
@@ -623,10 +623,10 @@ def tmem_problem(t: Tensor) -> str:
 
 
 def folds_of(m: int, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> int:
-    """Return the number of parts of the columns of an accumulator that have lanes of their own, one below the other.
+    """Return the number of parts into which an accumulator's columns are split, each in lanes of its own.
 
-    Of `ws` with 64 and 32 rows 2 and 4, of a pair of blocks with 64 rows each and a dense A 2, else 1. The tensor core
-    multiplies each part by what the same lanes hold of an A in tensor memory, and of metadata.
+    2 and 4 for `ws` with 64 and 32 rows; 2 for a pair of blocks with 64 rows each and a dense A; else 1. Tensor cores
+    multiply each part by the A in tensor memory, and the metadata, that its own lanes hold.
 
     Source  PTX ISA: tcgen05.mma, data path layouts B, E and G; CUTLASS, duplicated A and metadata of tensor memory
     """

@@ -2,7 +2,7 @@
 
     d = a @ b.T + d * 2**-scale_d        an instruction for each step along K, one thread starts all of them
 
-What the operands are is said by two descriptors (`tcgen05_layouts`); a sparse A has metadata in tensor memory
+Two descriptors describe the operands (`tcgen05_layouts`); a sparse A has metadata in tensor memory
 (`metadata_layout`), scaled operands have their scales there (`scales_layout`). Numbers of 4 and 6 bits lie 16 to 16
 bytes, the first ones, where the kind is f8f6f4 or mxf8f6f4 (in tensor memory each in the low bits of a byte), and two
 to a byte for the other two.
@@ -132,7 +132,7 @@ class Product(OfTensorMemory):
         yield from self._variant_problems()
 
     def shape_problem(self, kind: str) -> str:
-        """Say why there is no instruction of this kind and these extents; '' where there is one."""
+        """Return the reason why no instruction has this kind and these extents; '' where one has."""
         return shape_problem(kind, self.m, self.n, self.cta_group, self.b_major)
 
     def _operand_problems(self) -> Iterator[Problem]:
@@ -259,15 +259,15 @@ class Product(OfTensorMemory):
             lanes.machine.tmem.collect(lanes, "a", self.collector or "discard", ("A", self.a_in_tmem, what))
 
     def kept(self, lanes: Lanes, lane: int, places: Array) -> Array | None:
-        """Return which elements of the accumulator, of these cells, are written; None: all."""
+        """Return the mask of the accumulator's elements, at these cells, that are written; None: all."""
         return None
 
     def columns(self, lanes: Lanes, lane: int) -> tuple[Array | None, int]:
-        """Return which columns of B are taken for zeros, None: none; and how many there are before the first one."""
+        """Return the mask of columns taken for zeros, or None, and the number of columns of B before the first one."""
         return None, 0
 
     def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int, tuple[int, ...]], Any]:
-        """Return the function that reads what blocks of A and B are scaled by, of the step of that number."""
+        """Return the function that reads the scales of A and B for a step, by its number."""
         return lambda agent, step, ranks: (None, None)
 
     def _start(self, lanes: Lanes, lane: int, d: int, a: int, b: int, accumulate: int) -> None:
@@ -405,17 +405,17 @@ class Mma(Product):
     a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
                 pair, each block has half the rows of both at the same address
     accumulate  a bool: add to `d`, or overwrite it
-    metadata    of a sparse A, which has half its extent along K: in tensor memory, of `metadata_layout`
-    steps       for each instruction, how far its A and its B lie behind: bytes, of tensor memory columns
-    format_a    of u8 operands: 'e2m1', 'e2m3' or 'e3m2', 16 numbers to 16 bytes, in the first of them; in tensor memory
-                a byte for each, which has it in its low bits. `format_b`
+    metadata    for a sparse A, which is stored as (m, k / 2): in tensor memory, of layout `metadata_layout`
+    steps       for each instruction, the distance of its A and B from the first: bytes, or columns of tensor memory
+    format_a    for u8 operands: 'e2m1', 'e2m3' or 'e3m2'. 16 numbers fill the first bytes of each 16; in tensor memory
+                each number is in the low bits of a byte. `format_b` likewise
     a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
     negate_a    multiply by -A; `negate_b`
     saturate    integers only: clamp instead of wrapping
-    collector   '', 'fill', 'use', 'lastuse' or 'discard': what the buffer of A is to do
+    collector   '', 'fill', 'use', 'lastuse' or 'discard': the use of the buffer of A
     scale_d     divide `d` by 2 to this power before adding, 0 to 15; f16 and tf32 kinds
-    shift_a     rows of A in tensor memory are taken one further down: each row is the one before it, the first itself
-    mask        u32 words, 4 or of a pair 8: lanes whose bit is set are left as they are
+    shift_a     take row r - 1 of A in tensor memory as row r, and row 0 as itself
+    mask        4 u32 words, 8 for a pair: lanes whose bit is set are not written
 
     The simulator rounds the sum of an instruction once, to nearest; f16 accumulators take a column for each element.
     """
@@ -467,15 +467,15 @@ class Mma(Product):
 class MmaWs(Product):
     """As `tcgen05.mma`, of 32, 64 or 128 rows and 64, 128 or 256 columns, where four buffers keep B.
 
-    All lanes of tensor memory hold sums: of 64 rows, lanes 64 to 127 have the second half of the columns; of 32 rows
-    each 32 lanes a quarter of them.
+    All lanes of tensor memory hold sums: with 64 rows, lanes 64 to 127 hold the second half of the columns; with 32
+    rows each 32 lanes hold a quarter of them.
 
-    d, a, b, accumulate, metadata, steps, format_a, a_major, negate_a, saturate  as of `tcgen05.mma`. Of 64 and 32 rows,
-                  A in tensor memory and metadata are in all lanes: each part of the columns is multiplied by what the
-                  lanes of its sums have. A sparse A has at most 128 columns
-    collector     '', or 'b0::fill', '::use', '::lastuse' or '::discard' of b0 to b3: what that buffer is to do with B
+    d, a, b, accumulate, metadata, steps, format_a, a_major, negate_a, saturate  as of `tcgen05.mma`. With 64 or 32
+                  rows, A in tensor memory and metadata are in all lanes: each part of the columns is multiplied by
+                  those in the lanes of its sums. N is at most 128 with a sparse A
+    collector     '', or 'b0::fill', '::use', '::lastuse' or '::discard' of b0 to b3: the use of that buffer for B
     zero_columns  u64, a `ZeroColumnMask`: columns that are taken for zeros, and how far B is shifted
-    max_shift     0, 8, 16 or 32: the greatest shift of what is kept in a buffer
+    max_shift     0, 8, 16 or 32: the greatest shift of the B kept in a buffer
     """
 
     zero_columns: Value | None = None
@@ -535,13 +535,13 @@ class MmaScaled(Mma):
 
     M is 128, of a pair of blocks 256; with a dense A also 128.
 
-    scale_a  the scales of A in tensor memory, of `scales_layout`: of 4 blocks to a column; `scale_b`. Of a pair, each
-             block has those of its rows of A, and all of B: with M = 128 by halves
+    scale_a  the scales of A in tensor memory, of `scales_layout`: of 4 blocks to a column; `scale_b`. In a pair, each
+             block holds those of its rows of A, and all of B: with M = 128 by `halves`
     scaled   'mxf8f6f4', 'mxf4' or 'mxf4nvf4'; tiles of the latter two are of u8, two numbers each, the lower bits first
-    block    numbers of a block: 32, or 16 for mxf4nvf4; where A is sparse, of a block of what is kept
+    block    numbers in a block: 32, or 16 for mxf4nvf4; with a sparse A, kept numbers
     scale    'ue8m0', or for blocks of 16 'ue4m3'
-    deep     an instruction takes 96 numbers along K, of mxf4 and mxf4nvf4: `a` and `b` are of `tcgen05.deep_descriptor`
-    far      of these: bytes from a block of 128 bytes along K to the next one, of A and of B
+    deep     an instruction takes 96 numbers along K (mxf4, mxf4nvf4): `a` and `b` are from `tcgen05.deep_descriptor`
+    far      with `deep`: bytes from a block of 128 bytes along K to the next one, of A and of B
     """
 
     scale_a: Value
@@ -640,7 +640,7 @@ class MmaScaled(Mma):
 
     @property
     def rows_scaled(self) -> tuple[int, int]:
-        """Rows whose scales lie in the same lanes of a block: of A its own, of B all, or each half."""
+        """The rows whose scales share lanes of a block: the block's rows of A; all rows of B, or each half of them."""
         return self.m // self.cta_group, self.n // self.folds
 
     def scales(self, step: int) -> tuple[list[str], str]:
