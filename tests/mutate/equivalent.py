@@ -97,7 +97,8 @@ EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
 NARROW, WIDE = "attention_backward attention_backward_ragged", "attention_backward_wide"
-EARLY = "attention_backward_early"
+HALF = "attention_backward_half"
+EARLY = f"attention_backward_early {HALF}"
 DENSE_FORWARD, RAGGED = "attention attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_blocks"
@@ -579,14 +580,7 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
     Row(BACKWARD, "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(BACKWARD, "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
-    Row(
-        NARROW,
-        "weaken",
-        ARRIVE,
-        RELAXED,
-        "pipe.consumer_release(state)",
-        COPY_DONE,
-    ),
+    Row(f"{NARROW} {HALF}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
     Row(WIDE, "drop", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
     Row(WIDE, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", SEEN_FULL),
     Row(WIDE, "late", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),

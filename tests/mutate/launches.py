@@ -306,14 +306,14 @@ def attention_combine(dim_v: int) -> Run:
     return run
 
 
-def attention_backward(sq: int, sk: int, dim: int, first: int = 0, **config: Any) -> Run:
-    """The kernel of attention's backward pass that multiplies, causal, in a configuration.
+def attention_backward(sq: int, sk: int, dim: int, first: int = 0, causal: bool = True, **config: Any) -> Run:
+    """The kernel of attention's backward pass that multiplies, in a configuration.
 
     first   of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
     """
 
     def run() -> None:
-        made, problem = backward_plan.Config(**config), Problem(cl.bf16, dim, dim, right=True, ragged=first > 0)
+        made, problem = backward_plan.Config(**config), Problem(cl.bf16, dim, dim, right=causal, ragged=first > 0)
         plan, ragged, random = backward_plan.Plan(made, problem), int(first > 0), of_examples("common").random
         blocks, tiles = -(-sq // made.rows) + ragged, -(-sk // plan.keys) + ragged
         q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
@@ -468,6 +468,9 @@ LARGE: dict[str, Run] = {
     "attention_backward_wide": attention_backward(330, 64, 136, turned=False, copied=0, wide=True),
     "attention": attention(200, 330, columns=64, guess=True),
     "attention_backward_early": attention_backward(330, 128, 128, held=3, copied=0, early=True),
+    "attention_backward_half": attention_backward(
+        330, 128, 128, causal=False, held=3, copied=4, early=True, fenced=True
+    ),
     "attention_fp8": attention_fp8(200, 330),
     "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(386, 24),
