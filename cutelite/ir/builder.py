@@ -72,18 +72,19 @@ class Builder:
         return block
 
     def snapshot(self, block: Block | None = None) -> Callable[[], None]:
-        """Return a function that undoes what is emitted from here on: blocks, and ops at the end of `block`.
+        """Return a function that undoes what happens from here on: blocks, ops at the end of `block`, dims and claims.
 
         block  the block that is open again after the undo; default: the one that is open now
         """
         blocks, open_block = self.function.blocks, block or self.block
         count, length = len(blocks), len(open_block.ops)
         dims, approximate = dict(self.made_dims), self.approximate
+        owned = {slot: list(claims) for slot, claims in self.owned.items()}
 
         def undo() -> None:
             del blocks[count:]
             del open_block.ops[length:]
-            self.block, self.made_dims, self.approximate = open_block, dims, approximate
+            self.block, self.made_dims, self.approximate, self.owned = open_block, dims, approximate, owned
             self.undone += 1
 
         return undo

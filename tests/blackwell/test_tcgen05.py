@@ -12,6 +12,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Layout, SimError, Tensor, bf16, f32, i32, u32
+from cutelite.lang.attempt import attempt
 from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.tcgen05_layouts import accumulator_cells, accumulator_layout, cells
 from tests.hopper.test_wgmma import k_major
@@ -423,6 +424,18 @@ def test_what_is_wrong_is_an_error_at_its_line(body: Callable[[Any], None], word
     with pytest.raises(CompileError, match=words) as error:
         run(body)
     assert error.value.span is not None
+
+
+def tried(tmem: Any) -> None:
+    tmem.tensor(128, 16)
+
+
+def test_cells_of_a_tensor_that_is_taken_back_are_free() -> None:
+    def body(tmem: Any) -> None:
+        assert attempt(lambda: tried(tmem)) is None
+        tmem.own(cl.tcgen05.lanes_layout(32, 8), column=8)
+
+    run(body)
 
 
 def test_hopper_has_no_tensor_memory(monkeypatch: pytest.MonkeyPatch) -> None:
