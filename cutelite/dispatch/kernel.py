@@ -520,6 +520,7 @@ class Kernel:
         notes: bool = True,
         pdl: bool = False,
         untouched: Iterable[str] | None = None,
+        ordered: Iterable[str] = (),
         **kwargs: Any,
     ) -> CheckReport:
         """Simulate a launch under several schedules, and tell what PTX's memory model forbids in it: docs/checking.md.
@@ -534,12 +535,16 @@ class Kernel:
                        `griddepcontrol_wait` alone. So it is too where the kernel has that instruction
         untouched      names of arguments that no kernel ahead writes (where this one writes them, nor reads): these may
                        be accessed before it. Default: those that threads read which execute it afterwards
+        ordered        names of arguments in which atomic updates that do not commute, such as sums of floats, come in
+                       one order, so that results are the same bits each time
         Result         true where nothing was found; print it, or call `raise_if_wrong`. The arrays, which must be in
                        host memory, are then as the last schedule left them
         Errors         as `launch`, for arguments that do not fit; `TooLarge`. What the kernel does wrong is none
         """
         launch = Launch(grid, block, cluster, smem, pdl=pdl)
-        return self.check_launch(launch, *args, seeds=seeds, blocks=blocks, notes=notes, untouched=untouched, **kwargs)
+        return self.check_launch(
+            launch, *args, seeds=seeds, blocks=blocks, notes=notes, untouched=untouched, ordered=ordered, **kwargs
+        )
 
     @_told
     def check_launch(
@@ -551,10 +556,12 @@ class Kernel:
         blocks: int | None = None,
         notes: bool = True,
         untouched: Iterable[str] | None = None,
+        ordered: Iterable[str] = (),
         **kwargs: Any,
     ) -> CheckReport:
         """`check` of the launch that ``kernel[launch](*args)`` would be; under its seed alone, if it has one."""
-        options: dict[str, Any] = {"blocks": blocks, "pdl": launch.pdl or None, "untouched": untouched}
+        options: dict[str, Any] = {"blocks": blocks, "pdl": launch.pdl or None, "untouched": untouched,
+                                   "ordered": ordered}  # fmt: skip
         if launch.seed is not None:
             options["seeds"] = [launch.seed]
         elif seeds is not None:

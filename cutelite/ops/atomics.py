@@ -73,6 +73,11 @@ class ReadModifyWrite(Op):
         return Effect.READS | Effect.WRITES | order_effects(self.semantic)
 
     @property
+    def commutes(self) -> bool:
+        """Tell whether updates leave the same number in any order. Float sums round at each step."""
+        return self.operation != "exch" and not (self.operation == "add" and elem_of(self.a.type).is_float)
+
+    @property
     def feature(self) -> str | None:  # type: ignore[override]
         if self.scope_of_order == "cluster" or space_of(self.p) == "cluster":
             return "cluster"

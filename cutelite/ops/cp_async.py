@@ -507,6 +507,10 @@ class CpReduceAsyncBulk(Op):
     bytes: Value
     policy: Value | None
 
+    @property
+    def commutes(self) -> bool:
+        return not (self.kind == "add" and self.elem.is_float)
+
     def verify(self) -> Iterator[Problem]:
         yield from reduction_problems(self.kind, self.elem)
         yield from address_problems(self, "dst", ("gmem",), BULK_ALIGN)

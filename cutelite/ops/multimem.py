@@ -145,6 +145,10 @@ class MultimemRed(Op):
     def effects(self) -> Effect:  # type: ignore[override]
         return Effect.READS | Effect.WRITES | order_effects(self.semantic)
 
+    @property
+    def commutes(self) -> bool:
+        return not elem_of(self.a.type).is_float
+
     def verify(self) -> Iterator[Problem]:
         yield from type_problems(self, self.a.type, self.operation)
         if elem_of(self.a.type).is_float and self.operation != "add":

@@ -248,6 +248,10 @@ class Reduced(Stored):
     def action(self) -> str:
         return self.kind
 
+    @property
+    def commutes(self) -> bool:
+        return not (self.kind == "add" and self.tensor_map.elem.is_float)
+
 
 class Prefetched(TileForm):
     """A prefetch of each active lane's tile into L2."""

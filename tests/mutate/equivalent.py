@@ -96,9 +96,11 @@ BEHIND = "gemm_split gemm_finished gemm_prepared gemm_mixed gemm_fp8_block gemm_
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
-NARROW, WIDE = "attention_backward attention_backward_ragged", "attention_backward_wide"
-HALF = "attention_backward_half"
-EARLY = f"attention_backward_early {HALF}"
+NARROW = "attention_backward attention_backward_ragged attention_backward_ordered"
+ORDERED_WIDE = "attention_backward_ordered_wide"
+WIDE = f"attention_backward_wide {ORDERED_WIDE}"
+HALF_COPIED = "attention_backward_half"
+EARLY = f"attention_backward_early {HALF_COPIED}"
 DENSE_FORWARD, RAGGED = "attention attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_blocks"
@@ -580,7 +582,7 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
     Row(BACKWARD, "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(BACKWARD, "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
-    Row(f"{NARROW} {HALF}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
+    Row(f"{NARROW} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
     Row(WIDE, "drop", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
     Row(WIDE, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", SEEN_FULL),
     Row(WIDE, "late", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),

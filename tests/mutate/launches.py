@@ -27,7 +27,11 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 class Launched(NamedTuple):
-    """A kernel as the simulator takes it. `untouched`: what kernels ahead of it leave alone, where that is known."""
+    """A kernel as the simulator takes it.
+
+    untouched  the arguments that kernels ahead of it leave alone, where that is known
+    ordered    those that it updates in one order
+    """
 
     function: Function
     grid: tuple[int, int, int]
@@ -36,6 +40,7 @@ class Launched(NamedTuple):
     smem: int
     pdl: bool
     untouched: tuple[str, ...] | None = None
+    ordered: tuple[str, ...] = ()
 
 
 Run = Callable[[], object]
@@ -306,10 +311,13 @@ def attention_combine(dim_v: int) -> Run:
     return run
 
 
-def attention_backward(sq: int, sk: int, dim: int, first: int = 0, causal: bool = True, **config: Any) -> Run:
+def attention_backward(
+    sq: int, sk: int, dim: int, first: int = 0, causal: bool = True, ordered: bool = False, **config: Any
+) -> Run:
     """The kernel of attention's backward pass that multiplies, in a configuration.
 
-    first   of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
+    ordered  it adds up dq in the order of keys
+    first    of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
     """
 
     def run() -> None:
@@ -319,11 +327,12 @@ def attention_backward(sq: int, sk: int, dim: int, first: int = 0, causal: bool 
         q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
         base = random(1, 1, blocks, 2 * made.rows)
         sums = np.zeros((1, 1, blocks, made.groups, 64 * plan.columns), np.float32)
+        turns = np.zeros((1, 1, blocks, made.groups), np.int32) if ordered else None
         dk, dv, numbers = np.empty_like(k), np.empty_like(v), (0.1, 0, 1 << 30, 0, 1)
         starts = [np.array([0, first, n], np.int32) for n in (sq, sk)]
         more = (dk, dv, *starts) if ragged else ()
-        kernels = backward.build(made, problem)
-        kernels.gradients[tiles](q, k, v, do, base, sums, None, dk, dv, *numbers, *more)
+        kernels = backward.build(made, problem, ordered)
+        kernels.gradients[tiles](q, k, v, do, base, sums, turns, dk, dv, *numbers, *more)
 
     return run
 
@@ -471,6 +480,8 @@ LARGE: dict[str, Run] = {
     "attention_backward_half": attention_backward(
         330, 128, 128, causal=False, held=3, copied=4, early=True, fenced=True
     ),
+    "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
+    "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),
     "attention_fp8": attention_fp8(200, 330),
     "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(386, 24),
@@ -541,6 +552,7 @@ ROWS_KERNELS = ("ring", "queue", "sums", "scan", "top_k", "gradients", "sort")
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}
+ORDERED = dict.fromkeys(("attention_backward_ordered", "attention_backward_ordered_wide"), ("sums",))
 
 
 class _Found(Exception):
@@ -550,7 +562,7 @@ class _Found(Exception):
 @functools.cache
 def launched(name: str) -> Launched:
     found = first_launch({**SOURCES, **KINDS, **LARGE}[name])
-    return found._replace(untouched=UNTOUCHED.get(name))
+    return found._replace(untouched=UNTOUCHED.get(name), ordered=ORDERED.get(name, ()))
 
 
 def first_launch(run: Callable[[], object], which: int = 0) -> Launched:

@@ -1,18 +1,20 @@
 """Every mutant of every kernel, checked: which are reported, where, and which are as right as the original.
 
-python -m tests.mutate.matrix --jobs 2 --json out.json         # `make mutate`
+python -m tests.mutate.matrix --jobs 2 --json out.jsonl        # `make mutate`
 python -m tests.mutate.matrix hopper_gemm --show 17            # one mutant, and what the checker says of it
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import linecache
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from io import StringIO
 from multiprocessing import get_context
@@ -34,6 +36,9 @@ from tests.mutate.mutations import Mutation, mutations
 ROOT = Path(__file__).resolve().parents[2]
 MAX_OPS = 400_000
 """A mutant that executes more spins for ever: the originals execute a tenth of it."""
+
+
+AT_ONCE = 4  # mutants that a process is given together
 
 
 class MutantRun(NamedTuple):
@@ -66,6 +71,7 @@ class MutantRun(NamedTuple):
         return self.survived == (self.row is not None)
 
 
+@functools.cache
 def mutants(kernel: str) -> list[Mutation]:
     return mutations(launched(kernel).function)
 
@@ -91,9 +97,18 @@ def outcome(kernel: str, number: int) -> MutantRun:
 def equivalent(kernel: str, number: int) -> Row | None:
     """The row of a mutant that is as right as the original."""
     mine = facts(mutants(kernel)[number])
-    alike = [n for n, other in enumerate(mutants(kernel)) if facts(other) == mine]
+    alike = numbers_by_facts(kernel)[mine]
     at = alike.index(number)
     return row_of(kernel, *mine, (at, at - len(alike)))
+
+
+@functools.cache
+def numbers_by_facts(kernel: str) -> dict[tuple[Any, ...], list[int]]:
+    """The mutants that only their numbers tell apart."""
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for number, mutation in enumerate(mutants(kernel)):
+        found.setdefault(facts(mutation), []).append(number)
+    return found
 
 
 def facts(mutation: Mutation) -> tuple[str, str, str, tuple[str, ...]]:
@@ -121,7 +136,7 @@ def check(base: Launched, function: Function, seeds: Sequence[int]) -> CheckRepo
     with kept(base):
         return sim.check(
             function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS,
-            pdl=base.pdl, untouched=base.untouched,
+            pdl=base.pdl, untouched=base.untouched, ordered=base.ordered,
         )  # fmt: skip
 
 
@@ -185,12 +200,14 @@ def some(kernel: str, numbers: Sequence[int]) -> list[MutantRun]:
 
 
 def everything(kernels: Sequence[str], jobs: int) -> Iterator[MutantRun]:
+    """All outcomes, each few of them as soon as they are known."""
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         waiting = []
         for kernel in kernels:
             count = len(mutants(kernel))
-            waiting += [pool.submit(some, kernel, range(first, count, jobs * 4)) for first in range(jobs * 4)]
-        for done in waiting:
+            parts = max(1, count // AT_ONCE)
+            waiting += [pool.submit(some, kernel, range(first, count, parts)) for first in range(parts)]
+        for done in as_completed(waiting):
             yield from done.result()
 
 
@@ -200,7 +217,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--show", type=int, help="print what is reported of the mutant with this number")
     parser.add_argument("--originals", type=int, metavar="SEEDS", help="check the originals by SEEDS schedules")
-    parser.add_argument("--json", help="a file for all outcomes")
+    parser.add_argument("--json", help="a file for all outcomes: a line for each, as it is known")
     given = parser.parse_args()
     if given.show is not None:
         print(describe(outcome(given.kernels[0], given.show)))
@@ -208,16 +225,19 @@ def main() -> int:
     started = time.perf_counter()
     if given.originals:
         return originals(given.kernels, given.originals, given.jobs)
-    found = sorted(everything(given.kernels, given.jobs), key=lambda o: (o.kernel, o.number))
-    for bad in (o for o in found if not o.good):
-        print(describe(bad), flush=True)
+    found = []
+    with Path(given.json or os.devnull).open("w") as file:
+        for one in everything(given.kernels, given.jobs):
+            found.append(one)
+            print(json.dumps(one._asdict()), file=file, flush=True)
+            if not one.good:
+                print(describe(one), flush=True)
+    found.sort(key=lambda o: (o.kernel, o.number))
     unused = idle(found)
     for row, kernel in unused:
         print(f"no mutant of {kernel} is of the row", row)
     print(table(found))
     print(f"{time.perf_counter() - started:.0f} s")
-    if given.json:
-        Path(given.json).write_text(json.dumps([o._asdict() for o in found], indent=1))
     return 1 if unused or not all(o.good for o in found) else 0
 
 

@@ -8,6 +8,7 @@ records.py    what is kept of blocks and mbarriers   reporter.py  what was found
 findings.py   what was found, as data and as text    lanes.py     which thread makes which part of an access
 costs.py      bank conflicts and sectors, as notes   limits.py    what is too large
 places.py     addresses of strong accesses, and what is released with each
+updates.py    the order of updates that do not commute
 """
 
 from cutelite.sim.checker.findings import CheckFailed, CheckReport, Finding

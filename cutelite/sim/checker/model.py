@@ -58,6 +58,7 @@ from cutelite.sim.checker.places import Place, Writer
 from cutelite.sim.checker.records import Barrier, Block, Exited, Group
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow, reach_of
+from cutelite.sim.checker.updates import Last, Orders, Update, Updates
 from cutelite.sim.error import SimError
 from cutelite.sim.events import (
     BarrierArrive,
@@ -118,7 +119,9 @@ class Ahead(NamedTuple):
 class Checker:
     """The checker of the memory model; implements `sim.events.Observer`."""
 
-    def __init__(self, reporter: Reporter, written: set[str], ahead: Ahead | None = None) -> None:
+    def __init__(
+        self, reporter: Reporter, written: set[str], ahead: Ahead | None = None, orders: Orders | None = None
+    ) -> None:
         self.report = reporter
         self.ahead = ahead
         self._after_it: Array = np.zeros(0, bool)  # agents that know it to be complete
@@ -128,6 +131,7 @@ class Checker:
         self._grid_waits: list[int] = []  # agents that stand for griddepcontrol.wait, in each cluster
         self.clocks = Clocks()
         self.accesses = Accesses(self.clocks)
+        self._updates = None if orders is None else Updates(orders, self.accesses)
         self.written = written  # names of global memory that is written in the launch: only there reads matter
         self.incomplete = False  # some of it was read before that was known
         self._blocks: dict[Any, Block] = {}
@@ -175,6 +179,8 @@ class Checker:
                 number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
                 site = self.accesses.sites.number(work.op, number, True, unit, work.proxy)
                 self._settle(block, site, region, shadow, granules, actor, None)
+                if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
+                    self._update(block, work.op, Update(region, offset, unit, data), block.first + work.tid[:1], work)
             return None
         threads = block.first + holder.tid[lanes]
         op = holder.op
@@ -188,6 +194,8 @@ class Checker:
         wrote = None if data is None or kind != "write" else (offset, unit, data)
         site = self.accesses.sites.number(op, number, False, unit, "generic")
         self._settle(block, site, region, shadow, granules, actor, wrote)
+        if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
+            self._update(block, op, Update(region, offset, unit, data), threads, None)
         if semantic is not None:
             return self._synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
         return None
@@ -317,6 +325,32 @@ class Checker:
             if len(conflict.positions):
                 self._race(block, region, shadow, granules, actor, number, conflict)
         self.accesses.remember(shadow, granules, actor, site.kind, number)
+
+    def _update(self, block: Block, op: Any, update: Update, threads: Array, work: Work | None) -> None:
+        """Check that an update of an ordered argument, by these threads or by their work, has its place in an order."""
+        if getattr(op, "commutes", False):
+            return
+        assert self._updates is not None
+        shadow, granules, each = self._updates.granules(update)
+        proxy = "generic" if work is None else work.proxy
+        site = self.accesses.sites.number(op, WRITE, work is not None, update.unit, proxy)
+        actor: Actor | None = Threads(self.clocks, np.repeat(threads, each), SEEN) if work is None else None
+        if work is not None:
+            actor = self._worker(block, work, update.region, len(granules), "atomic", np.zeros(len(granules), np.int64))
+        assert actor is not None
+        last = Last(block, op, int(threads[-1]))
+        conflicts = self._updates.add(update, granules, actor, site, last) + self._within(granules, actor, site)
+        for conflict in conflicts:
+            self.report.unordered_updates(
+                block, update.region, shadow.offsets(granules[conflict.positions]), shadow.granule,
+                self.accesses.sites[conflict.site], self.accesses.sites[site],
+                self._threads(conflict.who), self._threads(actor.who[conflict.positions]),
+            )  # fmt: skip
+
+    def finish(self) -> None:
+        """At the end of a schedule: report updates that came in another order than in the first one."""
+        for region, offsets, last in self._updates.differing() if self._updates is not None else ():
+            self.report.differing_updates(last.block, region, offsets, last.op, self._threads(np.array([last.agent])))
 
     def _within(self, granules: Array, actor: Actor, site: int) -> list[Conflict]:
         """Find threads that write to the same place by one instruction."""

@@ -45,6 +45,12 @@ OTHER_PROXY = (
     "`fence_proxy_async` before the asynchronous one; or make both by one proxy"
 )
 
+ORDERED_UPDATES = (
+    "let each wait until the one before is complete (a bulk reduction: all of its group, not its reads alone), by a "
+    "release that the next one acquires"
+)
+SAME_ORDER = "order them by what they compute, not by who comes first"
+
 ASTRAY = {
     "early": (
         "a wait may take an earlier phase of the mbarrier for its own: nothing orders it after the phase in between",
@@ -113,6 +119,27 @@ class Reporter:
         self._add(
             key, Finding(kind, message, sides, space, extent, name, self.seed, self.kernel, label=label, help=help)
         )
+
+    def unordered_updates(
+        self, block: Any, region: Region, offsets: Array, granule: int, old: Site, new: Site, old_threads: Threads,
+        new_threads: Threads,
+    ) -> None:  # fmt: skip
+        """Two updates of an ordered argument may come in either order."""
+        message = "atomic updates whose order shows in the result: nothing orders one of them before the other"
+        sides = (_side("update", new.op, new_threads), _side("earlier update", old.op, old_threads))
+        self._updates(block, region, offsets, granule, message, sides, ORDERED_UPDATES)
+
+    def differing_updates(self, block: Any, region: Region, offsets: Array, op: Op, threads: Threads) -> None:
+        """Updates of an ordered argument have come in another order than under an earlier schedule."""
+        message = "atomic updates whose order shows in the result come in another order than in the first schedule"
+        self._updates(block, region, offsets, 1, message, (_side("latest update", op, threads),), SAME_ORDER)
+
+    def _updates(
+        self, block: Any, region: Region, offsets: Array, granule: int, message: str, sides: tuple[Side, ...], help: str
+    ) -> None:
+        key = ("update-order", frozenset(side.span for side in sides), message)
+        space, name, extent = _place(block, region, offsets, granule)
+        self._add(key, Finding("update-order", message, sides, space, extent, name, self.seed, self.kernel, help=help))
 
     def mbarrier_init(
         self, block: Any, op: Op, users: Threads, address: int, init: Op, maker: Threads, known: bool

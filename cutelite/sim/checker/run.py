@@ -19,6 +19,7 @@ from cutelite.sim.checker.findings import CheckReport, Finding
 from cutelite.sim.checker.limits import TooLarge, check_size
 from cutelite.sim.checker.model import Ahead, Checker
 from cutelite.sim.checker.reporter import Reporter
+from cutelite.sim.checker.updates import Orders
 from cutelite.sim.error import SimError
 from cutelite.sim.launch import Extent
 from cutelite.sim.program import Program
@@ -54,6 +55,7 @@ def check(
     stdout: TextIO | None = None,
     pdl: bool | None = None,
     untouched: Iterable[str] | None = None,
+    ordered: Iterable[str] = (),
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
@@ -66,6 +68,8 @@ def check(
               alone. None: if it has that instruction
     untouched names of arguments that no kernel ahead writes (where this one writes them, nor reads): not so these.
               None: what a thread reads before that instruction, and then executes it, is taken to be among them
+    ordered   names of arguments in which atomic updates that do not commute, such as sums of floats, come in one order,
+              so that results are the same bits each time: something orders any two of a number, in all schedules alike
     stdout    where printf of the first schedule writes; nowhere if None
     others    as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
               left them
@@ -83,7 +87,7 @@ def check(
     if pdl is None:
         pdl = any(isinstance(op, GridWait) for op in function.ops())
     ahead = Ahead(None if untouched is None else frozenset(untouched)) if pdl else None
-    checking = _Checking(program, grid, args, facts, ahead)
+    checking = _Checking(program, grid, args, facts, ahead, _orders(function, ordered))
     notes: tuple[Finding, ...] = ()
     if compiled is not None:
         notes = checking.costs(compiled, numbers[0])
@@ -91,12 +95,15 @@ def check(
         for seed in numbers:
             checking.under(seed, stdout if seed == numbers[0] else None)
             progress.step(note=f"schedule {seed}")
-    total = int(np.prod(grid))
-    checked = total if blocks is None else min(blocks, total)
-    return CheckReport(
-        function.name, _without_echoes(checking.found.values()), notes, numbers, (checked, total), checking.ops,
-        time.perf_counter() - started, checking.errors[0] if checking.errors else None,
-    )  # fmt: skip
+    return checking.report(numbers, notes, time.perf_counter() - started)
+
+
+def _orders(function: Function, names: Iterable[str]) -> Orders | None:
+    """Return what is to be told of the order of updates. Errors: ValueError for what is no argument."""
+    ordered, known = frozenset(names), {param.hint for param in function.params}
+    if not ordered <= known:
+        raise ValueError(f"ordered: {', '.join(sorted(ordered - known))} is no argument of {function.name}")
+    return Orders(ordered) if ordered else None
 
 
 def _without_echoes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -120,6 +127,7 @@ class _Checking:
     args: Sequence[object]
     facts: dict[str, Any]
     ahead: Ahead | None
+    orders: Orders | None
     found: dict[object, Finding] = field(default_factory=dict)
     errors: list[SimError] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
@@ -136,9 +144,10 @@ class _Checking:
     def under(self, seed: int, stdout: TextIO | None) -> None:
         """Check one schedule; run it again if global memory that had been read turned out to be written."""
         while True:
-            checker = Checker(Reporter(self.function.name, seed, self.found), self.written, self.ahead)
+            checker = Checker(Reporter(self.function.name, seed, self.found), self.written, self.ahead, self.orders)
             try:
                 self._run(self.program, seed, checker, stdout)
+                checker.finish()
             except TooLarge:
                 raise
             except SimError as error:
@@ -147,6 +156,15 @@ class _Checking:
             if not checker.incomplete:
                 return
             stdout = None
+
+    def report(self, numbers: tuple[int, ...], notes: tuple[Finding, ...], seconds: float) -> CheckReport:
+        """Return what all of the schedules have found."""
+        total, sample = int(np.prod(self.grid)), self.facts["sample"]
+        checked = total if sample is None else min(sample, total)
+        return CheckReport(
+            self.function.name, _without_echoes(self.found.values()), notes, numbers, (checked, total), self.ops,
+            seconds, self.errors[0] if self.errors else None,
+        )  # fmt: skip
 
     def costs(self, compiled: Function, seed: int) -> tuple[Finding, ...]:
         """The costs of accesses in the compiled kernel."""
