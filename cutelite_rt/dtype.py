@@ -10,19 +10,19 @@ class DType(NamedTuple):
 
     code        how this package spells it: 'f32', 'bf16', 'e4m3', ...
     bytes       size of one element in memory
-    numpy       `numpy.dtype(...).name`; the low-precision ones come from ml_dtypes
-    torch       attribute of `torch`
+    numpy       `numpy.dtype(...).name`, where the low-precision ones come from ml_dtypes; also the attribute of `torch`
+    torch       torch's number of it (c10/core/ScalarType.h), as its own stable C functions tell it
     dlpack      (type code, bits) of a DLPack `DLDataType` with one lane
-    tensormap   member of `CUtensorMapDataType`, without its prefix
+    tensormap   number of the member of `CUtensorMapDataType` (cuda.h)
     packs_as    `struct` format of a kernel parameter of this type
     """
 
     code: str
     bytes: int
     numpy: str | None
-    torch: str | None
+    torch: int | None
     dlpack: tuple[int, int] | None
-    tensormap: str
+    tensormap: int
     packs_as: str
 
     @property
@@ -42,23 +42,23 @@ class DType(NamedTuple):
 DTYPES = {
     row.code: row
     for row in (
-        DType("bool", 1, "bool", "bool", (6, 8), "UINT8", "?"),
-        DType("i8", 1, "int8", "int8", (0, 8), "UINT8", "b"),
-        DType("i16", 2, "int16", "int16", (0, 16), "UINT16", "h"),
-        DType("i32", 4, "int32", "int32", (0, 32), "INT32", "i"),
-        DType("i64", 8, "int64", "int64", (0, 64), "INT64", "q"),
-        DType("u8", 1, "uint8", "uint8", (1, 8), "UINT8", "B"),
-        DType("u16", 2, "uint16", "uint16", (1, 16), "UINT16", "H"),
-        DType("u32", 4, "uint32", "uint32", (1, 32), "UINT32", "I"),
-        DType("u64", 8, "uint64", "uint64", (1, 64), "UINT64", "Q"),
-        DType("f16", 2, "float16", "float16", (2, 16), "FLOAT16", "e"),
-        DType("bf16", 2, "bfloat16", "bfloat16", (4, 16), "BFLOAT16", "H"),
-        DType("f32", 4, "float32", "float32", (2, 32), "FLOAT32", "f"),
-        DType("f64", 8, "float64", "float64", (2, 64), "FLOAT64", "d"),
+        DType("bool", 1, "bool", 11, (6, 8), 0, "?"),
+        DType("i8", 1, "int8", 1, (0, 8), 0, "b"),
+        DType("i16", 2, "int16", 2, (0, 16), 1, "h"),
+        DType("i32", 4, "int32", 3, (0, 32), 3, "i"),
+        DType("i64", 8, "int64", 4, (0, 64), 5, "q"),
+        DType("u8", 1, "uint8", 0, (1, 8), 0, "B"),
+        DType("u16", 2, "uint16", 27, (1, 16), 1, "H"),
+        DType("u32", 4, "uint32", 28, (1, 32), 2, "I"),
+        DType("u64", 8, "uint64", 29, (1, 64), 4, "Q"),
+        DType("f16", 2, "float16", 5, (2, 16), 6, "e"),
+        DType("bf16", 2, "bfloat16", 15, (4, 16), 9, "H"),
+        DType("f32", 4, "float32", 6, (2, 32), 7, "f"),
+        DType("f64", 8, "float64", 7, (2, 64), 8, "d"),
         # No producer has arrays of tf32: it is how a kernel reads f32.
-        DType("tf32", 4, None, None, None, "TFLOAT32", "I"),
-        DType("e4m3", 1, "float8_e4m3fn", "float8_e4m3fn", (10, 8), "UINT8", "B"),
-        DType("e5m2", 1, "float8_e5m2", "float8_e5m2", (12, 8), "UINT8", "B"),
+        DType("tf32", 4, None, None, None, 11, "I"),
+        DType("e4m3", 1, "float8_e4m3fn", 24, (10, 8), 0, "B"),
+        DType("e5m2", 1, "float8_e5m2", 23, (12, 8), 0, "B"),
     )
 }
 

@@ -9,6 +9,7 @@ Source: dlpack.h 1.3, `DLPackExchangeAPI`; the array API standard's page on `__d
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -160,18 +161,9 @@ class Way(NamedTuple):
     functions: Exchange = Exchange(0, 0)
 
 
+@functools.cache
 def way_of(kind: type) -> Way:
     """The fastest way for arrays of that type."""
-    found = _ways.get(kind)
-    if found is None:
-        found = _ways[kind] = _way_of(kind)
-    return found
-
-
-_ways: dict[type, Way] = {}
-
-
-def _way_of(kind: type) -> Way:
     if adapter(kind) is not None:
         return Way(BY_PYTHON)
     library, found = reader_library(kind), of_type(kind)

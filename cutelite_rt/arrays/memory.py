@@ -136,16 +136,16 @@ def check_writable(kernel: str, arrays: Sequence[tuple[str, ArrayView]], written
 
 def reader_library(kind: type) -> str | None:
     """The library whose arrays are of that type, if `read` knows it by name: as `ArrayView.library` has it."""
-    return _LIBRARY_OF.get(_READERS.get(kind) or _named_reader(kind))
+    reader = _READERS.get(kind) or _named_reader(kind)
+    return "cutelite" if reader is _read_own else _LIBRARY_OF.get(reader)
 
 
 def _named_reader(kind: type) -> Callable[[Any], ArrayView] | None:
-    for library, name, reader in (("torch", "Tensor", _read_torch), ("numpy", "ndarray", _read_numpy)):
+    for reader, library in _LIBRARY_OF.items():
         module = sys.modules.get(library)
-        if module is not None and issubclass(kind, getattr(module, name, ())):
+        if module is not None and issubclass(kind, getattr(module, "Tensor" if library == "torch" else "ndarray", ())):
             return reader
-    cupy = sys.modules.get("cupy")
-    return _read_cupy if cupy is not None and issubclass(kind, getattr(cupy, "ndarray", ())) else None
+    return None
 
 
 _torch_codes: dict[object, str] = {}
@@ -155,8 +155,7 @@ def _read_torch(tensor: Any) -> ArrayView:
     code = _torch_codes.get(tensor.dtype)
     if code is None:
         torch = sys.modules["torch"]
-        names = ((row.torch, row.code) for row in DTYPES.values() if row.torch)
-        _torch_codes.update((getattr(torch, name), code) for name, code in names if hasattr(torch, name))
+        _torch_codes.update((getattr(torch, name), code) for name, code in BY_NUMPY.items() if hasattr(torch, name))
         code = _code(_torch_codes, tensor.dtype, f"a torch tensor of {tensor.dtype}")
     if tensor.is_cuda:
         where = ("cuda", tensor.get_device())
@@ -487,7 +486,13 @@ def to_device(array: object, where: Device | None = None, stream: int = 0) -> De
     array    NumPy, or any array in host memory that has no gaps
     stream   the handle of the one that copies; by default the null stream
     """
-    view = read(_without_gaps(array))
+    view = read(array)
+    if not is_compact(view):
+        import numpy
+
+        if not isinstance(array, numpy.ndarray):
+            raise ValueError("this array has gaps or is not row-major; make it contiguous first")
+        view = read(numpy.ascontiguousarray(array))
     if view.device[0] != "cpu":
         raise ValueError(f"this {view.library} array is already on device {view.device[1]}")
     result = empty(view.shape, view.dtype, where)
@@ -507,13 +512,10 @@ def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
     import numpy
 
     view = read(array, stream)
-    name = DTYPES[view.dtype].numpy
     if view.dtype in ("bf16", "e4m3", "e5m2"):
-        import ml_dtypes  # which gives NumPy these types
+        import ml_dtypes  # noqa: F401 (which gives NumPy these types)
 
-        result = numpy.empty(view.shape, getattr(ml_dtypes, name or ""))
-    else:
-        result = numpy.empty(view.shape, name)
+    result = numpy.empty(view.shape, DTYPES[view.dtype].numpy)
     if not is_compact(view):
         raise ValueError(f"strides {view.strides} of shape {view.shape} are not row-major without gaps")
     if view.device[0] != "cuda":
@@ -535,20 +537,5 @@ def is_compact(view: ArrayView) -> bool:
     )
 
 
-def _without_gaps(array: object) -> object:
-    if is_compact(read(array)):
-        return array
-    import numpy
-
-    if isinstance(array, numpy.ndarray):
-        return numpy.ascontiguousarray(array)
-    raise ValueError("this array has gaps or is not row-major; make it contiguous first")
-
-
-_LIBRARY_OF: dict[Any, str] = {
-    _read_torch: "torch",
-    _read_numpy: "numpy",
-    _read_cupy: "cupy",
-    _read_own: "cutelite",
-}
+_LIBRARY_OF: dict[Any, str] = {_read_torch: "torch", _read_numpy: "numpy", _read_cupy: "cupy"}
 _READERS: dict[type, Callable[[Any], ArrayView]] = {DeviceArray: _read_own}

@@ -124,15 +124,10 @@ def made_current(stream: int, ordinal: int, libraries: Iterable[str]) -> Iterato
         yield
 
 
-def _default() -> int:
-    return DEFAULT
-
-
 def _current_torch(ordinal: int) -> int:
     torch = sys.modules["torch"]
-    raw = getattr(
-        getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None
-    )  # as torch's own compiled code asks: 0.1 us, not 2
+    # As torch's own compiled code asks: 0.1 us, not 2.
+    raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     return int(torch.cuda.current_stream(ordinal).cuda_stream if raw is None else raw(ordinal))
 
 

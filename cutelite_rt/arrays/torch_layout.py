@@ -96,7 +96,7 @@ def _find(torch: Any) -> Layout:
         offset=8 * _at(impls, [[t.storage_offset()] for t in samples]),
         storage=8 * _at(impls, [[storage._cdata]] * 3),
         device=_at(kinds, [b"\x00\xff\x01"] * 3 + [bytes((1, new.get_device(), 1))], 1),  # kind, ordinal, whether known
-        dtype=_at(kinds, [struct.pack("<H", NUMBERS[name]) for name in ("f32", "f64", "u8", "f32")], 2),
+        dtype=_at(kinds, [struct.pack("<H", DTYPES[name].torch) for name in ("f32", "f64", "u8", "f32")], 2),
         data=8 * held[0],
         owner=8 * held[1],
         plain=(_keys(torch, new), _keys(torch, inferring)),
@@ -158,26 +158,7 @@ def _sizes(impls: list[list[int]], tensors: list[Any]) -> int:
     return 8 * place
 
 
-NUMBERS = {
-    "u8": 0,
-    "i8": 1,
-    "i16": 2,
-    "i32": 3,
-    "i64": 4,
-    "f16": 5,
-    "f32": 6,
-    "f64": 7,
-    "bool": 11,
-    "bf16": 15,
-    "e5m2": 23,
-    "e4m3": 24,
-    "u16": 27,
-    "u32": 28,
-    "u64": 29,
-}
-"""torch's numbers of dtypes (c10/core/ScalarType.h), as its own stable C functions tell them."""
-
-_CODES = {number: code for code, number in NUMBERS.items()}
+_CODES = {row.torch: code for code, row in DTYPES.items() if row.torch is not None}
 _CUDA = 1  # c10::DeviceType
 
 MOST_NUMBERS = 64
@@ -192,7 +173,7 @@ def table(layout: Layout) -> ctypes.Array[ctypes.c_char]:
     A dtype of DLPack is 32 bits: code, bits and one lane; 0 for numbers that are no dtype of ours.
     """
     dtypes = [0] * MOST_NUMBERS
-    for code, number in NUMBERS.items():
+    for number, code in _CODES.items():
         kind = DTYPES[code].dlpack
         assert kind is not None, "arrays have it"
         dtypes[number] = kind[0] | kind[1] << 8 | 1 << 16

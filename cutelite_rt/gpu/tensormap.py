@@ -17,19 +17,6 @@ from cutelite_rt.gpu import driver as cuda
 from cutelite_rt.gpu.device import device
 
 # Values of the driver's enums (cuda.h).
-DATA_TYPES = {
-    "UINT8": 0,
-    "UINT16": 1,
-    "UINT32": 2,
-    "INT32": 3,
-    "UINT64": 4,
-    "INT64": 5,
-    "FLOAT16": 6,
-    "FLOAT32": 7,
-    "FLOAT64": 8,
-    "BFLOAT16": 9,
-    "TFLOAT32": 11,
-}
 INTERLEAVES = {"none": 0, "16B": 1, "32B": 2}
 SWIZZLES = {
     "none": 0,
@@ -94,7 +81,7 @@ class MapForm(NamedTuple):
         half = len(self.corners) // 2
         rows = (self.box, 5), (self.corners[:half], 3), (self.corners[half:], 3)
         arrays = ((*reversed(row), *[0] * (room - len(row))) for row, room in rows)
-        return (DATA_TYPES[row.tensormap], SWIZZLES[self.swizzle], row.bytes, self.rank, int(half > 0)), *arrays
+        return (row.tensormap, SWIZZLES[self.swizzle], row.bytes, self.rank, int(half > 0)), *arrays
 
 
 class TensorMapError(ValueError):
@@ -155,7 +142,7 @@ def _names(dtype: str, tiling: Tiling) -> Iterator[tuple[str, str]]:
             yield rule, f"{rule} {name!r} is none of {', '.join(table)}"
     if tiling.interleave == "32B" and tiling.swizzle != "32B":
         yield "swizzle", f"interleave 32B needs swizzle 32B, not {tiling.swizzle}"
-    if tiling.oob_fill == "nan" and not DTYPES[dtype].tensormap.endswith(("FLOAT16", "FLOAT32", "FLOAT64")):
+    if tiling.oob_fill == "nan" and (DTYPES[dtype].kind != "float" or DTYPES[dtype].bytes == 1):
         yield "oob-fill", f"elements outside a tensor of {dtype} cannot be filled with NaN, only with zero"
 
 
@@ -265,7 +252,7 @@ class TensorMaps:
         with nullcontext() if int(cuda.get().call("cuCtxGetCurrent")) else device(0).active():
             status = encode(
                 target,
-                DATA_TYPES[DTYPES[dtype].tensormap],
+                DTYPES[dtype].tensormap,
                 rank,
                 address,
                 longs(*reversed(shape)),

@@ -49,7 +49,7 @@ def test_the_object_is_kept_alive_and_read_by_python(registered: None) -> None:
     column = Column(np.zeros(4, np.float32))
     view = rt.read(column)
     assert view.pointer == column.values.ctypes.data and column in view.owner  # type: ignore[operator]
-    assert exchange._way_of(Series).how == exchange.BY_PYTHON
+    assert exchange.way_of(Series).how == exchange.BY_PYTHON
 
 
 def test_what_is_wrong_with_the_array_is_said_of_the_argument(registered: None) -> None:

@@ -364,7 +364,7 @@ def test_torch_tensors(device: rt.Device) -> None:
     for row in DTYPES.values():
         if row.torch is None:
             continue
-        tensor = torch.zeros((4, 6, 8), dtype=getattr(torch, row.torch), device="cuda")[1:, ::2].permute(2, 0, 1)
+        tensor = torch.zeros((4, 6, 8), dtype=getattr(torch, row.numpy), device="cuda")[1:, ::2].permute(2, 0, 1)
         view = rt.read(tensor)
         assert view[:6] == (tensor.data_ptr(), (8, 3, 3), tensor.stride(), row.code, ("cuda", 0), tensor)
         assert rt.read(tensor.cpu()).device == ("cpu", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutelite_rt.arrays import dlpack, stream
+from cutelite_rt.arrays import dlpack, exchange, stream
 from cutelite_rt.arrays.memory import (
     ArrayView,
     DeviceArray,
@@ -395,14 +396,14 @@ class FakeTensor:
 @pytest.fixture
 def torch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = ModuleType("torch")
-    names = [row.torch for row in DTYPES.values() if row.torch]
+    names = [row.numpy for row in DTYPES.values() if row.numpy]
     module.__dict__.update({name: f"torch.{name}" for name in names if name != "uint64"}, Tensor=FakeTensor)
     current = SimpleNamespace(current_stream=lambda ordinal: SimpleNamespace(cuda_stream=0x100 + ordinal))
     module.__dict__["cuda"] = current
     monkeypatch.setitem(sys.modules, "torch", module)
     monkeypatch.setattr("cutelite_rt.arrays.memory._torch_codes", {})
     monkeypatch.setattr("cutelite_rt.arrays.memory._READERS", {})
-    monkeypatch.setattr("cutelite_rt.arrays.exchange._ways", {})
+    monkeypatch.setattr(exchange, "way_of", functools.cache(exchange.way_of.__wrapped__))
     return module
 
 
@@ -467,7 +468,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module.__dict__.update(ndarray=FakeCupyArray, cuda=current)
     monkeypatch.setitem(sys.modules, "cupy", module)
     monkeypatch.setattr("cutelite_rt.arrays.memory._READERS", {})
-    monkeypatch.setattr("cutelite_rt.arrays.exchange._ways", {})
+    monkeypatch.setattr(exchange, "way_of", functools.cache(exchange.way_of.__wrapped__))
     return module
 
 

@@ -123,7 +123,7 @@ class Array(NamedTuple):
             if self.align is None:
                 yield "align", "a whole number of at least 1"
             return
-        if not isinstance(self.dtype, str) or not DTYPES[self.dtype].tensormap or self.box.swizzle not in SWIZZLES:
+        if not isinstance(self.dtype, str) or self.box.swizzle not in SWIZZLES:
             yield "box", f"of a dtype that TMA moves, with a swizzle of {', '.join(SWIZZLES)}"
         form = MapForm(str(self.dtype), *self.box)
         modes = len(self.layout.shape) if isinstance(self.layout, Strided) else form.rank
