@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from cutelite_rt import forks
-from cutelite_rt.launcher.facts import DIVERTED
+from cutelite_rt.launcher.asked import DIVERTED
 
 Diversion = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], None]
 """A function of the kernel, the `Launch`, and the arguments."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from cutelite.target import Target
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError as LaunchError
-from cutelite_rt.launcher import asked, facts
+from cutelite_rt.launcher import asked
 from cutelite_rt.shapes import Dim3 as Dim3
 from cutelite_rt.shapes import Extent as Extent
 from cutelite_rt.shapes import extents as extents
@@ -35,11 +35,11 @@ class Launch(asked.ExportedLaunch):
     def facts(self) -> bytes:
         """Return the launch as bytes for the compiled launcher."""
         stays = streams.stays(self.stream) and not callable(self.grid) and not _is_symbolic(self.grid)
-        return facts.facts_while(stays, self.settled)
+        return asked.facts_while(stays, self.settled)
 
     def settled(self) -> bytes:
         """Facts of it now. Errors: `LaunchError`."""
-        return facts.settled_facts(self, extents(self.grid, "grid", least=0))
+        return asked.settled_facts(self, extents(self.grid, "grid", least=0))
 
     def resolved(self, arguments: dict[str, Any]) -> Launch:
         """With the grid that these arguments, by parameter, make of a grid that is a function."""

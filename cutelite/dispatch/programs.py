@@ -35,7 +35,7 @@ from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.gpu.driver import get as driver
-from cutelite_rt.launcher import facts, native
+from cutelite_rt.launcher import asked, native
 from cutelite_rt.launcher.outcomes import WORKSPACE, Moved, Plan, PlannedLaunch
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data, kinds
@@ -266,7 +266,7 @@ class Program:
         group = _Group([name for name in arguments if name in views])
         anew = functools.partial(self._anew, group)
         group.launcher = building.for_program(table, anew, driver(), defaults, config.read())
-        group.entry = group.launcher.bound(facts.facts_of((1, 1, 1), "program", None), None)
+        group.entry = group.launcher.bound(asked.facts_of((1, 1, 1), "program", None), None)
         return group
 
     # Plans.

@@ -9,7 +9,6 @@ Source: dlpack.h 1.3, `DLPackExchangeAPI`; the array API standard's page on `__d
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -161,18 +160,25 @@ class Way(NamedTuple):
     functions: Exchange = Exchange(0, 0)
 
 
-@functools.cache
-def way_of(kind: type) -> Way:
-    """The fastest way for arrays of that type."""
-    if adapter(kind) is not None:
-        return Way(BY_PYTHON)
-    library, found = reader_library(kind), of_type(kind)
-    if issubclass(kind, DeviceArray):
-        return Way(OWN)
-    if library == "numpy":
+class _Ways(dict[type, Way]):
+    def __missing__(self, kind: type) -> Way:
+        self[kind] = way = self._found(kind)
+        return way
+
+    def _found(self, kind: type) -> Way:
+        if adapter(kind) is not None:
+            return Way(BY_PYTHON)
+        library, found = reader_library(kind), of_type(kind)
+        if issubclass(kind, DeviceArray):
+            return Way(OWN)
+        if library == "numpy":
+            return Way(REFUSED)
+        if found is not None and found.read:
+            return Way(EXCHANGE_UNLESS_NEGATED if library == "torch" else EXCHANGE, found)
+        if library is not None or hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__"):
+            return Way(BY_PYTHON)
         return Way(REFUSED)
-    if found is not None and found.read:
-        return Way(EXCHANGE_UNLESS_NEGATED if library == "torch" else EXCHANGE, found)
-    if library is not None or hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__"):
-        return Way(BY_PYTHON)
-    return Way(REFUSED)
+
+
+way_of = _Ways().__getitem__
+"""The fastest way for arrays of a type."""

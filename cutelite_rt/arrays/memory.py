@@ -137,7 +137,7 @@ def check_writable(kernel: str, arrays: Sequence[tuple[str, ArrayView]], written
 def reader_library(kind: type) -> str | None:
     """The library whose arrays are of that type, if `read` knows it by name: as `ArrayView.library` has it."""
     reader = _READERS.get(kind) or _named_reader(kind)
-    return "cutelite" if reader is _read_own else _LIBRARY_OF.get(reader)
+    return "cutelite" if reader is _read_own else reader and _LIBRARY_OF[reader]
 
 
 def _named_reader(kind: type) -> Callable[[Any], ArrayView] | None:
@@ -537,5 +537,5 @@ def is_compact(view: ArrayView) -> bool:
     )
 
 
-_LIBRARY_OF: dict[Any, str] = {_read_torch: "torch", _read_numpy: "numpy", _read_cupy: "cupy"}
+_LIBRARY_OF: dict[Callable[[Any], ArrayView], str] = {_read_torch: "torch", _read_numpy: "numpy", _read_cupy: "cupy"}
 _READERS: dict[type, Callable[[Any], ArrayView]] = {DeviceArray: _read_own}

@@ -3,12 +3,16 @@
 add = load_kernel("add.cutelite")
 add[grid](a, b, c)                 # as kernel[grid, block](a, b, c): same checks, same errors
 add(a, b, c)                       # where it was exported with its grid
+
+Python launches, and keeps plans: a launch like an earlier one is filled in and not bound again. Where the machine code
+in the file is asked for, that launches, as for live kernels (`cutelite_rt.launcher`): launches of equal keys fit the
+same signature, and differ in addresses, extents and numbers alone.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,21 +20,26 @@ from cutelite_rt import forks
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import ArrayView, check_writable
 from cutelite_rt.errors import ArgumentError, LaunchError, named
-from cutelite_rt.export.bundle import Bundle
-from cutelite_rt.export.exported_host import ExportedRecord, HostLauncher, image_for
+from cutelite_rt.export.bundle import Bundle, HostCode
 from cutelite_rt.gpu import driver as cuda
 from cutelite_rt.gpu.attributes import ways_of
 from cutelite_rt.gpu.device import device
 from cutelite_rt.gpu.launch import Function, LaunchConfig, Loaded
 from cutelite_rt.gpu.launch import launch as start
 from cutelite_rt.gpu.params import Parameters
-from cutelite_rt.launcher import asked
+from cutelite_rt.launcher import asked, native
 from cutelite_rt.launcher.asked import ExportedLaunch
+from cutelite_rt.launcher.environment import environment
+from cutelite_rt.launcher.image import Machine, digest
+from cutelite_rt.launcher.outcomes import Outcome, slots_of
+from cutelite_rt.launcher.state import Callbacks, Launcher
+from cutelite_rt.launcher.subscript import Subscripts
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
-from cutelite_rt.signature.bind import MapRequest, packable
+from cutelite_rt.signature.bind import MISSING, MapRequest, home_of, packable
 from cutelite_rt.signature.data import evaluate
-from cutelite_rt.signature.kinds import Signature
-from cutelite_rt.signature.settled import Binder, Fitted, device_of
+from cutelite_rt.signature.kinds import LEFT_OUT, Fixed, Parameter, Signature, left_out
+from cutelite_rt.signature.settled import Binder, Fitted
+from cutelite_rt.signature.table import Table
 
 
 class _Plan(NamedTuple):
@@ -54,6 +63,15 @@ class _Plan(NamedTuple):
         return packable(self.kernel, request._replace(view=found))
 
 
+class _Launched(NamedTuple):
+    """A launch that went well, and which variant it was of."""
+
+    variant: int
+    fitted: Fitted
+    function: Function
+    config: LaunchConfig
+
+
 def _values(signature: Signature, fitted: Fitted, given: int) -> list[tuple[int | None, Any]]:
     """`_Plan.values` of a launch of which `given` arguments were given, by position."""
     values: list[tuple[int | None, Any]] = []
@@ -66,11 +84,6 @@ def _values(signature: Signature, fitted: Fitted, given: int) -> list[tuple[int 
             else:
                 values.append((i, None) if i < given else (None, value))
     return values + [(None, value) for value in fitted.values[len(values) :]]
-
-
-def _exact(x: Any) -> bool:
-    """Tell whether an extent is left out, or is the same as every equal one."""
-    return x is None or is_exact(x)
 
 
 def _context() -> tuple[int, int]:
@@ -101,16 +114,26 @@ class ExportedKernel:
         self._binders = [Binder(variant.signature) for variant in bundle.variants]
         parameters = [parameter for variant in bundle.variants for parameter in variant.signature.parameters]
         self._alignment = max([16, *(getattr(parameter, "align", None) or 1 for parameter in parameters)])
-
-        image = image_for(bundle) if host_code and not sync else None
-        read, launch = partial(_from_subscript, self.__name__), partial(named, self.__name__, self._launch)
-        self._host = None if image is None else HostLauncher(bundle, image, cuda.get(), read, launch)
-        self._subscript = self._by_python if self._host is None else self._host.subscript
+        self._launcher: Launcher | None = None
+        self._subscripts: Subscripts | None = None
+        self._subscript = self._by_key
+        if host_code and not sync and bundle.host is not None and _is_for_here(bundle.host):
+            self._compiled(bundle.host, _defaults(parameters), cuda.get())
         self._default = self.held(ExportedLaunch())
+
+    def _compiled(self, code: HostCode, defaults: dict[str, Any], driver: cuda.Driver) -> None:
+        """Have machine code launch. Errors: `CudaError` for a driver that is too old; OSError."""
+        table, machine = Table(code.signature), Machine.of(code.images[native.MACHINE])
+        self._slots = [slots_of(table, variant.signature) for variant in self.bundle.variants]
+        calls = Callbacks(self._launch_anew, _constant, lambda held, *_, **__: self._settled(held[1]))
+        doc = f"launch({self.bundle.variants[0].signature.text}), compiled"
+        self._launcher = Launcher(machine, table, calls, driver, defaults, doc)
+        self._subscripts = Subscripts(machine, environment(driver), self._by_key)
+        self._subscript = self._subscripts.function
 
     @property
     def host(self) -> bool:
-        return self._host is not None
+        return self._launcher is not None
 
     def __repr__(self) -> str:
         return f"<exported kernel {self.__name__}({self.bundle.variants[0].signature.text})>"
@@ -119,7 +142,7 @@ class ExportedKernel:
         """``kernel[grid]``, ``kernel[grid, block, stream, smem]``, or with an `ExportedLaunch`."""
         return self._subscript(key)
 
-    def _by_python(self, key: Any) -> Callable[..., None]:
+    def _by_key(self, key: Any) -> Callable[..., None]:
         if not asked.is_exact(key):
             return self.held(_from_subscript(self.__name__, key))
         held = self._held.get(key)
@@ -127,11 +150,22 @@ class ExportedKernel:
             if len(self._held) >= _MOST_PLANS:
                 self._held.clear()
             held = self._held[key] = self.held(_from_subscript(self.__name__, key))
+        if self._subscripts is not None:
+            self._subscripts.add(key, held)
         return held
 
     def held(self, launch: Any) -> Callable[..., None]:
         """Return a function that launches so each time."""
-        return partial(self._launch_by_python, launch) if self._host is None else self._host.held(launch)
+        if self._launcher is None:
+            return partial(self._launch_by_python, launch)
+        facts = asked.facts_while(streams.stays(launch.stream), lambda: self._settled(launch))
+        return self._launcher.bound(facts, launch)
+
+    def _settled(self, launch: Any) -> bytes:
+        if launch.grid is not None:
+            return asked.settled_facts(launch, extents(launch.grid, "grid", least=0))
+        by_dims = self.bundle.variants[0].signature.grid is not None
+        return asked.settled_facts(launch, (1, 1, 1), asked.BY_DIMS if by_dims else asked.ODD)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """As a launch with the grid that the kernel was exported with."""
@@ -145,13 +179,31 @@ class ExportedKernel:
         """
         self.held(launch)(*args, **kwargs)
 
+    def _launch_anew(self, key: bytes | None, held: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> None:
+        """Launch from the start, and keep the outcome under the key of the machine code."""
+        assert self._launcher is not None
+        generation = self._launcher.generation
+        went = named(self.__name__, self._launch, held[1], args, kwargs)
+        # Fewer rules hold for arrays without elements than the key tells of.
+        if went is not None and key is not None and all(view.size for _, view in went.fitted.arrays):
+            outcome = Outcome(went.function, went.config, *self._slots[went.variant])
+            self._launcher.add(key, outcome, generation)
+
     def _launch_by_python(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
         key, ready = self._planned(launch, args, kwargs)
-        if ready is None:
-            named(self.__name__, self._launch, launch, args, kwargs, key)
-        else:
+        if ready is not None:
             function, config, parameters, context = ready
-            start(function, config, parameters, self.sync, context)
+            return start(function, config, parameters, self.sync, context)
+        went = named(self.__name__, self._launch, launch, args, kwargs)
+        # Without arrays the device may be another one each time.
+        if went is not None and key is not None and went.fitted.arrays:
+            signature = self.bundle.variants[went.variant].signature
+            plan = _Plan(self.__name__, went.function, went.config, _values(signature, went.fitted, len(args)))
+            with self._lock:
+                while len(self._plans) >= _MOST_PLANS:
+                    del self._plans[next(iter(self._plans))]
+                self._plans[key] = plan
+        return None
 
     def _planned(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -177,7 +229,7 @@ class ExportedKernel:
     ) -> tuple[Hashable, list[Any]]:
         """The key of a launch, and its arrays and numbers. Errors: for launches that are not planned."""
         shapes = launch.grid, launch.block, launch.cluster
-        if kwargs or type(launch.smem) is not int or not all(map(_exact, shapes)):
+        if kwargs or type(launch.smem) is not int or not all(x is None or is_exact(x) for x in shapes):
             raise TypeError
         key, found = [len(args), *shapes, launch.smem, *ways_of(launch), context_id], []
         parameter: Any
@@ -187,10 +239,8 @@ class ExportedKernel:
             found.append(given)
         return tuple(key), found
 
-    def _launch(
-        self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None
-    ) -> ExportedRecord | None:
-        """Launch from the start, and keep a plan under the key, if there is one; None where there are no blocks."""
+    def _launch(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Launched | None:
+        """Launch from the start; None where there are no blocks."""
         grid = None if launch.grid is None else extents(launch.grid, "grid", least=0)
         if grid is not None and 0 in grid:
             return None
@@ -199,10 +249,18 @@ class ExportedKernel:
         variant = self.bundle.variants[index]
         signature = variant.signature
         if grid is None:
-            grid = _grid_of(signature, fitted.dims)
+            if signature.grid is None:
+                raise LaunchError("no grid is given, and the kernel was exported without one: kernel[grid](...)")
+            blocks = tuple(evaluate(extent, fitted.dims) for extent in signature.grid)
+            grid = extents(blocks, "grid", least=0)
             if 0 in grid:
                 return None
-        where = device(device_of(self.__name__, fitted.arrays))
+        kind, ordinal = home_of(self.__name__, fitted.arrays) or ("cuda", None)
+        if kind != "cuda":
+            name = fitted.arrays[0][0]
+            raise ArgumentError(f"{self.__name__}(): argument `{name}` is in host memory, and an exported kernel runs "
+                                "on GPUs alone; copy it there (cutelite_rt.to_device)")  # fmt: skip
+        where = device(ordinal)
         function = self._functions.function(index, where, lambda: variant.artifact(where))
         check_writable(self.__name__, fitted.arrays, function.artifact.written)
         if stream is None:
@@ -213,13 +271,7 @@ class ExportedKernel:
                               "kernel was exported to count: export it with wide_dims=True")  # fmt: skip
         packed = function.packed([packable(self.__name__, value) for value in fitted.values])
         start(function, config, packed, sync=self.sync)
-        if key is not None and fitted.arrays:  # without arrays, the device may be another one each time
-            plan = _Plan(self.__name__, function, config, _values(signature, fitted, len(args)))
-            with self._lock:
-                while len(self._plans) >= _MOST_PLANS:
-                    del self._plans[next(iter(self._plans))]
-                self._plans[key] = plan
-        return ExportedRecord(index, function, config, all(view.size for _, view in fitted.arrays))
+        return _Launched(index, fitted, function, config)
 
     def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, Fitted]:
         problems = []
@@ -263,12 +315,6 @@ def _from_subscript(name: str, key: Any) -> ExportedLaunch:
     return found
 
 
-def _grid_of(signature: Signature, dims: dict[str, int]) -> Dim3:
-    if signature.grid is None:
-        raise LaunchError("no grid is given, and the kernel was exported without one: kernel[grid](...)")
-    return extents(tuple(evaluate(expr, dims) for expr in signature.grid), "grid", least=0)
-
-
 def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchConfig:
     artifact, limits = function.artifact, function.device.limits
     for what, given, compiled in (
@@ -285,3 +331,24 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
     block = artifact.block
     assert block is not None, "the compiler fixes the block of every kernel"
     return LaunchConfig(grid, block, artifact.cluster, smem, stream, *ways_of(launch))
+
+
+def _is_for_here(code: HostCode) -> bool:
+    """Tell whether this process can run machine code, and the runtime writes the tables that it reads."""
+    return native.MACHINE in code.images and code.interface == digest() and native.unsupported() is None
+
+
+def _constant(x: Any) -> tuple[Hashable, bool]:
+    """As `Fixed` compares them. Other classes, which no signature takes, may say anything of themselves: not kept."""
+    return (type(x), repr(x)), x is LEFT_OUT or type(x) in (str, int, float)
+
+
+def _defaults(parameters: Iterable[Parameter]) -> dict[str, Any]:
+    """Return values for arguments that are left out, where any of the signatures allows that."""
+    found: dict[str, Any] = {}
+    for parameter in parameters:
+        if isinstance(parameter, Fixed):
+            found[parameter.name] = LEFT_OUT  # it depends on the signature that fits
+        elif left_out(parameter) is not MISSING:
+            found.setdefault(parameter.name, left_out(parameter))
+    return found

@@ -3,7 +3,7 @@
 launcher.c, launcher.ll   the launcher, and its LLVM IR
 image         its machine code in this process            native       machine code as builtins of Python
 state         the launcher of a kernel                    environment  what there is once for a driver
-outcomes      the outcomes of launches                    facts        what ``kernel[grid, block]`` says
-subscript     ``kernel[...]``, found again                watching     changes of globals
-asked         a launch in the user's words, checked
+outcomes      the outcomes of launches                    subscript    ``kernel[...]``, found again
+watching      changes of globals
+asked         a launch in the user's words, checked, and its facts for the launcher
 """

@@ -13,7 +13,7 @@ from cutelite_rt import forks
 from cutelite_rt.arrays import exchange, torch_layout
 from cutelite_rt.gpu.driver import Driver
 from cutelite_rt.launcher import native, watching
-from cutelite_rt.launcher.facts import DIVERTED
+from cutelite_rt.launcher.asked import DIVERTED
 from cutelite_rt.signature.table import WORD
 
 PYTHON = [

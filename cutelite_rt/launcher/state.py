@@ -21,8 +21,8 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import UnreadableArray, read
 from cutelite_rt.gpu.driver import Driver
 from cutelite_rt.launcher import native, watching
+from cutelite_rt.launcher.asked import FACTS, GENERAL
 from cutelite_rt.launcher.environment import environment
-from cutelite_rt.launcher.facts import FACTS, GENERAL
 from cutelite_rt.launcher.image import Machine
 from cutelite_rt.launcher.outcomes import KeyedOutcome, Outcome, OutcomeTable, Plan
 from cutelite_rt.signature.bind import plain_number

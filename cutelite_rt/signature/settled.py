@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cutelite_rt.arrays.memory import ArrayView
-from cutelite_rt.errors import ArgumentError
 from cutelite_rt.shapes import MOST_IN_32_BITS, WIDEST_I32
 from cutelite_rt.signature import bind
 from cutelite_rt.signature.bind import MapRequest, Names
@@ -64,15 +63,3 @@ class Binder:
             if view.size > MOST_IN_32_BITS and name not in mapped:
                 raise call.error(name, f"has {view.size} elements, but the kernel was exported for 32-bit dims: export "
                                        "it with wide_dims=True")  # fmt: skip
-
-
-def device_of(kernel: str, arrays: list[tuple[str, ArrayView]]) -> int | None:
-    """The GPU that holds all arrays; None without arrays. Errors: `ArgumentError`."""
-    home = bind.home_of(kernel, arrays)
-    if home is None:
-        return None
-    kind, ordinal = home
-    if kind != "cuda":
-        raise ArgumentError(f"{kernel}(): argument `{arrays[0][0]}` is in host memory, and an exported kernel runs on "
-                            "GPUs alone; copy it there (cutelite_rt.to_device)")  # fmt: skip
-    return ordinal

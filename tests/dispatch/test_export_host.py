@@ -105,7 +105,7 @@ def reuses(kernel: rt.ExportedKernel, monkeypatch: pytest.MonkeyPatch) -> None:
     def anew(*_: Any) -> None:
         raise AssertionError("launched from the start")
 
-    monkeypatch.setattr(kernel._host, "_launch", anew)
+    monkeypatch.setattr(kernel, "_launch", anew)
 
 
 EXTENTS = st.sampled_from([4, 8, 8, 8, 1, 0, 5, 68, 1 << 31])

@@ -362,7 +362,7 @@ def test_a_fault_is_named_with_sync_and_not_blamed_on_others_without(device: rt.
 def test_torch_tensors(device: rt.Device) -> None:
     torch = pytest.importorskip("torch")
     for row in DTYPES.values():
-        if row.torch is None:
+        if row.numpy is None:
             continue
         tensor = torch.zeros((4, 6, 8), dtype=getattr(torch, row.numpy), device="cuda")[1:, ::2].permute(2, 0, 1)
         view = rt.read(tensor)

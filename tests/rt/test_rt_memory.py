@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import gc
 import subprocess
 import sys
@@ -403,7 +402,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "torch", module)
     monkeypatch.setattr("cutelite_rt.arrays.memory._torch_codes", {})
     monkeypatch.setattr("cutelite_rt.arrays.memory._READERS", {})
-    monkeypatch.setattr(exchange, "way_of", functools.cache(exchange.way_of.__wrapped__))
+    monkeypatch.setattr(exchange, "way_of", exchange._Ways().__getitem__)
     return module
 
 
@@ -468,7 +467,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module.__dict__.update(ndarray=FakeCupyArray, cuda=current)
     monkeypatch.setitem(sys.modules, "cupy", module)
     monkeypatch.setattr("cutelite_rt.arrays.memory._READERS", {})
-    monkeypatch.setattr(exchange, "way_of", functools.cache(exchange.way_of.__wrapped__))
+    monkeypatch.setattr(exchange, "way_of", exchange._Ways().__getitem__)
     return module
 
 
