@@ -15,13 +15,12 @@ import itertools
 import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cutelite_rt.arrays.exchange import TENSOR_BYTES
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.signature.data import Dim, Expr, Expression, Nested, Strided, Tree, Unsupported, Variable, dims_of
-from cutelite_rt.signature.kinds import KIND, Array, Leaf, Pointer, Signature
+from cutelite_rt.signature.kinds import ALWAYS, KIND, Array, Held, Pointer, Rows, Signature
 
 WORD = 8
 
@@ -68,9 +67,7 @@ class Places(NamedTuple):
 
 
 # The constants of launcher.c, in its order.
-_ALWAYS = 0xFFFF
 _NUMBER, _DIM, _EXPRESSION = range(3)
-_IS_GIVEN, _IS_INSTANCE, _FIELD, _HAS_ITEMS, _ITEM = range(5)
 _ROW_MAJOR, _COLUMN_MAJOR, _GIVEN_STRIDES, _NESTED = range(4)
 _WIDE_INTEGER, _SINGLE, _OTHER = range(3)
 _END, _CONSTANT, _VALUE = range(3)
@@ -106,49 +103,35 @@ class _Signature(ctypes.Structure):
     )
 
 
-@dataclass(eq=False, slots=True)
-class _Held:
-    """A leaf: the slot that its object is in, and the flag that says whether it is given."""
-
-    leaf: Leaf
-    slot: int
-    given: int
-
-
 class Table:
     """The memory of one signature's tables.
 
     classes  of structs, by the names of their parameters ('a', 'a.b'); without, any object with the fields will do
     Errors   `Unsupported`
 
-    address                            of `signature`
-    names, positional, position_only   of the parameters, by Python's rules
-    objects                            whose addresses rows have by number: names of fields, classes
-    leaves                             of all parameters: each has a slot of an outcome
-    dims                               names of those that have the last slots of an outcome
-    places                             of its outcomes
-    expressions, later                 expressions in words; how many are checked once all dims are known
+    address             of `signature`
+    names               of the parameters
+    objects             whose addresses rows have by number: names of fields, classes
+    leaves              of all parameters: each has a slot of an outcome
+    dims                names of those that have the last slots of an outcome
+    places              of its outcomes
+    expressions, later  expressions in words; how many are checked once all dims are known
+    scratch             bytes of the memory of one launch
     """
 
     def __init__(self, signature: Signature, classes: Mapping[str, type] | None = None) -> None:
         self.names = tuple(sys.intern(parameter.name) for parameter in signature.parameters)
-        self.positional, self.position_only = signature.positional, signature.position_only
         self.dims = tuple(dim.name for dim in signature.dims)
-        self.objects: tuple[object, ...] = ()
-        self._dims = {dim.name: dim for dim in signature.dims}
-        self._classes = classes
         self._block = bytearray(ctypes.sizeof(_Signature))  # one block: launches find it in few lines of the caches
         self._known: dict[tuple[bytes, tuple[int, ...]], int] = {}  # what is in it, of equal bytes once
         self._links: list[int] = []  # places in it that hold places in it
-        self._fetches: list[bytes] = []
-        self._leaves: list[_Held] = []
-        self._constants: list[tuple[int, int]] = []  # slot, given
-        self._givens, self._slots = 0, len(self.names)
+        self._rows = rows = Rows(len(self.names), classes)
         for slot, parameter in enumerate(signature.parameters):
-            parameter.rows(self, slot, _ALWAYS)
-        self.leaves = [held.leaf for held in self._leaves]
-        self._arrays = [held for held in self._leaves if isinstance(held.leaf, Array)]
-        self._numbers = [held for held in self._leaves if not isinstance(held.leaf, Array)]
+            parameter.rows(rows, slot, ALWAYS)
+        self.objects = tuple(rows.objects)
+        self.leaves = [held.leaf for held in rows.leaves]
+        self._arrays = [held for held in rows.leaves if isinstance(held.leaf, Array)]
+        self._numbers = [held for held in rows.leaves if not isinstance(held.leaf, Array)]
         self._maps = [held for held in self._arrays if held.leaf.packs_as == "tensormap"]
         self._expressions: list[int] = []
         self.expressions: list[str] = []
@@ -159,41 +142,6 @@ class Table:
         self._lay_frame()
         self.address = self._written(signature)
 
-    # Rows, as `kinds.Rows` has them.
-
-    def optional(self, slot: int, given: int) -> int:
-        self._fetches.append(_FETCH.pack(_IS_GIVEN, slot, given, self._givens, 0, 0))
-        self._givens += 1
-        return self._givens - 1
-
-    def instance(self, name: str, slot: int, given: int) -> None:
-        if self._classes is not None:
-            self._fetches.append(_FETCH.pack(_IS_INSTANCE, slot, given, 0, self._object(self._classes[name]), 0))
-
-    def field(self, field: str, slot: int, given: int) -> int:
-        return self._fetched(_FIELD, self._object(sys.intern(field)), slot, given)
-
-    def count(self, items: int, slot: int, given: int) -> None:
-        self._fetches.append(_FETCH.pack(_HAS_ITEMS, slot, given, 0, items, 0))
-
-    def item(self, number: int, slot: int, given: int) -> int:
-        return self._fetched(_ITEM, number, slot, given)
-
-    def constant(self, slot: int, given: int) -> None:
-        self._constants.append((slot, given))
-
-    def leaf(self, leaf: Leaf, slot: int, given: int) -> None:
-        self._leaves.append(_Held(leaf, slot, given))
-
-    def _fetched(self, how: int, which: int, slot: int, given: int) -> int:
-        to, self._slots = self._slots, self._slots + 1
-        self._fetches.append(_FETCH.pack(how, slot, given, to, which, 0))
-        return to
-
-    def _object(self, value: object) -> int:
-        self.objects = (*self.objects, value)
-        return len(self.objects) - 1
-
     # The key: class of the launch, context, device; dtype variables, types of numbers, constants; flags.
 
     def _lay_key(self) -> None:
@@ -203,9 +151,10 @@ class Table:
         self._variables = {name: next(words) for name in names}
         self._typed = {held: next(words) for held in self._numbers if isinstance(held.leaf.dtype, Variable)}
         first = next(words)
-        self._constant_words = [first + 2 * i for i in range(len(self._constants))]
-        self._flags = WORD * (first + 2 * len(self._constants))
-        flags = 2 * len(self._arrays) + self._givens + 2 * len(self._dims)
+        constants = self._rows.constants
+        self._constants = [_CONSTANT_ROW.pack(*held, first + 2 * i) for i, held in enumerate(constants)]
+        self._flags = WORD * (first + 2 * len(constants))
+        flags = 2 * len(self._arrays) + self._rows.givens + 2 * len(self.dims)
         self._words = -(-(self._flags + flags) // WORD)
 
     # The frame: addresses, numbers, dims, tensor maps.
@@ -213,48 +162,42 @@ class Table:
     def _lay_frame(self) -> None:
         values = {held: WORD * i for i, held in enumerate((*self._arrays, *self._numbers))}
         self._dims_at = WORD * len(values)
-        first = -(-(self._dims_at + WORD * len(self._dims)) // _MAP_ALIGN) * _MAP_ALIGN
+        first = -(-(self._dims_at + WORD * len(self.dims)) // _MAP_ALIGN) * _MAP_ALIGN
         maps = {held: first + _MAP_BYTES * i for i, held in enumerate(self._maps)}
         self._at = {**values, **maps}
         self._frame = first + _MAP_BYTES * len(maps)
-        dims = (self._dims_at + WORD * i for i in range(len(self._dims)))
-        self.places = Places((*(self._at[held] for held in self._leaves), *dims), len(maps), self._words)
+        dims = (self._dims_at + WORD * i for i in range(len(self.dims)))
+        self.places = Places((*(self._at[held] for held in self._rows.leaves), *dims), len(maps), self._words)
 
     # The tables.
 
     def _written(self, signature: Signature) -> int:
+        given = self._rows
         rows = {
-            "fetch": self._fetches,
+            "fetch": [_FETCH.pack(*row, 0) for row in given.fetches],
             "array": [self._array(held) for held in self._arrays],
             "number": [self._number(held) for held in self._numbers],
-            "constant": [
-                _CONSTANT_ROW.pack(*row, word) for row, word in zip(self._constants, self._constant_words, strict=True)
-            ],
+            "constant": self._constants,
             "grid_rules": [self._rule(extent) for extent in signature.grid or ()],
+            "dim": [],
         }
-        rows["dim"] = [
-            _DIM_ROW.pack(
-                max(d.min, 0), 2**63 - 1 if d.max is None else d.max, d.divisible_by, d.name in self._inside, 0
-            )
-            for d in signature.dims
-        ]
+        for d in signature.dims:
+            most = 2**63 - 1 if d.max is None else d.max
+            rows["dim"].append(_DIM_ROW.pack(max(d.min, 0), most, d.divisible_by, d.name in self._inside, 0))
         rows["expression"] = [struct.pack("<Q", address) for address in self._expressions]
         links = {
             "array": range(_ARRAY.size - WORD, _ARRAY.size * len(rows["array"]), _ARRAY.size),
             "expression": range(0, WORD * len(rows["expression"]), WORD),
         }
         put = {name: self._put(b"".join(group), *links.get(name, ())) for name, group in rows.items()}
-        said = _Signature(**put)
-        said.fetches, said.arrays, said.numbers = len(self._fetches), len(self._arrays), len(self._numbers)
-        said.constants, said.dims, said.grid = len(self._constants), len(self._dims), len(rows["grid_rules"])
-        said.count = len(self.names)
-        said.plain = said.count if said.count == self.positional else 0xFFFFFFFF
-        said.positional, said.position_only = self.positional, self.position_only
-        said.slots, said.givens = self._slots, self._givens
+        said, places = _Signature(**put), self.places
+        said.fetches, said.arrays, said.numbers, said.constants, said.grid, said.dims, _ = map(len, rows.values())
+        said.count, said.positional, said.position_only = len(self.names), signature.positional, signature.position_only
+        said.plain = said.count if said.count == signature.positional else 0xFFFFFFFF
+        said.slots, said.givens = given.slots, given.givens
         said.strided, said.to_make = bool(self._strided), bool(self._maps or self._typed)
-        said.unusual = bool(self._givens or self._constants or self._strided or self.later)
+        said.unusual = bool(given.givens or given.constants or self._strided or self.later)
         said.dims_at, said.frame, said.words, said.flags = self._dims_at, self._frame, self._words, self._flags
-        places = self.places
         said.key, said.order, said.kinds, said.caches = places.key, places.order, places.kinds, places.caches
         said.parameters = max(len(places.at), 1)
         self._lay_launch(said)
@@ -262,15 +205,15 @@ class Table:
 
     def _lay_launch(self, said: _Signature) -> None:
         """Places in the memory of one launch."""
-        said.told_at = self._flags + len(self._arrays) + self._givens
-        said.large_at = said.told_at + 2 * len(self._dims)
+        said.told_at = self._flags + len(self._arrays) + self._rows.givens
+        said.large_at = said.told_at + 2 * len(self.dims)
         sizes = {
             "words_at": WORD * self._words,
             "tensors_at": TENSOR_BYTES * len(self._arrays),
-            "bound_at": WORD * self._slots,
-            "unsure_at": 2 * WORD * len(self._dims),
+            "bound_at": WORD * self._rows.slots,
+            "unsure_at": 2 * WORD * len(self.dims),
             "later_at": 2 * WORD * self.later,
-            "given_at": self._givens,
+            "given_at": self._rows.givens,
         }
         at = self._frame
         for name, size in sizes.items():
@@ -308,7 +251,7 @@ class Table:
         for at, (word,) in enumerate(struct.iter_unpack("<Q", self._block)):
             yield f"(u64)(uintptr_t)({name} + {word // WORD})" if WORD * at in links else hex(word)
 
-    def _array(self, held: _Held) -> bytes:
+    def _array(self, held: Held) -> bytes:
         wanted = held.leaf
         assert isinstance(wanted, Array)
         dtype = variable = size = 0
@@ -357,7 +300,8 @@ class Table:
         if isinstance(wanted, int):
             return _RULE.pack(_NUMBER, mode, wanted)
         steps = [*self._steps(wanted.tree if isinstance(wanted, Expression) else wanted), (_END, 0)]
-        if _depth(steps) > _MOST_DEPTH:
+        pushed = (1 if op in (_CONSTANT, _VALUE) else 0 if op == _END else -1 for op, _ in steps)
+        if max(itertools.accumulate(pushed)) > _MOST_DEPTH:
             raise Unsupported("an expression is nested too deeply")
         self._expressions.append(self._put(b"".join(_STEP.pack(*step) for step in steps)))
         self.expressions.append(wanted.text if isinstance(wanted, Expression) else str(wanted))
@@ -380,22 +324,13 @@ class Table:
             yield from self._steps(b)
             yield _OPERATIONS[operation], 0
 
-    def _number(self, held: _Held) -> bytes:
+    def _number(self, held: Held) -> bytes:
         dtype = held.leaf.dtype
-        how, kind = _OTHER, self._leaves.index(held)  # whose place in an outcome tells what the variable is
-        if isinstance(dtype, str):
-            kind = number_of(held.leaf)
-            if held.given == _ALWAYS and not isinstance(held.leaf, Pointer):
+        how, kind = _OTHER, self._rows.leaves.index(held)  # whose place in an outcome tells what the variable is
+        if isinstance(held.leaf, Pointer):
+            kind = held.leaf.number
+        elif isinstance(dtype, str):
+            kind = KIND[dtype]
+            if held.given == ALWAYS:
                 how = _WIDE_INTEGER if dtype in _WIDE_INTEGERS else _SINGLE if dtype == "f32" else _OTHER
         return _NUMBER_ROW.pack(held.slot, held.given, how, self._at[held], kind, self._typed.get(held, 0))
-
-
-def number_of(leaf: Leaf) -> int:
-    """The number of a leaf's kind, for machine code: its dtype by `KIND`, or what an address is a multiple of."""
-    return leaf.number if isinstance(leaf, Pointer) else KIND[str(leaf.dtype)]
-
-
-def _depth(steps: Iterable[tuple[int, int]]) -> int:
-    """Return how many values the stack has at most."""
-    changes = (1 if op in (_CONSTANT, _VALUE) else 0 if op == _END else -1 for op, _ in steps)
-    return max(itertools.accumulate(changes))

@@ -16,14 +16,15 @@ from typing import NamedTuple
 
 from cutelite_rt.signature.data import Count, Dim, Expr, Name, Strided, Unsupported, dims_of, kind
 from cutelite_rt.signature.kinds.array import Array
-from cutelite_rt.signature.kinds.base import C, Leaf, Parameter, Rows, left_out
+from cutelite_rt.signature.kinds.base import ALWAYS, C, Held, Leaf, Parameter, Rows, left_out
 from cutelite_rt.signature.kinds.constant import LEFT_OUT, Absent, Constant, Fixed, Optional
 from cutelite_rt.signature.kinds.number import KIND, Number, Pointer
 from cutelite_rt.signature.kinds.several import Sequence, Struct, items
 
 __all__ = [
-    "KIND", "LEFT_OUT", "Absent", "Array", "C", "Constant", "Dim", "Fixed", "Leaf", "Number", "Optional",
-    "Parameter", "Pointer", "Rows", "Sequence", "Signature", "Struct", "declared", "items", "left_out", "mentioned",
+    "ALWAYS", "KIND", "LEFT_OUT", "Absent", "Array", "C", "Constant", "Dim", "Fixed", "Held", "Leaf", "Number",
+    "Optional", "Parameter", "Pointer", "Rows", "Sequence", "Signature", "Struct", "declared", "items", "left_out",
+    "mentioned",
 ]  # fmt: skip
 
 

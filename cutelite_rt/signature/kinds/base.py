@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from cutelite_rt.signature.bind import MISSING, Call
@@ -81,36 +82,71 @@ class C(NamedTuple):
     ffi: str
 
 
-class Rows(Protocol):
+class Held(NamedTuple):
+    """A leaf: the slot that its object is in, and the flag that says whether it is given."""
+
+    leaf: Leaf
+    slot: int
+    given: int
+
+
+ALWAYS = 0xFFFF
+"""The flag of what is always given."""
+
+_IS_GIVEN, _IS_INSTANCE, _FIELD, _HAS_ITEMS, _ITEM = range(5)  # launcher/tables.h
+
+
+class Rows:
     """A writer of the rows by which the launcher finds the leaves of a call. A slot holds an object.
 
-    given  the number of the flag that says whether the object is there
+    given      the number of the flag that says whether the object is there
+    fetches    `fetch_row` of launcher/tables.h: what, slot, given, to, object
+    objects    whose numbers rows have: names of fields, classes
+    constants  (slot, given) of each
     """
+
+    def __init__(self, slots: int, classes: Mapping[str, type] | None) -> None:
+        self.fetches: list[tuple[int, int, int, int, int]] = []
+        self.objects: list[object] = []
+        self.leaves: list[Held] = []
+        self.constants: list[tuple[int, int]] = []
+        self.givens, self.slots = 0, slots
+        self._classes = classes
 
     def optional(self, slot: int, given: int) -> int:
         """Return the number of a new flag, which says whether the object is not None."""
-        ...
+        self.fetches.append((_IS_GIVEN, slot, given, self.givens, 0))
+        self.givens += 1
+        return self.givens - 1
 
     def instance(self, name: str, slot: int, given: int) -> None:
-        """Require the object to be of the class of the struct called `name`."""
-        ...
+        """Require the object to be of the class of the struct called `name`, if classes are known."""
+        if self._classes is not None:
+            self.objects.append(self._classes[name])
+            self.fetches.append((_IS_INSTANCE, slot, given, 0, len(self.objects) - 1))
 
     def field(self, field: str, slot: int, given: int) -> int:
         """Return a new slot, which holds the attribute `field` of the object."""
-        ...
+        self.objects.append(sys.intern(field))
+        return self._fetched(_FIELD, len(self.objects) - 1, slot, given)
 
     def count(self, items: int, slot: int, given: int) -> None:
         """Require the object to be a tuple or list with this number of `items`."""
-        ...
+        self.fetches.append((_HAS_ITEMS, slot, given, 0, items))
 
     def item(self, number: int, slot: int, given: int) -> int:
         """Return a new slot, which holds the item `number` of the object."""
-        ...
+        return self._fetched(_ITEM, number, slot, given)
+
+    def _fetched(self, what: int, which: int, slot: int, given: int) -> int:
+        self.fetches.append((what, slot, given, self.slots, which))
+        self.slots += 1
+        return self.slots - 1
 
     def constant(self, slot: int, given: int) -> None:
         """Let outcomes depend on the value of the object."""
-        ...
+        self.constants.append((slot, given))
 
     def leaf(self, leaf: Leaf, slot: int, given: int) -> None:
         """Take the object as the leaf `leaf`."""
-        ...
+        self.leaves.append(Held(leaf, slot, given))
