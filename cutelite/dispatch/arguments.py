@@ -45,10 +45,13 @@ class Bound(NamedTuple):
 
 
 class Call(bind.Call):
-    """A call of a live kernel, and the facts that choose its specialisation."""
+    """A call of a live kernel, and the facts that choose its specialisation; `ahead`: its arguments are examples."""
 
-    def __init__(self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None) -> None:
+    def __init__(
+        self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None, ahead: bool = False
+    ) -> None:
         super().__init__(kernel, arguments, stream)
+        self.ahead = ahead
         self.needed: dict[str, None] = {}  # dims that the types bound so far mention, in order
         self.token: list[Hashable] = []
         self.wide = False  # an array has too many elements for 32-bit indices

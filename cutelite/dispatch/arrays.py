@@ -41,26 +41,32 @@ class _ArrayParameter(Parameter):
         """Return the type in the kernel; `align` is of its address."""
         raise NotImplementedError
 
-    def type(self, call: Call, dtype: Scalar, align: int = 0) -> Any:
+    def type(self, call: Call, dtype: Scalar, align: int = 0) -> ArgType:
         """Return the type in the kernel, and note that the call is specialised for it."""
-        t = self._types.get((dtype, align))
+        t: ArgType | None = self._types.get((dtype, align))
         if t is None:
             t = self._types.setdefault((dtype, align), self.made(dtype, align))
         call.token.append(id(t))  # it lives as long as this parameter, and there is one for each dtype and alignment
         call.needed.update(dict.fromkeys(self._dims))
         return t
 
-    def ahead(self, call: Call, example: Any) -> ArgType:
-        if example is not MISSING and not _is_shape(example):
-            return self.bind(call, example)
-        if example is not MISSING:
-            match_shape(call, self._data, tuple(example))
-        return self.without(call, math.prod(example) if example is not MISSING else None)
+    def bind(self, call: Call, argument: Any) -> ArgType:
+        if argument is MISSING:
+            return self.without(call, None)
+        if not _is_shape(call, argument):
+            return self.given(call, argument)
+        layout, shape = self._data.layout, tuple(argument)
+        order = layout.order if isinstance(layout, Strided) else "row"
+        self._data.check_layout(call, ArrayView(0, shape, compact(shape, order), "u8", ("cpu", 0), None, ""))
+        return self.without(call, math.prod(shape))
+
+    def given(self, call: Call, argument: Any) -> ArgType:
+        """As `bind`, of an array."""
+        raise NotImplementedError
 
     def without(self, call: Call, elements: int | None) -> ArgType:
         """Return the type of an array that is not there; `elements`: how many it has, if that is known."""
-        dtype: ArgType = self.type(call, known_dtype(call, self.name, self.tensor.dtype))
-        return dtype
+        return self.type(call, known_dtype(call, self.name, self.tensor.dtype))
 
 
 @takes(TensorSpec)
@@ -79,21 +85,19 @@ class TensorParameter(_ArrayParameter):
         assert isinstance(t, Tensor)
         return self._data._replace(dtype=t.elem.name, align=t.align)
 
-    def bind(self, call: Call, argument: Any) -> Tensor:
+    def given(self, call: Call, argument: Any) -> ArgType:
         view, found = self._data.found(call, argument)
         call.holds(view.size)
         call.values.append(view)
         dtype = SCALARS[found]
         align = VECTOR_BYTES if view.pointer % VECTOR_BYTES == 0 else dtype.bytes
-        t: Tensor = self.type(call, dtype, self.tensor.align or align)
-        return t
+        return self.type(call, dtype, self.tensor.align or align)
 
     def without(self, call: Call, elements: int | None) -> ArgType:
         call.holds(elements)
         call.holds(self._layout.size)
         dtype = known_dtype(call, self.name, self.tensor.dtype)
-        t: Tensor = self.type(call, dtype, self.tensor.align or max(VECTOR_BYTES, dtype.bytes))
-        return t
+        return self.type(call, dtype, self.tensor.align or max(VECTOR_BYTES, dtype.bytes))
 
     def pointed_to(self) -> Tensor:
         """Return its type where an address in memory leads to it."""
@@ -131,9 +135,10 @@ class TmaParameter(_ArrayParameter):
             raise ArgumentError(f"argument `{self.name}` {text}: such kernels are not exported")
         return self._data._replace(dtype=t.elem.name, box=Box(t.box, t.swizzle, t.corners))
 
-    def bind(self, call: Call, argument: Any) -> TensorMap:
+    def given(self, call: Call, argument: Any) -> ArgType:
         view, found = self._data.found(call, argument)
-        t: TensorMap = self.type(call, SCALARS[found])
+        t = self.type(call, SCALARS[found])
+        assert isinstance(t, TensorMap)
         steps = None
         if t.strides:  # along the modes before the last that have corners
             steps = (*(1,) * (rank(t.layout) - 1 - len(t.strides)), *t.strides, 1)
@@ -154,15 +159,13 @@ class PointerParameter(Parameter):
         self._type = Tensor(spec.dtype, "gmem", Layout((1 << 40,), (1,)), spec.align)
 
     def bind(self, call: Call, argument: Any) -> Tensor:
-        self._data.fit(call, argument)
+        if argument is not MISSING and not _is_shape(call, argument):
+            self._data.fit(call, argument)
         return self._type
 
     def pointed_to(self) -> Tensor:
         """Return its type where an address in memory leads to it."""
         return self._type
-
-    def ahead(self, call: Call, example: Any) -> Tensor:
-        return self._type if example is MISSING or _is_shape(example) else self.bind(call, example)
 
 
 def _memory(name: str, spec: TensorSpec | PointerSpec) -> TensorParameter | PointerParameter:
@@ -196,12 +199,10 @@ class PointersParameter(Parameter):
         addresses = self._of.bind(call, argument)
         for i, pointee in enumerate(getattr(argument, "pointees", ())):
             self._check(call, f"{self.name}[{i}]", pointee)
-        return self._type(call, addresses)
-
-    def ahead(self, call: Call, example: Any) -> Struct:
-        addresses = self._of.ahead(call, example)
-        assert isinstance(addresses, Tensor)
-        return self._type(call, addresses)
+        for dim in self._dims:
+            call.states(self.name, dim)
+        call.needed.update(dict.fromkeys(dim.name for dim in self._dims))
+        return Struct(PointerArray, (("addresses", addresses), ("to", Constant(self._to))))
 
     def _check(self, call: Call, name: str, argument: Any) -> None:
         view = call.read(name, argument)
@@ -219,18 +220,6 @@ class PointersParameter(Parameter):
                 if view.shape[i] > 1:
                     call.expects(name, stride, found, f"stride {found} in mode {i}")
 
-    def _type(self, call: Call, addresses: Tensor) -> Struct:
-        for dim in self._dims:
-            call.states(self.name, dim)
-        call.needed.update(dict.fromkeys(dim.name for dim in self._dims))
-        return Struct(PointerArray, (("addresses", addresses), ("to", Constant(self._to))))
-
-
-def match_shape(call: Call, wanted: kinds.Array, shape: tuple[int, ...]) -> None:
-    """Check and learn from the shape of an array that is not there."""
-    order = wanted.layout.order if isinstance(wanted.layout, Strided) else "row"
-    wanted.check_layout(call, ArrayView(0, shape, compact(shape, order), "u8", ("cpu", 0), None, ""))
-
 
 def known_dtype(call: Call, name: str, dtype: Scalar | DTypeVar) -> Scalar:
     """The dtype where there is no argument. Errors: `ArgumentError` for a dtype variable that nothing told."""
@@ -241,5 +230,5 @@ def known_dtype(call: Call, name: str, dtype: Scalar | DTypeVar) -> Scalar:
     raise call.error(name, f"has the dtype variable {dtype}: say what it is, as in `compile({dtype}=cl.f32)`")
 
 
-def _is_shape(example: Any) -> bool:
-    return isinstance(example, tuple | list) and all(type(extent) is int for extent in example)
+def _is_shape(call: Call, argument: Any) -> bool:
+    return call.ahead and isinstance(argument, tuple | list) and all(type(extent) is int for extent in argument)

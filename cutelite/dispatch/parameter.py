@@ -35,12 +35,11 @@ class Parameter:
         return self._data
 
     def bind(self, call: Call, argument: Any) -> ArgType:
-        """Check an argument, leave the values of its leaves with `call`, return its type. Errors: `ArgumentError`."""
-        raise NotImplementedError
+        """Check an argument, leave the values of its leaves with `call`, return its type. Errors: `ArgumentError`.
 
-    def ahead(self, call: Call, example: Any) -> ArgType:
-        """Return the type from an example of an argument; `MISSING` where there is none."""
-        return self.bind(call, example)
+        Ahead of a call (`call.ahead`) it is an example: an array may be its shape, and `MISSING` stands for none.
+        """
+        raise NotImplementedError
 
     def settled(self, t: ArgType) -> kinds.Parameter:
         """Return the arguments it takes, as data, in a kernel that is compiled for this type."""

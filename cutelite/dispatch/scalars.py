@@ -31,6 +31,8 @@ class ScalarParameter(Parameter):
         self._data = kinds.Number(name, contract.dtype(dtype))
 
     def bind(self, call: Call, argument: Any) -> Scalar:
+        if argument is MISSING:
+            return known_dtype(call, self.name, self.wanted)
         dtype = self._data.decided(call, argument)
         if isinstance(self.wanted, DTypeVar):
             call.token.append(dtype)
@@ -40,11 +42,6 @@ class ScalarParameter(Parameter):
     def settled(self, t: ArgType) -> kinds.Number:
         assert isinstance(t, Scalar)
         return kinds.Number(self.name, t.name)
-
-    def ahead(self, call: Call, example: Any) -> Scalar:
-        if example is MISSING:
-            return known_dtype(call, self.name, self.wanted)
-        return self.bind(call, example)
 
 
 @takes(ConstexprSpec)
@@ -63,6 +60,10 @@ class ConstantParameter(Parameter):
         return kinds.Fixed.of(self.name, t.value)
 
     def bind(self, call: Call, argument: Any) -> Constant:
+        if argument is MISSING:
+            whole, _, field = self.name.partition(".")
+            what = f"an example of `{whole}`" if field else "its value"
+            raise call.error(self.name, f"is a compile-time constant: give {what}, as in `compile({whole}=...)`")
         value = self._converted(argument)
         if not isinstance(value, self.wanted):
             name = getattr(self.wanted, "__name__", str(self.wanted))
@@ -70,13 +71,6 @@ class ConstantParameter(Parameter):
         constant = Constant(value, fingerprint.constant_key(value))
         call.token.append(constant.key)
         return constant
-
-    def ahead(self, call: Call, example: Any) -> Constant:
-        if example is MISSING:
-            whole, _, field = self.name.partition(".")
-            what = f"an example of `{whole}`" if field else "its value"
-            raise call.error(self.name, f"is a compile-time constant: give {what}, as in `compile({whole}=...)`")
-        return self.bind(call, example)
 
     def _converted(self, x: Any) -> Any:
         """Numbers of NumPy, and whole numbers where a float is asked for."""
@@ -100,13 +94,10 @@ class UnknownParameter(Parameter):
         raise Unsupported(f"`{self.name}` has no annotation")
 
     def bind(self, call: Call, argument: Any) -> Constant:
+        if argument is MISSING:
+            raise call.error(self.name, "has no annotation; give an example to see which one to write")
         annotation = annotation_for(call, self.name, argument)
         raise call.error(self.name, f"has no annotation; write `{self.name}: {annotation}`")
-
-    def ahead(self, call: Call, example: Any) -> Constant:
-        if example is not MISSING:
-            return self.bind(call, example)
-        raise call.error(self.name, "has no annotation; give an example to see which one to write")
 
 
 def annotation_for(call: Call, name: str, argument: Any) -> str:

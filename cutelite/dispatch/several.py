@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from cutelite.dispatch.arguments import MISSING, Call
@@ -37,15 +37,10 @@ class StructParameter(Parameter):
             yield from of.classes()
 
     def bind(self, call: Call, argument: Any) -> Struct:
-        if not isinstance(argument, self.cls):
+        if argument is not MISSING and not isinstance(argument, self.cls):
             raise self.data.wrong(call, argument)
-        return Struct(self.cls, tuple((n, p.bind(call, getattr(argument, n))) for n, p in self.fields.items()))
-
-    def ahead(self, call: Call, example: Any) -> Struct:
-        if example is not MISSING and not isinstance(example, self.cls):
-            raise self.data.wrong(call, example)
-        given = {n: self._default(n) if example is MISSING else getattr(example, n) for n in self.fields}
-        return Struct(self.cls, tuple((n, p.ahead(call, given[n])) for n, p in self.fields.items()))
+        given = {n: self._default(n) if argument is MISSING else getattr(argument, n) for n in self.fields}
+        return Struct(self.cls, tuple((n, p.bind(call, given[n])) for n, p in self.fields.items()))
 
     def _default(self, field: str) -> Any:
         """The default of a field; `MISSING` without."""
@@ -92,24 +87,15 @@ class SequenceParameter(Parameter):
             yield from of.classes()
 
     def bind(self, call: Call, argument: Any) -> Struct:
-        given = kinds.items(call, self.name, repr(self.spec), self.count, argument)
+        if argument is not MISSING:
+            given = kinds.items(call, self.name, repr(self.spec), self.count, argument)
+        elif self.count is not None:
+            given = [MISSING] * self.count
+        else:
+            raise call.error(self.name, f"is {self.spec!r}: say how many, by an example: `compile({self.name}=[...])`")
         self._latest = len(given)
         call.token.append(len(given))
         types = (of.bind(call, item) for of, item in zip(self.items(len(given)), given, strict=True))
-        return self._type(types)
-
-    def ahead(self, call: Call, example: Any) -> Struct:
-        if example is not MISSING:
-            examples = kinds.items(call, self.name, repr(self.spec), self.count, example)
-        elif self.count is not None:
-            examples = [MISSING] * self.count
-        else:
-            raise call.error(self.name, f"is {self.spec!r}: say how many, by an example: `compile({self.name}=[...])`")
-        self._latest = len(examples)
-        types = (of.ahead(call, item) for of, item in zip(self.items(len(examples)), examples, strict=True))
-        return self._type(types)
-
-    def _type(self, types: Iterable[ArgType]) -> Struct:
         return Struct(self.spec.kind, tuple((str(i), t) for i, t in enumerate(types)))
 
 
@@ -140,6 +126,3 @@ class OptionalParameter(Parameter):
             return self.given.bind(call, argument)
         call.token.append(None)
         return Constant(None)
-
-    def ahead(self, call: Call, example: Any) -> ArgType:
-        return self.given.ahead(call, example) if example is not None else self.bind(call, None)

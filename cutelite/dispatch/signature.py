@@ -163,12 +163,12 @@ class Signature:
         """
         if type(wide) is not bool:
             raise self._names.wrong(f"takes True or False for wide_dims, not {wide!r}")
-        call = Call(self.kernel)
+        call = Call(self.kernel, ahead=True)
         matched = self.match(examples, {n: value for n, value in given.items() if n in self.names}, partial=True)
         others = {name: value for name, value in given.items() if name not in self.names}
         call.dtypes = {name: (value.name, name) for name, value in others.items() if isinstance(value, Scalar)}
         call.dims = {name: (value, name) for name, value in others.items() if type(value) is int}
-        types = {p.name: p.ahead(call, matched[p.name]) for p in self._order}
+        types = {p.name: p.bind(call, matched[p.name]) for p in self._order}
         for name in others.keys() - call.dtypes.keys() - call.needed.keys():
             raise self._names.wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}")
         widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > I32_DIM_LIMIT) else i32 for n in call.needed}

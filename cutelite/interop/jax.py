@@ -144,7 +144,7 @@ def _lent(array: rt.DeviceArray) -> Any:
     bytes = int(np.prod(view.shape)) * code.bytes
     interface = {"shape": (bytes,), "typestr": "|u1", "data": (view.pointer, False), "version": 3}
     flat = torch.as_tensor(_Bytes(interface), device=f"cuda:{view.device[1]}")
-    return flat.view(getattr(torch, code.torch or "")).reshape(view.shape)
+    return flat.view(getattr(torch, code.numpy or "")).reshape(view.shape)
 
 
 class _Call:

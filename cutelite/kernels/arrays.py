@@ -34,7 +34,7 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
     row = None if dtype is None else DTYPES[dtype]
     library = reader_library(type(like))
     if library == "torch":
-        return like.new_empty(shape, dtype=None if row is None else getattr(sys.modules["torch"], row.torch or ""))
+        return like.new_empty(shape, dtype=None if row is None else getattr(sys.modules["torch"], row.numpy or ""))
     if library == "cupy":
         return sys.modules["cupy"].empty(shape, like.dtype if row is None else row.numpy)
     import numpy

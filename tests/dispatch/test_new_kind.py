@@ -77,11 +77,9 @@ class MemberParameter(Parameter):
         return Member(self.name, self.cls.__name__, tuple(member.value for member in self.cls))
 
     def bind(self, call: Call, argument: Any) -> ArgType:
-        self.data.fit(call, argument)
+        if argument is not MISSING:
+            self.data.fit(call, argument)
         return SCALARS["i32"]
-
-    def ahead(self, call: Call, example: Any) -> ArgType:
-        return SCALARS["i32"] if example is MISSING else self.bind(call, example)
 
     def classes(self) -> Iterator[tuple[str, type]]:
         yield self.name, self.cls
