@@ -72,6 +72,10 @@ class Options:
         FLAG, False, "put source lines into the cubin, for profilers and `compute-sanitizer`",
         None, "--generate-line-info",
     )  # fmt: skip
+    debug: bool = _option(
+        FLAG, False, "put lines and variables into the cubin for cuda-gdb, and optimise nothing (docs/nvidia-tools.md)",
+        None, "--device-debug",
+    )  # fmt: skip
     opt: int = _option(
         whole(0, 3), 3, "optimisation level of LLVM and of the assembler", None, "--opt-level"
     )  # fmt: skip
@@ -122,6 +126,8 @@ class Options:
             value = getattr(self, row.name)
             if value is not None:
                 object.__setattr__(self, row.name, _checked(row, value))
+        if self.debug and self.backend != "llvm":
+            raise OptionError(f"debug=True takes backend='llvm', not {self.backend!r}, which describes no variables")
 
     def given(self) -> dict[str, Any]:
         """Return every option by name, as a kernel is given them."""
@@ -134,6 +140,8 @@ class Options:
             attrs["cluster"] = cluster
         if self.assertions:
             attrs["assertions"] = True
+        if self.debug:
+            attrs["debug"] = True
         if self.profile:
             attrs["profile"] = True
         if self.record:
@@ -150,6 +158,7 @@ class Given(TypedDict, total=False):
     fmad: bool | None
     assertions: bool | None
     line_info: bool | None
+    debug: bool | None
     opt: int | None
     max_registers: int | None
     min_blocks: int | None

@@ -22,6 +22,7 @@ OTHERS: dict[str, Any] = {
     "fmad": False,
     "assertions": True,
     "line_info": True,
+    "debug": True,
     "opt": 1,
     "max_registers": 40,
     "min_blocks": 2,

@@ -16,7 +16,7 @@ LINES = 4  # that are told of, of those with spills
 def findings(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
     """Return the assembler's warnings, spills and crossings as text. Needs the passes to have run."""
     assert build.final is not None, "the passes have run"
-    if cubin is None:
+    if cubin is None or build.options.debug:  # all are about speed
         return []
     said = [_tool_warning(warning, build.final) for warning in cubin.warnings]
     return said + _spills(build, cubin) + _crossings(build, build.final, cubin)

@@ -23,6 +23,7 @@ from cutelite.ops.tensor import SmemAlloc
 from cutelite.options import Options, checked
 from cutelite.target import Target
 from cutelite.toolchain import find, ptxas
+from cutelite.toolchain.assemble import level_flags
 from cutelite.tuples import NamedTuple
 from cutelite_rt.export.cstub import saved
 
@@ -82,7 +83,9 @@ def device_function(
     target, chosen = Target.parse(arch), Options(**checked(options, "device_function"))
     types, out = _types(function)
     attrs: dict[str, Any] = {"fmad": chosen.fmad, "device": "void" if out is None else out.name}
-    attrs |= {"name": name or function.__name__} | ({"assertions": True} if chosen.assertions else {})
+    attrs |= {"name": name or function.__name__} | {
+        key: True for key in ("assertions", "debug") if getattr(chosen, key)
+    }
     times: dict[str, float] = {}
     with stage("front", times):
         made = build(function, {key: t for key, (t, _) in types.items()}, {}, attrs, target)
@@ -95,7 +98,7 @@ def device_function(
         written = toolchain.write_ptx(text, target, opt_level=chosen.opt, backend=chosen.backend)
     ptx, cubin = toolchain.for_ptxas(written, "ptxas").anywhere, b""
     if (program := find.ptxas()) is not None:
-        flags = ["-c", f"-O{chosen.opt}", *chosen.ptxas_options]
+        flags = ["-c", *level_flags(ptx, chosen.opt), *chosen.ptxas_options]
         cubin, _ = ptxas.assemble(program, ptx, target, flags)
     return DeviceFunction(final.name, arch, ptx, cubin, _header(final.name, arch, types, out))
 

@@ -301,7 +301,7 @@ def _pipeline() -> Any:
 
 def _with_lines(spec: Specialisation) -> bool:
     """Tell whether the generated code contains source lines."""
-    return spec.options.line_info or spec.options.assertions
+    return spec.options.line_info or spec.options.debug or spec.options.assertions
 
 
 @functools.cache

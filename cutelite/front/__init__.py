@@ -11,6 +11,7 @@ merge       the states of several paths, made into one where the paths meet
 tree        structures that hold run-time values, taken apart and put together
 frame       one function being evaluated; `names`, `operators`, `containers`, `branches`, `patterns` and `calls`
             hold what its instructions do
+variables   the user's variables, kept for debuggers
 closure     functions made inside kernels
 builtins    Python's builtins on run-time values; `iterators` and `strings` hold ranges and texts
 mutation    which compile-time objects a kernel may change

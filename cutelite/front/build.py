@@ -43,8 +43,8 @@ def build(
 
     args   parameter -> an IR type (a run-time argument), `Constant` or `Struct`
     dims   every named dim that layouts of `args` mention -> i32 or i64
-    attrs  attributes of the function: block, cluster, fmad, assertions, ... (see `ir.function`); and `name`, with
-           `{parameter}` for the value of a Constexpr
+    attrs  attributes of the function: block, cluster, fmad, assertions, debug, ... (see `ir.function`); and `name`,
+           with `{parameter}` for the value of a Constexpr
     Errors `CompileError` at the user's line; `InternalError` for a bug of ours
     """
     entry = Block(label="entry")
@@ -57,7 +57,7 @@ def build(
         kernel.dims[name] = Value(t, hint=name)
     with builder.active(), compiling_for(target), _deep_recursion():
         try:
-            _evaluate(function, bound, builder, bool(attrs.get("assertions")))
+            _evaluate(function, bound, builder)
         except (CompileError, InternalError):
             raise
         except Exception as error:  # a bug of ours, at the line that was evaluated
@@ -85,10 +85,10 @@ def symbol(name: str) -> str:
     return f"_{plain}" if plain[0].isdigit() else plain
 
 
-def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder, assertions: bool) -> None:
+def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder) -> None:
     code, graph = calls.read(function.__code__)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    frame = Frame(Evaluation(builder, assertions), code, graph, function.__globals__, cells, None, ())
+    frame = Frame(Evaluation(builder), code, graph, function.__globals__, cells, None, ())
     for state, value, span in frame.run(bound, WHOLE, {}):
         builder.block, builder.span = state.block, span
         if (returned := builder.function.attrs.get("device", "void")) != "void":

@@ -18,15 +18,17 @@ from cutelite.lang.emit import describe, mistake
 class Evaluation:
     """The evaluation of one kernel.
 
+    variables  whether the user's variables are kept for debuggers
     frame   the innermost `Frame` that is executing an instruction (frames know this module, not the other way round)
     memory  what is remembered of loops that have been executed before
     depth   of inlined calls
     cached  results of functions under `functools.cache`
     """
 
-    def __init__(self, builder: Builder, assertions: bool) -> None:
+    def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self.assertions = assertions
+        self.assertions = bool(builder.function.attrs.get("assertions"))
+        self.variables = bool(builder.function.attrs.get("debug"))
         self.mutables = Mutables()
         self.memory: dict[Any, Known] = {}
         self.frame: Any = None

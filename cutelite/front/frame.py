@@ -82,6 +82,10 @@ class Frame:
         """Evaluate with these arguments from the builder's block on, and return every way in which it returns."""
         where = dict.fromkeys(bound, self.call) if self.call else {}
         self.start = share
+        if self.evaluation.variables:
+            from cutelite.front.variables import keep_parameters  # which few compiles need
+
+            keep_parameters(self.builder, self.code, bound, self.call)
         return self.regions.run(State(dict(bound), [], where, self.builder.block, share, facts))
 
     def run_block(self, block: Block, state: State) -> None:

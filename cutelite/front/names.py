@@ -99,6 +99,10 @@ def _store(frame: Frame, state: State, instr: Instr) -> None:
         _name_memory(name, value, fields)
     state.locals[name] = value
     state.where[name] = span
+    if frame.evaluation.variables:
+        from cutelite.front.variables import keep  # which few compiles need
+
+        keep(frame.builder, frame.code, name, value)
 
 
 def _name_memory(name: str, value: Any, fields: tuple[str, ...]) -> None:

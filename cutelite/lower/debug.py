@@ -14,34 +14,40 @@ import os
 from cutelite.diag import Span
 
 
-class LineInfo:
-    """The metadata nodes, numbered from `first`, and the table of places, numbered from 1."""
+class Nodes:
+    """Metadata nodes, numbered from `first`."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.nodes: list[str] = []
+        self.places: list[str] = []
+
+    def _node(self, text: str) -> int:
+        """Add a node. Return its number."""
+        self.nodes.append(text)
+        return self.first + len(self.nodes) - 1
+
+
+class LineInfo(Nodes):
+    """The nodes of source lines, and the table of places, numbered from 1."""
 
     def __init__(self, kernel: str, first: int = 0) -> None:
+        super().__init__(first)
         self.kernel = kernel
-        self.nodes: list[str] = []
-        self.first = first
-        self.places: list[str] = []
         self._spans: dict[Span, int] = {}
         self._nodes: dict[int, int] = {}
         self.unit = self._node("")  # written when the file is known
         self.scope = self._node("")
 
-    def _node(self, text: str) -> int:
-        self.nodes.append(text)
-        return self.first + len(self.nodes) - 1
-
     def start(self, span: Span | None) -> str:
         """Return the reference to put behind `define`: the scope of the kernel, whose body holds `span`."""
-        outermost = [span, *span.callers()][-1] if span else None
-        directory, name = os.path.split(outermost.filename if outermost else "<unknown>")
-        file = self._node(f'!DIFile(filename: "{_escaped(name)}", directory: "{_escaped(directory)}")')
+        file = self._node(file_node(outermost(span).filename if span else "<unknown>"))
         signature = self._node(f"!DISubroutineType(types: !{self._node('!{}')})")
         self.nodes[self.unit - self.first] = (
             f"distinct !DICompileUnit(language: DW_LANG_Python, file: !{file}, emissionKind: DebugDirectivesOnly)"
         )
         self.nodes[self.scope - self.first] = (
-            f'distinct !DISubprogram(name: "{_escaped(self.kernel)}", scope: !{file}, file: !{file}, line: 0, '
+            f'distinct !DISubprogram(name: "{escaped(self.kernel)}", scope: !{file}, file: !{file}, line: 0, '
             f"type: !{signature}, unit: !{self.unit}, spFlags: DISPFlagDefinition)"
         )
         return f" !dbg !{self.scope}"
@@ -65,7 +71,19 @@ class LineInfo:
         return self._spans[span]
 
 
-def _escaped(text: str) -> str:
+def outermost(span: Span) -> Span:
+    """Return the call in the kernel itself through which `span` was reached."""
+    return [span, *span.callers()][-1]
+
+
+def file_node(path: str) -> str:
+    """Return the node of a source file."""
+    directory, name = os.path.split(path)
+    return f'!DIFile(filename: "{escaped(name)}", directory: "{escaped(directory)}")'
+
+
+def escaped(text: str) -> str:
+    """Return `text` as a string of LLVM IR has it."""
     return "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else _octets(c) for c in text)
 
 

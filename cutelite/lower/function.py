@@ -7,6 +7,8 @@ memory is one external array, whose size the launch gives.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cutelite.diag import InternalError
 from cutelite.ir.faults import reported
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
@@ -20,6 +22,9 @@ from cutelite.lower.writer import Writer
 from cutelite.ops.control import Br, CondBr
 from cutelite.ops.tensor import SmemAlloc
 from cutelite.target import Target
+
+if TYPE_CHECKING:
+    from cutelite.lower.variables import DebugInfo
 
 ATTRIBUTES = """\
 attributes #1 = { nounwind }
@@ -55,7 +60,14 @@ class _Module:
         self.trampolines: dict[tuple[Block, int], str] = {}  # label by source and number of the jump
         self.loops = 0
         loops = sum(self._goes_back(block) for block in self.order)
-        self.debug = LineInfo(function.name, first=loops + 1) if line_info else None  # loops' nodes come before
+        self.debug: LineInfo | DebugInfo | None = None
+        self.variables: DebugInfo | None = None
+        if function.attrs.get("debug"):
+            from cutelite.lower.variables import DebugInfo  # which few compiles need
+
+            self.debug = self.variables = DebugInfo(function, first=loops + 1)  # loops' nodes come before
+        elif line_info:
+            self.debug = LineInfo(function.name, first=loops + 1)
 
     def text(self) -> str:
         signature = self._signature()
@@ -155,6 +167,8 @@ class _Module:
             for param in block.params:
                 if isinstance(param.type, Scalar) and param.type.kind == "bool":
                     w.names[param] = w.define(f"icmp ne i8 {w.one(param)}, 0")
+            if self.variables:
+                self.variables.dims(w)
         for op in block.ops:
             if self.debug:
                 w.note = self.debug.at(op.span)
@@ -164,6 +178,9 @@ class _Module:
         w = self.w
         if isinstance(op, Br | CondBr):
             self._branch(op, block)
+        elif op.name == "variable":
+            if self.variables:
+                self.variables.keep(w, op)
         elif (write := STRUCTURE.get(op.name)) is not None:
             write(w, op)
         elif (form := op.llvm()) is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Ptr, Scalar, Type, Vec, elem_of, i32
+from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, elem_of, i32
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes
@@ -140,6 +140,38 @@ class Breakpoint(Op):
         lanes.stop(values, dict(zip(self.known[::2], self.known[1::2], strict=True)))
 
 
+@op("variable", effects=Effect.HOST_VISIBLE, source="DWARF: DW_TAG_variable")
+class Variable(Op):
+    """Keep what a variable of the user's holds now where a debugger on a GPU finds it; nothing in the simulator.
+
+    called  the name of the variable
+    parts   the parts of a tuple or object, as they are reached from it: `[0]`, `.phase`; one empty text for a value
+    values  of the parts: scalars, vectors, pointers, tensors
+
+    The variable belongs to the function in which the op's place lies, and to the call that inlined it; it has local
+    memory of its own (`lower/variables.py`).
+    """
+
+    called: str
+    parts: tuple[str, ...]
+    values: tuple[Value, ...]
+
+    def verify(self) -> Iterator[Problem]:
+        if len(self.parts) != len(self.values):
+            yield Problem("parts", f"{len(self.parts)} parts are named for {len(self.values)} values")
+        for value in self.values:
+            if not shown(value.type):
+                yield Problem("values", f"{value.type} is not shown by debuggers")
+
+    def simulate(self, lanes: Lanes) -> None:
+        return None
+
+
+def shown(t: Type) -> bool:
+    """Tell whether a debugger on a GPU can show values of this type: those in flight are not to be read."""
+    return isinstance(t, Scalar | Vec | Ptr | Tensor)
+
+
 MARK_NAMES, MARK_VALUES = 1 << 10, 1 << 20
 """The most names that events of a profile have, and what their values are below."""
 
@@ -222,9 +254,11 @@ __all__ = [
     "ProfileMark",
     "Record",
     "Trap",
+    "Variable",
     "letters",
     "mark_names",
     "record_words",
     "recordable",
     "recorded_ops",
+    "shown",
 ]

@@ -5,8 +5,8 @@
     %v = tensor.load_all t=%r                           uses of %v become uses of %r_1
 
 A tensor stays in memory (local memory, per thread) if an index into it is known at run time only, or its
-address is taken; the first is reported as a warning. Block parameters are put where stores meet and the tensor
-is read later (pruned SSA: Cytron et al. 1991, dominance frontiers).
+address is taken; the first is reported as a warning. With ``attrs["debug"]`` all stay. Block parameters are put where
+stores meet and the tensor is read later (pruned SSA: Cytron et al. 1991, dominance frontiers).
 
 Errors: `register-tensor-unwritten` for reading an element that no path has written.
 Needs: verified IR, `fold` for indices. Keeps: every other op, in order.
@@ -83,6 +83,8 @@ class RegisterUse(NamedTuple):
 
 
 def promote_rmem(function: Function, context: Context) -> Function:
+    if function.attrs.get("debug"):  # a debugger is to see each element where it is written
+        return function
     order = reverse_postorder(function.entry)
     found = _RegisterUses(order)
     registers = [register for register in found.registers if register not in found.in_memory]

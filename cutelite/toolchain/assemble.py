@@ -9,6 +9,7 @@ from cutelite.toolchain import driver, find, nvjitlink, ptxas, ptxas_bugs
 from cutelite.toolchain.cubin import Cubin
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.log import usage, warnings
+from cutelite.toolchain.places import has_variables
 from cutelite.toolchain.ptxas_bugs.bug import parse_version
 from cutelite.tuples import NamedTuple
 
@@ -26,17 +27,17 @@ def to_cubin(
     libraries: Sequence[str] = (),
     meanwhile: Callable[[], None] | None = None,
 ) -> Cubin:
-    """Return machine code for `target`. Source lines that the PTX tells (`.loc`) stay in it.
+    """Return machine code for `target`. Source lines that the PTX tells (`.loc`) stay in it, and so do variables.
 
     assembler      one of `ASSEMBLERS`, or `auto` for the first that is there
-    opt_level      0 to 3, the assembler's own
+    opt_level      0 to 3, the assembler's own; it optimises nothing if the PTX describes variables
     max_registers  cap on registers per thread; without one, the kernel's block size decides
     options        more flags of ptxas, taken by ptxas and nvJitLink
     libraries      files to link, which is nvJitLink's work whatever `assembler` says
     meanwhile      work for this process while ptxas runs in its own
     Errors         `ToolchainError` when the PTX is refused, or there is nothing to assemble it with
     """
-    flags = [f"-O{opt_level}"]
+    flags = level_flags(ptx, opt_level)
     if max_registers is not None:
         flags.append(f"-maxrregcount={max_registers}")
     flags.extend(options)
@@ -60,6 +61,11 @@ def to_cubin(
     if chosen == "driver" and resources.smem_static:  # the driver counts what the system keeps for itself
         resources = resources._replace(smem_static=resources.smem_static - target.smem_reserved)
     return Cubin(image, target.arch, resources, warnings(log), log, tool)
+
+
+def level_flags(ptx: str, opt_level: int) -> list[str]:
+    """Return flags of ptxas for a level; where the PTX describes variables, those for debuggers."""
+    return ["-O0", "-g"] if has_variables(ptx) else [f"-O{opt_level}"]
 
 
 class PtxForms(NamedTuple):

@@ -22,7 +22,8 @@ def write_ptx(
     """Return PTX for `target` as the backend writes it, to be rewritten for an assembler (`ptxas_bugs.avoid`).
 
     llvm_text  LLVM IR, whose kernels are `define ptx_kernel void`
-    opt_level  0 to 3; 0 and 1 leave the text much as it is
+    opt_level  0 to 3; 0 and 1 leave the text much as it is. With variables in the text (`lower/variables.py`) nothing
+               is optimised
     backend    `llvm`, which comes with llvmlite, or `nvvm`, NVIDIA's libNVVM
     bitcode    files of LLVM bitcode to link, by `llvm` alone
     Threads    any number at once; LLVM itself runs one at a time (llvmlite holds a lock around each call)

@@ -9,6 +9,7 @@ from typing import Any
 from cutelite.target import Target
 from cutelite.toolchain import bindings, find
 from cutelite.toolchain.errors import ToolchainError
+from cutelite.toolchain.places import has_variables
 from cutelite.toolchain.ptxas import refused
 
 _LOG_BYTES = 1 << 16
@@ -44,11 +45,12 @@ def assemble(
 
     if options:
         raise ToolchainError("driver", f"the driver takes no flags of ptxas, and was given {' '.join(options)}")
-    option = driver.CUjit_option
+    option, debug = driver.CUjit_option, has_variables(ptx)
     info, errors = bytearray(_LOG_BYTES), bytearray(_LOG_BYTES)
     settings: dict[Any, Any] = {
         option.CU_JIT_TARGET: getattr(driver.CUjit_target, f"CU_TARGET_COMPUTE_{target.arch[3:].upper()}"),
-        option.CU_JIT_OPTIMIZATION_LEVEL: opt_level,
+        option.CU_JIT_OPTIMIZATION_LEVEL: 0 if debug else opt_level,
+        option.CU_JIT_GENERATE_DEBUG_INFO: int(debug),
         option.CU_JIT_GENERATE_LINE_INFO: int("\t.loc" in ptx),
         option.CU_JIT_LOG_VERBOSE: 1,
         option.CU_JIT_INFO_LOG_BUFFER: info,

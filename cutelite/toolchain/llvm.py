@@ -23,6 +23,7 @@ from contextlib import contextmanager
 
 from cutelite.target import Target
 from cutelite.toolchain import libllvm
+from cutelite.toolchain.places import VARIABLES
 from cutelite.toolchain.undisturbed import alone, undisturbed
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -45,6 +46,8 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Seque
 
 
 def _to_ptx(llvm_text: str, target: Target, opt_level: int, bitcode: tuple[str, ...]) -> str:
+    if VARIABLES in llvm_text:
+        opt_level = -1
     with (
         _machine(target.ptx_arch, target.ptx_isa, opt_level) as machine,
         libllvm.module_of(llvm_text, TRIPLE) as (context, module),
@@ -83,12 +86,13 @@ def _start() -> None:
 def _machine(arch: str, ptx_isa: int, opt_level: int) -> Iterator[int]:
     """Lend an LLVM target machine to this thread alone: an idle one, or a new one."""
     # Level 3 of LLVM's code generation has GVN for early CSE: a quarter slower, for the same SASS. Level 0 leaves
-    # out register coalescing, and ptxas then puts a wait after every wgmma (its warning C7517).
+    # out register coalescing, and ptxas then puts a wait after every wgmma (its warning C7517); no other level keeps
+    # variables in memory.
     idle = _idle.setdefault((arch, ptx_isa, opt_level), [])
     try:
         machine = idle.pop()
     except IndexError:
-        machine = libllvm.machine_of(TRIPLE, arch, f"+ptx{ptx_isa}", min(max(opt_level, 1), 2))
+        machine = libllvm.machine_of(TRIPLE, arch, f"+ptx{ptx_isa}", 0 if opt_level < 0 else min(max(opt_level, 1), 2))
     try:
         yield machine
     finally:

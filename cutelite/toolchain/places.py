@@ -18,6 +18,15 @@ _FILE = r'(?m)^[ \t]*\.file[ \t]+\d+[ \t]+"[^\n]*\n?'
 _ISA = r"(?m)^[ \t]*\.version[ \t]+(\d+)\.(\d+)"
 
 
+VARIABLES = "emissionKind: FullDebug"
+"""Words of LLVM IR that describes variables for debuggers (`lower/variables.py`). Its lines are not numbered places."""
+
+
+def has_variables(ptx: str) -> bool:
+    """Tell whether PTX describes variables for debuggers: its target says so."""
+    return "debug" in ptx.partition("\n.target ")[2].partition("\n")[0].split(", ")
+
+
 class Place(NamedTuple):
     """A place in the source. `caller` is the number of the call that inlined it; 0 in the kernel itself."""
 

@@ -1,8 +1,9 @@
 """Compile times, as whole processes: the table of docs/lab/measurements.md.
 
-    python tests/bench/compile_time.py [--runs 10] [--json FILE]
+    python tests/bench/compile_time.py [--runs 10] [--json FILE] [--only WORDS] [--stages]
 
-Needs no GPU. Every row is the median of several fresh processes; the cache is off but in the row about it.
+Needs no GPU. Every row is the median of several fresh processes; the cache is off but in the row about it. `--stages`
+tells what a first compile consists of instead: milliseconds by stage, and of ptxas alone on the same PTX.
 """
 
 from __future__ import annotations
@@ -61,6 +62,16 @@ from {module} import {kernel} as wanted
 start = time.perf_counter()
 compiled = wanted.compile()
 print(time.perf_counter() - start)
+"""
+)
+STAGES = (
+    FIRST
+    + """
+import json
+from cutelite.toolchain import find
+with open({ptx!r}, "w") as file:
+    file.write(compiled.ptx)
+print(json.dumps([time.perf_counter() - start, compiled.build.times, find.ptxas()]))
 """
 )
 WHOLE = (
@@ -134,15 +145,49 @@ def rows() -> dict[str, tuple[float, Callable[[], float]]]:
     }
 
 
+def stages(runs: int, name: str, place: dict[str, str]) -> None:
+    """Print what the first compile of a kernel consists of."""
+    with tempfile.TemporaryDirectory() as folder:
+        ptx = f"{folder}/kernel.ptx"
+        rows: dict[str, list[float]] = {}
+        for _ in range(runs):
+            first, said = run(STAGES.format(**place, ptx=ptx))[1].splitlines()
+            _, times, ptxas = json.loads(said)
+            command = [ptxas, "-v", "-arch=sm_90a", "-O3", ptx, "-o", f"{folder}/kernel.cubin"]
+            start = time.perf_counter()
+            subprocess.run(command, capture_output=True, check=True)
+            alone = time.perf_counter() - start
+            rest = float(first) - sum(times.values())
+            for key, seconds in {"all": float(first), **times, "rest": rest, "ptxas alone": alone}.items():
+                rows.setdefault(key, []).append(seconds * 1e3)
+    print(f"{name}, ms over {runs} runs: least, lower quarter, median")
+    for key, values in rows.items():
+        values.sort()
+        least, quarter, median = values[0], values[len(values) // 4], statistics.median(values)
+        print(f"  {key:12} {least:7.1f} {quarter:7.1f} {median:7.1f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="", help="rows with these words in their name")
+    parser.add_argument("--stages", action="store_true")
     given = parser.parse_args()
+    if given.stages:
+        examples = str(ROOT / "examples")
+        for name, module, kernel in (
+            ("vector add", "vector_add", "vector_add"),
+            ("Hopper GEMM", "hopper_gemm", "gemm"),
+        ):
+            stages(given.runs, name, {"examples": examples, "module": module, "kernel": kernel})
+        return
     results = {}
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, {given.runs} runs each\n")
     print(f"| {'what':42} | bar   | median | fastest |\n|{'-' * 44}|-------|--------|---------|")
     for name, (bar, measure) in rows().items():
+        if given.only not in name:
+            continue
         values = [measure() for _ in range(given.runs + 1)][1:]
         results[name] = {"bar": bar, "median": statistics.median(values), "values": values}
         print(f"| {name:42} | {bar:5} | {statistics.median(values):6.3f} | {min(values):7.3f} |", flush=True)

@@ -40,9 +40,9 @@ def ptx(name: str) -> str:
 
 
 def instructions(text: str) -> str:
-    """The kernel without declarations and the backend's comments."""
-    start = text.index(".visible .entry")
-    lines = [line for line in text[start:].splitlines() if not re.match(r"\s*(\.reg|//|\{? ?//|\} ?//|$)", line)]
+    """The kernel without declarations and the backend's comments, and without what describes its variables."""
+    kernel = text[text.index(".visible .entry") :].partition("\n\t.file")[0]
+    lines = [line for line in kernel.splitlines() if not re.match(r"\s*(\.reg|//|\{? ?//|\} ?//|$)", line)]
     return "\n".join(line.split("\t// ")[0].rstrip() for line in lines) + "\n"
 
 
