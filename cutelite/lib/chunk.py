@@ -1,4 +1,4 @@
-"""The chunk of A that a function gets which computes a GEMM's operand: by scaling, normalising or dequantising.
+"""`Chunk`: the part of a GEMM's A that a user's function turns into the operand: scales, normalises or dequantises.
 
 def dequantised(chunk, scales):
     return chunk.values * chunk.by_row(scales)
@@ -23,9 +23,10 @@ QUAD, STEP = 4, 16  # threads that hold a row; columns of an instruction
 
 @dataclass(frozen=True)
 class Prepare:
-    """A function that computes elements of A from those in memory: ``function(chunk, *tensors)``, for each `Chunk`.
+    """A function that computes elements of A from those in memory. It is called once per `Chunk`, with the `tensors`.
 
-    It returns a vector of as many numbers as ``chunk.values`` has, in their order. They are rounded to the dtype of B.
+    ``function(chunk, *tensors)`` returns a vector as long as ``chunk.values``, in the same order. The numbers are then
+    rounded to the dtype of B.
 
     tensors  further tensors that it reads: of rank 1 or 2 in global memory, contiguous along the last mode
     """
@@ -36,12 +37,12 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Chunk:
-    """64 rows of A and some columns along K: those of a warpgroup, with whose 128 threads the function is called.
+    """64 rows of A by some columns along K, held by one warpgroup. All of its 128 threads call the function.
 
     values   this thread's elements, a vector of f32 in the order of wgmma's A in registers: two neighbours of a row,
              two of the row eight below, the same eight columns further, and so on
-    row      of the first element in A; `column` likewise
-    shape    rows and columns of A. Elements beyond them are zeros, and what the function makes of these is not used
+    row      row in A of the chunk's first element; `column` likewise
+    shape    rows and columns of A. Elements outside are zeros, and the function's results for them are not used
     thread   the index of this thread in the warpgroup
     """
 
@@ -68,13 +69,15 @@ class Chunk:
         return self.thread // 32 * 16 + lane // QUAD, lane % QUAD * 2
 
     def by_row(self, tensor: Any, every: int | None = None) -> Any:
-        """Return the number of its row for each of this thread's elements, f32.
+        """Return, for each of this thread's elements, the number that `tensor` has for the element's row, f32.
 
-        tensor  (rows,); with `every` (rows, ceil(columns / every)): one for `every` columns, a multiple of `columns`
+        tensor  (rows,); with `every`, (rows, ceil(columns / every)): a number for each run of `every` columns
+        every   a multiple of the chunk's columns
+        Errors  `chunk-rows` for another `every`
         """
         if every is not None and every % self.columns:
-            text = f"a chunk has {self.columns} columns, of which a number for each {every} may be several"
-            raise mistake("chunk-rows", text, help="a multiple of the chunk's columns")
+            text = f"with a number for each {every} columns, a chunk of {self.columns} columns may need several a row"
+            raise mistake("chunk-rows", text, help="let `every` be a multiple of the chunk's columns")
         held = make_rmem_tensor(tensor.dtype, (2,))
         for i in static_range(2):
             row = min(self.row + self.place[0] + 8 * i, self.shape[0] - 1)
@@ -82,7 +85,7 @@ class Chunk:
         return self._flat(held, (0, 1, 0))
 
     def by_column(self, tensor: Any) -> Any:
-        """Return the number of its column, from a tensor (columns,), for each of this thread's elements, f32."""
+        """Return, for each of this thread's elements, the number that a tensor (columns,) has for its column, f32."""
         groups = 2 * self.steps
         held = make_rmem_tensor(tensor.dtype, make_layout((2, groups)))
         for j in static_range(groups):
@@ -100,7 +103,7 @@ class Chunk:
         return self._flat(held, (1, 2, 4))
 
     def inside(self, x: Any) -> Any:
-        """Return the same numbers, with 0 for columns beyond A's end."""
+        """Return `x` with zeros in the columns beyond A's end."""
         held = make_rmem_tensor(i32, make_layout((2, 2 * self.steps)))
         for j in static_range(2 * self.steps):
             for i in static_range(2):
@@ -108,10 +111,10 @@ class Chunk:
         return where(self._flat(held, (1, 0, 2), i32) < self.shape[1], x, 0.0)
 
     def _across(self, j: int) -> Any:
-        """The column of pair `j` of a row, or the last pair's."""
+        """Return the column of pair `j` of a row, but never one beyond A's last pair."""
         return min(self.column + 8 * j + self.place[1], self.shape[1] - 2)
 
     def _flat(self, held: Any, stride: tuple[int, ...], dtype: Any = f32) -> Any:
-        """A number for each of this thread's elements, of those held for pairs, rows and groups of eight columns."""
+        """Return a vector of this thread's elements: `held`, read with these strides for pairs, rows, column groups."""
         whole = held.view(make_layout((2, 2, 2 * self.steps), stride=stride)).load()
         return whole.reshape((len(self.values),)).to(dtype)

@@ -1,4 +1,4 @@
-"""Results on their way from the accumulators of a warpgroup to global memory, piece by piece, by TMA."""
+"""The epilogue of a GEMM: from a warpgroup's accumulators to global memory, piece by piece, by TMA."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from cutelite.lib.copy import copy
 from cutelite.lib.piece import Finish, Piece
 from cutelite.lib.pipelines import NamedBarrier
 
-ROWS = 64  # of a wgmma
-TILE_ALIGN = 128  # bytes: of what TMA brings
+ROWS = 64  # rows of a wgmma
+TILE_ALIGN = 128  # bytes: alignment of shared memory that TMA writes
 
 
 def piece_copy(op: Any, dtype: Any, turned: bool = False) -> Any:
-    """The tiled copy of wgmma results to shared memory: by stmatrix for elements of 16 bits, else pair by pair.
+    """Return the tiled copy of wgmma results to shared memory: by stmatrix for elements of 16 bits, else by pairs.
 
-    turned  neighbours in shared memory are those of a column: then other elements go one by one
+    turned  shared memory is contiguous along columns: stmatrix transposes, and other elements go one by one
     """
     if dtype.bits == 16:
         atom = make_copy_atom(StMatrix8x8x16bOp(turned, 4 if op.n % 16 == 0 else 2), dtype)
@@ -44,14 +44,14 @@ def piece_copy(op: Any, dtype: Any, turned: bool = False) -> Any:
 
 
 def vectors_for(dtype: Any, groups: int, length: int) -> Any:
-    """Shared memory for a vector of each group, where TMA can bring it: (groups, length)."""
+    """Return shared memory (groups, length): a vector for each group, aligned so that TMA can write it."""
     unit = TILE_ALIGN // dtype.bytes
     return shared(dtype, make_layout((groups, length), stride=(-(-length // unit) * unit, 1)), align=TILE_ALIGN)
 
 
 @dataclass(frozen=True)
 class ResultRing:
-    """Pieces of (64, columns) results of one warpgroup, in a ring of shared memory that TMA empties.
+    """A ring of buffers in shared memory for one warpgroup's results, in pieces (64, columns) that TMA stores.
 
         out = ResultRing.create(storage.d[None, None, None, group], op, thread, NamedBarrier(1 + group, 128))
         for i in cl.static_range(pieces):
@@ -63,10 +63,10 @@ class ResultRing:
 
     ring     shared memory (64, columns, buffers) of this warpgroup
     op       the `WarpgroupMmaOp` of a piece: (64, columns)
-    thread   of the warpgroup, 0 to 127; number 0 starts the copies
+    thread   this thread's index in the warpgroup, 0 to 127; thread 0 starts the copies
     group    the named barrier of the warpgroup
-    turned   neighbours in memory are those of a column: `ring` is contiguous along rows, and TMA tensors that pieces
-             go to have columns before rows
+    turned   the result is contiguous along its columns: so is `ring`, and TMA tensors of the result have their modes
+             in the order (column, row)
     Who      all threads of the warpgroup, for all methods
     """
 
@@ -78,7 +78,7 @@ class ResultRing:
 
     @classmethod
     def create(cls, ring: Any, op: Any, thread: Any, group: NamedBarrier, turned: bool = False) -> ResultRing:
-        """The ring, empty."""
+        """Return the ring, with all buffers free."""
         return ResultRing(ring, op, thread, group, turned)
 
     @property
@@ -95,21 +95,21 @@ class ResultRing:
         return self.ring[None, None, i % self.buffers]
 
     def box(self, i: int, at: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """The buffer of piece `i` as TMA takes it, and coordinates: `at` ends with row and column."""
+        """Return the buffer of piece `i` and the coordinates as TMA wants them; `at` ends with row and column."""
         if not self.turned:
             return self.buffer(i), at
         return select(self.buffer(i), (1, 0)), (*at[:-2], at[-1], at[-2])
 
     def acquire(self) -> None:
-        """Wait until the oldest buffer has been read."""
+        """Wait until TMA has read the oldest buffer, so that it can be written again."""
         if self.thread == 0:
             cp_async_bulk_wait_group(self.buffers - 1, read=True)
         self.group.sync()
 
     def take(self, i: int) -> Any:
-        """Read piece `i`, which a copy has brought, from its buffer, as a vector in the order of the accumulator."""
+        """Read piece `i` of a tensor, which TMA has loaded to its buffer, as a vector in the accumulator's order."""
         found = make_tiled_mma(self.op).get_slice(self.thread).partition_C(self.buffer(i)).load()
-        syncwarp()  # the warp writes to where others of it have read
+        syncwarp()  # threads of the warp write next where others have just read
         return found
 
     def put(self, i: int, values: Any) -> None:
@@ -125,14 +125,14 @@ class ResultRing:
         self.group.sync()
 
     def send(self, i: int, target: Any, at: tuple[Any, ...]) -> None:
-        """Start storing the piece to `target`, a TMA tensor, at these coordinates; `tma_store` says what of it."""
+        """Start storing piece `i` to `target`, a TMA tensor, at these coordinates. Parts outside are left out."""
         if self.thread == 0:
             held, start = self.box(i, at)
             tma_store(held, target, at=start)
             cp_async_bulk_commit_group()
 
     def write(self, acc: Any, target: Any, at: tuple[Any, ...]) -> None:
-        """Store an accumulator of any number of pieces side by side, readable, to `target` from `at` on."""
+        """Store a waited-for accumulator, 64 rows and any number of pieces side by side, to `target` from `at` on."""
         wide = int(self.op.n)
         for i in static_range(acc.n * 2 // wide):
             self.acquire()
@@ -147,16 +147,19 @@ class ResultRing:
 
 @dataclass(frozen=True)
 class Fetch:
-    """Tiles that one thread brings by TMA for others, with a barrier for each place that they go to.
+    """TMA loads by one thread for all threads of a group, with an mbarrier for each place in shared memory.
 
-    bars  mbarriers, of any shape
+    bars  the mbarriers, of any shape
     """
 
     bars: Any
 
     @classmethod
     def create(cls, shape: tuple[int, ...]) -> Fetch:
-        """Barriers, not yet for use: a barrier of the block must follow. Who: all threads of the block."""
+        """Make the barriers. A barrier of the block must follow before they are used.
+
+        Who  all threads of the block
+        """
         bars = shared(mbarrier, shape)
         if linear_thread_idx() == 0:
             for i in static_range(prod(shape)):
@@ -165,22 +168,22 @@ class Fetch:
         return Fetch(bars)
 
     def start(self, place: Any, tiles: list[Any]) -> None:
-        """Start bringing tiles, each (TMA tensor, shared memory, coordinates), to a place. One thread."""
+        """Start loading tiles, each (TMA tensor, shared memory, coordinates), that belong to one place. One thread."""
         bar = self.bars[place]
         bar.arrive_expect_tx(sum(int(target.nbytes) for _, target, _ in tiles))
         for source, target, at in tiles:
             tma_load(source, target, at=at, barrier=bar)
 
     def wait(self, place: Any, phase: Any) -> None:
-        """Wait until they have come; `phase` is the parity of how often the place was filled before."""
+        """Wait until the place is filled; `phase` is 0 or 1: the number of earlier fills, modulo 2."""
         self.bars[place].wait(phase)
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Factors of sums, f32: `a` for the rows of the result, `b` for its columns; None: 1.
+    """Factors of a GEMM's sums, f32: `a` for the rows of the result, `b` for its columns; None is 1.
 
-    A TMA tensor has one for each row or column, any other tensor one for all.
+    A TMA tensor holds a factor for each row or column; any other tensor holds one factor for all.
     """
 
     a: Any = None
@@ -189,13 +192,13 @@ class Scales:
 
 @dataclass(frozen=True)
 class Fused:
-    """``activation(alpha * scales * sums + beta * c + bias)``: what becomes of the sums of a GEMM.
+    """What a GEMM does with its sums: ``activation(alpha * scales * sums + beta * c + bias)``.
 
-    c            what is added, of the shape and dtype of the result, or None
-    bias         a number for each column, or where `by_row` for each row; or None
+    c            a matrix of the shape and dtype of the result, or None
+    bias         a number for each column, or with `by_row` for each row; or None
     alpha, beta  numbers
-    activation   elementwise, on vectors of f32, or None
-    finish       a function that is called instead of all this but alpha, and stores the results
+    activation   an elementwise function on vectors of f32, or None
+    finish       a function that takes ``alpha * sums`` instead of all this, and stores the results; or None
 
     In a kernel, c and bias are TMA tensors; boxes of c are (64, columns of a piece) or parts of it.
     """
@@ -212,19 +215,19 @@ class Fused:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """The way of the tiles of one warpgroup, from accumulators to `d`.
+    """The epilogue of one warpgroup: what it computes from the accumulators of its tiles, and how that gets to `d`.
 
     shape    (rows, columns) of the warpgroup's tile
-    ring     where its pieces go through
-    d        TMA tensor of results; boxes (64, columns of a piece) or parts of it
-    fused    what becomes of the sums before
-    factor   alpha, and the scales that are one number
-    fetch    barriers (1 + buffers,), this warpgroup's own
-    vectors  shared memory of bias and scales that are TMA tensors, in this order; None for the others
-    blocks   how many blocks of a cluster have multiplied parts of K of the same tile; each finishes some of its pieces
-    first    the first of these pieces
-    held     where the accumulators go for that, shared memory (128, pieces, elements of a thread in a piece); else None
-    ready    barrier of the block's warpgroups that multiply: the memory of `held` is what they read before
+    ring     the buffers that its pieces go through
+    d        the TMA tensor of results; its boxes are (64, columns of a piece) or parts of that
+    fused    what is computed from the sums
+    factor   alpha times the scales that are one number
+    fetch    this warpgroup's barriers (1 + buffers,): one for bias and scales, one for each buffer
+    vectors  shared memory of bias, row scales and column scales, in this order, each None unless a TMA tensor
+    blocks   how many blocks of a cluster share the K of a tile; each of them finishes some of the tile's pieces
+    first    the index of this block's first piece
+    held     with several blocks, shared memory for their accumulators: (128, pieces, elements of a thread in a piece)
+    ready    the barrier of the block's multiplying warpgroups: before it they may still read `held` as operands
     Who      all threads of the warpgroup, for all methods
     """
 
@@ -259,10 +262,12 @@ class Epilogue:
         """Make the epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this.
 
         shape, ring, d, fused, fetch  the fields
-        blocks  of the cluster, which share the K of each tile: then a block has one tile, and writes a part of it
-        memory  pointer to shared memory for the accumulators of all groups then: operands may have lain there
-        sums    their dtype
-        ready   a barrier of all warpgroups that have read this memory as operands; None: there is one
+        blocks  how many blocks of the cluster share the K of a tile. With several, a block has one tile in all, and
+                stores a part of it
+        memory  with several blocks, a pointer to shared memory for the accumulators of all groups; operands may have
+                been there before
+        sums    the dtype of the accumulators
+        ready   a barrier of all warpgroups that have read this memory as operands; None where one warpgroup has
         Errors  `epilogue-pieces` where a tile is not cut into whole pieces, or these do not fill all buffers of the
                 ring equally often: the next tile would begin at a buffer that may still be read
         """
@@ -280,7 +285,7 @@ class Epilogue:
                 factor = factor * x[0]
         if blocks == 1:
             return Epilogue(shape, ring, d, fused, factor, fetch, vectors)
-        lanes, each = 128, wide // 2  # 16 bytes of a thread beside those of the next
+        lanes, each = 128, wide // 2  # the next thread's 16 bytes follow each thread's
         layout = make_layout(
             (groups, lanes, pieces, (4, each // 4)),
             stride=(lanes * pieces * each, 4, lanes * each, (1, 4 * lanes)),
@@ -300,12 +305,12 @@ class Epilogue:
         return self.shape[0] // ROWS * (self.shape[1] // int(self.ring.op.n))
 
     def place(self, i: Any) -> tuple[Any, Any]:
-        """Row and column of a piece in the tile."""
+        """Return row and column of a piece in the tile."""
         across = self.shape[1] // self.ring.op.n
         return i // across * ROWS, i % across * int(self.ring.op.n)
 
     def prepare(self, row: Any, column: Any, batch: tuple[Any, ...] = ()) -> None:
-        """Start bringing what the tile at (row, column) needs; best before its products are added up."""
+        """Start loading what the tile at (row, column) needs. Best called before the tile's products are awaited."""
         tiles = [
             (x, held, (start,))
             for x, held, start in zip(
@@ -322,7 +327,7 @@ class Epilogue:
             self.bring(0, row, column, batch)
 
     def until(self, row: Any) -> Epilogue:
-        """The epilogue of a product that ends at a row, as the function that finishes it knows."""
+        """Return the epilogue for a product that ends at `row`, a run-time number. Only with a function `finish`."""
         given = self.fused.finish
         if given is None:
             raise mistake("epilogue-end", "only a function that finishes sums stores some rows of a piece")
@@ -330,11 +335,11 @@ class Epilogue:
         return replace(self, fused=replace(self.fused, finish=finish))
 
     def has(self, i: int) -> Any:
-        """Tell whether there is a piece `i` for this block: the last one of a cluster may have fewer."""
+        """Return whether this block has a piece `i`: the last block of a cluster may have fewer than the others."""
         return True if self.pieces * self.blocks == self.all_pieces else self.first + i < self.all_pieces
 
     def bring(self, i: int, row: Any, column: Any, batch: tuple[Any, ...]) -> None:
-        """Start bringing a piece of C into its buffer, once that is free."""
+        """Wait until the buffer of piece `i` is free, and start loading the piece of C to it."""
         if self.ring.thread == 0:
             cp_async_bulk_wait_group(max(0, self.ring.buffers - 2) if i else 0, read=True)
             down, right = self.place(self.first + i)
@@ -361,7 +366,7 @@ class Epilogue:
             if self.has(i):
                 self.write_piece(acc, i, row, column, batch, count)
         if self.blocks > 1:
-            cluster_sync()  # others read what this block holds
+            cluster_sync()  # until here, other blocks read this one's accumulators
 
     def write_piece(self, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
         """Finish a piece and start storing it."""
@@ -385,7 +390,7 @@ class Epilogue:
     def finish_by(
         self, finish: Finish, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...]
     ) -> None:  # fmt: skip
-        """Have a function finish a piece and store what it makes."""
+        """Call the user's function `finish` with a piece."""
         down, right = self.place(self.first + i)
         sums = (self.slice(acc, i) if self.blocks == 1 else self.added(i)).to(f32) * self.factor
         across = (column + right) * (2 if finish.paired else 1)
@@ -394,7 +399,7 @@ class Epilogue:
         finish.function(Piece(sums, *at, self.ring, self.d, finish.paired, plain), *finish.tensors)
 
     def slice(self, acc: Any, i: int) -> Any:
-        """A piece of the accumulator."""
+        """Return a piece of the accumulator, as a vector."""
         down, right = self.place(i)
         n = self.ring.op.n // 2  # elements of each thread
         if self.fused.finish is not None and self.fused.finish.paired:
@@ -402,7 +407,7 @@ class Epilogue:
         return acc.parts[down // ROWS][right // 2 : right // 2 + n]
 
     def hold(self, acc: Any) -> None:
-        """Lay the accumulator where the cluster's blocks find it, and wait for theirs."""
+        """Write the accumulator to shared memory, where the cluster's blocks read it, and wait for theirs."""
         if self.ready is not None:
             self.ready.sync()
         for i in static_range(self.all_pieces):
@@ -410,7 +415,7 @@ class Epilogue:
         cluster_sync()
 
     def added(self, i: int) -> Any:
-        """The sums of all blocks for a piece, always added in the same order."""
+        """Return the sum of all blocks' accumulators for a piece, always added in the same order."""
         parts = [
             mapa(self.held, block)[self.ring.thread, self.first + i, None].load() for block in static_range(self.blocks)
         ]
@@ -420,7 +425,7 @@ class Epilogue:
         return total
 
     def finish(self, x: Any, i: int) -> Any:
-        """Scale a piece of the sums, add the bias, and apply what is fused."""
+        """Compute the results of a piece from its sums: `Fused`'s formula."""
         if self.ring.dtype.is_int:
             return x
         down, right = self.place(self.first + i)
@@ -438,7 +443,11 @@ class Epilogue:
         return x if self.fused.activation is None else given_by("activation", self.fused.activation(x), x)
 
     def spread(self, held: Any, start: Any, stride: tuple[int, int]) -> Any:
-        """A vector of rows or columns as every thread of the piece needs it."""
+        """Return, for each of this thread's elements, the number of `held`, a vector of the tile's rows or columns.
+
+        start   the row or column of the tile at which the piece begins
+        stride  (1, 0) where `held` has a number for each row, (0, 1) for each column
+        """
         length = ROWS if stride == (1, 0) else int(self.ring.op.n)
         wide = held.tile((length,), (start // length,)).view(make_layout((ROWS, int(self.ring.op.n)), stride=stride))
         return make_tiled_mma(self.ring.op).get_slice(self.ring.thread).partition_C(wide).load()

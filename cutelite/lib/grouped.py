@@ -1,4 +1,4 @@
-"""Tile schedulers for groups of which only the device knows the sizes: rows of experts, products of any sizes.
+"""Tile schedulers for groups whose sizes only the device knows: the rows of experts, products of any sizes.
 
 tiles = GroupedTileScheduler.create(ends, BM, cl.ceil_div(N, BN), swizzle=8)
 while tiles.is_valid():
@@ -20,15 +20,15 @@ from cutelite.lib.scheduler import banded
 
 @dataclass(frozen=True)
 class GroupedTileScheduler:
-    """A scheduler of resident blocks (or clusters), each taking tiles of all groups in order, at a stride of the grid.
+    """A scheduler for a persistent grid: block i takes tiles i, i + grid, i + 2 grid, ... of all groups in order.
 
-    ends     where each group of rows ends, and the next one begins: i32, ascending; groups may be empty. With `counts`,
-             how many rows each has, from 0 on
-    rows     of a tile; a group's last one may reach over its end
+    ends     the row at which each group ends and the next one begins: i32, ascending; groups may be empty. With
+             `counts`, the number of rows of each group, each counted from row 0
+    rows     rows of a tile; a group's last tile may reach beyond its end
     columns  tiles along N
-    swizzle  columns of a band: within a group, tiles are walked band by band
-    index    of the tile, `step` to the next one of this block
-    group    that the tile is in, from row `begin` to `end`
+    swizzle  width of a band in tiles: within a group, tiles are taken band by band
+    index    index of the current tile; `step` is the distance to this block's next one
+    group    the group of the tile, which has rows `begin` to `end`
     first    index of the group's first tile
     """
 
@@ -48,14 +48,14 @@ class GroupedTileScheduler:
     def create(
         cls, ends: Any, rows: int, columns: Any, swizzle: int = 8, cluster: bool = False, counts: bool = False
     ) -> GroupedTileScheduler:
-        """The scheduler at this block's first tile.
+        """Return the scheduler at this block's first tile.
 
-        ends     a tensor of i32 in global memory, one for each group
+        ends     a tensor of i32 in global memory, a number for each group
         columns  tiles along N; with clusters, counted in clusters
-        cluster  the unit that takes a tile is a cluster, not a block
-        counts   `ends` has how many rows each group has: they begin at 0 in each
-        Launch   on a one-dimensional grid; more blocks than tiles do no harm
-        Who      any threads; each that asks reads `ends` for itself
+        cluster  a whole cluster takes each tile, not a block
+        counts   `ends` holds the number of rows of each group, and every group's rows are counted from 0
+        Launch   a one-dimensional grid, which may have more blocks than there are tiles
+        Who      any threads; each one that calls reads `ends` for itself
         """
         if cluster:
             index, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
@@ -68,18 +68,18 @@ class GroupedTileScheduler:
         return self.group < self.ends.shape[0]
 
     def coordinate(self) -> tuple[Any, Any, Any, Any]:
-        """(group, row at which the tile begins, row at which its group ends, place along N)."""
+        """Return (group, row at which the tile begins, row at which its group ends, index of the tile along N)."""
         profile.mark("tile", self.index)
         along = (self.end - self.begin + self.rows - 1) // self.rows
         m, n = banded(self.index - self.first, max(1, along), self.columns, self.swizzle)
         return self.group, self.begin + m * self.rows, self.end, n
 
     def advance(self) -> GroupedTileScheduler:
-        """At this block's next tile."""
+        """Return the scheduler at this block's next tile."""
         return self._at(self.index + self.step, self.group, self.begin, self.end, self.first)._found()
 
     def _found(self) -> GroupedTileScheduler:
-        """At the group that the tile is in, or after the last one."""
+        """Return the scheduler with `group` set to the one that has tile `index`, or beyond the last one."""
         group, begin, end, first = self.group, self.begin, self.end, self.first
         tiles = (end - begin + self.rows - 1) // self.rows * self.columns
         while group < self.ends.shape[0] and self.index >= first + tiles:
@@ -95,7 +95,7 @@ class GroupedTileScheduler:
 
 @dataclass(frozen=True)
 class ProblemTileScheduler:
-    """A scheduler of resident blocks, each taking tiles of all problems in order, at a stride of the grid.
+    """A scheduler for a persistent grid: block i takes tiles i, i + grid, i + 2 grid, ... of all problems in order.
 
         tiles = cl.ProblemTileScheduler.create(sizes, (BM, BN))
         while tiles.is_valid():
@@ -105,9 +105,9 @@ class ProblemTileScheduler:
 
     sizes    rows, columns and depth of each problem: a tensor of i32
     tile     (rows, columns) of a tile
-    swizzle  columns of a band: within a problem, tiles are walked band by band
-    index    of the tile, `step` to the next one of this block
-    problem  that the tile is in, of `rows` and `columns`
+    swizzle  width of a band in tiles: within a problem, tiles are taken band by band
+    index    index of the current tile; `step` is the distance to this block's next one
+    problem  the problem of the tile, which has `rows` and `columns`
     first    index of the problem's first tile
     """
 
@@ -123,11 +123,11 @@ class ProblemTileScheduler:
 
     @classmethod
     def create(cls, sizes: Any, tile: tuple[int, int], swizzle: int = 8) -> ProblemTileScheduler:
-        """The scheduler at this block's first tile.
+        """Return the scheduler at this block's first tile.
 
         sizes   (problems, 3) of i32 in global memory: rows, columns and depth, which may be 0
-        Launch  on a one-dimensional grid; more blocks than tiles do no harm
-        Who     any threads; each that asks reads `sizes` for itself
+        Launch  a one-dimensional grid, which may have more blocks than there are tiles
+        Who     any threads; each one that calls reads `sizes` for itself
         """
         index, step = i32(block_idx.x), i32(grid_dim.x)
         return ProblemTileScheduler(sizes, tile, swizzle, index, step, 0, sizes[0, 0], sizes[0, 1], 0)._found()
@@ -137,26 +137,26 @@ class ProblemTileScheduler:
         return self.problem < self.sizes.shape[0]
 
     def coordinate(self) -> tuple[Any, Any, Any]:
-        """(problem, row and column at which the tile begins)."""
+        """Return (problem, row, column) at which the tile begins."""
         profile.mark("tile", self.index)
         down, across = self._counts(self.rows, self.columns)
         m, n = banded(self.index - self.first, max(1, down), max(1, across), self.swizzle)
         return self.problem, m * self.tile[0], n * self.tile[1]
 
     def shape(self) -> tuple[Any, Any, Any]:
-        """(rows, columns, depth) of the problem."""
+        """Return (rows, columns, depth) of the problem."""
         return self.rows, self.columns, self.sizes[self.problem, 2]
 
     def advance(self) -> ProblemTileScheduler:
-        """At this block's next tile."""
+        """Return the scheduler at this block's next tile."""
         return self._at(self.index + self.step, self.problem, self.rows, self.columns, self.first)._found()
 
     def _counts(self, rows: Any, columns: Any) -> tuple[Any, Any]:
-        """Tiles along rows and columns."""
+        """Return how many tiles there are along rows and along columns."""
         return (rows + self.tile[0] - 1) // self.tile[0], (columns + self.tile[1] - 1) // self.tile[1]
 
     def _found(self) -> ProblemTileScheduler:
-        """At the problem that the tile is in, or after the last one."""
+        """Return the scheduler with `problem` set to the one that has tile `index`, or beyond the last one."""
         problem, rows, columns, first = self.problem, self.rows, self.columns, self.first
         down, across = self._counts(rows, columns)
         while problem < self.sizes.shape[0] and self.index >= first + down * across:

@@ -13,18 +13,18 @@ from cutelite.lang.tma import tma_load, tma_prefetch
 
 @dataclass(frozen=True)
 class OperandTile:
-    """A (rows, k) tile of a matrix operand, taken alike by `shares` blocks of a cluster; each brings a part to all.
+    """A (rows, k) tile of a matrix operand that `shares` blocks of a cluster need; each loads a part of it for all.
 
         left = OperandTile.create(a, BM, cluster=(2, 1), mode=0)
         left.load(storage.a[None, None, stage], (batch,), m * BM, k * BK, barrier)
 
     tensor  the TMA tensor: (..., rows, k), or (..., k, rows) where `major` is 'MN'
-    rows    of the tile
-    major   'K' or 'MN': along which neighbours are contiguous
-    shares  how many blocks take this tile; the barrier of each receives the bytes of all parts
-    part    which part this block brings: of the rows, or of K where `major` is 'MN' and the tensor's box is less deep
-            than a stage
-    mask    the blocks that take it, as bits; None for this one alone
+    rows    the number of rows of the tile
+    major   'K' or 'MN': the mode along which elements are contiguous
+    shares  how many blocks need this tile; the barrier of each counts the bytes of all parts
+    part    the index of the part that this block loads: a part of the rows; or of K, where `major` is 'MN' and the
+            tensor's box is less deep than a stage
+    mask    a bit for each block that needs the tile; None for this block alone
     cache   an L2 policy, as for `tma_load`
     """
 
@@ -40,10 +40,10 @@ class OperandTile:
     def create(
         cls, tensor: Any, rows: int, cluster: tuple[int, int], mode: int, major: str = "K", cache: Any = None
     ) -> OperandTile:
-        """The tile of operand A (mode 0, rows along M) or B (mode 1, rows along N).
+        """Return the tile of operand A (mode 0, rows along M) or B (mode 1, rows along N).
 
-        cluster  blocks along M and along N, numbered along M first. Those along N take the same tile of A, those along
-                 M the same of B
+        cluster  blocks along M and along N, numbered along M first. Blocks next to each other along N need the same
+                 tile of A, and those along M the same tile of B
         """
         shares = cluster[1 - mode]
         if shares == 1:
@@ -58,10 +58,10 @@ class OperandTile:
     def load(
         self, stage: Any, lead: tuple[Any, ...], row: Any, k: Any, barrier: Any, pair: bool = False
     ) -> None:  # fmt: skip
-        """Start bringing the tile at (*lead, row, k) to `stage`, shared memory (rows, k). One thread.
+        """Start loading the tile at (*lead, row, k) to `stage`, shared memory (rows, k). One thread.
 
-        barrier  of the stage, which expects `stage.nbytes`
-        pair     as of `tma_load`
+        barrier  the mbarrier of the stage, which expects `stage.nbytes`
+        pair     as for `tma_load`
         """
         rows, depth = self.rows // self.shares, size(stage, 1)
         start = row if self.shares == 1 else row + self.part * rows
@@ -79,7 +79,7 @@ class OperandTile:
         tma_load(self.tensor, target, at=at, barrier=barrier, multicast=self.mask, cache=self.cache, pair=pair)
 
     def prefetch(self, lead: tuple[Any, ...], row: Any, k: Any, depth: int) -> None:
-        """Start bringing this block's part of the tile at (*lead, row, k), `depth` deep, to L2. One thread."""
+        """Start loading this block's part of the tile at (*lead, row, k), `depth` deep, into L2. One thread."""
         box, rows = self.tensor.tile_shape, self.rows // self.shares
         if self.major == "K":
             for i in static_range(rows // box[-2]):
@@ -94,10 +94,11 @@ class OperandTile:
 
 
 def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:
-    """Ranks of the blocks of the cluster that bring this block's tiles of A and B: `peers` of a `PipelineTmaAsync`.
+    """Return the ranks of the blocks that load parts of this block's tiles: the `peers` of a `PipelineTmaAsync`.
 
-    cluster  blocks along M and along N, numbered along M first, as for `OperandTile`. Blocks of one place along N share
-             B, blocks of one place along M share A; with none of the others anything is shared. () for one block
+    cluster  blocks along M and along N, numbered along M first, as for `OperandTile`. The peers are the blocks at the
+             same place along N, which share B, and those at the same place along M, which share A
+    Result   this block among them; () for a cluster of one block
     """
     along_m, along_n = cluster
     if along_m * along_n == 1:

@@ -1,6 +1,6 @@
-"""Narrow weights in registers made bf16, by integer tricks: a few instructions for each two, where `cvt` takes more.
+"""Conversions of 4-bit and 8-bit weights in registers to bf16, by integer instructions: fewer than `cvt` would take.
 
-What is packed in 32 bits is in the order in which these find it: `place(bits, e)` says where element `e` is.
+The elements of a 32-bit word have a certain order in it: element `e` is at place ``narrow_place(bits, e)``.
 
     word = 0
     for e in range(32 // bits):
@@ -17,24 +17,25 @@ from cutelite.lang.convert import bitcast
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 
-AND_XOR = (0xF0 & 0xCC) ^ 0xAA  # of lop3: a & b ^ c
-AND_OR = (0xF0 & 0xCC) | 0xAA  # a & b | c
-ONES = 0x43004300  # 128.0 twice: seven bits of a bf16 at its lowest, so that 128 + i is 0x4300 | i for i < 128
+AND_XOR = (0xF0 & 0xCC) ^ 0xAA  # lop3's table for a & b ^ c
+AND_OR = (0xF0 & 0xCC) | 0xAA  # and for a & b | c
+ONES = 0x43004300  # 128.0 twice. From 128 to 256 the last place of a bf16 is 1, so that 128 + i is 0x4300 | i
 
 
 def narrow_place(bits: int, e: int) -> int:
-    """At which place of a word, in units of `bits` from the lowest, element `e` is.
+    """Return the place of element `e` in its word, in units of `bits` from the lowest bit.
 
-    Elements 2 i and 2 i + 1 are 16 bits apart, at place i of their halves: shifting the word by i places brings both
-    to the low ends of two bf16.
+    Elements 2 i and 2 i + 1 are at place i of the word's low and high half: shifted right by i places, the word has
+    them at the low ends of two bf16.
     """
     return e % 2 * (16 // bits) + e // 2
 
 
 def bf16_of_i4(words: Any) -> Any:
-    """A vector of n u32, each eight signed 4-bit integers, as a vector of 8 n bf16. Exact.
+    """Convert n u32, each eight signed 4-bit integers, to a vector of 8 n bf16. Exact.
 
-    With the sign bit flipped, i + 8 is the low bits of 136 + i in bf16: `lop3` does both, a subtraction is left.
+    With its sign bit flipped, the code of i is i + 8. One `lop3` flips it and puts it into the low bits of 128.0, which
+    makes 136 + i; a subtraction of 136 is left.
     """
     pairs = make_rmem_tensor(u32, (4, words.n))
     for w in static_range(words.n):
@@ -44,9 +45,10 @@ def bf16_of_i4(words: Any) -> Any:
 
 
 def bf16_of_e2m1(words: Any) -> Any:
-    """A vector of n u32, each eight e2m1, as a vector of 8 n bf16. Exact, the subnormal 0.5 too.
+    """Convert n u32, each eight e2m1, to a vector of 8 n bf16. Exact, the subnormal 0.5 too.
 
-    Exponent and fraction go to the same places of a bf16, whose exponent counts from 127 and not from 1.
+    Sign, exponent and fraction are moved to their places in a bf16. Its exponent has a bias of 127 where e2m1 has 1,
+    and the factor 2**126 makes that good.
     """
     pairs = make_rmem_tensor(u32, (4, words.n))
     for w in static_range(words.n):
@@ -57,9 +59,9 @@ def bf16_of_e2m1(words: Any) -> Any:
 
 
 def bf16_of_i8(words: Any) -> Any:
-    """A vector of n u32, each four signed 8-bit integers, as a vector of 4 n bf16. Exact.
+    """Convert n u32, each four signed 8-bit integers, to a vector of 4 n bf16. Exact.
 
-    The low seven bits make 128 + them, and the sign bit 128 or 256, which is to be subtracted.
+    Put into 128.0, the low seven bits make 128 + them, and the sign bit makes 128 or 256: the difference is the number.
     """
     low, sign = make_rmem_tensor(u32, (2, words.n)), make_rmem_tensor(u32, (2, words.n))
     for w in static_range(words.n):
@@ -70,9 +72,10 @@ def bf16_of_i8(words: Any) -> Any:
 
 
 def bf16_of_e4m3(words: Any) -> Any:
-    """A vector of n u32, each four e4m3, as a vector of 4 n bf16. Exact, subnormals too; but NaN becomes 480.
+    """Convert n u32, each four e4m3, to a vector of 4 n bf16. Exact, subnormals too; but NaN becomes 480.
 
-    Exponent and fraction go to the same places of a bf16, whose exponent counts from 127 and not from 7.
+    Sign, exponent and fraction are moved to their places in a bf16. Its exponent has a bias of 127 where e4m3 has 7,
+    and the factor 2**120 makes that good.
     """
     pairs = make_rmem_tensor(u32, (2, words.n))
     for w in static_range(words.n):
@@ -83,7 +86,7 @@ def bf16_of_e4m3(words: Any) -> Any:
 
 
 def bf16_of(words: Any, kind: Any) -> Any:
-    """`words`, a vector of u32 of packed weights, as one of bf16.
+    """Convert packed weights in a vector of u32 to a vector of bf16.
 
     kind  'i4', 'e2m1', or a dtype: i8, e4m3
     """

@@ -1,8 +1,7 @@
-"""Numbers of 4, 6 and 8 bits to and from 32-bit words of them: i4, u4, e2m1, e2m3, e3m2, e8m0, ue4m3.
+"""Packing numbers of 1 to 8 bits into 32-bit words, and unpacking them: b1, i4, u4, e2m1, e2m3, e3m2, e8m0, ue4m3.
 
-Where the GPU has instructions for a format, these are used; else a few integer instructions for each two numbers that
-compute the same. Formats are those of the OCP Microscaling specification 1.0; e8m0 holds powers of two, and ue4m3 what
-e4m3 does without a sign, both for scales.
+Where the GPU has instructions for a format they are used; elsewhere integer instructions compute the same. Formats are
+those of the OCP Microscaling specification 1.0. e8m0, powers of two, and ue4m3, e4m3 without its sign, are for scales.
 """
 
 from __future__ import annotations
@@ -64,9 +63,10 @@ def unpack_word(word: Any, kind: Packed) -> Any:
 
 
 def pair_of(word: Any, kind: Packed) -> Any:
-    """Return the numbers at bits 0 and 16 of a word as f16: with their exponents and significands in the right place.
+    """Return the two numbers whose codes begin at bits 0 and 16 of a word, as a vector of f16.
 
-    The difference of the biases is a product, which makes subnormals normal.
+    Sign, exponent and fraction are moved to their places in an f16. A product makes up for the difference of the
+    biases, and is exact for subnormals too.
     """
     bits = kind.exponents + kind.stored
     size = (word & ((1 << bits) - 1) * 0x10001) << 10 - kind.stored

@@ -1,4 +1,4 @@
-"""The piece of a GEMM's tile that an epilogue function gets: sums, what it may read besides, where it may write.
+"""`Piece`: the part of a GEMM's tile that an epilogue function is called with, and its ways to read and to store.
 
 def residual(piece, bias, other):
     piece.result(piece.sums + piece.by_column(bias) + piece.by_element(other))
@@ -26,16 +26,17 @@ STORE = 16  # bytes that a thread stores at once
 
 @dataclass(frozen=True)
 class Finish:
-    """A function that computes results from a GEMM's sums: ``function(piece, *tensors)``, for each `Piece` of a tile.
+    """A function that computes results from a GEMM's sums. It is called once per `Piece` of a tile.
 
-    It stores results by ``piece.result`` and, to tensors, by ``piece.store`` and ``piece.put_rows``.
+    ``function(piece, *tensors)`` stores the results by ``piece.result``, and other outputs by ``piece.store`` and
+    ``piece.put_rows``.
 
     tensors  further tensors that it reads and writes: of rank 1 or 2 in global memory, contiguous along the last mode
     columns  the number of columns of a piece
-    paired   two neighbouring columns of the product make one of the result
-    shape    rows and columns of the product, as the kernel has them
-    plain    the results as a tensor in global memory, where rows behind the product's are another's: pieces with such
-             rows are stored row by row
+    paired   two neighbouring columns of the product make one column of the result
+    shape    rows and columns of the product, as the kernel knows them
+    plain    the results as a plain tensor in global memory, given where the rows behind the product's belong to another
+             product: a piece that reaches into those is stored row by row, not by TMA
     """
 
     function: Callable[..., Any]
@@ -48,14 +49,14 @@ class Finish:
 
 @dataclass(frozen=True)
 class Piece:
-    """Sums of 64 rows and some columns: those of a warpgroup, with whose 128 threads the function is called.
+    """64 rows by some columns of sums, held by one warpgroup. All of its 128 threads call the function.
 
     sums     this thread's sums, a vector of f32 in the order of wgmma's accumulator: two neighbours of a row, two of
              the row eight below, the same eight columns further, and so on
-    row      of the first element in the product; `column`, `batch` likewise
-    shape    rows and columns of the product. Sums beyond them have no meaning, and are never stored
+    row      row in the product of the piece's first element; `column` and `batch` likewise
+    shape    rows and columns of the product. Sums outside have no meaning, and are never stored
     ring     a `ResultRing` of one buffer, in the results' dtype
-    d        TMA tensor of results; `plain` as `Finish` has it
+    d        TMA tensor of results; `plain` is that of `Finish`
     paired   results have half as many columns as sums
     """
 
@@ -71,7 +72,7 @@ class Piece:
 
     @property
     def columns(self) -> int:
-        """Columns of sums."""
+        """The number of columns of sums."""
         return 2 * len(self.sums)
 
     @property
@@ -81,7 +82,7 @@ class Piece:
         return self.ring.thread // 32 * 16 + lane // QUAD, lane % QUAD * 2
 
     def by_column(self, tensor: Any) -> Any:
-        """Return the number of its column, from a tensor (columns,), for each of this thread's sums, f32."""
+        """Return, for each of this thread's sums, the number that a tensor (columns,) has for its column, f32."""
         right, groups = self.place[1], self.columns // 8
         held = make_rmem_tensor(tensor.dtype, make_layout((2, groups)))
         for j in static_range(groups):
@@ -90,16 +91,16 @@ class Piece:
         return held.view(make_layout((2, 2, groups), stride=(1, 0, 2))).load().to(f32)
 
     def by_row(self, tensor: Any) -> Any:
-        """Return the number of its row, from a tensor (rows,), for each of this thread's sums, f32."""
+        """Return, for each of this thread's sums, the number that a tensor (rows,) has for its row, f32."""
         held = make_rmem_tensor(tensor.dtype, (2,))
         for i in static_range(2):
             held[i] = tensor[min(self.row + self.place[0] + 8 * i, self.shape[0] - 1)]
         return held.view(make_layout((2, 2, self.columns // 8), stride=(0, 1, 0))).load().to(f32)
 
     def by_element(self, tensor: Any, column: Any = None) -> Any:
-        """Return the element of a tensor (rows, columns) for each of this thread's sums, f32.
+        """Return, for each of this thread's sums, the element of a tensor (rows, columns) at the same place, f32.
 
-        column  the column of the tensor for the piece's first column; default: that of the product
+        column  the tensor's column that belongs to the piece's first one; default: the same number as in the product
         """
         (down, right), groups = self.place, self.columns // 8
         start = self.column if column is None else column
@@ -112,7 +113,7 @@ class Piece:
         return held.load().to(f32)
 
     def pairs(self, x: Any) -> tuple[Any, Any]:
-        """Split the sums into those of even and of odd columns: two vectors of half the length."""
+        """Split `x` into its even and its odd columns: two vectors of half the length."""
         held = make_rmem_tensor(x.dtype, make_layout((2, len(x) // 2)))
         held.store(x)
         return held[0, None].load(), held[1, None].load()
@@ -125,7 +126,7 @@ class Piece:
         return held.load()
 
     def halves(self, x: Any) -> tuple[Any, Any]:
-        """Split the sums into those of the piece's left and right half: two vectors."""
+        """Split `x` into the left and the right half of the piece: two vectors of half the length."""
         return x[: len(x) // 2], x[len(x) // 2 :]
 
     def beside(self, left: Any, right: Any) -> Any:
@@ -136,9 +137,12 @@ class Piece:
         return held.load()
 
     def of_rows(self, x: Any, combine: str = "add") -> Any:
-        """Return the sum ('add') or the greatest ('max') of each row of the piece, for each of this thread's elements.
+        """Return, for each of this thread's elements, the sum ('add') or the maximum ('max') of its row of the piece.
 
-        Columns beyond the product count as 0, so for 'max' numbers must not be negative: take absolute ones.
+        Columns outside the product count as 0: for 'max', numbers must not be negative. Take absolute values.
+
+        Who     all threads of the warpgroup
+        Errors  `piece-rows` for another `combine`
         """
         if combine not in ("add", "max"):
             raise mistake("piece-rows", f"of_rows combines by 'add' or 'max', not {combine!r}")
@@ -158,7 +162,7 @@ class Piece:
         return found.view(make_layout((2, 2, groups), stride=(0, 1, 0))).load()
 
     def put_rows(self, tensor: Any, x: Any) -> None:
-        """Store one number of each row, as `of_rows` gives it, to (rows, ceil(columns / columns of a piece))."""
+        """Store a number for each row, from `of_rows`, to a tensor (rows, ceil(columns / columns of a piece))."""
         down, right = self.place
         for i in static_range(2):
             row = self.row + down + 8 * i
@@ -166,7 +170,10 @@ class Piece:
                 tensor[row, self.column // self.columns] = x[2 * i].to(tensor.dtype)
 
     def result(self, x: Any) -> None:
-        """Store results by TMA, to where the sums are in the product; `x` is of the sums' order, or of `pairs`'."""
+        """Store results by TMA, at the place of the sums in the product. `x` is in the order of the sums or of `pairs`.
+
+        Who  all threads of the warpgroup
+        """
         self._through(x)
         column = self.column // 2 if self.paired else self.column
         if self.plain is None or self.row + ROWS <= self.shape[0]:
@@ -175,11 +182,13 @@ class Piece:
             self._by_rows(self.plain, column, None)
 
     def store(self, x: Any, target: Any, column: Any = None, rows: Any = None) -> None:
-        """Store results to another tensor, 16 bytes a thread, of its dtype: that of the results.
+        """Store results to another tensor, 16 bytes a thread.
 
-        target  (rows, columns), rows a multiple of 16 bytes apart; nothing is written outside of it
-        column  the column of the target for the first column; default: that of the product
-        rows    a tensor (rows of the product,) of i32: the row of the target for each; negative: none
+        target  (rows, columns) in the results' dtype, rows a multiple of 16 bytes apart. Nothing outside it is written
+        column  the target's column that belongs to the piece's first one; default: the same number as in the product
+        rows    a tensor (rows of the product,) of i32: for each row, the target's row; a negative one is not stored
+        Who     all threads of the warpgroup
+        Errors  `piece-dtype` for a target of another dtype
         """
         if target.dtype != self.ring.dtype:
             raise mistake("piece-dtype", f"results are {self.ring.dtype}, and the tensor they go to is {target.dtype}")
@@ -201,7 +210,7 @@ class Piece:
                     local_tile(target[row, None], (each,), ((start + across) // each,)).store(part)
 
     def _through(self, x: Any) -> None:
-        """Write results to the buffer, once that is free."""
+        """Wait until the buffer is free, and write the results to it."""
         self.ring.acquire()
         if not self.paired:
             self.ring.put(0, x.to(self.ring.dtype))
@@ -221,10 +230,11 @@ WIDE = 8  # elements that a thread loads at once
 
 @dataclass(frozen=True)
 class RowPiece(Piece):
-    """As `Piece`, of 128 rows: one to each thread of the warpgroup, as 32x32b loads of tensor memory give them.
+    """A `Piece` of 128 rows, one for each thread of the warpgroup: what 32x32b loads of tensor memory give.
 
     sums    this thread's row
-    ring    a `RowRing`, whose buffer of this `number` results go through; of one buffer, if they are stored more often
+    ring    a `RowRing`; with several buffers, the function stores its results once
+    number  the index of the ring's buffer that the results go through
     """
 
     number: int = 0
@@ -249,7 +259,7 @@ class RowPiece(Piece):
         return self._row(tensor[row, None], self.column if column is None else column).to(f32)
 
     def _row(self, row: Any, start: Any) -> Any:
-        """Elements of a row from `start` on; those behind its end are others of it."""
+        """Return elements of a row from `start` on. Beyond its end, elements of its last eight stand in."""
         held = make_rmem_tensor(row.dtype, make_layout((WIDE, self.columns // WIDE)))
         for j in static_range(self.columns // WIDE):
             at = min(start + j * WIDE, row.shape[0] - WIDE)

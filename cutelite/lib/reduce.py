@@ -1,4 +1,4 @@
-"""Reductions and scans: the values of many threads combined, of all of them or of those before each.
+"""Reductions, which combine the values of all threads, and scans, which combine those of all threads before each.
 
     total = cl.warp_reduce(x)                                     # a warp, or each segment of it
     top = cl.block_reduce(x, "max")                               # a block
@@ -7,7 +7,7 @@
     team = cl.Team.create(threads=256, cluster=2)                 # in loops: one barrier for each reduction
     for row in range(...):
         total = team.reduce(x)
-        before, total = team.scan(x, 0)                           # of lower threads, and of all
+        before, total = team.scan(x, 0)                           # of the threads before this one, and of all
 
 Values are numbers, vectors (element by element), and tuples, named tuples and frozen dataclasses of these. `combine` is
 'add', 'mul', 'min', 'max', 'and', 'or' or 'xor', applied to each number, or a function of two values that gives one.
@@ -35,7 +35,7 @@ from cutelite.target.targets import WARP as WARP
 from cutelite.tuples import NamedTuple
 
 NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
-HANDED = 8  # places for messages of a cluster that are handed back together
+HANDED = 8  # slots for a cluster's messages that are freed at a time
 
 Combine = str | Callable[[Any, Any], Any]
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -50,7 +50,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def combined(a: Any, b: Any, combine: Combine) -> Any:
-    """Two values as one."""
+    """Return two values combined."""
     return map_values(OPERATIONS[combine], a, b) if isinstance(combine, str) else combine(a, b)
 
 
@@ -58,13 +58,13 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
     """Combine the `x` of all lanes of the warp, or of each segment of `width` lanes; every lane gets the result.
 
     x        a number, a vector, or a tuple, named tuple or frozen dataclass of them
-    combine  the name of an operation, or a function of two values (this module's docstring). If it has a method
-             ``together(x, reduce)``, this combines a whole segment at once: it calls ``reduce(part, name)`` for parts
-             of x, each by an operation of its own, which may cost less than combining pair by pair
+    combine  the name of an operation, or a function of two values: see this module's docstring. A function object with
+             a method ``together(x, reduce)`` is called once for the whole segment instead of pair by pair: it calls
+             ``reduce(part, name)`` for parts of x, each with an operation of its own, which may cost less
     width    a power of two up to 32
-    ordered  the values of lower lanes come first: for functions that are not commutative
-    Cost     log2(width) exchanges of each word; 32-bit integers over the whole warp take one `redux`. Sums of floats
-             are the same in all lanes
+    ordered  combine values in the order of lanes: for functions that are not commutative
+    Cost     log2(width) exchanges of each word; 32-bit integers over the whole warp take one `redux`
+    Result   sums of floats too have the same bits in all lanes
     Who      the whole warp
     Errors   `warp-reduce` for an unknown operation or width
     """
@@ -104,33 +104,33 @@ def warp_scan(x: Any, combine: Combine = "add", *, width: int = WARP) -> Any:
 
 
 def block_scan(x: Any, zero: Any, combine: Combine = "add") -> tuple[Any, Any]:
-    """Combine the `x` of all lower threads of the block, and of all.
+    """Combine the `x` of all threads of the block before this one, and of all its threads; return both.
 
-    zero  what the first thread gets; other arguments and results as for `Team.scan`. In a loop, a `Team` needs one
-          barrier for each scan where this has two.
+    zero  what the first thread gets as the former; other arguments and results as for `Team.scan`. In a loop, make a
+          `Team`: its scans take one barrier each, this function takes two
 
     Who   the whole block, in whole warps
     """
-    syncthreads()  # the memory of an earlier round has been read
+    syncthreads()  # in a loop, all threads have read the memory of the last round
     return Team.create(reductions=1).scan(x, zero, combine)
 
 
 def block_reduce(x: Any, combine: Combine = "add", *, ordered: bool = False) -> Any:
     """Combine the `x` of all threads of the block; every thread gets the result.
 
-    Arguments as for `warp_reduce`. In a loop, `Team.reduce` needs one barrier for each reduction where this has two.
+    Arguments as for `warp_reduce`. In a loop, make a `Team`: its reductions take one barrier each, this function two.
 
     Who      the whole block, in whole warps
     Errors   `block-reduce` where the block is not a multiple of 32 threads
     """
-    syncthreads()  # the memory of an earlier round has been read
+    syncthreads()  # in a loop, all threads have read the memory of the last round
     return Team.create(reductions=1).reduce(x, combine, ordered=ordered)
 
 
 def cluster_reduce(x: Any, combine: Combine = "add", *, ordered: bool = False) -> Any:
     """Combine the `x` of all threads of the cluster; every thread gets the result.
 
-    Arguments as for `warp_reduce`. Not within a loop: there, make a `Team` before it.
+    Arguments as for `warp_reduce`. Call it outside of loops; for a loop, make a `Team` before it.
 
     Who      all threads of the cluster, in whole warps
     """
@@ -140,7 +140,12 @@ def cluster_reduce(x: Any, combine: Combine = "add", *, ordered: bool = False) -
 
 
 class Places(NamedTuple):
-    """Room for reductions: for what warps come to (slot, team, warp, word), and blocks (slot, block, word)."""
+    """Shared memory for reductions.
+
+    parts   results of warps: (slot, team, warp, word); None where a team has one warp
+    others  results of the cluster's blocks: (slot, block, word); None for one block
+    words   32-bit words of a value
+    """
 
     parts: Any
     others: Any
@@ -148,7 +153,7 @@ class Places(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A reduction that has been started: what this block has come to, and its turn."""
+    """A reduction that has been started: this block's result, and the number of the reduction, which picks the slot."""
 
     value: Any
     turn: Any
@@ -156,17 +161,17 @@ class Pending(NamedTuple):
 
 @dataclass(frozen=True)
 class Team:
-    """Threads that work on something together, and where they meet.
+    """Threads of a block, or of a cluster, that reduce, scan and wait together.
 
-    threads  of each block, consecutive, counted x fastest: 1, 2, 4, 8, 16, or a multiple of 32
+    threads  threads of each block, consecutive, counted x fastest: 1, 2, 4, 8, 16, or a multiple of 32
     teams    number of teams of a block
     cluster  number of blocks that a team spans; above 1, a block has one team
     index    the number of this team in its block
     lane     the number of this thread in its team in this block, 0 to threads - 1
     rank     the number of this block in its cluster
-    slots    places for messages of blocks, which reductions take in turns
-    parts    places for what warps come to, likewise
-    reused   slots are used again: half of them are handed back at a time
+    slots    how many slots for messages of blocks there are, which reductions take in turn
+    parts    how many slots for results of warps there are, likewise
+    reused   slots are used again; half of them are freed at a time
     """
 
     threads: int
@@ -179,17 +184,17 @@ class Team:
     parts: int
     reused: bool
     turn: Any  # (1,) i32 in registers: the number of the next reduction, modulo twice the slots
-    full: Any  # an mbarrier for each slot: the results of all blocks have come
-    empty: Any  # one for each half of the slots: all blocks have read what this one sent there
+    full: Any  # an mbarrier for each slot: completes when the results of all blocks have arrived
+    empty: Any  # one for each half of the slots: completes when all blocks have read what this one sent there
 
     @staticmethod
     def create(threads: int | None = None, *, cluster: int = 1, reductions: int | None = None) -> Team:
         """Divide the block into teams of `threads` threads; by default the block is one team.
 
-        cluster     blocks that work together: all of a cluster
-        reductions  how many there will be at most; then no slot is used twice, and no `leave` is needed. By default any
-                    number, in loops as well
-        Who         all threads of the block. With a cluster, `ready` comes before the first reduction
+        cluster     how many blocks a team spans: 1, or all of the cluster
+        reductions  the most reductions that follow: then no slot is used twice, and `leave` is not needed. By default
+                    any number may follow, in loops as well
+        Who         all threads of the block. With a cluster, call `ready` before the first reduction
         Errors      `team` where teams do not divide the block
         """
         total = block_dim.x * block_dim.y * block_dim.z
@@ -229,7 +234,7 @@ class Team:
         return max(1, self.threads // WARP)
 
     def number(self) -> Any:
-        """The number of this team among all of the grid, which is one-dimensional."""
+        """Return the number of this team among those of the grid, which is one-dimensional."""
         return block_idx.x // self.cluster * self.teams + self.index
 
     def count(self) -> Any:
@@ -237,17 +242,17 @@ class Team:
         return grid_dim.x // self.cluster * self.teams
 
     def ready(self) -> None:
-        """Wait until all blocks of the cluster have started. What needs no other block may be done before."""
+        """Wait until all blocks of the cluster have started. Work that needs no other block may come before."""
         if self.cluster > 1:
             cluster_wait()
 
     def leave(self) -> None:
-        """Wait until no block of the cluster reaches into another's memory any more: at the end of the kernel."""
+        """Wait, at the end of the kernel, until no block of the cluster accesses another's shared memory any more."""
         if self.cluster > 1 and self.reused:
             cluster_sync()
 
     def sync(self) -> None:
-        """Meet the team's threads in this block; what they wrote to memory before is then visible to all of them."""
+        """Wait for the team's threads in this block; what they wrote to memory before is then visible to all."""
         if self.threads <= WARP:
             syncwarp()
         elif self.teams == 1:
@@ -258,7 +263,7 @@ class Team:
     def reduce(self, x: Any, combine: Combine = "add", *, ordered: bool = False) -> Any:
         """Combine the `x` of all threads of the team; every thread gets the result.
 
-        Arguments as for `warp_reduce`. `ordered`: by block, and in it by thread.
+        Arguments as for `warp_reduce`. With `ordered`, the order is by block, and within a block by thread.
 
         Who      all threads of the team, each as often as the others; with teams of less than a warp, all of the warp
         Cost     one barrier among the warps of a block; one message from each block of a cluster to each
@@ -276,11 +281,11 @@ class Team:
         return Places(parts, others, words)
 
     def start(self, places: Places, x: Any, combine: Combine = "add", *, ordered: bool = False) -> Pending:
-        """Begin a reduction: combine the `x` of this block's threads, and send it to the other blocks.
+        """Begin a reduction: combine the `x` of this block's threads, and send the result to the other blocks.
 
-        Behind it, all threads of the team in this block have come here. Arguments as for `reduce`.
+        Arguments as for `reduce`. With several warps, it is also a barrier of the team's threads in this block.
 
-        Gives   what `finish` takes, before the next one is started
+        Gives   the argument of `finish`, which must be called before the next reduction is started
         """
         x = warp_reduce(x, combine, width=min(self.threads, WARP), ordered=ordered)
         if self.warps == 1 and self.cluster == 1:
@@ -298,9 +303,9 @@ class Team:
         return Pending(x, turn)
 
     def finish(self, places: Places, pending: Pending, combine: Combine = "add", *, ordered: bool = False) -> Any:
-        """End a reduction: every thread gets what all have come to.
+        """End a reduction: wait for the other blocks' results, and return the result of all to every thread.
 
-        pending  what `start` gave
+        pending  the result of `start`
         Who      all threads of the team
         """
         if self.cluster == 1:
@@ -310,12 +315,12 @@ class Team:
         return gathered(places.others[slot, None, None], pending.value, combine, ordered)
 
     def scan(self, x: Any, zero: Any, combine: Combine = "add") -> tuple[Any, Any]:
-        """Combine the `x` of all threads of the team that are before this one, and of all; in their order.
+        """Combine, in order, the `x` of all threads of the team before this one, and of all its threads.
 
         x        a number, a vector, or a tuple, named tuple or frozen dataclass of them
         zero     what the first thread gets: the neutral value, of the type of `x`
         combine  the name of an operation, or a function of two values; it need not be commutative
-        Gives    (what is before, what all come to)
+        Gives    (the result of the threads before this one, the result of all)
         Who      all threads of the team, each as often as the others
         Cost     one barrier among the warps of a block
         Errors   `team` for a team of several blocks
@@ -347,12 +352,12 @@ class Team:
         return before, exchange(sums, "idx", self.warps - 1)
 
     def send(self, places: Places, x: Any, turn: Any) -> None:
-        """Send what this block has come to: thread b sends it to block b.
+        """Send this block's result to all blocks of the cluster: thread b sends it to block b.
 
-        Before slots are used again, their readers say that they have read them: for half of all slots at a time, as
-        such an arrival waits until all that its thread has stored before is seen by the cluster. Thread b tells block
-        b so once the reductions in the other half are begun, behind a barrier at which all threads of its block have
-        been since.
+        A slot may be written again once all blocks have read it. They say so by an arrival for half of all slots at a
+        time, because such an arrival is slow: it waits until the cluster sees all that its thread has stored before.
+        Thread b tells block b that one half has been read when the first reduction of the other half sends; by then
+        all threads of its block have passed a barrier since they read.
         """
         slot, words, others = turn % self.slots, places.words, places.others
         if self.lane == 0:
@@ -373,7 +378,7 @@ class Team:
 
 
 def check_team(threads: Any, total: Any, cluster: Any) -> None:
-    """Refuse teams that cannot meet."""
+    """Refuse sizes of teams for which there is no barrier."""
     if not isinstance(total, int):
         raise mistake("team", "teams need a block whose size is known at compile time")
     if not isinstance(threads, int) or threads < 1 or (threads % WARP and threads not in (1, 2, 4, 8, 16)):
@@ -387,18 +392,21 @@ def check_team(threads: Any, total: Any, cluster: Any) -> None:
 
 
 def padded_words(x: Any) -> int:
-    """The words of a structure, as many as one access takes, or several of 4."""
+    """Return the words of a value, rounded up to whole accesses: 1, 2, or a multiple of 4."""
     count = word_count(x)
     return count if count <= 2 else -(-count // 4) * 4
 
 
 def store_words(place: Any, x: Any) -> None:
-    """Write the words of a structure to a row of shared memory."""
+    """Write the words of a value to a row of shared memory."""
     place.store(pack(x, place.shape[0]))
 
 
 def gathered(parts: Any, like: Any, combine: Combine, ordered: bool) -> Any:
-    """Combine the structures in the rows of `parts`: a lane takes one each where they are a power of two, else all."""
+    """Combine the values in the rows of `parts`, for every thread.
+
+    For a power of two of them, each lane reads one and the warp reduces; for other numbers, each thread reads all.
+    """
     count = parts.shape[0]
     if count & (count - 1) == 0:
         mine = unpack(parts[linear_thread_idx() % count, None].load(), like)

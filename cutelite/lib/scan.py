@@ -1,11 +1,12 @@
-"""Scans over blocks by decoupled look-back: what the tiles before this one come to.
+"""Scans over blocks by decoupled look-back: the combined totals of all tiles before this one.
 
     tile = cl.next_tile(states)                    # in order, so that no tile waits for one that has not started
     before = cl.look_back(states, tile, total, zero)
 
 `states` is a tensor of i64, zeros before the launch: a word for each tile, and one more that counts tiles. A word holds
-a number of 32 bits and what it is: what the tile alone comes to, or it and all before it. Both are written at once, so
-nothing else has to be ordered. (Merrill, Garland: Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016.)
+a number of 32 bits and a flag that says what the number is: the total of the tile alone, or of the tile and all before
+it. Both are written by one store, so no fence is needed. (Merrill, Garland: Single-pass Parallel Prefix Scan with
+Decoupled Look-back, 2016.)
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from cutelite.lang.tensor import shared
 from cutelite.lang.warp import ballot
 from cutelite.lib.reduce import WARP, Combine, combined, warp_reduce
 
-ALONE, UPTO = 1, 2  # what a word holds: of the tile alone, or of all up to it
+ALONE, UPTO = 1, 2  # flags of a word: the total of the tile alone, or of all tiles up to it
 TOGETHER = 4  # words that each lane loads at a time
 LOW = 0xFFFFFFFF
 
 
 def next_tile(states: Any) -> Any:
-    """Take the next tile; all threads of the block get its number, an i32.
+    """Take the next tile, and return its number, an i32, to all threads of the block.
 
     Who   the whole block
     """
@@ -42,11 +43,11 @@ def next_tile(states: Any) -> Any:
 
 
 def look_back(states: Any, tile: Any, total: Any, zero: Any, combine: Combine = "add", *, first: Any = 0) -> Any:
-    """Combine what the tiles before this one come to; every lane gets it.
+    """Combine the totals of all tiles before this one, and return the result to every lane.
 
     states   (tiles + 1,) i64 in global memory
     tile     the number of this tile, from `next_tile`
-    total    what it comes to, a number of 32 bits
+    total    this tile's total, a number of 32 bits
     zero     the neutral number, of the same type
     combine  as for `warp_reduce`; floats are added in an order that differs from run to run
     first    the first tile that counts
@@ -80,6 +81,6 @@ def look_back(states: Any, tile: Any, total: Any, zero: Any, combine: Combine = 
 
 
 def word(value: Any, what: Any) -> Any:
-    """A number and what it is, as one i64."""
+    """Return a number and its flag, ALONE or UPTO, as one i64."""
     flag: Any = i64(what)
     return (flag << 32) | bitcast(value, u32).to(i64)

@@ -31,12 +31,12 @@ Raster = Literal["M", "N", "hilbert"]
 
 @dataclass(frozen=True)
 class TileWalk:
-    """The walk through the tiles of an output, and where a block is on it.
+    """An order of the tiles of an output, and the tile at which a block is.
 
     tiles    number of tiles along M, number along N, and if there are batches, their number
-    swizzle  tiles of a band along the other mode: blocks that run at once then share operands
-    raster   'M': within a band the walk goes along M; 'N': along N; 'hilbert': along a Hilbert curve, without bands
-    index    of the tile
+    swizzle  width of a band in tiles: blocks that run at the same time then share operands in L2
+    raster   'M': within a band the order goes along M; 'N': along N; 'hilbert': along a Hilbert curve, without bands
+    index    the tile's position in the order
     """
 
     tiles: tuple[Any, ...]
@@ -45,7 +45,7 @@ class TileWalk:
     index: Any
 
     def coordinate(self) -> tuple[Any, Any, Any]:
-        """(along M, along N, batch) of the tile."""
+        """Return (place along M, place along N, batch) of the tile."""
         profile.mark("tile", self.index)
         m, n = self.tiles[0], self.tiles[1]
         place, batch = self.index, 0
@@ -62,9 +62,9 @@ class TileWalk:
 
 @dataclass(frozen=True)
 class StaticPersistentTileScheduler(TileWalk):
-    """A scheduler of resident blocks (or clusters), each taking tiles at a stride of the grid.
+    """A scheduler for a persistent grid: block (or cluster) i takes tiles i, i + grid, i + 2 grid, ...
 
-    step  from the index of a tile to that of the next one of this block
+    step  the distance from a tile's index to that of this block's next one: the size of the grid
     """
 
     step: Any
@@ -73,12 +73,12 @@ class StaticPersistentTileScheduler(TileWalk):
     def create(
         cls, tiles: tuple[Any, ...], swizzle: int = 1, raster: Raster = "M", cluster: bool = False
     ) -> StaticPersistentTileScheduler:
-        """The scheduler at this block's first tile.
+        """Return the scheduler at this block's first tile.
 
         tiles     (along M, along N) or (along M, along N, batches), below 2**31 in all; with clusters, counted in
                   clusters
-        cluster   the unit that takes a tile is a cluster, not a block
-        Launch    on a one-dimensional grid; more blocks than tiles do no harm
+        cluster   a whole cluster takes each tile, not a block
+        Launch    a one-dimensional grid, which may have more blocks than there are tiles
         """
         if cluster:
             first, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
@@ -87,7 +87,7 @@ class StaticPersistentTileScheduler(TileWalk):
         return StaticPersistentTileScheduler(tuple(i32(count) for count in tiles), swizzle, raster, first, step)
 
     def fetching(self) -> StaticPersistentTileScheduler:
-        """Return itself: no thread has to request tiles, as with `ClcTileScheduler`."""
+        """Return the scheduler itself. With `ClcTileScheduler` a thread has to request tiles; here none has to."""
         return self
 
     def is_valid(self) -> Any:
@@ -96,16 +96,16 @@ class StaticPersistentTileScheduler(TileWalk):
         return self.index < (count if len(self.tiles) == 2 else count * self.tiles[2])
 
     def advance(self) -> StaticPersistentTileScheduler:
-        """At this block's next tile."""
+        """Return the scheduler at this block's next tile."""
         return StaticPersistentTileScheduler(self.tiles, self.swizzle, self.raster, self.index + self.step, self.step)
 
 
 @dataclass(frozen=True)
 class PipelineClcFetchAsync(Ring):
-    """One thread of a cluster requests tiles by launch control; threads of all its blocks read the responses.
+    """A ring for clusterlaunchcontrol: one thread of a cluster requests tiles, all its blocks read the responses.
 
     responses  shared memory, two u64 for each stage
-    blocks     in a cluster
+    blocks     the number of blocks in a cluster
     """
 
     responses: Any = None
@@ -115,10 +115,10 @@ class PipelineClcFetchAsync(Ring):
     def create(cls, stages: int, consumers: int, blocks: int = 1, sync: bool = True) -> PipelineClcFetchAsync:
         """A pipeline of responses.
 
-        stages     how many responses are held
+        stages     how many responses the ring holds
         consumers  how many threads of the cluster call `consumer_release`: each arrives by itself
-        blocks     in a cluster; the first one requests
-        sync       meet at a barrier at the end: of the block, or of the cluster
+        blocks     the number of blocks in a cluster; the first one requests
+        sync       end with a barrier of the block, or of the cluster
         Who        all threads of the block
         """
         full, empty = barriers(stages, 1), barriers(stages, consumers)
@@ -128,7 +128,10 @@ class PipelineClcFetchAsync(Ring):
         return PipelineClcFetchAsync(full, empty, stages, responses, blocks)
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
-        """Wait until all have read the response; expect the next one, in every block. One thread of the cluster."""
+        """Wait until all threads have read the response, then expect the next one in every block.
+
+        Who  one thread of the cluster
+        """
         self._wait("acquire", self.empty, state, seen, cluster=self.blocks > 1)
         if self.blocks == 1:
             self.full[state.index].arrive_expect_tx(16)
@@ -137,7 +140,7 @@ class PipelineClcFetchAsync(Ring):
                 self.full[state.index].remote(rank).arrive_expect_tx(16, cluster=True)
 
     def fetch(self, state: PipelineState) -> None:
-        """Request that a cluster that has not started does not run. One thread, after `producer_acquire`."""
+        """Request a tile: cancel a cluster that has not started. One thread, after `producer_acquire`."""
         response = self.responses[None, state.index]
         clusterlaunchcontrol_try_cancel(response, self.full[state.index], multicast=self.blocks > 1)
 
@@ -152,14 +155,15 @@ class PipelineClcFetchAsync(Ring):
 
 @dataclass(frozen=True)
 class ClcTileScheduler(TileWalk):
-    """A scheduler of a grid with a block (or cluster) for each tile: one that is done takes that of one not started.
+    """A dynamic scheduler by clusterlaunchcontrol: a block that is done takes the tile of one that has not started.
 
-    So tiles go to whoever is free: where another kernel has some of the SMs, or tiles differ, none waits for the
-    slowest. All threads that walk read each response; one of them, that of `fetching`, requests it a tile ahead.
+    The grid has a block (or cluster) for each tile. Tiles go to whichever block is free, so that none waits for the
+    slowest, also where another kernel holds some of the SMs. Every thread that calls `advance` reads each response;
+    one of them, which has called `fetching`, requests it a tile ahead.
 
-    valid  there is a tile
-    pipe   of the responses, `state` of the next one
-    asks   this is the thread that requests; `ahead` is the state of the request that it makes next
+    valid  whether there is a tile
+    pipe   the pipeline of responses; `state` is where the next one is in it
+    asks   whether this thread requests tiles; `ahead` is then the state of its next request
     """
 
     valid: Any
@@ -173,22 +177,22 @@ class ClcTileScheduler(TileWalk):
         cls, tiles: tuple[Any, ...], consumers: int, stages: int = 3, swizzle: int = 1, raster: Raster = "M",
         blocks: int = 1, sync: bool = True,
     ) -> ClcTileScheduler:  # fmt: skip
-        """The scheduler at this block's first tile.
+        """Return the scheduler at this block's first tile.
 
-        tiles      (along M, along N) or (along M, along N, batches), counted in clusters, as of the static scheduler
-        consumers  how many threads of the cluster walk, the one that requests included; each walks to the end
-        stages     responses held: how many tiles the fastest thread may be ahead of the slowest, and one
-        blocks     in a cluster
-        sync       meet at a barrier at the end; False: call `pipeline_init_sync` after several are created
+        tiles      (along M, along N) or (along M, along N, batches), counted in clusters, as for the static scheduler
+        consumers  how many threads of the cluster call `advance`, the requesting one included; each does to the end
+        stages     how many responses are held: the fastest thread may be `stages` - 1 tiles ahead of the slowest
+        blocks     the number of blocks in a cluster
+        sync       end with a barrier; False: call `pipeline_init_sync` after several are created
         Who        all threads of the block
-        Launch     on a one-dimensional grid of as many clusters as tiles
+        Launch     a one-dimensional grid of as many clusters as tiles
         """
         pipe = PipelineClcFetchAsync.create(stages, consumers, blocks, sync)
         counts, first = tuple(i32(count) for count in tiles), i32(cluster_idx.x if blocks > 1 else block_idx.x)
         return ClcTileScheduler(counts, swizzle, raster, first, True, pipe, pipe.consumer_state())
 
     def fetching(self) -> ClcTileScheduler:
-        """Return the scheduler of the thread that requests tiles, one of each block; it requests the next one now."""
+        """Request the next tile, and return the scheduler for the requesting thread, one of each block."""
         made = replace(self, asks=True, ahead=self.pipe.producer_state())
         return made.request()
 
@@ -204,7 +208,7 @@ class ClcTileScheduler(TileWalk):
         return self.valid
 
     def advance(self) -> ClcTileScheduler:
-        """At this block's next tile."""
+        """Wait for the response, and return the scheduler at this block's next tile."""
         self.pipe.consumer_wait(self.state)
         response = self.pipe.responses[None, self.state.index].load()
         valid = clusterlaunchcontrol_is_canceled(response)
@@ -217,26 +221,30 @@ class ClcTileScheduler(TileWalk):
             if valid:
                 following = following.request()
             elif self.pipe.blocks > 1 and block_rank_in_cluster() == 0:
-                self.pipe.producer_tail(self.ahead)  # other blocks still tell this one that they have read
+                self.pipe.producer_tail(self.ahead)  # other blocks' arrivals on this block's barriers are under way
         return following
 
 
 def banded(place: Any, along: Any, across: Any, width: int) -> tuple[Any, Any]:
-    """The coordinate of a place in a walk along bands `width` wide (the last one may be narrower)."""
+    """Return the coordinate (along, across) of position `place` in an order by bands `width` wide.
+
+    The last band may be narrower.
+    """
     if width == 1:
         return place % along, place // along
     band = place // (along * width)
     within = place % (along * width)
-    here = max(1, min(width, across - band * width))  # past the last tile too there is something to divide by
+    here = max(1, min(width, across - band * width))  # never 0, a divisor, beyond the last tile
     return within // here, band * width + within % here
 
 
 def hilbert(place: Any, m: Any, n: Any) -> tuple[Any, Any]:
-    """The coordinate of a place on a Hilbert curve through m x n tiles: what is near on it is near in both modes.
+    """Return the coordinate of position `place` on a Hilbert curve through m x n tiles.
 
-    The rectangle is cut again and again, and the part that holds the place kept: a half of a long one; of others, as of
-    Hilbert's square, a part that is walked across, one that is walked along, or one that is walked back across. All in
-    i32. Past the last tile the coordinate means nothing.
+    Tiles that are close on the curve are close in both modes. The rectangle is cut again and again, and the part that
+    has the place is kept: of a long rectangle, one of two halves; of others, as of Hilbert's square, one of three parts,
+    which the curve passes across, along, and back across. All numbers are i32. Beyond the last tile the result means
+    nothing.
     """
     row, column, along, across = i32(0), i32(0), m, n  # where the part begins, and its sides
     down, right = i32(1), i32(0)  # the direction of `along`; that of `across` is (right, down)
@@ -268,6 +276,6 @@ def hilbert(place: Any, m: Any, n: Any) -> tuple[Any, Any]:
 
 
 def even_half(length: Any) -> Any:
-    """About half of a length, even where it can be, so that a walk across both halves ends where it should."""
+    """Return about half of a length: an even number if `length` is above 2, so that the curve ends where it should."""
     half = length // 2
     return half + (half % 2 if length > 2 else 0)

@@ -1,4 +1,4 @@
-"""Stream-K: the tiles of the last rounds cut along K where blocks end, so that all end together; parts are added up.
+"""Stream-K: tiles of the last rounds are cut along K so that all blocks end together, and their parts are added up.
 
     tiles = cl.StreamKTileScheduler.create(counts, steps, rounds=2)
     parts = cl.TileParts(memory, flags, thread, barrier)
@@ -33,10 +33,11 @@ from cutelite.lib.scheduler import Raster, TileWalk
 
 @dataclass(frozen=True)
 class Shares:
-    """A run of steps dealt out to workers in pieces that differ by a step at most.
+    """A division of a run of steps among workers, into consecutive pieces that differ by one step at most.
 
-    each, more  steps of a worker, and how many of them, the first ones, have one more
-    workers     how many there are; others have none
+    each     steps of a worker
+    more     how many workers, the first ones, have one step more
+    workers  how many workers have steps; those with higher numbers have none
     """
 
     each: Any
@@ -44,26 +45,26 @@ class Shares:
     workers: Any
 
     def start(self, worker: Any) -> Any:
-        """Return the step at which a worker begins, and the one before it ends."""
+        """Return the step at which a worker begins, which is also where the one before it ends."""
         return min(worker, self.workers) * self.each + min(worker, self.more)
 
 
 @dataclass(frozen=True)
 class StreamKTileScheduler(TileWalk):
-    """A scheduler of resident blocks (or clusters) that share the steps of the last tiles evenly; others stay whole.
+    """A scheduler for a persistent grid whose units, blocks or clusters, share the steps of the last tiles evenly.
 
-    Each unit first has its share of the last tiles, the end of one with which another unit began, whole ones, and the
-    beginning of one; then whole tiles at a stride of the grid. So parts that others wait for are the first thing that
-    each does. A unit waits only for those of lower numbers, which start before it.
+    Each unit first takes its share of the last tiles: the end of a tile that another unit began, some whole tiles, and
+    the beginning of one. Then it takes whole tiles, at a stride of the grid. So each unit first computes the parts that
+    others wait for. A unit waits only for units of lower numbers, which start before it.
 
-    steps   of a tile along K
-    first   step at which this unit begins with the tile, and how many `length` it has
-    whole   how many tiles are not shared
-    shares  of the steps of the others
-    worker  number of this unit in them
-    at      step of the shared ones where this part begins; the last one has been had at `end`
-    next    whole tile that follows, at a stride of `units`
-    cluster a unit is a cluster
+    steps    steps of a tile along K
+    first    the step at which this unit begins with the current tile; it computes `length` steps
+    whole    how many tiles are not shared
+    shares   the division of the other tiles' steps among the units
+    worker   the number of this unit in that division
+    at       the shared step at which the current part begins; this unit's share ends at step `end`
+    next     the whole tile that follows, at a stride of `units`
+    cluster  a unit is a cluster, not a block
     """
 
     steps: Any
@@ -83,15 +84,15 @@ class StreamKTileScheduler(TileWalk):
         cls, tiles: tuple[Any, ...], steps: Any, rounds: int = 1, least: int = 1, swizzle: int = 1,
         raster: Raster = "M", cluster: bool = False,
     ) -> StreamKTileScheduler:  # fmt: skip
-        """The scheduler at this block's first tile, or part of one.
+        """Return the scheduler at this block's first tile, or part of one.
 
-        tiles    (along M, along N) or (along M, along N, batches), as of the static scheduler
-        steps    of a tile along K, one or more; of all shared tiles together below 2**31
-        rounds   of tiles that are shared: 1, those of the last part round; 2, those of the last whole one too. None
-                 where the last round is whole
-        least    steps that a unit has of shared tiles: where there are few, not all units have some
-        cluster  the unit that takes a tile is a cluster, not a block
-        Launch   on a one-dimensional grid; more blocks than tiles share them
+        tiles    (along M, along N) or (along M, along N, batches), as for the static scheduler
+        steps    steps of a tile along K, at least 1; all shared tiles together have less than 2**31
+        rounds   how many rounds of tiles are shared: 1, the last incomplete round; 2, the last complete one too.
+                 Nothing is shared where the last round is complete
+        least    the fewest steps of shared tiles that a unit takes; with few of them, some units take none
+        cluster  a whole cluster takes each tile, not a block
+        Launch   a one-dimensional grid; if it has more blocks than there are tiles, they share them
         """
         if cluster:
             unit, units = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
@@ -114,7 +115,7 @@ class StreamKTileScheduler(TileWalk):
         return (self.at < self.end) | (self.index < self.whole)
 
     def advance(self) -> StreamKTileScheduler:
-        """At this block's next tile, or part of one."""
+        """Return the scheduler at this block's next tile, or part of one."""
         at, following = self.at, self.next
         if at < self.end:
             at = at + self.length
@@ -123,7 +124,7 @@ class StreamKTileScheduler(TileWalk):
         return replace(self, at=at, next=following)._found()
 
     def _found(self) -> StreamKTileScheduler:
-        """With the tile and its part that follow from where this unit is."""
+        """Return the scheduler with `index`, `first` and `length` computed from `at` and `next`."""
         index, first, length = self.next, i32(0), self.steps
         if self.at < self.end:
             index, first = self.whole + self.at // self.steps, self.at % self.steps
@@ -131,24 +132,24 @@ class StreamKTileScheduler(TileWalk):
         return replace(self, index=index, first=first, length=length)
 
     def slot(self, worker: Any) -> Any:
-        """Return the number of the block of a worker that has this block's place in its cluster."""
+        """Return the number of a worker's block: of its cluster, the one with this block's rank."""
         unit = self.units - 1 - worker
         return unit * i32(cluster_dim.x) + block_rank_in_cluster() if self.cluster else unit
 
     def shared(self) -> Any:
-        """Return the step, of the shared ones, at which this tile ends if others have the rest of it; else 0."""
+        """Return the shared step at which this tile ends, if other units have parts of it after this one's; else 0."""
         return where((self.first == 0) & (self.length < self.steps), self.at + self.steps, 0)
 
 
 @dataclass(frozen=True)
 class TileParts:
-    """Sums of parts of tiles in global memory, on their way to the block that adds them up: at most one of each block.
+    """Global memory through which blocks hand sums of parts of tiles to the block that adds them up, one part a block.
 
-    sums    (blocks, chunks, 128, 4) of the dtype of accumulators: all chunks of four of the threads of its warpgroups
-    flags   i32, one of each warpgroup: 0 before the launch, and after it
-    thread  of the warpgroup that has a part, 0 to 127
-    group   barrier of these threads
-    groups  warpgroups of a block that have a part each, with a flag each; this one is `number`
+    sums    (blocks, chunks, 128, 4) in the dtype of accumulators: each thread's sums in chunks of four
+    flags   i32, one for each warpgroup of each block: 0 before the launch, and after it
+    thread  this thread's index in its warpgroup, 0 to 127
+    group   the named barrier of the warpgroup
+    groups  how many warpgroups of a block have a part, and a flag, each; `number` is this one's
     Who     all threads of the warpgroup, for all methods
     """
 
@@ -163,7 +164,7 @@ class TileParts:
     """Elements that a thread moves at once: 16 bytes."""
 
     def put(self, tiles: StreamKTileScheduler, acc: Any) -> None:
-        """Lay an accumulator down, readable, and say that it is there."""
+        """Write a waited-for accumulator to global memory, and set its flag."""
         slot, unit = tiles.slot(tiles.worker), self.UNIT
         for i, part in enumerate(acc.parts):
             for j in static_range(len(part) // unit):
@@ -173,7 +174,7 @@ class TileParts:
             store_release(self.flags, slot * self.groups + self.number, 1)
 
     def added(self, tiles: StreamKTileScheduler, acc: Any) -> Any:
-        """Return an accumulator of the tile's first steps with the sums of all others, each waited for."""
+        """Wait for the other units' parts of the tile, and return `acc` with all of them added in their order."""
         worker, end = tiles.worker + 1, tiles.shared()
         while tiles.shares.start(worker) < end:
             acc = self.taken(tiles.slot(worker), acc)
@@ -181,7 +182,7 @@ class TileParts:
         return acc
 
     def taken(self, slot: Any, acc: Any) -> Any:
-        """Return an accumulator with what a block has laid down; its flag is 0 again."""
+        """Wait for a block's part, return `acc` with it added, and reset the flag to 0."""
         flag, unit, parts = slot * self.groups + self.number, self.UNIT, []
         if self.thread == 0:
             while load_acquire(self.flags, flag) == 0:
@@ -198,7 +199,7 @@ class TileParts:
         return replace(acc, parts=tuple(parts))
 
     def chunk(self, acc: Any, slot: Any, part: int, number: int) -> Any:
-        """Return the place of a chunk of this thread's in a block's sums."""
+        """Return the place of one of this thread's chunks in the sums of a block."""
         chunks = len(acc.parts[0]) // self.UNIT
         first = self.number * (len(acc.parts) * chunks)
         return self.sums[slot, first + part * chunks + number, self.thread, None]

@@ -1,4 +1,4 @@
-"""A TMA descriptor of a warp's own, set to one tensor after another: for groups whose sizes only the device knows.
+"""A TMA descriptor that a warp rewrites for one tensor after another: for groups whose sizes only the device knows.
 
 @cl.kernel(block=128)
 def k(a: cl.TmaTensor[cl.bf16, (M, K), (64, 64)], maps: cl.Tensor[cl.u64, (B, 16), cl.align(128)], ...):
@@ -30,10 +30,10 @@ from cutelite.lang.warp import syncwarp
 
 @dataclass(frozen=True)
 class DeviceTensorMap:
-    """A place for a TMA descriptor, of one warp.
+    """A TMA descriptor in global memory that one warp rewrites.
 
-    like  the parameter whose tiles it moves
-    room  shared memory in which it is changed
+    like  the parameter, a TMA tensor, whose tile shape and dtype it has
+    room  shared memory in which the warp changes it
     slot  global memory from which TMA reads it
     """
 
@@ -43,26 +43,28 @@ class DeviceTensorMap:
 
     @classmethod
     def create(cls, like: Any, slot: Any) -> DeviceTensorMap:
-        """A place for descriptors of tensors with the tiles of `like`.
+        """Return a descriptor for tensors with the tile shape and dtype of `like`.
 
-        like  a TMA tensor, a parameter
-        slot  16 of u64 in global memory, at a multiple of 128 bytes, of this warp alone: part of a workspace
+        like  a TMA tensor, a parameter of the kernel
+        slot  16 u64 in global memory, aligned to 128 bytes, that this warp alone uses: part of a workspace
         """
         return DeviceTensorMap(like, tensormap_shared(), slot)
 
     @property
     def tensor(self) -> Any:
-        """The tensor that was described last, as `update` has returned it: for threads of the warp that called it."""
+        """The tensor that `update` returned last; for threads of the warp that called it."""
         return tensormap_at(self.slot, self.like)
 
     def update(self, data: Any, shape: tuple[Any, ...], strides: tuple[Any, ...] | None = None) -> Any:
-        """Describe a tensor, and return it as a TMA tensor.
+        """Rewrite the descriptor for a tensor, and return that as a TMA tensor.
 
-        data     its first element: a pointer or tensor, at a multiple of 16 bytes
-        shape    its extents, at least 1 each
-        strides  of all modes, in elements, the last one 1 and the others multiples of 16 bytes; row-major by default
-        Who      the whole warp, converged, when the copies that it started with the descriptor before are complete.
-                 Each thread of it may start copies with the result
+        data     a pointer or tensor: the address of the first element, a multiple of 16 bytes
+        shape    the extents, at least 1 each
+        strides  a stride for each mode, in elements; the last one is 1, the others are multiples of 16 bytes. The
+                 default is row-major
+        Who      the whole warp, converged, after all copies that it started with the old descriptor are complete. Any
+                 of its threads may start copies with the result
+        Errors   `tensormap` for a wrong number of modes, or a last stride other than 1
         """
         modes, bytes = len(self.like.tile_shape), self.like.dtype.bytes
         if len(shape) != modes or (strides is not None and len(strides) != modes):

@@ -1,4 +1,4 @@
-"""Tensors and vectors as a whole: gathered, scattered, asked, printed."""
+"""Operations on whole tensors and vectors: gather, scatter, any, all, print."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cutelite.lang.values import Scalar, Vector, vector
 def gather(t: Any, index: Any, mask: Any = None, other: Any = 0) -> Any:
     """Return the elements of `t` that `index` names, as a vector of the shape of `index`.
 
-    t       a tensor; of more modes than one, its elements count colexicographically
+    t       a tensor; with several modes, an index counts its elements with the first mode fastest
     index   a vector of integers
-    mask    a vector of bools: where one is false, nothing is read, and `other` is taken
+    mask    a vector of bools: where one is false, nothing is read, and the result is `other`
     Who     each thread for itself
     """
     items = []
@@ -43,7 +43,7 @@ def scatter(t: Any, index: Any, values: Any, mask: Any = None) -> None:
 
 
 def any_(x: Any) -> Any:
-    """Tell whether an element of a vector `x` is true: not 0. Of a number, whether it is."""
+    """Return whether any element of a vector `x`, or a number `x`, is true: not 0."""
     if isinstance(x, Scalar):
         return truth_of(x)
     found = truth_of(x[0])
@@ -53,7 +53,7 @@ def any_(x: Any) -> Any:
 
 
 def all_(x: Any) -> Any:
-    """Tell whether every element of a vector `x` is true: not 0. Of a number, whether it is."""
+    """Return whether every element of a vector `x`, or a number `x`, is true: not 0."""
     if isinstance(x, Scalar):
         return truth_of(x)
     found = truth_of(x[0])

@@ -1,12 +1,12 @@
-"""Pipelines to and from the products of tcgen05: rings whose buffers, or accumulators, products empty or fill.
+"""Pipelines for tcgen05: rings whose buffers MMAs read, or whose accumulators MMAs fill.
 
-    loads = cl.PipelineTmaUmma.create(STAGES, tx_bytes)           TMA fills buffers, one thread's products empty them
-    sums = cl.PipelineUmmaAsync.create(2, consumers=128)          its products fill accumulators, threads empty them
-    parts = cl.PipelineAsyncUmma.create(STAGES, producers=128)    threads fill buffers that its products empty
+    loads = cl.PipelineTmaUmma.create(STAGES, tx_bytes)           TMA fills buffers, one thread's MMAs read them
+    sums = cl.PipelineUmmaAsync.create(2, consumers=128)          one thread's MMAs fill accumulators, threads read them
+    parts = cl.PipelineAsyncUmma.create(STAGES, producers=128)    threads fill buffers, one thread's MMAs read them
 
-They are rings as those of `lib.pipelines`, with the same states. What a product does is over when the mbarrier of a
-commit says so: `consumer_release` of the first and the third, and `producer_commit` of the second, are that commit. The
-fences that order tcgen05 between threads are theirs as well.
+They are used as the pipelines of `lib.pipelines` are, with the same states. An MMA is complete when the mbarrier of a
+`tcgen05.commit` says so: that commit is `consumer_release` of the first and the third, and `producer_commit` of the
+second. The fences that order tcgen05 between threads are inside the methods too.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from cutelite.lib.pipelines import PipelineTmaAsync, Ring, barriers, lane_of_met
 
 
 def leader() -> Any:
-    """Return the rank of the block of this pair that starts products: the even one."""
+    """Return the rank of the leader of this pair, the block that starts its MMAs: the even one."""
     return block_rank_in_cluster() // 2 * 2
 
 
 @dataclass(frozen=True)
 class PipelineTmaUmma(PipelineTmaAsync):
-    """One thread fills buffers by TMA; one thread's products read them.
+    """One thread fills buffers by TMA; one thread's MMAs read them.
 
-    cta_group, mask  of the commits: see `tcgen05.commit`
+    cta_group, mask  arguments of `tcgen05.commit`
     """
 
     cta_group: int = 1
@@ -45,12 +45,12 @@ class PipelineTmaUmma(PipelineTmaAsync):
         """A pipeline fed by TMA.
 
         stages     how many buffers
-        tx_bytes   bytes that fill one buffer, of one block
-        cta_group  2: products are of pairs of blocks
-        mask       ranks of the blocks to be told that a buffer is empty; None: this one. 3 for a pair
-        sync       meet at a barrier at the end: of the block, or for pairs of the cluster
+        tx_bytes   bytes that fill one block's buffer
+        cta_group  2 for MMAs of pairs of blocks
+        mask       a bit for the rank of each block that is told when a buffer is empty: 3 for a pair; None: this block
+        sync       end with a barrier of the block, or for pairs of the cluster
         peers      with multicast: how many blocks fill this block's buffers, itself included. `mask` has their bits,
-                   and `tx_bytes` are those of all
+                   and `tx_bytes` counts the bytes of all
         Who        all threads of the block
         """
         full, empty = barriers(stages, 1), barriers(stages, peers)
@@ -59,25 +59,25 @@ class PipelineTmaUmma(PipelineTmaAsync):
         return PipelineTmaUmma(full, empty, stages, tx_bytes, cta_group=cta_group, mask=mask)
 
     def barrier(self, state: PipelineState) -> Any:
-        """Return the mbarrier for copies into the buffer: of pairs the leader's, with ``tma_load(pair=True)``."""
+        """Return the mbarrier for copies into the buffer; for a pair the leader's, with ``tma_load(pair=True)``."""
         full = self.full[state.index]
         return full if self.cta_group == 1 else full.remote(leader())
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
-        """Wait until the buffer is empty, then expect its bytes; the leader of a pair those of both. One thread."""
+        """Wait until the buffer is empty, then expect its bytes; a pair's leader expects both blocks'. One thread."""
         self._wait("acquire", self.empty, state, seen)
         if self.cta_group == 1 or block_rank_in_cluster() % 2 == 0:
             self.full[state.index].arrive_expect_tx(self.tx_bytes * self.cta_group)
 
     def consumer_release(self, state: PipelineState) -> None:
-        """Have the buffer told to be empty when the products that this thread has started are over. One thread."""
+        """Report the buffer empty as soon as all MMAs that this thread has started are complete. One thread."""
         profile.mark("release", state.index)
         tcgen05.commit(self.empty[state.index], self.mask, self.cta_group)
 
 
 @dataclass(frozen=True)
 class PipelineUmmaAsync(Ring):
-    """One thread's products fill accumulators in tensor memory; threads read them."""
+    """One thread's MMAs fill accumulators in tensor memory; threads read them."""
 
     cta_group: int = 1
     mask: Any = None
@@ -90,8 +90,8 @@ class PipelineUmmaAsync(Ring):
 
         stages     how many accumulators
         consumers  how many threads of a block call `consumer_release`, in whole warps
-        mask       ranks of the blocks to be told that an accumulator is full; None: this one
-        sync       meet at a barrier at the end: of the block, or for pairs of the cluster
+        mask       a bit for the rank of each block that is told when an accumulator is full; None: this block
+        sync       end with a barrier of the block, or for pairs of the cluster
         Who        all threads of the block
         """
         full, empty = barriers(stages, 1), barriers(stages, whole_warps(consumers) * cta_group)
@@ -100,12 +100,12 @@ class PipelineUmmaAsync(Ring):
         return PipelineUmmaAsync(full, empty, stages, cta_group, mask)
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
-        """Wait until the accumulator was read; not if it was `seen` to be. One thread."""
+        """Wait until the accumulator has been read; not if it was `seen` to be. One thread."""
         self._wait("acquire", self.empty, state, seen, cluster=self.cta_group == 2)
         tcgen05.fence_after_thread_sync()
 
     def producer_commit(self, state: PipelineState) -> None:
-        """Have the accumulator told to be full when the products that this thread has started are over. One thread."""
+        """Report the accumulator full as soon as all MMAs that this thread has started are complete. One thread."""
         profile.mark("commit", state.index)
         tcgen05.commit(self.full[state.index], self.mask, self.cta_group)
 
@@ -115,7 +115,7 @@ class PipelineUmmaAsync(Ring):
         tcgen05.fence_after_thread_sync()
 
     def consumer_release(self, state: PipelineState) -> None:
-        """Say that this thread has read the accumulator: its loads were waited for."""
+        """Say that this thread has read the accumulator; it has waited for its loads."""
         profile.mark("release", state.index)
         tcgen05.fence_before_thread_sync()
         if self.cta_group == 1:
@@ -126,11 +126,11 @@ class PipelineUmmaAsync(Ring):
 
 @dataclass(frozen=True)
 class PipelineAsyncUmma(Ring):
-    """Threads fill buffers in shared or tensor memory by stores; one thread's products read them."""
+    """Threads fill buffers in shared or tensor memory by stores; one thread's MMAs read them."""
 
     @classmethod
     def create(cls, stages: int, producers: int, sync: bool = True) -> PipelineAsyncUmma:
-        """A pipeline of threads that feed products.
+        """A pipeline from threads to MMAs.
 
         stages     how many buffers
         producers  how many threads call `producer_commit`, in whole warps
@@ -147,7 +147,7 @@ class PipelineAsyncUmma(Ring):
         tcgen05.fence_after_thread_sync()
 
     def producer_commit(self, state: PipelineState) -> None:
-        """Say that this thread's part of the buffer is full; its stores to tensor memory were waited for."""
+        """Say that this thread's part of the buffer is full; it has waited for its stores to tensor memory."""
         profile.mark("commit", state.index)
         fence_proxy_async("shared::cta")
         tcgen05.fence_before_thread_sync()
@@ -159,26 +159,26 @@ class PipelineAsyncUmma(Ring):
         tcgen05.fence_after_thread_sync()
 
     def consumer_release(self, state: PipelineState) -> None:
-        """Have the buffer told to be empty when the products that this thread has started are over. One thread."""
+        """Report the buffer empty as soon as all MMAs that this thread has started are complete. One thread."""
         profile.mark("release", state.index)
         tcgen05.commit(self.empty[state.index])
 
 
 @dataclass(frozen=True)
 class RowRing(ResultRing):
-    """As `ResultRing`, for results of which each thread has a row, as 32x32b loads of tensor memory give them.
+    """A `ResultRing` for results of which each thread has a whole row, as after 32x32b loads of tensor memory.
 
     ring    shared memory (128, columns, buffers)
-    thread  of the warpgroup, 0 to 127: its row
+    thread  this thread's index in the warpgroup, 0 to 127, which is also its row
     """
 
     @classmethod
     def create(cls, ring: Any, thread: Any, group: Any) -> RowRing:  # type: ignore[override]
-        """The ring, empty."""
+        """Return the ring, with all buffers free."""
         return RowRing(ring, None, thread, group)
 
     def put(self, i: int, values: Any) -> None:
-        """Write a piece, this thread's row of it as a vector, to its buffer."""
+        """Write this thread's row of piece `i`, a vector, to the piece's buffer."""
         self.buffer(i)[self.thread, None].store(values)
         fence_proxy_async("shared::cta")
         self.group.sync()

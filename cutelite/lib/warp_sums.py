@@ -1,11 +1,12 @@
 """Sums of 16-bit elements, and of their squares, by mma.sync: one instruction for four elements of each thread.
 
-    known = warp_sums(v)                     # of all of a warp's elements, spread over its threads
-    known = warp_sums(more, known)           # of these too
-    total, squares = own_sums(known)         # this thread's shares: the caller adds them up over the warp
+    known = warp_sums(v)                     # the sums of all elements of the warp, spread over its threads
+    known = warp_sums(more, known)           # more elements added to them
+    total, squares = own_sums(known)         # this thread's part of both sums: the caller adds them up over the warp
 
-Four threads hold a row of X, (8, 16); the same registers are X.T as the right operand. The left operand has 8 rows of
-ones below X, so the product (16, 8) has the sums of squares of X's rows on its diagonal, their sums in rows 8 to 15.
+Four threads hold a row of X, (8, 16). The same registers, taken as the right operand, are X.T. The left operand is X
+with 8 rows of ones below it. So the product (16, 8) has the sums of squares of X's rows on its diagonal, and their sums
+in rows 8 to 15.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ EACH = 4  # elements of a thread for one instruction
 
 
 def warp_sums(v: Any, known: Any = None) -> Any:
-    """Add the elements of `v`, and their squares, to a warp's sums `known`, spread over its threads.
+    """Add the elements of `v`, and their squares, to a warp's sums `known`, which are spread over its threads.
 
     v      a vector of bf16 or f16
     known  an earlier result, or None. Products are exact; sums are f32, and may be truncated, not rounded
@@ -41,7 +42,7 @@ def warp_sums(v: Any, known: Any = None) -> Any:
 
 
 def own_sums(known: Any) -> tuple[Any, Any]:
-    """Return this thread's shares of a warp's sum and sum of squares, f32: eight threads have one, the others 0."""
+    """Return this thread's parts of a warp's sum and sum of squares, f32: eight threads have one, the others 0."""
     group, member = linear_thread_idx() % 32 // 4, linear_thread_idx() % 4
     second, mine = group % 2 == 1, group // 2 == member
     zero = f32(0)
