@@ -192,7 +192,7 @@ class Scales:
 
 @dataclass(frozen=True)
 class Fused:
-    """What a GEMM does with its sums: ``activation(alpha * scales * sums + beta * c + bias)``.
+    """The results of a GEMM from its sums: ``activation(alpha * scales * sums + beta * c + bias)``.
 
     c            a matrix of the shape and dtype of the result, or None
     bias         a number for each column, or with `by_row` for each row; or None

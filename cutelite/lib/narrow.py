@@ -86,7 +86,7 @@ def bf16_of_e4m3(words: Any) -> Any:
 
 
 def bf16_of(words: Any, kind: Any) -> Any:
-    """Convert packed weights in a vector of u32 to a vector of bf16.
+    """Convert `words`, a vector of u32 of packed weights, to a vector of bf16.
 
     kind  'i4', 'e2m1', or a dtype: i8, e4m3
     """
