@@ -242,9 +242,9 @@ def hilbert(place: Any, m: Any, n: Any) -> tuple[Any, Any]:
     """Return the coordinate of position `place` on a Hilbert curve through m x n tiles.
 
     Tiles that are close on the curve are close in both modes. The rectangle is cut again and again, and the part that
-    has the place is kept: of a long rectangle, one of two halves; of others, as of Hilbert's square, one of three parts,
-    which the curve passes across, along, and back across. All numbers are i32. Beyond the last tile the result means
-    nothing.
+    has the place is kept: of a long rectangle, one of two halves; of others, as of Hilbert's square, one of three
+    parts, which the curve passes across, along, and back across. All numbers are i32. Beyond the last tile the result
+    means nothing.
     """
     row, column, along, across = i32(0), i32(0), m, n  # where the part begins, and its sides
     down, right = i32(1), i32(0)  # the direction of `along`; that of `across` is (right, down)
