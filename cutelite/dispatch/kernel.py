@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from cutelite.dispatch.mirrors import Mirrors
     from cutelite.dispatch.profiling import Profile
     from cutelite.ir.function import Function
-    from cutelite.sim import CheckReport, Program, Timeline
+    from cutelite.sim import CheckReport, Timeline
     from cutelite.sim.tally import Tally
 
 DEFAULT_ARCH = "sm_90a"
@@ -110,7 +110,9 @@ def _without_our_frames(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            if not _is_mistake(error) or config.read().traceback == "full":
+            simulated = sys.modules.get("cutelite.sim.error")  # which is there if the simulator has run
+            mistakes = CompileError, ArgumentError, LaunchError, *([simulated.SimError] if simulated else ())
+            if not isinstance(error, mistakes) or config.read().traceback == "full":
                 raise
             cause = error.__cause__
             while cause is not None:
@@ -118,14 +120,6 @@ def _without_our_frames(function: F) -> F:
             raise error.with_traceback(None) from error.__cause__
 
     return call  # type: ignore[return-value]
-
-
-def _is_mistake(error: Exception) -> bool:
-    """Tell whether an error is about the user's code, and says all there is to say."""
-    if isinstance(error, CompileError | ArgumentError | LaunchError):
-        return True
-    simulated = sys.modules.get("cutelite.sim.error")  # which is there if the simulator has run
-    return simulated is not None and isinstance(error, simulated.SimError)
 
 
 def _told(function: F) -> F:
@@ -467,33 +461,23 @@ class Kernel:
 
     def _simulate(self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound) -> None:
         mirrors = _mirrors(launch, bound)
+        environment, sim = self._settings.environment, _simulator()
+        seed = environment.sim_seed if launch.seed is None else launch.seed
         try:
             _, values, dims = self._simulation(spec, bound, mirrors)
-            self._simulate_on(launch, grid, self._prepared(spec), values, dims)
-        finally:
-            if mirrors is not None:
-                mirrors.write_back()
-
-    def _simulate_on(
-        self, launch: Launch, grid: Dim3, program: Program, values: list[Any], dims: dict[str, int]
-    ) -> None:
-        environment = self._settings.environment
-        seed = environment.sim_seed if launch.seed is None else launch.seed
-        if environment.check:
+            ready = self._made.prepared(spec, sim.Program), grid, values
+            said = {"dims": dims, "smem_dynamic": launch.smem}
+            if not environment.check:
+                sim.run(*ready, **said, seed=seed)
+                return
             seeds = range(seed, seed + environment.check)
-            pdl = launch.pdl or None
-            report = _simulator().check(
-                program, grid, values, dims=dims, smem_dynamic=launch.smem, seeds=seeds, stdout=sys.stdout, pdl=pdl
-            )
+            report = sim.check(*ready, **said, seeds=seeds, stdout=sys.stdout, pdl=launch.pdl or None)
             if report.error is not None and len(report.findings) == 1:
                 raise report.error  # as without a check
             report.raise_if_wrong()
-        else:
-            _simulator().run(program, grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
-
-    def _prepared(self, spec: Specialisation) -> Program:
-        """Return what the simulator makes of the IR before it runs it."""
-        return self._made.prepared(spec, _simulator().Program)
+        finally:
+            if mirrors is not None:
+                mirrors.write_back()
 
     def _simulation(
         self, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
@@ -571,11 +555,11 @@ class Kernel:
             name = checked.bound.arrays[0][0]
             raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
         _, values, dims = self._simulation(checked.spec, checked.bound)
-        compiled = self._made.costs(checked.spec) if notes else None
+        program = self._made.prepared(checked.spec, _simulator().Program)
+        options["compiled"] = self._made.costs(checked.spec) if notes else None
         report: CheckReport = _simulator().check(
-            self._prepared(checked.spec), checked.grid, values, dims=dims, smem_dynamic=launch.smem, compiled=compiled,
-            **options,
-        )  # fmt: skip
+            program, checked.grid, values, dims=dims, smem_dynamic=launch.smem, **options
+        )
         return report
 
     @_told
@@ -937,9 +921,9 @@ class BoundKernel:
     def compile(self, /, *examples: Any, **given: Any) -> Compiled:
         """As `Kernel.compile`."""
         compiled = self.kernel.compile(self.instance, *examples, **given)
-        if compiled.launches is not None and not compiled.of_method:
-            compiled.launches = functools.partial(_bound, compiled.launches, self.instance)
-            compiled.of_method = True
+        launches = compiled.launches
+        if launches is not None and not compiled.of_method:
+            compiled.launches, compiled.of_method = lambda: BoundKernel(launches(), self.instance), True
         return compiled
 
     def __getattr__(self, name: str) -> Any:
@@ -962,10 +946,6 @@ class BoundKernel:
 
     def __repr__(self) -> str:
         return f"<bound {self.kernel!r} of {self.instance!r}>"
-
-
-def _bound(launches: Callable[[], Any], instance: object) -> BoundKernel:
-    return BoundKernel(launches(), instance)
 
 
 def _simulator() -> Any:
