@@ -17,7 +17,7 @@ import numpy as np
 import cutelite_rt as rt
 from cutelite.lower.profile import LANE, RING
 from cutelite.ops.debug import MARK_VALUES, PHASES
-from cutelite.sim.marks import MARKS, Mark, order, trace_events
+from cutelite.sim.marks import MARKS, Mark, order, row_names, trace_events
 from cutelite.tuples import NamedTuple
 
 Array = Any
@@ -61,21 +61,15 @@ class Profile:
         Path(path).write_text(json.dumps(document))
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        for block in sorted({warp.block for warp in self.warps}):
-            yield _meta("process_name", block, 0, name=f"{self.kernel}, block {block}")
+        rows = {(warp.block, warp.warp): f"warp {warp.warp}" for warp in self.warps}
+        events = {(block, MARKS + row): f"{name}: events" for (block, row), name in rows.items()}
+        yield from row_names(self.kernel, rows | events)
         for warp in self.warps:
-            for row, name in ((warp.warp, f"warp {warp.warp}"), (MARKS + warp.warp, f"warp {warp.warp}: events")):
-                yield _meta("thread_name", warp.block, row, name=name)
-                yield _meta("thread_sort_index", warp.block, row, sort_index=row)
             yield {"name": f"SM {warp.sm}", "ph": "X", "pid": warp.block, "tid": warp.warp, "ts": warp.begin / 1000,
                    "dur": (warp.end - warp.begin) / 1000, "args": {"sm": warp.sm}}  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<profile of {self.kernel}: {len(self.events)} events, {self.cycles:.0f} cycles>"
-
-
-def _meta(kind: str, pid: int, tid: int, **args: Any) -> dict[str, Any]:
-    return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "ts": 0, "args": args}
 
 
 class Rings:

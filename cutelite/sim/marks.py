@@ -6,7 +6,7 @@ The simulator's timeline and profiles of a GPU have the same: blocks are process
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 MARKS = 500
@@ -100,6 +100,19 @@ def _flows(found: list[Range]) -> Iterator[dict[str, Any]]:
 def _arrow(phase: str, number: int, at: Mark) -> dict[str, Any]:
     return {"name": "buffer", "cat": "buffer", "ph": phase, "id": number, "pid": at.block, "tid": MARKS + at.warp,
             "ts": at.cycle / CYCLES_IN_A_MICROSECOND}  # fmt: skip
+
+
+def row_names(kernel: str, rows: Mapping[tuple[int, int], str]) -> Iterator[dict[str, Any]]:
+    """Yield the names of blocks, and of their rows by (block, row); rows are shown in the order of their numbers."""
+
+    def meta(kind: str, block: int, row: int, **args: Any) -> dict[str, Any]:
+        return {"name": kind, "ph": "M", "pid": block, "tid": row, "ts": 0, "args": args}
+
+    for block in sorted({block for block, _ in rows}):
+        yield meta("process_name", block, 0, name=f"{kernel}, block {block}")
+    for (block, row), name in sorted(rows.items()):
+        yield meta("thread_name", block, row, name=name)
+        yield meta("thread_sort_index", block, row, sort_index=row)
 
 
 def order(marks: Iterable[Mark], block: int, warp: int) -> list[tuple[str, str, int]]:

@@ -53,7 +53,7 @@ from cutelite.sim.events import (
 )
 from cutelite.sim.launch import Extent
 from cutelite.sim.machine import Agent, Machine
-from cutelite.sim.marks import CYCLES_IN_A_MICROSECOND, MARKS, Mark, order, trace_events
+from cutelite.sim.marks import CYCLES_IN_A_MICROSECOND, MARKS, Mark, order, row_names, trace_events
 from cutelite.sim.program import WARP
 from cutelite.sim.run import run
 
@@ -359,10 +359,9 @@ class Timeline:
 
     def _names(self) -> Iterator[dict[str, Any]]:
         """Names of blocks and rows, and the order in which they are shown."""
-        rows = sorted({(event["pid"], event["tid"]) for event in self.events})
-        for pid in sorted({pid for pid, _ in rows}):
-            yield _meta("process_name", pid, 0, name=f"{self.name}, block {pid}")
-        for pid, tid in rows:
+        rows: dict[tuple[int, int], str] = {}
+        for event in self.events:
+            pid, tid = event["pid"], event["tid"]
             if tid >= COPIES:
                 name = f"copies {tid - COPIES}"
             elif tid >= CORE:
@@ -371,8 +370,8 @@ class Timeline:
                 name = f"warp {tid - MARKS}: events"
             else:
                 name = self._named.get((pid, tid), f"warp {tid}")
-            yield _meta("thread_name", pid, tid, name=name)
-            yield _meta("thread_sort_index", pid, tid, sort_index=tid)
+            rows[pid, tid] = name
+        return row_names(self.name, rows)
 
 
 def trace(
@@ -412,10 +411,6 @@ def _reserved(busy: list[tuple[float, float]], earliest: float, length: float) -
 
 def _overlap(a: tuple[float, float], b: tuple[float, float]) -> bool:
     return a[0] < b[1] and b[0] < a[1]
-
-
-def _meta(kind: str, pid: int, tid: int, **args: Any) -> dict[str, Any]:
-    return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "ts": 0, "args": args}
 
 
 def _spaces(op: Op) -> set[str]:
