@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 _MAGIC = b"cutelite"
 _VERSION = 2
 _HEADER = struct.Struct("<8sIIQQ")  # magic, version, bytes of JSON, of cubin, of PTX; the checksum follows
-_CHECKSUM = 16  # bytes: of the header and all behind the checksum
 
 
 class ArtifactError(ValueError):
@@ -73,17 +72,9 @@ class Artifact(NamedTuple):
         """Read the artefact that `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
         import json
 
-        begin = _HEADER.size + _CHECKSUM
-        if data[:8] != _MAGIC or len(data) < begin:
-            raise ArtifactError("this is not a cutelite artefact")
-        _, version, meta_bytes, cubin_bytes, ptx_bytes = _HEADER.unpack_from(data)
-        if version != _VERSION:
-            raise ArtifactError(f"the artefact has format {version}, and this runtime reads format {_VERSION}")
-        body = data[begin:]
+        (meta_bytes, cubin_bytes, ptx_bytes), body = opened(data, _MAGIC, _VERSION, _HEADER, "artefact")
         if len(body) != meta_bytes + cubin_bytes + ptx_bytes:
             raise ArtifactError(f"the artefact is cut short: {len(body)} bytes follow its header")
-        if checksum(data[: _HEADER.size] + body) != data[_HEADER.size : begin]:
-            raise ArtifactError("the artefact is damaged: its checksum does not match")
         images = meta_bytes + cubin_bytes
         try:
             plain = json.loads(body[:meta_bytes])
@@ -103,3 +94,20 @@ def checksum(data: bytes) -> bytes:
     from _blake2 import blake2b  # hashlib's own, without the OpenSSL that it loads for others
 
     return blake2b(data, digest_size=16).digest()
+
+
+def opened(data: bytes, magic: bytes, version: int, header: struct.Struct, what: str) -> tuple[list[int], bytes]:
+    """The sizes in a file's header, and all behind the header and its checksum. Errors: `ArtifactError`.
+
+    The header begins with `magic` and `version`; the checksum is of it and of all behind the checksum.
+    """
+    begin = header.size + 16
+    if data[:8] != magic or len(data) < begin:
+        raise ArtifactError(f"this is not {'a cutelite artefact' if what == 'artefact' else f'an {what} of cutelite'}")
+    _, found, *sizes = header.unpack_from(data)
+    if found != version:
+        raise ArtifactError(f"the {what} has format {found}, and this runtime reads format {version}")
+    body = data[begin:]
+    if checksum(data[: header.size] + body) != data[header.size : begin]:
+        raise ArtifactError(f"the {what} is damaged or cut short: its checksum does not match")
+    return sizes, body

@@ -30,9 +30,8 @@ _HEX = frozenset("0123456789abcdef")
 _ENTRY, _LOCK, _PART = ".entry", ".lock", ".part"
 _ABANDONED_S = 3600.0  # a file still being written after this long belongs to a process that died
 _BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
-_PLAIN: int = (
-    _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-)  # of links and pipes nothing is opened
+# Of links and pipes nothing is opened.
+_PLAIN: int = _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _NO_PLAIN_FILE = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR)  # of opening a link, a socket, a directory
 _ROOM = 0.9  # of the bound, what eviction leaves
 _WRITES_PER_SCAN = 64  # after this many writes of this process, look at what others have added
@@ -62,12 +61,6 @@ class CacheEntry(NamedTuple):
     key: str
     bytes: int
     used: float
-
-
-class _Found(NamedTuple):
-    path: str
-    bytes: int
-    mtime: float
 
 
 class DiskCache:
@@ -193,35 +186,35 @@ class DiskCache:
     def info(self) -> CacheInfo:
         """Return how much there is."""
         entries = self._scan(_ENTRY)
-        total = sum(entry.bytes for entry in entries)
+        total = sum(status.st_size for _, status in entries)
         return CacheInfo(self.directory, len(entries), total, self.max_bytes, len(self._scan(_PART)))
 
     def entries(self) -> list[CacheEntry]:
         """Return every entry, those used last first."""
-        found = sorted(self._scan(_ENTRY), key=lambda each: -each.mtime)
-        return [CacheEntry(os.path.basename(each.path)[: -len(_ENTRY)], each.bytes, each.mtime) for each in found]
+        found = sorted(self._scan(_ENTRY), key=lambda each: -each[1].st_mtime)
+        return [CacheEntry(os.path.basename(path)[: -len(_ENTRY)], at.st_size, at.st_mtime) for path, at in found]
 
     def verify(self) -> tuple[int, list[str]]:
         """Read every entry; drop the bad ones. Gives the number of good ones, and the names of those dropped."""
         good, dropped = 0, []
-        for entry in self._scan(_ENTRY):
-            name = os.path.basename(entry.path)
+        for path, _ in self._scan(_ENTRY):
+            name = os.path.basename(path)
             try:
-                payload = _read(entry.path, name.removesuffix(_ENTRY), self.max_bytes)
+                payload = _read(path, name.removesuffix(_ENTRY), self.max_bytes)
             except OSError:
                 continue  # evicted meanwhile, or not ours to read
             if payload is not None:
                 good += 1
                 continue
-            self._drop(entry.path)
+            self._drop(path)
             dropped.append(name)
         return good, dropped
 
     def clear(self) -> int:
         """Remove every entry and what dead processes left; gives the number of entries removed."""
         entries = self._scan(_ENTRY)
-        for entry in entries:
-            _unlink(entry.path)
+        for path, _ in entries:
+            _unlink(path)
         self._sweep(now=math.inf)
         with self._lock:
             self._bytes = 0
@@ -230,12 +223,12 @@ class DiskCache:
     def _evict(self, now: float) -> None:
         """Keep the bound. `now` is the time by the file system's own clock: this machine's may be another one."""
         self._sweep(now)
-        entries = sorted(self._scan(_ENTRY), key=lambda entry: entry.mtime)
-        total = sum(entry.bytes for entry in entries)
+        entries = sorted(self._scan(_ENTRY), key=lambda entry: entry[1].st_mtime)
+        total = sum(status.st_size for _, status in entries)
         if total > self.max_bytes:
-            for entry in entries:
-                _unlink(entry.path)
-                total -= entry.bytes
+            for path, status in entries:
+                _unlink(path)
+                total -= status.st_size
                 if total <= self.max_bytes * _ROOM:
                     break
         with self._lock:
@@ -243,23 +236,22 @@ class DiskCache:
 
     def _sweep(self, now: float) -> None:
         """Remove what dead processes have left: files written to an hour ago or more, and locks that nobody holds."""
-        for part in self._scan(_PART):
-            if abs(now - part.mtime) > _ABANDONED_S:  # from the future is as wrong as from the past
-                _unlink(part.path)
-        for lock in self._scan(_LOCK):
+        for path, status in self._scan(_PART):
+            if abs(now - status.st_mtime) > _ABANDONED_S:  # from the future is as wrong as from the past
+                _unlink(path)
+        for path, _ in self._scan(_LOCK):
             with contextlib.suppress(OSError):  # where it cannot be removed it is in nobody's way
-                descriptor = _try_lock(lock.path)
+                descriptor = _try_lock(path)
                 if descriptor is not None:
-                    _release(descriptor, lock.path)
+                    _release(descriptor, path)
 
-    def _scan(self, suffix: str) -> list[_Found]:
+    def _scan(self, suffix: str) -> list[tuple[str, os.stat_result]]:
         found = []
         with contextlib.suppress(FileNotFoundError), os.scandir(self.directory) as listing:
             for file in listing:
                 if file.name.endswith(suffix):
                     with contextlib.suppress(FileNotFoundError):  # removed by another process since
-                        status = file.stat(follow_symlinks=False)
-                        found.append(_Found(file.path, status.st_size, status.st_mtime))
+                        found.append((file.path, file.stat(follow_symlinks=False)))
         return found
 
     # ---- the directory
@@ -277,16 +269,20 @@ class DiskCache:
     def _is_trusted(self) -> bool:
         """Tell whether only this user can have put entries there. A directory that the caller named is trusted."""
         if self._trusted is None:
-            try:
-                status = os.stat(self.directory)
-            except OSError:
+            if not os.path.exists(self.directory):
                 return True  # not made yet
-            self._trusted = True
-            if self._must_be_private and sys.platform != "win32":
-                self._trusted = status.st_uid == os.getuid() and not status.st_mode & 0o022
+            self._trusted = not self._must_be_private or self.is_private()
             if not self._trusted:
                 self._give_up(f"the kernel cache {self.directory} is another user's, or others may write to it")
         return self._trusted
+
+    def is_private(self) -> bool:
+        """Tell whether only this user can have put entries there, or will: it is made for this user alone."""
+        try:
+            status = os.stat(self.directory)
+        except FileNotFoundError:
+            return True
+        return sys.platform == "win32" or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
     def _give_up(self, why: str) -> None:
         with self._lock:
@@ -356,9 +352,8 @@ def _replace(part: str, path: str) -> None:
     try:
         os.replace(part, path)
     except (FileNotFoundError, IsADirectoryError):
-        _unlink(
-            part
-        )  # swept away by a process whose clock is far ahead, or a directory is in the way: this entry is lost
+        # Swept away by a process whose clock is far ahead, or a directory is in the way: this entry is lost.
+        _unlink(part)
     except PermissionError:
         # On Windows a file that someone reads cannot be replaced: then it has the same contents already.
         if sys.platform != "win32" or not os.path.exists(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 
@@ -66,15 +67,12 @@ BY_NUMPY = {row.numpy: row.code for row in DTYPES.values() if row.numpy}
 BY_DLPACK = {row.dlpack: row.code for row in DTYPES.values() if row.dlpack}
 
 
-def compact_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Row-major strides of `shape` with no gaps, in elements.
+def compact_strides(shape: tuple[int, ...], order: str = "row") -> tuple[int, ...]:
+    """Strides of `shape` with no gaps, in elements, in 'row' or 'col' major order.
 
     >>> compact_strides((2, 3, 4))
     (12, 4, 1)
     """
-    strides = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
+    if order == "col":
+        return compact_strides(shape[::-1])[::-1]
+    return tuple(math.prod(shape[i:]) for i in range(1, len(shape) + 1))

@@ -18,10 +18,11 @@ from cutelite.lang.annotations import DTypeVar, PointerSpec, PointersSpec, Tenso
 from cutelite.lang.pointers import PointerArray
 from cutelite.layout import Layout, dims_of, rank
 from cutelite_rt import ArrayView
+from cutelite_rt.dtype import compact_strides
 from cutelite_rt.errors import ArgumentError
 from cutelite_rt.gpu.tensormap import Tiling
 from cutelite_rt.signature import kinds
-from cutelite_rt.signature.data import Box, Strided, compact
+from cutelite_rt.signature.data import Box, Strided
 
 VECTOR_BYTES = 16
 """Tensors whose address is a multiple of this are specialised for it: the widest vector access."""
@@ -57,7 +58,7 @@ class _ArrayParameter(Parameter):
             return self.given(call, argument)
         layout, shape = self._data.layout, tuple(argument)
         order = layout.order if isinstance(layout, Strided) else "row"
-        self._data.check_layout(call, ArrayView(0, shape, compact(shape, order), "u8", ("cpu", 0), None, ""))
+        self._data.check_layout(call, ArrayView(0, shape, compact_strides(shape, order), "u8", ("cpu", 0), None, ""))
         return self.without(call, math.prod(shape))
 
     def given(self, call: Call, argument: Any) -> ArgType:

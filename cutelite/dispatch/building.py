@@ -8,7 +8,6 @@ Programs that launch a few times never import this: it brings in LLVM's bindings
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -47,7 +46,7 @@ def launcher(
     """
     try:
         table = Table(signature.data(), dict(each for p in signature.parameters for each in p.classes()))
-        calls = Callbacks(launch, _constant, _resolved(signature))
+        calls = Callbacks(launch, constant, _resolved(signature))
         made = launcher_of(table, calls, driver, signature.defaults, f"launch({signature}), compiled", environment)
         return made, Subscripts(image.Machine.of(_image(environment)), environment_of(driver), by_key)
     except (Unsupported, ToolchainError, CudaError, OSError) as error:
@@ -63,36 +62,20 @@ def launcher_of(
     return Launcher(image.Machine.of(_image(environment)), table, calls, driver, defaults, doc)
 
 
-def for_program(
-    table: Table, launch: Callable[..., None], driver: Driver, defaults: dict[str, Any], environment: Config
-) -> Launcher:
-    """The launcher of a host function. Errors: as `launcher_of`."""
-    calls = Callbacks(launch, _constant, lambda held: bytes(held[0]))
-    return launcher_of(table, calls, driver, defaults, "launch several kernels, compiled", environment)
-
-
 def _image(environment: Config) -> bytes:
     """The launcher's machine code: from the disk cache, where nobody but this user can have put it, or made now."""
     text = image.launcher_ir()
     cache = open_cache(environment)
-    if cache is None or not _is_private(cache.directory):
+    if cache is None or not cache.is_private():
         return host.to_image(text, image.Machine._fields)
     key = fingerprint.combined(b"host code", native.MACHINE.encode(), text.encode())
     return cache.get_or_make(key, lambda: host.to_image(text, image.Machine._fields))
 
 
-def _is_private(directory: str) -> bool:
-    try:
-        status = os.stat(directory)
-    except FileNotFoundError:
-        return True  # it will be made, for this user alone
-    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
-
-
 # Called by launchers.
 
 
-def _constant(x: Any) -> tuple[Hashable, bool]:
+def constant(x: Any) -> tuple[Hashable, bool]:
     return fingerprint.constant_key(x), fingerprint.lasts(x)
 
 

@@ -111,14 +111,10 @@ class Compiled:
             raise toolchain.ToolchainError("find", message)
         return self.artifact.cubin
 
-    @property
-    def _has_lines(self) -> bool:
-        return ".loc" in self.artifact.ptx
-
     @cached_property
     def sass(self) -> Sass | None:
         """The machine code, as text and as loops and mixes: ``sass.loops[0].mix``. None without a disassembler."""
-        return toolchain.disassemble(self.cubin, self.build.ptx if self._has_lines else "")
+        return toolchain.disassemble(self.cubin, self.build.ptx if ".loc" in self.artifact.ptx else "")
 
     def explore(self, timeline: Timeline | None = None, report: CheckReport | None = None) -> Exploration:
         """Return a page that shows the kernel: source, IR, PTX and machine code, linked by line (docs/profiling.md).

@@ -15,7 +15,6 @@ from cutelite import lower, passes, toolchain
 from cutelite.builds.refusals import stage
 from cutelite.diag import CompileError, Mistake
 from cutelite.front.build import build
-from cutelite.ir.function import Function
 from cutelite.ir.types import Scalar, Tensor
 from cutelite.lang.annotations import PointerSpec
 from cutelite.layout import Layout
@@ -91,7 +90,11 @@ def device_function(
         made = build(function, {key: t for key, (t, _) in types.items()}, {}, attrs, target)
     with stage("passes", times):
         final = passes.run(passes.pipeline(chosen.passes), made, passes.Context(target))
-        _without_shared_memory(final)
+        for op in final.ops():
+            if isinstance(op, SmemAlloc):
+                what = f"{final.name}() has shared memory of its own, which only kernels have"
+                help = "let the kernel that calls it do this"
+                raise CompileError(Mistake("device-function", what, help=help), op.span)
     with stage("lower", times):
         text = lower.to_llvm(final, target, line_info=chosen.line_info)
     with stage("llvm", times):
@@ -133,13 +136,6 @@ def _refused(function: FunctionType, what: str) -> CompileError:
     kinds = f"{', '.join(C_NAMES)} and Pointer[...]"
     text = f"{function.__name__}() is no device function for others: {what}"
     return CompileError(Mistake("device-function", text, help=f"parameters are {kinds}; results are numbers, or None"))
-
-
-def _without_shared_memory(function: Function) -> None:
-    for op in function.ops():
-        if isinstance(op, SmemAlloc):
-            text = f"{function.name}() has shared memory of its own, which only kernels have"
-            raise CompileError(Mistake("device-function", text, help="let the kernel that calls it do this"), op.span)
 
 
 def _header(name: str, arch: str, types: Types, out: Scalar | None) -> str:

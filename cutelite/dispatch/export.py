@@ -85,7 +85,11 @@ def host_code(
                                 f"not for {cpu!r}")  # fmt: skip
     try:
         said = signature.data(skip, grid)
-        _need_dtypes_of_arrays(said)
+        told = {leaf.dtype for leaf in said.leaves() if isinstance(leaf, kinds.Array)}
+        for leaf in said.leaves():
+            if isinstance(leaf, kinds.Number) and isinstance(leaf.dtype, Variable) and leaf.dtype not in told:
+                # The launcher's key does not contain values of numbers.
+                raise Unsupported(f"no array tells the dtype of `{leaf.name}`")
         table = Table(said)
         for variant in variants:
             slots_of(table, variant.signature)
@@ -94,11 +98,3 @@ def host_code(
     text = launcher_ir()
     images = {cpu: host.to_image(text, Machine._fields, cpu) for cpu in cpus}
     return HostCode(digest(), said, images)
-
-
-def _need_dtypes_of_arrays(said: kinds.Signature) -> None:
-    """Refuse dtype variables that no array determines: the launcher's key does not contain values of numbers."""
-    told = {leaf.dtype for leaf in said.leaves() if isinstance(leaf, kinds.Array)}
-    for leaf in said.leaves():
-        if isinstance(leaf, kinds.Number) and isinstance(leaf.dtype, Variable) and leaf.dtype not in told:
-            raise Unsupported(f"no array tells the dtype of `{leaf.name}`")

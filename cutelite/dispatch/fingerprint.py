@@ -337,16 +337,12 @@ class _Reader:
             for name in sorted({name for code in codes for name, _ in _taken(code)}):
                 parts += self._global(function, name)
             for code in codes:
-                self._attributes_of_modules(function, code)
+                for name, attribute in _taken(code):
+                    module = function.__globals__.get(name)
+                    if isinstance(module, types.ModuleType):
+                        self._asks(module.__name__, attribute)
                 parts += self._imported(function, code)
         return self._all("own function", parts)
-
-    def _attributes_of_modules(self, function: types.FunctionType, code: types.CodeType) -> None:
-        """Look at what code takes of the modules that it names: none may be what asks the system."""
-        for name, attribute in _taken(code):
-            module = function.__globals__.get(name)
-            if isinstance(module, types.ModuleType):
-                self._asks(module.__name__, attribute)
 
     def _imported(self, function: types.FunctionType, code: types.CodeType) -> list[Any]:
         """The modules that code imports as it goes, imported now. What it takes of them is read as of all modules."""
@@ -587,13 +583,9 @@ def _state(x: Any) -> dict[str, Any]:
     state = {name: getattr(x, name) for name in slots}
     held = getattr(x, "__dict__", None)  # an object may answer to any name, with something else
     state |= held if isinstance(held, dict) else {}
-    return {name: held for name, held in sorted(state.items()) if not _is_cached_property(type(x), name)}
-
-
-def _is_cached_property(cls: type, name: str) -> bool:
-    """Tell whether an attribute is the result of a `cached_property`, there only after somebody asked for it."""
-    found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
-    return isinstance(found, functools.cached_property)
+    # Results of a `cached_property` are there only after somebody asked for them.
+    members = {name: next((vars(c)[name] for c in type(x).__mro__ if name in vars(c)), None) for name in sorted(state)}
+    return {name: state[name] for name, of in members.items() if not isinstance(of, functools.cached_property)}
 
 
 def _slots(cls: type) -> Iterator[str]:

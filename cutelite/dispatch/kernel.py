@@ -327,8 +327,8 @@ class Kernel:
         arch = self._settings.environment.arch or (self.default_arch if ordinal is None else arch_of(ordinal))
         spec = self._specialisation(launch, grid, bound, arch)
         target = Target.parse(arch)
-        asked.check_grid(grid, spec.cluster, target.max_grid, target.arch)
-        asked.check_settings(launch, target.smem_per_block, target.has("pdl"), target.arch)
+        limits = target.max_grid, target.smem_per_block, target.has("pdl"), target.arch
+        asked.check(launch, grid, spec.cluster, *limits)
         if launch.seed is not None:
             whole(launch.seed, "the seed")
         return _Checked(grid, spec, bound, ordinal, stream, generation, arguments)

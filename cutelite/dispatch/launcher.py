@@ -116,22 +116,18 @@ class Launching:
 
     def of_method(self, key: Any, instance: object) -> Callable[..., None]:
         """``kernel[key]`` with an argument ahead of the others."""
-        if self.launcher is None:
-            keep_out()
-            return self.held(self._read(key), instance)
         return functools.partial(self.subscript(key), instance)
 
-    def held(self, launch: Launch, *before: Any) -> Callable[..., None]:
-        """Return a function that launches this way; `before` goes ahead of its arguments."""
-        if self.launcher is not None and not before:
+    def held(self, launch: Launch) -> Callable[..., None]:
+        """Return a function that launches this way."""
+        if self.launcher is not None:
             return self.launcher.bound(launch.facts, launch)
-        made = HeldLaunch(self.entry, (launch.facts, launch), *before)
+        made = HeldLaunch(self.entry, (launch.facts, launch))
         made.kernel = self._kernel
-        if self.launcher is None:
-            with self._lock:
-                self._partials.add(made)
-                if self.launcher is not None:  # since a moment ago
-                    self._enter(made)
+        with self._lock:
+            self._partials.add(made)
+            if self.launcher is not None:  # since a moment ago
+                self._enter(made)
         return made
 
     def _enter(self, made: HeldLaunch) -> None:

@@ -37,6 +37,7 @@ from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.gpu.driver import get as driver
 from cutelite_rt.launcher import asked, native
 from cutelite_rt.launcher.outcomes import WORKSPACE, Moved, Plan, PlannedLaunch
+from cutelite_rt.launcher.state import Callbacks, Launcher
 from cutelite_rt.shapes import whole
 from cutelite_rt.signature import data, kinds
 from cutelite_rt.signature.bind import Address, MapRequest, packable
@@ -45,8 +46,7 @@ from cutelite_rt.signature.table import Table
 if TYPE_CHECKING:
     import os
 
-    from cutelite.dispatch.kernel import Planned
-    from cutelite_rt.launcher.state import Launcher
+    from cutelite.dispatch.kernel import Kernel, Planned
 
 _ALIGN = 256
 """Bytes that the address of a workspace is a multiple of, as those of allocators are."""
@@ -118,7 +118,7 @@ _calling: ContextVar[_Calling | None] = ContextVar("calling", default=None)
 
 
 class _Recorded(NamedTuple):
-    kernel: Any
+    kernel: Kernel
     launch: Launch
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -196,13 +196,16 @@ class Program:
             plan = self._planned(group, arguments, views, ordinal)
             if plan is not None:
                 group.launcher.add(key, plan, group.launcher.generation)
-                return self._once_more(group, args, kwargs)
+                _planning.group = group
+                try:
+                    return group.entry(*args, **kwargs)  # what it still cannot launch is executed
+                finally:
+                    _planning.group = None
             return self._executed(arguments, ordinal)
         shape = self._shape(arguments, views)
         with self._lock:
-            if any(each.has_changed() for each in self._groups.values()):
-                self._groups = {}
-            if len(self._groups) >= _MOST_SHAPES:
+            current = all(source.is_current() for each in self._groups.values() for source in each.watched)
+            if not current or len(self._groups) >= _MOST_SHAPES:
                 self._groups = {}
             found = self._groups.get(shape)
         if _planning.group is not None or (found is not None and found is group):
@@ -215,14 +218,6 @@ class Program:
         self._entry = found.entry
         found.entry(*args, **kwargs)
         return None
-
-    def _once_more(self, group: _Group, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Call a launcher that has a plan now; what it still cannot launch is executed."""
-        _planning.group = group
-        try:
-            group.entry(*args, **kwargs)
-        finally:
-            _planning.group = None
 
     def _executed(self, arguments: Mapping[str, Any], ordinal: int | None) -> None:
         """Execute the function; its kernels launch themselves."""
@@ -265,7 +260,9 @@ class Program:
         }
         group = _Group([name for name in arguments if name in views])
         anew = functools.partial(self._anew, group)
-        group.launcher = building.for_program(table, anew, driver(), defaults, config.read())
+        calls = Callbacks(anew, building.constant, lambda held: bytes(held[0]))
+        doc = "launch several kernels, compiled"
+        group.launcher = building.launcher_of(table, calls, driver(), defaults, doc, config.read())
         group.entry = group.launcher.bound(asked.facts_of((1, 1, 1), "program", None), None)
         return group
 
@@ -413,9 +410,6 @@ class _Group:
     def __init__(self, arrays: Sequence[str]) -> None:
         self.arrays = arrays
         self.watched: tuple[Any, ...] = ()
-
-    def has_changed(self) -> bool:
-        return not all(source.is_current() for source in self.watched)
 
 
 class _Planning(threading.local):

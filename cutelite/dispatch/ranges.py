@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from cutelite.dispatch.divert import diversion, diverted
-from cutelite.dispatch.launch import Launch, LaunchError
+from cutelite.dispatch.launch import Dim3, Launch, LaunchError, shortest
 from cutelite.tuples import NamedTuple
 
 
@@ -44,24 +44,18 @@ def around_launches(enter: Callable[[LaunchEvent], AbstractContextManager[object
 
 
 @contextmanager
-def launch_range(name: str, grid: tuple[int, ...], block: tuple[int, ...]) -> Iterator[None]:
+def launch_range(name: str, grid: Dim3, block: Dim3) -> Iterator[None]:
     """Put a launch into a range ``gemm[132](384)``: the kernel, its grid, its block; extents of 1 are left out.
 
     Errors  `LaunchError` where neither `nvtx` nor torch is there
     """
     push, pop = _nvtx()
-    push(f"{name}[{_shape(grid)}]({_shape(block)})")
+    shown, threads = (str(shortest(shape)).strip("()") for shape in (grid, block))
+    push(f"{name}[{shown}]({threads})")
     try:
         yield
     finally:
         pop()
-
-
-def _shape(extents: tuple[int, ...]) -> str:
-    kept = list(extents)
-    while len(kept) > 1 and kept[-1] == 1:
-        kept.pop()
-    return ", ".join(map(str, kept))
 
 
 @lru_cache(maxsize=1)

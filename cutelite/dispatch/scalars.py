@@ -15,9 +15,10 @@ from cutelite.ir.types import SCALARS, Scalar
 from cutelite.lang.annotations import ConstexprSpec, DTypeVar, struct_fields
 from cutelite_rt import ArrayView
 from cutelite_rt.arrays.memory import is_array
+from cutelite_rt.dtype import compact_strides
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.bind import plain_number
-from cutelite_rt.signature.data import Unsupported, compact
+from cutelite_rt.signature.data import Unsupported
 
 
 @takes(Scalar, DTypeVar)
@@ -118,9 +119,9 @@ def _tensor_annotation(view: ArrayView) -> str:
         return f"cl.{view.dtype}"
     names = "MNKPQRST"[: len(view.shape)] if len(view.shape) <= 8 else [f"N{i}" for i in range(len(view.shape))]
     parts = [view.dtype, f"({', '.join(names)}{',' * (len(names) == 1)})"]
-    if view.strides == compact(view.shape, "col") and view.strides != compact(view.shape, "row"):
+    if view.strides == compact_strides(view.shape, "col") and view.strides != compact_strides(view.shape):
         parts.append("cl.col_major")
-    elif view.strides != compact(view.shape, "row"):
+    elif view.strides != compact_strides(view.shape):
         strides = ", ".join("1" if stride == 1 else "None" for stride in view.strides)
         parts.append(f"({strides}{',' * (len(names) == 1)})")
     return f"Tensor[{', '.join(parts)}]"

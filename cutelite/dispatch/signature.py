@@ -54,17 +54,13 @@ class Signature:
         positions = self.positional, self.position_only
         self._names = Names(self.kernel, self.names, *positions, self.defaults, self.__str__, bool(star))
         self.match = self._names.match
-        self.specs = self._specs(function, method, seen)
+        found = specs_of(function, seen)
+        self.specs: dict[str, Annotation | None] = {name: found[name] for name in self.names}
+        if method and self.names and self.specs[self.names[0]] is None:
+            self.specs[self.names[0]] = ConstexprSpec(object)
         self.parameters = [parameter(name, spec) for name, spec in self.specs.items()]
         # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.
-        self._order = sorted(self.parameters, key=_is_late)
-
-    def _specs(self, function: FunctionType, method: bool, seen: Mapping[str, Any]) -> dict[str, Annotation | None]:
-        found = specs_of(function, seen)
-        specs = {name: found[name] for name in self.names}
-        if method and self.names and specs[self.names[0]] is None:
-            specs[self.names[0]] = ConstexprSpec(object)
-        return specs
+        self._order = sorted(self.parameters, key=lambda p: isinstance(getattr(p, "wanted", None), DTypeVar))
 
     # Calls.
 
@@ -174,7 +170,3 @@ class Signature:
         widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > I32_DIM_LIMIT) else i32 for n in call.needed}
         wide = wide or call.wide or i64 in widths.values()
         return Bound({name: types[name] for name in self.names}, widths, wide, None, [], [])
-
-
-def _is_late(parameter: Parameter) -> bool:
-    return isinstance(getattr(parameter, "wanted", None), DTypeVar)

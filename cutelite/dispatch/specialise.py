@@ -137,12 +137,8 @@ class Specialisations:
 
     def drop_if_changed(self) -> bool:
         """Forget everything if a global or a closure's variable holds another object than when it was compiled."""
-        for source in self._watched:
-            if not source.is_current():
-                return self._drop_if_other()
-        return False
-
-    def _drop_if_other(self) -> bool:
+        if all(source.is_current() for source in self._watched):
+            return False
         with self._lock:
             before = self._sources
             now = {key: self._read(key) for key in before}

@@ -88,11 +88,15 @@ def _find(torch: Any) -> Layout:
         inferring = torch.empty(0, dtype=torch.float32, device="cuda")
     with torch.inference_mode(False):
         new = torch.empty(0, dtype=torch.float32, device="cuda")  # without elements, for which nothing is allocated
-    kinds = [_bytes(t._cdata) for t in (*samples, new)]
+    kinds = [ctypes.string_at(t._cdata, 8 * _IMPL_WORDS) for t in (*samples, new)]
+    sizes = _at(impls, [[t.dim(), *t.shape] for t in samples])
+    steps = [tuple(impl[sizes + 1 + MOST_RANK :][: t.dim()]) for impl, t in zip(impls, samples, strict=True)]
+    if steps != [t.stride() for t in samples]:
+        raise _Unclear
     return Layout(
         impl=8 * _at([_words(id(t), _OBJECT_WORDS) for t in samples], [[t._cdata] for t in samples]),
         keys=8 * _at(impls, [[_keys(torch, t)] for t in samples]),
-        sizes=_sizes(impls, samples),
+        sizes=8 * sizes,
         offset=8 * _at(impls, [[t.storage_offset()] for t in samples]),
         storage=8 * _at(impls, [[storage._cdata]] * 3),
         device=_at(kinds, [b"\x00\xff\x01"] * 3 + [bytes((1, new.get_device(), 1))], 1),  # kind, ordinal, whether known
@@ -134,10 +138,6 @@ def _words(address: int, count: int) -> list[int]:
     return list((ctypes.c_uint64 * count).from_address(address))
 
 
-def _bytes(address: int) -> bytes:
-    return ctypes.string_at(address, 8 * _IMPL_WORDS)
-
-
 def _at(memories: Sequence[Sequence[Any]], values: Sequence[Sequence[Any]], step: int = 1) -> int:
     """The one index, a multiple of `step`, from which on each memory has its values."""
     found = [
@@ -148,14 +148,6 @@ def _at(memories: Sequence[Sequence[Any]], values: Sequence[Sequence[Any]], step
     if len(found) != 1:
         raise _Unclear
     return found[0]
-
-
-def _sizes(impls: list[list[int]], tensors: list[Any]) -> int:
-    place = _at(impls, [[t.dim(), *t.shape] for t in tensors])
-    for impl, t in zip(impls, tensors, strict=True):
-        if tuple(impl[place + 1 + MOST_RANK :][: t.dim()]) != t.stride():
-            raise _Unclear
-    return 8 * place
 
 
 _CODES = {row.torch: code for code, row in DTYPES.items() if row.torch is not None}

@@ -11,7 +11,7 @@ import os
 import struct
 from typing import Any, NamedTuple
 
-from cutelite_rt.artifact import Artifact, ArtifactError, checksum
+from cutelite_rt.artifact import Artifact, ArtifactError, checksum, opened
 from cutelite_rt.gpu.device import Device, runs_on
 from cutelite_rt.signature.data import parsed, plain
 from cutelite_rt.signature.kinds import Signature
@@ -19,7 +19,6 @@ from cutelite_rt.signature.kinds import Signature
 _MAGIC = b"cuteexpt"
 _VERSION = 3
 _HEADER = struct.Struct("<8sIQ")  # magic, version, bytes of JSON; the checksum follows
-_CHECKSUM = 16  # bytes: of the header and all behind the checksum
 
 
 class Variant(NamedTuple):
@@ -96,15 +95,7 @@ class Bundle(NamedTuple):
         """Read the bundle that `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
         import json
 
-        begin = _HEADER.size + _CHECKSUM
-        if data[:8] != _MAGIC or len(data) < begin:
-            raise ArtifactError("this is not an exported kernel of cutelite")
-        _, version, meta_bytes = _HEADER.unpack_from(data)
-        if version != _VERSION:
-            raise ArtifactError(f"the exported kernel has format {version}, and this runtime reads format {_VERSION}")
-        body = data[begin:]
-        if checksum(data[: _HEADER.size] + body) != data[_HEADER.size : begin]:
-            raise ArtifactError("the exported kernel is damaged or cut short: its checksum does not match")
+        (meta_bytes,), body = opened(data, _MAGIC, _VERSION, _HEADER, "exported kernel")
         try:
             made = cls._of(json.loads(body[:meta_bytes]), body[meta_bytes:])
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:

@@ -324,8 +324,8 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
         if given is not None and extents(given, what) != (compiled or (1, 1, 1)):
             raise LaunchError(f"the kernel was exported for a {what} of {compiled or 1}, not of {given}")
     most = limits.smem_per_block_optin
-    asked.check_grid(grid, artifact.cluster, limits[4:7], artifact.arch)
-    asked.check_settings(launch, most, function.device.compute_capability >= (9, 0), artifact.arch)
+    pdl = function.device.compute_capability >= (9, 0)
+    asked.check(launch, grid, artifact.cluster, limits[4:7], most, pdl, artifact.arch)
     asked.check_memory(artifact.dynamic_smem + artifact.static_smem, launch.smem, most, artifact.arch)
     smem = whole(launch.smem, "smem") + artifact.dynamic_smem
     block = artifact.block

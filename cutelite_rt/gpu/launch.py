@@ -107,13 +107,10 @@ class Function:
             return False
         return [int(offset) for offset, _ in places] == list(self.layout.offsets)
 
-    def _attribute(self, number: int) -> int:
-        kind = self.driver.raw.CUfunction_attribute(number)
-        return int(self.driver.call("cuFuncGetAttribute", kind, self.handle))
-
     def usage(self) -> Usage:
         """Return the resources that the code takes, as the driver reports them."""
-        return Usage(*(self._attribute(number) for number in (_REGISTERS, _STATIC_SMEM, _LOCAL_BYTES, _MAX_THREADS)))
+        kinds = map(self.driver.raw.CUfunction_attribute, (_REGISTERS, _STATIC_SMEM, _LOCAL_BYTES, _MAX_THREADS))
+        return Usage(*(int(self.driver.call("cuFuncGetAttribute", kind, self.handle)) for kind in kinds))
 
     def packed(self, values: Sequence[Any]) -> Parameters:
         """Write the values to the parameter buffer of this thread and return it; the driver copies it at the launch.
@@ -287,9 +284,14 @@ def _launch(function: Function, config: LaunchConfig, parameters: Parameters, sy
         waits = not int(driver.call("cuStreamIsCapturing", config.stream, doing=doing))
     if waits:
         driver.call("cuStreamSynchronize", config.stream, doing=doing)
-    status = driver.raw.cuLaunchKernelEx(raw, function.handle, parameters.address, 0)[0]
+    status = int(driver.raw.cuLaunchKernelEx(raw, function.handle, parameters.address, 0)[0])
     if status:
-        raise _launch_error(function, config, int(status))
+        sentence = None
+        if status in STICKY:
+            sentence = "an earlier kernel failed, and the context is lost; launch with sync=True to see which it was"
+        elif status in _SHAPE_ERRORS:
+            sentence = "; ".join(_exceeded(function, config)) or None
+        raise driver.error(status, f"launching {describe(function, config)}", sentence)
     if waits:
         driver.call("cuStreamSynchronize", config.stream, doing=f"running {describe(function, config)}")
 
@@ -303,15 +305,6 @@ def describe(function: Function, config: LaunchConfig) -> str:
         words.append(f"{config.smem} bytes of dynamic shared memory")
     words += [word for word, given in (("cooperative", config.cooperative), ("pdl", config.pdl)) if given]
     return ", ".join(words) + f" on stream {config.stream:#x} of device {function.device.ordinal}"
-
-
-def _launch_error(function: Function, config: LaunchConfig, status: int) -> CudaError:
-    sentence = None
-    if status in STICKY:
-        sentence = "an earlier kernel failed, and the context is lost; launch with sync=True to see which it was"
-    elif status in _SHAPE_ERRORS:
-        sentence = "; ".join(_exceeded(function, config)) or None
-    return function.driver.error(status, f"launching {describe(function, config)}", sentence)
 
 
 def _exceeded(function: Function, config: LaunchConfig) -> list[str]:

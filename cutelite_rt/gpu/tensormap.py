@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cutelite_rt.dtype import DTYPES
@@ -198,6 +198,14 @@ def _box(dtype: str, tiling: Tiling, steps: tuple[int, ...]) -> Iterator[tuple[s
         yield "swizzle-span", f"the last dimension of the box is {inner} bytes; swizzle {tiling.swizzle} takes {span}"
 
 
+_FORMS: dict[str, tuple[list[Any], int, tuple[int, int]]] = {
+    "Tiled": ([ctypes.POINTER(ctypes.c_uint32)], 4, (12, 0)),
+    "Im2col": ([*[ctypes.POINTER(ctypes.c_int)] * 2, *[ctypes.c_uint32] * 2], 4, (12, 0)),
+    "Im2colWide": ([*[ctypes.c_int] * 2, *[ctypes.c_uint32] * 2], 5, (12, 8)),
+}
+"""Of the driver's functions: types of what says the box, how many settings follow, the CUDA version that brought it."""
+
+
 class TensorMaps:
     """Tensor maps, encoded once for each distinct tensor and tiling; the `maxsize` used last are kept."""
 
@@ -205,29 +213,17 @@ class TensorMaps:
         # (address, dtype, shape, strides, tiling) -> the 128 bytes; safe to call from many threads
         self.encode = lru_cache(maxsize)(self._encode)
 
-    @cached_property
-    def _tiled(self) -> Callable[..., int]:
-        return self._function("cuTensorMapEncodeTiled", ctypes.POINTER(ctypes.c_uint32))
+        self._function = lru_cache(None)(self._looked_up)
 
-    @cached_property
-    def _im2col(self) -> Callable[..., int]:
-        corners = [ctypes.POINTER(ctypes.c_int)] * 2
-        return self._function("cuTensorMapEncodeIm2col", *corners, *[ctypes.c_uint32] * 2)
-
-    def _function(
-        self, name: str, *box: Any, settings: int = 4, version: tuple[int, int] = (12, 0)
-    ) -> Callable[..., int]:
+    def _looked_up(self, form: str) -> Callable[..., int]:
+        """The driver's function that encodes tensor maps of this form: 'Tiled', 'Im2col', 'Im2colWide'."""
+        box, settings, version = _FORMS[form]
         # Called at its address: cuda.bindings' wrapper has the driver write into an object that is aligned to
         # 16 bytes, where CUtensorMap must be aligned to 64 (CUDA 12) or 128 (CUDA 13).
         tensor: Any = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, *[ctypes.POINTER(ctypes.c_uint64)] * 2
         rest: Any = ctypes.POINTER(ctypes.c_uint32), *[ctypes.c_int] * settings
         prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *tensor, *box, *rest)
-        return prototype(cuda.get().address_of(name, version))
-
-    @cached_property
-    def _im2col_wide(self) -> Callable[..., int]:
-        box = *[ctypes.c_int] * 2, *[ctypes.c_uint32] * 2
-        return self._function("cuTensorMapEncodeIm2colWide", *box, settings=5, version=(12, 8))
+        return prototype(cuda.get().address_of(f"cuTensorMapEncode{form}", version))
 
     def _encode(
         self, address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling
@@ -243,14 +239,13 @@ class TensorMaps:
         corners = ctypes.c_int * half
         lower, upper = (corners(*reversed(part)) for part in (tiling.corners[:half], tiling.corners[half:]))
         box: tuple[object, ...] = (ints(*reversed(tiling.box)),)
-        encode = self._tiled
+        form = "Tiled" if not tiling.corners else "Im2colWide" if tiling.wide else "Im2col"
         if tiling.corners:
             ends = tiling.corners if tiling.wide else (lower, upper)
             box = (*ends, *reversed(tiling.box))
-            encode = self._im2col_wide if tiling.wide else self._im2col
         # The driver wants some context to be current; which one makes no difference to the map.
         with nullcontext() if int(cuda.get().call("cuCtxGetCurrent")) else device(0).active():
-            status = encode(
+            status = self._function(form)(
                 target,
                 DTYPES[dtype].tensormap,
                 rank,

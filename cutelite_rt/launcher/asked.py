@@ -107,20 +107,19 @@ def check_extents(what: str, shape: Dim3, limits: Dim3, arch: str) -> None:
             raise LaunchError(f"the {what}'s {axis} extent is {n}, but {arch} takes at most {limit}")
 
 
-def check_grid(grid: Dim3, cluster: Dim3 | None, limits: Dim3, arch: str) -> None:
-    """Errors: as `check_extents`, and `LaunchError` for a grid that is no whole number of clusters."""
-    check_extents("grid", grid, limits, arch)
-    for axis, n, of in zip("xyz", grid, cluster or (1, 1, 1), strict=True):
-        if n % of:
-            raise LaunchError(f"the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
+def check(
+    launch: ExportedLaunch, grid: Dim3, cluster: Dim3 | None, most: Dim3, smem_per_block: int, pdl: bool, arch: str
+) -> None:
+    """Errors: `LaunchError` for what an architecture cannot do, for broken clusters, and for a negative size.
 
-
-def check_settings(launch: ExportedLaunch, smem_per_block: int, pdl: bool, arch: str) -> None:
-    """Errors: `LaunchError` for what an architecture cannot do, and for a negative size.
-
+    most            blocks that it takes
     smem_per_block  bytes that it has
     pdl             it has programmatic dependent launch
     """
+    check_extents("grid", grid, most, arch)
+    for axis, n, of in zip("xyz", grid, cluster or (1, 1, 1), strict=True):
+        if n % of:
+            raise LaunchError(f"the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
     if whole(launch.smem, "the dynamic shared memory") > smem_per_block:
         raise LaunchError(
             f"{launch.smem} bytes of shared memory are asked for, but {arch} has {smem_per_block} for a block"

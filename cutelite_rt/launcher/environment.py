@@ -87,7 +87,7 @@ class Environment:
         self._lock = forks.lock()
         self._learn = self.learn
         self._torch: ctypes.Array[ctypes.c_char] | None = None
-        words = {name: native.function_address(name) for name in PYTHON}
+        words = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in PYTHON}
         words |= {name: driver.address_of(name, since) for name, since in DRIVER.items()}
         words |= {name: id(value) for name, value in _OBJECTS.items()}
         words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}

@@ -114,11 +114,6 @@ def _digits(n: int) -> tuple[int, int]:
     return tag, ctypes.c_uint32.from_address(id(n) + DIGIT_OFFSET).value
 
 
-def function_address(name: str) -> int:
-    """Return the address of a function that the interpreter exports. Errors: AttributeError where it has none."""
-    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-
-
 _lock = forks.lock()
 _loaded: dict[bytes, tuple[int, mmap.mmap]] = {}  # never freed: somebody may still have a function of it
 

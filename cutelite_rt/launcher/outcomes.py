@@ -85,8 +85,9 @@ class KeyedOutcome:
         kinds = (0 if i is None else KIND.get(layout.kinds[i], 0) for i in outcome.slots)
         attributes, attribute_count = _attributes(config)
         self._caches = [None if form is None else _cache(form) for form in outcome.maps]
+        context_id = int(function.driver.call("cuCtxGetId", function.context))
         data = HEAD.pack(
-            *(self.hash, function.context, _context_id(function), int(function.handle)),
+            *(self.hash, function.context, context_id, int(function.handle)),
             *(cluster != (1, 1, 1), *config.block, config.smem),
             *(ctypes.addressof(attributes), attribute_count, len(layout.offsets), *cluster),
             layout.size if function.takes_one_buffer else 0,
@@ -174,10 +175,6 @@ def _tensor(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[object, i
     tensor = Tensor()
     numbers = fill(tensor, 0, shape, strides, (0, 0), (CUDA, 0))
     return (numbers, tensor), ctypes.addressof(tensor)
-
-
-def _context_id(function: Function) -> int:
-    return int(function.driver.call("cuCtxGetId", function.context))
 
 
 def _attributes(config: LaunchConfig) -> tuple[ctypes.Array[ctypes.c_char], int]:

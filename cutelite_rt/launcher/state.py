@@ -74,29 +74,28 @@ class Launcher:
         self._constants: dict[Hashable, tuple[int, Any]] = {}
         self._state = (ctypes.c_uint64 * len(STATE))()
         names = table.names
-        self._arrays = {
-            "names": _pointers(map(id, names)),
-            "defaults": _pointers(id(defaults[name]) if name in defaults else 0 for name in names),
-            "objects": _pointers(map(id, table.objects)),
-        }
         self._by_identity = (ctypes.c_uint64 * (2 * CONSTANTS))()
         self._identified: list[object] = []
         self._watched: object = None
-        self._python = {
+        arrays = {
+            "names": _pointers(map(id, names)),
+            "defaults": _pointers(id(defaults[name]) if name in defaults else 0 for name in names),
+            "objects": _pointers(map(id, table.objects)),
+            "constants": self._by_identity,
+        }
+        functions = {
             "launch_anew": calls.launch_anew,
             "number": _number,
             "constant": self._constant,
             "arrays": _read_others,
             "resolved": calls.resolved,
         }
-        self._put("env", self._environment.address)
-        for name, array in self._arrays.items():
-            self._put(name, ctypes.addressof(array))
-        for name, function in self._python.items():
-            self._put(name, id(function))
-        self._put("constants", ctypes.addressof(self._by_identity))
-        self._put("outcomes", self._outcomes.address)
-        self._put("is", table.address)
+        words = {name: ctypes.addressof(array) for name, array in arrays.items()}
+        words |= {name: id(function) for name, function in functions.items()}
+        words |= {"env": self._environment.address, "outcomes": self._outcomes.address, "is": table.address}
+        for name, word in words.items():
+            self._put(name, word)
+        self._keep = arrays, functions
         self.watch(((), ()))
         self._own = struct.pack("<3Q", ctypes.addressof(self._state), self._environment.address, table.address)
         self._method = native.method("launch", machine.launch, doc)

@@ -9,8 +9,6 @@ Annotations of fields say what a file may have there (`export.format`): a `Name`
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from cutelite_rt.dtype import compact_strides
-
 Name: TypeAlias = Annotated[str, "name"]
 """A name of Python; items of tuples and lists are called 'x.0', fields of structs 'x.field'."""
 
@@ -184,11 +182,6 @@ def evaluate(expr: Expr | Tree, dims: dict[str, int]) -> int:
         return evaluate(expr.tree, dims)
     operation, *operands = expr
     return OPERATIONS[operation](*(evaluate(operand, dims) for operand in operands))
-
-
-def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
-    """Strides without gaps, in 'row' or 'col' major order."""
-    return compact_strides(shape) if order == "row" else compact_strides(shape[::-1])[::-1]
 
 
 # JSON.

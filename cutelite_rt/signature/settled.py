@@ -46,20 +46,13 @@ class Binder:
             parameter.fit(call, argument)
         call.settle(self._dims)
         dims = {name: value for name, (value, _) in call.dims.items()}
-        self._check_widths(call)
-        return Fitted([*call.values, *(dims[name] for name in self._dims)], dims, call.arrays)
-
-    def _check_widths(self, call: bind.Call) -> None:
-        """Check that the kernel counts as far as dims and arrays reach."""
+        narrow = "but the kernel was exported for 32-bit dims: export it with wide_dims=True"
         for name in self._dims:
             value, source = call.dims[name]
             if value > WIDEST_I32 and name not in self.signature.wide_dims:
-                raise call.error(source, f"makes {name} {value}, but the kernel was exported for 32-bit dims: export "
-                                         "it with wide_dims=True")  # fmt: skip
-        if self.signature.wide:
-            return
+                raise call.error(source, f"makes {name} {value}, {narrow}")
         mapped = {value.name for value in call.values if isinstance(value, MapRequest)}
-        for name, view in call.arrays:
+        for name, view in () if self.signature.wide else call.arrays:
             if view.size > MOST_IN_32_BITS and name not in mapped:
-                raise call.error(name, f"has {view.size} elements, but the kernel was exported for 32-bit dims: export "
-                                       "it with wide_dims=True")  # fmt: skip
+                raise call.error(name, f"has {view.size} elements, {narrow}")
+        return Fitted([*call.values, *(dims[name] for name in self._dims)], dims, call.arrays)

@@ -31,39 +31,32 @@ in one buffer, else 0. The key and tables follow."""
 
 
 class Places(NamedTuple):
-    """The places in an outcome: tables with a place for each slot, the maps, the key.
+    """The places in an outcome, in bytes: behind its head the key, tables with a place for each slot, the maps.
 
-    at     of each slot, where in a launch's frame its parameter is
-    maps   how many slots are of tensor maps
-    words  of the key
+    at      of each slot, where in a launch's frame its parameter is
+    maps    how many slots are of tensor maps
+    words   of the key
+    order   two u32 for each parameter that there is: its place in the frame, and in one buffer
+    kinds   u32 for each slot: its dtype by `KIND`, or 0
+    caches  pointer for each map: its cache
     """
 
     at: tuple[int, ...]
     maps: int
     words: int
+    key: int
+    order: int
+    kinds: int
+    caches: int
+    size: int
 
-    @property
-    def key(self) -> int:
-        return -(-HEAD.size // WORD) * WORD
-
-    @property
-    def order(self) -> int:
-        """Two u32 for each parameter that there is: its place in the frame, and in one buffer."""
-        return self.key + WORD * self.words
-
-    @property
-    def kinds(self) -> int:
-        """u32 for each slot: its dtype by `KIND`, or 0."""
-        return self.order + 8 * len(self.at)
-
-    @property
-    def caches(self) -> int:
-        """Pointer for each map: its cache."""
-        return -(-(self.kinds + 4 * len(self.at)) // WORD) * WORD
-
-    @property
-    def size(self) -> int:
-        return self.caches + WORD * self.maps
+    @classmethod
+    def of(cls, at: tuple[int, ...], maps: int, words: int) -> Places:
+        key = -(-HEAD.size // WORD) * WORD
+        order = key + WORD * words
+        kinds = order + 8 * len(at)
+        caches = -(-(kinds + 4 * len(at)) // WORD) * WORD
+        return cls(at, maps, words, key, order, kinds, caches, caches + WORD * maps)
 
 
 # The constants of launcher.c, in its order.
@@ -167,7 +160,7 @@ class Table:
         self._at = {**values, **maps}
         self._frame = first + _MAP_BYTES * len(maps)
         dims = (self._dims_at + WORD * i for i in range(len(self.dims)))
-        self.places = Places((*(self._at[held] for held in self._rows.leaves), *dims), len(maps), self._words)
+        self.places = Places.of((*(self._at[held] for held in self._rows.leaves), *dims), len(maps), self._words)
 
     # The tables.
 

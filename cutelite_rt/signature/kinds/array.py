@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cutelite_rt.arrays.memory import ArrayView, read, reader_library
-from cutelite_rt.dtype import DTYPES
+from cutelite_rt.dtype import DTYPES, compact_strides
 from cutelite_rt.gpu.tensormap import CORNERS, SWIZZLES, MapForm, Tiling
 from cutelite_rt.signature.bind import Call, MapRequest
-from cutelite_rt.signature.data import Box, DType, Name, Nested, Positive, Strided, compact, kind
+from cutelite_rt.signature.data import Box, DType, Name, Nested, Positive, Strided, kind
 from cutelite_rt.signature.kinds.base import C, Rows
 
 LOOKED_AT = frozenset(("torch", "cupy", "cutelite"))
@@ -96,7 +96,7 @@ class Array(NamedTuple):
     def _check_nested(self, call: Call, layout: Nested, view: ArrayView) -> None:
         if layout.cosize is None:
             raise call.error(self.name, f"has the nested layout {layout.layout}, whose extents must be compile-time")
-        if view.size > 1 and view.strides != compact(view.shape, "row"):
+        if view.size > 1 and view.strides != compact_strides(view.shape):
             raise call.error(self.name, f"must be contiguous to be seen through the layout {layout.layout}")
         if view.size < layout.cosize:
             raise call.error(
@@ -104,7 +104,7 @@ class Array(NamedTuple):
             )
 
     def _check_compact(self, call: Call, order: str, view: ArrayView) -> None:
-        strides = compact(view.shape, order)
+        strides = compact_strides(view.shape, order)
         if view.strides == strides or not view.size:
             return
         modes = zip(view.shape, view.strides, strides, strict=True)
