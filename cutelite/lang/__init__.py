@@ -1,4 +1,4 @@
-"""The words that kernel authors import: annotations, run-time values and intrinsics. Each becomes ops.
+"""The words that kernel authors import: annotations, run-time values and intrinsics. Each word emits ops.
 
 emit         the base of all words: ops appended, errors at the user's line, proxies of SSA values
 promotion    numbers of all kinds as SSA values; the types in which two of them meet
@@ -7,16 +7,19 @@ values       `Scalar` and `Vector`, with Python's operators; `where`, `vector`, 
 annotations  annotations of a kernel's parameters, and the types that they become
 
 tensor       memory seen through a layout; `coord`, `shaped`, `algebra`, `whole`, `storage` and `address` go with it
-index        threads, blocks, clusters; `warp`, `words`, `sync`, `registers` and `cluster` let them work together
+index        indices of threads, blocks, clusters; `warp`, `words`, `sync`, `registers` and `cluster`: how they
+             cooperate
 math         mathematics; `fastmath`, `libm` and `libm_tables` say how; `bits`, `convert` for bits and conversions
-mbarrier     barriers that count arrivals and bytes; `atomics`, `debug` and `asm` are what their names say
+mbarrier     barriers that count arrivals and bytes; `atomics`, `debug` and `asm`: atomics, prints and traps, inline PTX
 copy         copies by atoms: `copy_ops`, `tile_copy`, `plain_copy`, `cp_async`, `tma`, `smem_layouts`
 mma          matrix products by atoms: `mma_ops`, `matrix`, `wgmma`
 loops        `range` and `static_range`; `pipeline_state` and `pipeline_checks` serve the rings of `cutelite.lib`
 attempt      calls that are undone where they return None
-tcgen05      Blackwell's products and tensor memory; `f32x2`, `multimem`, `packed` are what their names say
-dual         numbers with a derivative; `given`, `biased`, `places`, `lazy`, `tables` serve functions that callers give
-dims         dims made in a kernel; `pointers` and `tensormap`: memory that only the device knows
+tcgen05      Blackwell's products and tensor memory; `f32x2`, `multimem`, `packed`: pairs of f32, several GPUs, 4-bit
+             numbers
+dual         numbers with a derivative; `given`, `biased`, `places`, `lazy`, `tables` serve functions that callers pass
+dims         dims made in a kernel; `pointers` and `tensormap`: arrays and descriptors whose addresses only the GPU
+             knows
 extern       linked functions
 profile      events that a kernel records
 """

@@ -1,9 +1,9 @@
-"""Addresses as operands: of a tensor, its first element, swizzled where the tensor is.
+"""Addresses as operands: for a tensor, the address of its first element, with its swizzle applied.
 
 Instructions that move several bytes from an address on know nothing of a swizzle, which keeps only some bytes
-together. Accesses that a swizzle would tear apart are refused here, at the line of the call. Alignment follows from
-what is known of the indices. An index into neighbouring elements of which nothing is known is taken to be as aligned
-as the instruction needs; the simulator checks that it is.
+together. An access whose bytes the swizzle separates is refused here, at the line of the call. Alignment follows from
+what is known of the indices. If nothing is known of an index along contiguous elements, the address is assumed to be
+as aligned as the instruction needs; the simulator checks that it is.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from cutelite.ops.tensor import TensorPtr, TensorView
 
 
 def address(x: Any, align: int = 1, bytes: int | None = 0) -> Value:
-    """Return a pointer or a tensor as the operand of an instruction that accesses `bytes` bytes in a row from there on.
+    """Return a pointer or a tensor as operand of an instruction that accesses `bytes` consecutive bytes from there on.
 
-    align    bytes that the address has to be a multiple of
-    bytes    None where it is known at run time only; by default `align`
+    align    the number of bytes that the address has to be a multiple of
+    bytes    None if it is known only at run time; default: `align`
     Result   a tensor without swizzle as it is, else a pointer
-    Errors   `address`; `swizzle` where the bytes do not lie in a row. The op refuses an address that is not aligned
+    Errors   `address`; `swizzle` if the bytes are not consecutive. The op refuses an address that is not aligned
     """
     value = place_of(x)
     if isinstance(value.type, TensorType):
@@ -69,7 +69,7 @@ def alignment(t: Value, coord: tuple[Known, ...]) -> int:
 
 
 def place(t: Value, coord: tuple[Known, ...]) -> Known:
-    """Return the known bits of an element's address before any swizzle."""
+    """Return what is known of an element's address, before any swizzle."""
     assert isinstance(t.type, TensorType)
     layout = t.type.layout
     if len(coord) == rank(layout) or len(coord) == 1:
@@ -78,7 +78,7 @@ def place(t: Value, coord: tuple[Known, ...]) -> Known:
 
 
 def origin(t: Value) -> Known:
-    """Return the known bits of the address of a tensor's offset 0 before any swizzle."""
+    """Return what is known of the address of a tensor's offset 0, before any swizzle."""
     op, own = t.op, t.type
     assert isinstance(own, TensorType)
     if isinstance(op, ops.cluster.Mapa):
@@ -92,7 +92,7 @@ def origin(t: Value) -> Known:
 
 
 def _trusted(value: Value, align: int) -> Value:
-    """Take a pointer to be a multiple of `align`, where that depends only on indices of which nothing is known."""
+    """Assume that a pointer is a multiple of `align` if that depends only on indices of which nothing is known."""
     op = value.op
     if isinstance(op, ops.cluster.Mapa):
         moved = _trusted(op.p, align)
@@ -112,13 +112,13 @@ def _trusted(value: Value, align: int) -> Value:
 
 
 def _neighbours(mode: Layout, elements: int) -> bool:
-    """Tell whether `elements` indices, from a multiple of `elements` on, are of neighbouring elements."""
+    """Tell whether `elements` indices, from a multiple of `elements` on, lead to neighbouring elements."""
     first = mode(0)
     return all(type(mode(i)) is int and mode(i) == first + i for i in range(elements))
 
 
 def _together(value: Value, align: int, bytes: int | None) -> None:
-    """Refuse an access where a swizzle puts the `bytes` bytes behind the pointer elsewhere. Errors: `swizzle`."""
+    """Refuse an access to `bytes` bytes from a pointer on which a swizzle separates. Errors: `swizzle`."""
     op = value.op
     if isinstance(op, ops.cluster.Mapa):
         return _together(op.p, align, bytes)

@@ -1,7 +1,7 @@
 """The layout algebra on tensors: the functions of `cutelite.layout`, extended to tensors.
 
-A function of a layout is the one of its name in `cutelite.layout`. Of a tensor or coordinate tensor it gives the view
-through the layout that this function returns. Nothing is copied.
+A function of layouts is the function of that name in `cutelite.layout`. For a tensor or coordinate tensor it returns
+the view with the layout that this function computes. Nothing is copied.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def is_tensor(x: Any) -> bool:
 
 
 def with_layout(tensor: Any, layout: Any) -> Any:
-    """The same memory, from the same first element on, through another layout."""
+    """Return the same memory, from the same first element on, through another layout."""
     if not is_tensor(tensor):
         raise mistake("tensor", f"a tensor is needed here, not {describe(tensor)}")
     return tensor.view(layout) if isinstance(layout, ComposedLayout) else tensor._retyped(layout)
 
 
 def _on_tensors(name: str, cuts: bool = False) -> Callable[..., Any]:
-    """Extend a function of `cutelite.layout` to tensors; `cuts`: it takes tiles, which must lie in the tensor."""
+    """Extend a function of `cutelite.layout` to tensors; `cuts`: it makes tiles, which must lie in the tensor."""
     function: Callable[..., Any] = getattr(leaf, name)
 
     @functools.wraps(function)
@@ -68,7 +68,7 @@ def flatten(x: Any) -> Any:
 
 
 def _question(name: str) -> Callable[..., Any]:
-    """Extend a function that asks something of a layout to tensors."""
+    """Extend to tensors a function that returns a property of a layout."""
     function: Callable[..., Any] = getattr(leaf, name)
 
     @functools.wraps(function)
@@ -91,10 +91,10 @@ def size(x: Any, mode: Any = None) -> Any:
 
 
 def domain_offset(coord: Any, tensor: Any) -> Any:
-    """The tensor from the coordinate `coord` on: element c of it is element ``coord + c`` of `tensor`.
+    """Return the tensor from the coordinate `coord` on: element c of it is element ``coord + c`` of `tensor`.
 
     coord   one number for each mode, compile-time or run-time; a single one counts colexicographically
-    The extents stay as they are. The caller predicates what then lies beyond the end.
+    The extents stay as they are. The caller has to predicate accesses beyond the end.
     """
     if not is_tensor(tensor):
         raise mistake("tensor", f"domain_offset takes a coordinate and a tensor, not {describe(tensor)}")
@@ -109,11 +109,11 @@ def domain_offset(coord: Any, tensor: Any) -> Any:
 
 
 def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
-    """The tile of shape `tiler` at tile coordinate `coord`.
+    """Return the tile of shape `tiler` at tile coordinate `coord`.
 
     tensor   a tensor, coordinate tensor or layout
     tiler    extents of the tile, one per mode of `tensor` (after `proj`)
-    coord    the place, counted in tiles; None keeps that mode, behind those of the tile
+    coord    the place, counted in tiles; None keeps that mode, after those of the tile
     proj     per mode of tiler and coord, None to leave it out: one (M, N, K) tiler serves A, B and C
     """
     if not is_tensor(tensor):
@@ -140,10 +140,10 @@ def _furthest(layout: Any, fixed: list[tuple[Any, Any]]) -> Any:
 
 
 def check_reach(function: str, tensor: Any, tiler: Any, view: Any = None) -> None:
-    """Refuse tiles that reach beyond the end of shared memory or registers; those of global memory are predicated.
+    """Refuse tiles that reach beyond the end of shared memory or registers; in global memory the caller predicates.
 
-    function   for the message; `tiler` as the divisions take it
-    view       the layout of the tiles in question, and the coordinates with their modes that lead to them; default: all
+    function   the name for the message; `tiler` as the divisions take it
+    view       the layout of some tiles, and the coordinates, with their modes, that lead to them; default: all tiles
     """
     if not isinstance(tensor, Tensor) or tensor.space == "gmem":
         return
@@ -217,10 +217,10 @@ def _along(mode: Layout, index: Any) -> Any:
 
 
 def make_fragment_like(like: Any, dtype: DType | None = None) -> Any:
-    """Registers for a partition: the compact layout whose first mode, one instruction's values, is contiguous.
+    """Return register storage for a partition: its compact layout, in which one instruction's values are contiguous.
 
-    like    a tensor of static shape, such as a partition; of a layout, the function of `cutelite.layout`
-    dtype   of the elements; default: that of `like`
+    like    a tensor of static shape, such as a partition; for a layout, see the function of `cutelite.layout`
+    dtype   the type of the elements; default: that of `like`
     """
     if not is_tensor(like):
         return leaf.make_fragment_like(like)
@@ -230,7 +230,7 @@ def make_fragment_like(like: Any, dtype: DType | None = None) -> Any:
 
 
 def recast_tensor(tensor: Tensor, dtype: DType) -> Tensor:
-    """The same bytes as elements of `dtype`, which may have another width."""
+    """Return the same bytes as elements of `dtype`, which may have another width."""
     return tensor.recast(dtype)
 
 

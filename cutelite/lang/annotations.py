@@ -1,12 +1,12 @@
 """Annotations of a kernel's parameters, as specs: the arguments that fit, and the types that they become.
 
     Tensor[f32, (M, N)]            row-major; M and N are dims, ints, or None for an extent of its own
-    Tensor[f32, (M, N), (1, M)]    with strides in elements: ints, dims, or None for any
+    Tensor[f32, (M, N), (1, M)]    with strides in elements: ints, dims, or None for any stride
     Tensor[f32, (M, N), col_major] column-major (row-major is the default)
     Tensor[f32, Layout(...)]       any layout, such as one with nested modes
     Tensor[T, (N,), align(4)]      T, a TypeVar, is bound by the argument; the address is a multiple of 4 bytes
     TmaTensor[bf16, (M, K), (128, 64)]          tiles of 128 x 64 through TMA; swizzle by the tile's row
-    TmaTensor[bf16, (M, K), (128, 64), "64B"]   a swizzle of one's own: "none", "32B", "64B", "128B"; on Blackwell
+    TmaTensor[bf16, (M, K), (128, 64), "64B"]   with a swizzle: "none", "32B", "64B", "128B"; on Blackwell
                                                 also "128B_ATOM_32B"
     Constexpr[int]                 a compile-time constant: part of what the kernel is specialised for
     i32, f32, ...                  a number
@@ -39,17 +39,17 @@ from cutelite.layout import Dim, DimExpr, Layout, rank
 NOTHING_SEEN: Mapping[str, Any] = types.MappingProxyType({})
 
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128, "128B_ATOM_32B": 128}
-"""TMA's shared-memory swizzles by name, and the longest tile row in bytes that each allows (none: any)."""
+"""TMA's shared-memory swizzles by name, and the largest row of a tile, in bytes, for each (none: any)."""
 
 
 col_major = "col"
-"""In an annotation: the first mode is contiguous. The same as the text, which linters take for the name of a type."""
+"""The annotation for column-major, as "col_major" is: linters would take the text for the name of a type."""
 
 
 class DTypeVar:
-    """A dtype that the argument decides: `typing.TypeVar` in an annotation.
+    """A dtype that the argument decides: a `typing.TypeVar` in an annotation.
 
-    Every parameter that names it must agree; its constraints, if any, are the dtypes it may be.
+    All parameters that name it have the same dtype, one of its constraints if it has any.
     """
 
     __slots__ = ("choices", "name")
@@ -95,7 +95,7 @@ class Spec:
 
 
 class TensorSpec(Spec):
-    """`Tensor[...]`: dtype (or variable), extents and strides (None: any), and the alignment that is asked for."""
+    """`Tensor[...]`: dtype (or variable), extents and strides (None: any), and the required alignment."""
 
     __slots__ = ("align", "dtype", "order", "shape", "stride")
 
@@ -164,9 +164,9 @@ class PointerSpec(Spec):
 
 
 class PointersSpec(Spec):
-    """`Tensor[Pointer[f32], (N,)]`: addresses in memory, each of what `to` says.
+    """`Tensor[Pointer[f32], (N,)]`: an array of addresses in memory, whose targets `to` describes.
 
-    addresses  the annotation of their array, whose elements are i64
+    addresses  the annotation of the array, whose elements are i64
     """
 
     __slots__ = ("addresses", "to")
@@ -191,9 +191,9 @@ class StructSpec(Spec):
 
 
 class SequenceSpec(Spec):
-    """``tuple[A, B]``, each item by its own annotation, or as many of one annotation as are given: ``list[A]``.
+    """``tuple[A, B]``, each item by its own annotation, or any number of items of one annotation: ``list[A]``.
 
-    items  their annotations; None for ``list[A]`` and ``tuple[A, ...]``, whose items are all `each`
+    items  the annotations of the items; None for ``list[A]`` and ``tuple[A, ...]``, whose items are all `each`
     """
 
     __slots__ = ("each", "items", "kind")
@@ -220,7 +220,7 @@ class OptionalSpec(Spec):
 
 
 Annotation = Spec | DType | DTypeVar
-"""What parameters are annotated with."""
+"""The annotations that parameters can have."""
 
 _USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass, tuple or list of these"
 
@@ -256,16 +256,15 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Im2col:
-    """Rows of pixels in the place of a tile: ``TmaTensor[dtype, (images, height, width, channels), cl.Im2col(...)]``.
+    """A box of pixels in place of a tile: ``TmaTensor[dtype, (images, height, width, channels), cl.Im2col(...)]``.
 
-    pixels    that are moved at once, 1 to 1024, in row-major order from image to image
-    channels  of each
-    lower     where pixels begin, for each mode between images and channels: -1 for the padding of a filter of 3
-    upper     where they end, counted from the end of the mode: -1 for such a filter, whose offsets are 0 to 2
-    strides   how far apart they are, for each of these modes, 1 to 8: of a convolution with strides; empty: 1
-    wide      'w' or 'w128': pixels lie in one row of an image, and then in the same row of the next one, along width
-              alone, which alone has corners and a stride. With 'w128' they are 128, in four parts. Blackwell's
-              (`tma_im2col_w`)
+    pixels    the number of pixels of a copy, 1 to 1024, in row-major order and on into the next image
+    channels  the number of channels of each pixel
+    lower     for each mode between images and channels, the first pixel: -1 for a filter of 3 with padding
+    upper     the last pixel, counted from the end of the mode: -1 for such a filter, whose offsets are 0 to 2
+    strides   for each of these modes, 1 to 8: the distance of pixels, for a convolution with strides; empty: 1
+    wide      'w' or 'w128': pixels lie in one row of an image, and then in the same row of the next one; only the width
+              has corners and a stride. 'w128' means 128 pixels in four parts. Only on Blackwell (`tma_im2col_w`)
     Source    CUDA driver API: cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2colWide
     """
 
@@ -278,7 +277,7 @@ class Im2col:
 
 
 class TmaTensor:
-    """In annotations: `TmaTensor[dtype, shape, tile]`. Those in a kernel are instances of it."""
+    """In annotations: `TmaTensor[dtype, shape, tile]`. TMA tensors in a kernel are instances of it."""
 
     __slots__ = ()
 
@@ -287,7 +286,7 @@ class TmaTensor:
 
 
 def tensor_annotation(item: Any) -> TensorSpec | PointersSpec:
-    """``Tensor[item]``."""
+    """Return the spec of ``Tensor[item]``."""
     if not isinstance(item, tuple) or len(item) < 2:
         raise _wrong("Tensor", "takes a dtype and a shape", "write Tensor[f32, (M, N)]")
     if isinstance(item[0], TensorSpec | PointerSpec):
@@ -300,7 +299,7 @@ def _pointee(of: str, spec: TensorSpec | PointerSpec) -> TensorSpec | PointerSpe
     if isinstance(spec.dtype, DTypeVar):
         raise _wrong(of, f"is of addresses of the dtype variable {spec.dtype}", "name the dtype, as in Pointer[f32]")
     if isinstance(spec, TensorSpec) and any(_is_open(extents) for extents in (spec.shape, spec.stride or ())):
-        raise _wrong(of, f"is of addresses of {spec!r}, and nothing tells None there", "name a dim that another has")
+        raise _wrong(of, f"is of addresses of {spec!r}, and no argument determines None", "name a dim that another has")
     return spec
 
 
@@ -333,7 +332,7 @@ def _tensor(item: tuple[Any, ...]) -> TensorSpec:
 
 
 def pointer_annotation(item: Any) -> PointerSpec | PointersSpec:
-    """``Pointer[item]``."""
+    """Return the spec of ``Pointer[item]``."""
     dtype, *rest = item if isinstance(item, tuple) else (item,)
     if isinstance(dtype, TensorSpec | PointerSpec):
         addresses = pointer_annotation((i64, *rest))
@@ -346,7 +345,7 @@ def pointer_annotation(item: Any) -> PointerSpec | PointersSpec:
 
 
 def tma_annotation(item: Any) -> TmaSpec:
-    """``TmaTensor[item]``."""
+    """Return the spec of ``TmaTensor[item]``."""
     if not isinstance(item, tuple) or len(item) < 3:
         raise _wrong("TmaTensor", "takes a dtype, a shape and a tile", "write TmaTensor[bf16, (M, K), (128, 64)]")
     dtype, shape, tile, *rest = item
@@ -391,7 +390,7 @@ def _check_pixels(pixels: Im2col, modes: int) -> None:
 
 
 def _check_extents(what: str, extents: Any, least: int | None) -> None:
-    """Extents or strides of an annotation: tuples of ints, dims and None."""
+    """Check the extents or strides of an annotation: tuples of ints, dims and None."""
     if isinstance(extents, tuple):
         for extent in extents:
             _check_extents(what, extent, least)
@@ -403,7 +402,7 @@ def _check_extents(what: str, extents: Any, least: int | None) -> None:
 
 
 def _default_swizzle(dtype: DType | DTypeVar, tile: tuple[int, ...]) -> str:
-    """Return the swizzle whose span is the tile's contiguous row: without bank conflicts, and readable by wgmma."""
+    """Return the swizzle that spans the tile's contiguous row: it has no bank conflicts, and wgmma reads it."""
     if isinstance(dtype, DTypeVar):
         return "auto"
     return default_swizzle(tile[-1] * dtype.bytes)
@@ -437,7 +436,7 @@ def specs_of(function: Callable[..., Any], seen: Mapping[str, Any] = NOTHING_SEE
             found[name] = _spec_of(function, name, seen)
             if name in star:
                 if found[name] is None:
-                    raise CompileError(Mistake("annotation", f"*{name} needs an annotation, that of each argument"))
+                    raise CompileError(Mistake("annotation", f"*{name} needs an annotation, for each of its arguments"))
                 found[name] = SequenceSpec(tuple, None, found[name])
         except CompileError as error:
             raise error.at(_parameter(function, name)) from error.__cause__
@@ -445,7 +444,7 @@ def specs_of(function: Callable[..., Any], seen: Mapping[str, Any] = NOTHING_SEE
 
 
 def _parameter(function: Any, name: str) -> Span:
-    """Return the place of a parameter of a function; the line of the function where its source cannot be read."""
+    """Return the place of a parameter of a function, or the line of the function if its source cannot be read."""
     code = function.__code__
     try:
         lines, first = inspect.getsourcelines(code)
@@ -552,14 +551,14 @@ def struct_fields(cls: type) -> dict[str, Any] | None:
 
 
 def _field_annotation(cls: type, name: str) -> Any:
-    """The annotation of a field, from the class of the hierarchy that has it; strings are evaluated in its module."""
+    """Return the annotation of a field, from the first class in the MRO that has it; strings are evaluated there."""
     for home in cls.__mro__:
         text = ""
         try:
             annotation = getattr(home, "__annotations__", {}).get(name)  # evaluated now, since 3.14
             if annotation is None:
                 continue
-            text = getattr(annotation, "__forward_arg__", annotation)  # what NamedTuple makes of a string
+            text = getattr(annotation, "__forward_arg__", annotation)  # NamedTuple wraps strings in a ForwardRef
             if not isinstance(text, str):
                 return annotation
             return eval(text, vars(sys.modules[home.__module__]), dict(vars(home)))

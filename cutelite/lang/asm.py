@@ -1,4 +1,4 @@
-"""PTX in a kernel, for what has no intrinsic: `lib/extern.py` has the word."""
+"""Inline PTX, for instructions that have no intrinsic: `lib/extern.py` has the public function."""
 
 from __future__ import annotations
 

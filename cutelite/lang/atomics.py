@@ -1,14 +1,14 @@
 """Atomic updates of memory that several threads write, and loads and stores that others may race with.
 
-The place is a tensor and an index (one number, or one per mode): ``cl.atomic_add(histogram, bin, 1)``; the value has
-the tensor's element type. With `None` for the index it is the tensor's first element, or a pointer (``t.at(i)``,
-or one of `mapa`) stands in place of the tensor. Tensors may lie in global memory, in this block's shared memory, or in
-another block's of the cluster.
+The place is a tensor and an index (one number, or one for each mode): ``cl.atomic_add(histogram, bin, 1)``; the value
+has the tensor's element type. If the index is None, the place is the tensor's first element, or a pointer (``t.at(i)``,
+or one from `mapa`) in place of the tensor. Tensors may lie in global memory, in this block's shared memory, or in
+another block's shared memory in the cluster.
 
-semantic  'relaxed' orders no other access; 'acquire' keeps later ones behind, 'release' earlier ones before,
-          'acq_rel' both
-scope     the threads that agree on it: 'cta', 'cluster', 'gpu' or 'sys'
-Result    what was there before; if nothing uses it, ptxas makes the cheaper `red` of it
+semantic  'relaxed' orders no other access; 'acquire' orders later accesses after this one, 'release' earlier ones
+          before it, 'acq_rel' both
+scope     the threads that see this order: 'cta', 'cluster', 'gpu' or 'sys'
+Result    the old value; if nothing uses it, ptxas emits the cheaper `red`
 Who       each thread for itself
 Source    PTX ISA: atom, red, ld, st, memory consistency model
 """
@@ -35,7 +35,7 @@ Place = Tensor | Handle
 def atomic_add(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
     """Add `x`, and return the old value. Integers of 32 and 64 bits, f16, bf16 (sm_90), f32, f64.
 
-    Also vectors, whose elements are updated one by one: 2 f16 or bf16 anywhere; in global memory, on sm_90, 2 or 4
+    Also vectors, each element of which is atomic by itself: 2 f16 or bf16 anywhere; in global memory, on sm_90, 2 or 4
     f32 and 2, 4 or 8 f16 or bf16. The place is then a tile: ``cl.atomic_add(t.tile(4, i), None, v)``.
     """
     return _atom("add", t, index, x, semantic, scope)
@@ -48,7 +48,7 @@ def atomic_sub(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", 
 
 
 def atomic_min(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Put the smaller of `x` and the old value; return the old value. Integers of 32 and 64 bits, f32, f64.
+    """Store the smaller of `x` and the old value, and return the old value. Integers of 32 and 64 bits, f32, f64.
 
     Floats are compared as integers: -0 is below +0, and a positive NaN above all numbers.
     """
@@ -56,7 +56,7 @@ def atomic_min(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", 
 
 
 def atomic_max(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Put the larger of `x` and the old value; return the old value. As `atomic_min`."""
+    """Store the larger of `x` and the old value, and return the old value. As `atomic_min`."""
     return _atom("max", t, index, x, semantic, scope)
 
 
@@ -76,7 +76,7 @@ def atomic_xor(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", 
 
 
 def atomic_exch(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Put `x`, and return the old value. Numbers of 32 and 64 bits; vectors of 2 i64 or u64 at once (sm_90).
+    """Store `x`, and return the old value. Numbers of 32 and 64 bits; vectors of 2 i64 or u64 at once (sm_90).
 
     For 128 bits the place is a tile: ``cl.atomic_exch(t.tile(2, i), None, v)``.
     """
@@ -84,19 +84,19 @@ def atomic_exch(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed",
 
 
 def atomic_inc(t: Place, index: Any, limit: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Count up from 0 to `limit` and again from 0, and return the old value. u32."""
+    """Add 1, or store 0 if the old value is `limit` or above, and return the old value. u32."""
     return _atom("inc", t, index, limit, semantic, scope)
 
 
 def atomic_dec(t: Place, index: Any, limit: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Count down to 0 and again from `limit`, and return the old value. u32."""
+    """Subtract 1, or store `limit` if the old value is 0 or above `limit`, and return the old value. u32."""
     return _atom("dec", t, index, limit, semantic, scope)
 
 
 def atomic_cas(
     t: Place, index: Any, compare: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu"
 ) -> Any:
-    """Put `x` if the old value has the bits of `compare`, and return the old value.
+    """Store `x` if the old value has the bits of `compare`, and return the old value.
 
     Numbers of 16, 32 and 64 bits; vectors of 2 i64 or u64 at once (sm_90), in a tile: ``t.tile(2, i)``.
     """
@@ -114,42 +114,42 @@ def red(
     semantic: Literal["relaxed", "release"] = "relaxed",
     scope: Scope = "gpu",
 ) -> None:
-    """Update by `operation` and `x` without a result, else as the `atomic_` function of that name. PTX: red."""
+    """Update by `operation` and `x` like the `atomic_` function of that name, but without a result. PTX: red."""
     place, value = _operands(t, index, x)
     emit(ops.Red(place, operation, value, semantic, scope))
 
 
 def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1, scope: Scope = "gpu") -> Any:
-    """Return the number there; all that its writer did before releasing it is then visible. PTX: ld.acquire.
+    """Return the number at the place; all that its writer did before releasing it is then visible. PTX: ld.acquire.
 
-    dtype   of the number, for a pointer, which does not say it
+    dtype   the type of the number, needed for a pointer
     n       2: a vector of 2 i64 or u64, 128 bits read at once, at a multiple of 16 bytes; `store_release` writes one
     """
     return _load(t, index, dtype, n, "acquire", scope)
 
 
 def load_relaxed(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1, scope: Scope = "gpu") -> Any:
-    """Return the number there, read again and whole, unordered; arguments as for `load_acquire`. PTX: ld.relaxed."""
+    """Return the number at the place, in one access and without ordering; else as `load_acquire`. PTX: ld.relaxed."""
     return _load(t, index, dtype, n, "relaxed", scope)
 
 
 def load_volatile(t: Place, index: Any = None, *, dtype: DType | None = None, n: int = 1) -> Any:
-    """Return the number there, read again each time; arguments as for `load_acquire`. PTX: ld.volatile."""
+    """Return the number at the place, read anew each time; else as `load_acquire`. PTX: ld.volatile."""
     return _load(t, index, dtype, n, "volatile", "sys")
 
 
 def store_release(t: Place, index: Any, x: Any, *, scope: Scope = "gpu") -> None:
-    """Write `x`; a thread that acquires it sees what this thread did before. PTX: st.release."""
+    """Write `x`; a thread that acquires it sees all that this thread did before. PTX: st.release."""
     _store(t, index, x, "release", scope)
 
 
 def store_relaxed(t: Place, index: Any, x: Any, *, scope: Scope = "gpu") -> None:
-    """Write `x` whole, without ordering anything. PTX: st.relaxed."""
+    """Write `x` in one access, without ordering anything. PTX: st.relaxed."""
     _store(t, index, x, "relaxed", scope)
 
 
 def store_volatile(t: Place, index: Any, x: Any) -> None:
-    """Write `x`, each time. PTX: st.volatile."""
+    """Write `x`; the compiler leaves out no such store. PTX: st.volatile."""
     _store(t, index, x, "volatile", "sys")
 
 

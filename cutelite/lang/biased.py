@@ -1,8 +1,8 @@
-"""Scores to which a function has added something that is no part of them, kept apart until they are needed.
+"""Scores to which a function, a `score_mod`, adds a number: products and addend are kept apart until they are needed.
 
 In    scores as products times a factor
-Out   the same and what is added, with which products may as well start; or an ordinary vector, where a function does
-      anything else with them
+Out   the same with the addend, from which the products may start; or an ordinary vector, if a function does anything
+      else with them
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from cutelite.lang.values import RuntimeNumber, Scalar, Vector
 
 
 class Biased(Lazy):
-    """``products * factor + bias``, a vector of f32 that is computed where its elements are asked for.
+    """``products * factor + bias``, a vector of f32 that is computed when its elements are used.
 
     products   (2, rows, n), or a shape of that rank
     factor     a float or a run-time scalar
     bias       a float, or a run-time number of f32 that can be broadcast to the products
-    asked      not empty once elements were asked for, of this or of one that it comes from
+    asked      not empty once elements were used, of this vector or of one that it was made from
     """
 
     __slots__ = ("asked", "bias", "factor", "products")
@@ -66,9 +66,9 @@ class Biased(Lazy):
 
     @property
     def literal(self) -> bool:
-        """Tell whether the factor is a positive literal, safe to divide by, and nothing was computed from the products.
+        """Tell whether the factor is a positive literal, safe to divide by, and no elements were used.
 
-        With a positive factor the greatest product belongs to the greatest number.
+        With a positive factor the greatest product gives the greatest score.
         """
         return not self.asked and isinstance(self.factor, float) and 2.0**-60 < self.factor < 2.0**60
 
@@ -82,7 +82,7 @@ def _becomes_f32(dtype: Any) -> bool:
 
 
 def _kept(name: str, kept: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return the operator of `Vector` of this name; what is added stays apart where `kept` can do that."""
+    """Return the operator of `Vector` of this name, which keeps the addend apart if `kept` can do that."""
     general: Callable[[Any, Any], Any] = getattr(Vector, name)
 
     def operator(self: Biased, other: Any) -> Any:
@@ -106,5 +106,5 @@ for _name, _function in ADDITIVE.items():
 
 
 def biased(products: Any, factor: Any) -> Vector:
-    """Return ``products * factor`` as functions of scores get it."""
+    """Return ``products * factor`` in the form in which functions of scores get it."""
     return Biased(products, factor)

@@ -1,4 +1,4 @@
-"""Integer instructions that Python has no operator for. Literals become i32, or take the type of the other operand."""
+"""Integer instructions for which Python has no operator. Literals become i32, or take the type of the other operand."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def ctz(x: Int) -> Int:
 
 
 def ffs(x: Int) -> Int:
-    """The place of the lowest 1 of `x`, counted from 1; 0 if there is none."""
+    """Return the place of the lowest 1 of `x`, counted from 1; 0 if there is none."""
     value = as_value(x)
     return where(wrap(value) == 0, as_value(0, with_elem(value.type, i32)), ctz(x) + 1)
 
 
 def brev(x: Int) -> Int:
-    """The bits of `x` in the opposite order. PTX: brev."""
+    """Return the bits of `x` in the opposite order. PTX: brev."""
     return emit(ops.Brev(as_value(x)))
 
 
@@ -72,7 +72,7 @@ def szext(x: Int, length: Int, *, wrap: bool = False) -> Int:
 
 
 def prmt(a: Int, b: Int, selector: Int, mode: Literal["", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"] = "") -> Int:
-    """Four bytes of the eight in `b:a`, by the hexadecimal digits of `selector`, lowest first. PTX: prmt.
+    """Return four of the eight bytes of `b:a`, chosen by the hexadecimal digits of `selector`, lowest first. PTX: prmt.
 
     A digit above 7 repeats the sign of the byte of digit - 8. With a `mode`, `selector` chooses one of its patterns.
     """
@@ -81,18 +81,18 @@ def prmt(a: Int, b: Int, selector: Int, mode: Literal["", "f4e", "b4e", "rc8", "
 
 
 def lop3(a: Int, b: Int, c: Int, table: int) -> Int:
-    """Any function of three bits, bit by bit: `table` is its value at a = 0xF0, b = 0xCC, c = 0xAA. PTX: lop3."""
+    """Return a function of three bits, bit by bit: `table` is its value at a = 0xF0, b = 0xCC, c = 0xAA. PTX: lop3."""
     x, y = promote(a, b, "bits")
     return emit(ops.Lop3(x, y, as_value(c, x.type), table))
 
 
 def funnel_left(low: Int, high: Int, amount: Int, *, clamp: bool = False) -> Int:
-    """The high 32 of the 64 bits ``high:low`` shifted left by `amount` modulo 32; `clamp`: at most 32. PTX: shf.l."""
+    """Return the high half of ``high:low`` shifted left by `amount` modulo 32; `clamp`: by at most 32. PTX: shf.l."""
     return _funnel("l", low, high, amount, clamp)
 
 
 def funnel_right(low: Int, high: Int, amount: Int, *, clamp: bool = False) -> Int:
-    """The low 32 of the 64 bits ``high:low`` shifted right by `amount` modulo 32; `clamp`: at most 32. PTX: shf.r."""
+    """Return the low half of ``high:low`` shifted right by `amount` modulo 32; `clamp`: by at most 32. PTX: shf.r."""
     return _funnel("r", low, high, amount, clamp)
 
 
@@ -102,7 +102,7 @@ def _funnel(direction: str, low: Int, high: Int, amount: Int, clamp: bool) -> In
 
 
 def mul_hi(a: Int, b: Int) -> Int:
-    """The high half of ``a * b``, of 32 or 64 bits. PTX: mul.hi."""
+    """Return the high half of ``a * b``, of 32 or 64 bits. PTX: mul.hi."""
     return emit(ops.MulHi(*promote(a, b)))
 
 
@@ -112,7 +112,7 @@ def mul_wide(a: Int, b: Int) -> Int:
 
 
 def mul24(a: Int, b: Int) -> Int:
-    """The low 32 bits of the product of the low 24 bits of `a` and `b`. PTX: mul24.lo; no faster than `*` today."""
+    """Return the low 32 bits of the product of the low 24 bits of `a` and `b`. PTX: mul24.lo, no faster than `*`."""
     return emit(ops.Mul24(*promote(a, b)))
 
 
@@ -131,7 +131,7 @@ def sad(a: Int, b: Int, c: Int) -> Int:
 def dp4a(a: Int, b: Int, c: Int) -> Int:
     """Return `c` plus the dot product of the four bytes of `a` and those of `b`. PTX: dp4a.
 
-    a, b    i32 (signed bytes) or u32 (unsigned), each for itself
+    a, b    i32 (signed bytes) or u32 (unsigned bytes), independently
     c       i32 if one of them is, else u32
     """
     return emit(ops.Dp4a(*_dot(a, b, c)))
@@ -162,5 +162,5 @@ def sub_sat(a: Int, b: Int) -> Int:
 
 
 def _amount(n: Int, like: Value) -> Value:
-    """A number of bits as an i32, one for each element of `like`."""
+    """Return a number of bits as an i32, one for each element of `like`."""
     return as_value(n, with_elem(like.type, i32))

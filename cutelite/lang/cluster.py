@@ -1,7 +1,7 @@
-"""Thread block clusters: their barrier, each other's shared memory, and launches that overlap.
+"""Thread block clusters: their barrier, distributed shared memory, dependent launches, and cluster launch control.
 
-A remote tensor (`mapa`) is read and written like any other; `st_async` writes without waiting and tells an mbarrier
-of the block it writes to.
+A remote tensor (`mapa`) is read and written like any other; `st_async` writes without waiting and counts the bytes on
+an mbarrier of the block it writes to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cutelite.ops import cluster as ops
 def cluster_arrive(*, relaxed: bool = False) -> None:
     """Arrive on the cluster's barrier; `cluster_wait` must follow before the next one.
 
-    relaxed  order no memory accesses: enough where only `fence_mbarrier_init` is to be seen
+    relaxed  order no memory accesses: enough if the others have to see only initialised mbarriers
     Who      every thread of the cluster
     Source   PTX ISA: barrier.cluster.arrive
     """
@@ -45,7 +45,7 @@ def cluster_sync() -> None:
 
 
 def mapa(p: Any, rank: int | Scalar) -> Any:
-    """The place of `p`, a tensor, a pointer or an mbarrier, in the shared memory of block `rank` of the cluster.
+    """Return the address of `p`, a tensor, a pointer or an mbarrier, in the shared memory of block `rank`.
 
     Source   PTX ISA: mapa
     """
@@ -55,7 +55,7 @@ def mapa(p: Any, rank: int | Scalar) -> Any:
 
 
 def getctarank(p: Any) -> Scalar:
-    """The rank of the block whose shared memory `p` is in. PTX: getctarank."""
+    """Return the rank of the block whose shared memory `p` is in. PTX: getctarank."""
     return emit(ops.Getctarank(place_of(p)))  # type: ignore[no-any-return]
 
 
@@ -77,7 +77,7 @@ def red_async(
     barrier: Barrier,
     kind: Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"] = "add",
 ) -> None:
-    """Start combining, by `kind`, the integer `x` into another block's shared memory, atomically; else as `st_async`.
+    """Start combining, by `kind`, the integer `x` into another block's shared memory, atomically; else like `st_async`.
 
     Source   PTX ISA: red.async
     """
@@ -86,13 +86,13 @@ def red_async(
 
 
 def _width(data: Value) -> int:
-    """The bytes of a number or vector."""
+    """Return the bytes of a number or vector."""
     t = data.type
     return elem_of(t).bytes * (t.n if isinstance(t, Vec) else 1)
 
 
 def _pointed(where: Any, x: Any) -> DType | Vec | None:
-    """The type in which a literal is stored: that of the tensor it goes to."""
+    """Return the type in which a literal is stored: that of the tensor it goes to."""
     if isinstance(x, Scalar | Vector):
         return None
     if isinstance(where, TensorType):
@@ -103,9 +103,9 @@ def _pointed(where: Any, x: Any) -> DType | Vec | None:
 
 
 def griddepcontrol_wait() -> None:
-    """Wait until the kernels this one was launched to overlap with are complete, and their writes visible.
+    """Wait until the kernels that this launch depends on are complete, and their writes visible.
 
-    At once where the kernel was launched in the ordinary way. Source: PTX ISA: griddepcontrol.wait
+    In an ordinary launch it returns at once. Source: PTX ISA: griddepcontrol.wait
     """
     emit(ops.GridWait())
 
@@ -119,12 +119,12 @@ def griddepcontrol_launch_dependents() -> None:
 
 
 def clusterlaunchcontrol_try_cancel(response: Any, barrier: Barrier, *, multicast: bool = False) -> None:
-    """Request that a cluster of this launch that has not started does not run, so that this one can do its work.
+    """Try to cancel a cluster of this launch that has not started, so that this one can do its work.
 
-    response   16 bytes of shared memory, a multiple of 16: two u64. They are written later, by the async proxy
-    barrier    of this block; counts 16 bytes then
+    response   two u64 in shared memory, aligned to 16 bytes, to which the async proxy writes the answer later
+    barrier    an mbarrier of this block, which counts these 16 bytes
     multicast  write the response in each block of the cluster, and count it on the barrier of each
-    Who        one thread of the cluster; not any more once a response said that a request failed
+    Who        one thread of the cluster; no thread once a response said that a request failed
     Source     PTX ISA: clusterlaunchcontrol.try_cancel
     """
     emit(ops.TryCancel(address(response, ops.RESPONSE), barrier_value(barrier), multicast))
@@ -133,7 +133,7 @@ def clusterlaunchcontrol_try_cancel(response: Any, barrier: Barrier, *, multicas
 def clusterlaunchcontrol_is_canceled(response: Vector) -> Scalar:
     """Return whether a cluster was cancelled.
 
-    response   the two u64, loaded after `barrier` was waited for
+    response   the two u64, loaded after a wait for `barrier`
     Source     PTX ISA: clusterlaunchcontrol.query_cancel.is_canceled
     """
     return emit(ops.IsCanceled(response.value))  # type: ignore[no-any-return]

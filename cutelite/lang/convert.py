@@ -1,4 +1,4 @@
-"""Conversions that say how: rounding, saturation, and bits seen as another type. Plain ones are `x.to(dtype)`."""
+"""Conversions with a rounding or saturation, and bits seen as another type. Plain conversions are `x.to(dtype)`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def convert(
 ) -> N:
     """Convert `x` to `dtype`, rounded and saturated as asked. Vectors of f32 go to f16, bf16, e4m3 and e5m2 in pairs.
 
-    rounding  to nearest even (rn), towards zero (rz), down (rm), up (rp), to nearest away from zero (rna), where the
-              instruction has it; '' is rn, but rz from float to int, and rna to tf32
-    saturate  integers are clamped to the range of `dtype`, and floats that overflow give its largest number.
-              Always so from float to int, where NaN gives 0, and to e4m3 and e5m2
+    rounding  to nearest even (rn), towards zero (rz), down (rm), up (rp), to nearest away from zero (rna), as far as
+              the instruction has it; '' is rn, but rz from float to int, and rna to tf32
+    saturate  clamp integers to the range of `dtype`, and floats that overflow to its largest number. Conversions from
+              float to int, where NaN gives 0, and to e4m3 and e5m2 always saturate
     Errors    `cvt` where the pair of types has no such rounding or saturation
     Source    PTX ISA: cvt
     """
@@ -33,13 +33,13 @@ def convert(
     way = ops.steps(elem_of(value.type), dtype)
     if not way:
         return x
-    for step in way[:-1]:  # exact ones, or to f32 on the way to a format that is narrower
+    for step in way[:-1]:  # exact conversions, or to f32 before a narrower format
         value = builder.emit(ops.Convert(value, step))
     return wrap(builder.emit(ops.Convert(value, way[-1], rounding, saturate)))  # type: ignore[no-any-return]
 
 
 def bitcast(x: Any, dtype: DType) -> Any:
-    """The bits of `x` as `dtype`: a scalar where they are just one of it, else a vector; the first element is lowest.
+    """Return the bits of `x` as `dtype`: a scalar if they are one number of it, else a vector, the lowest bits first.
 
     A vector of two bf16 is a u32, and a u32 can become two bf16 or four u8.
 

@@ -1,7 +1,7 @@
-"""Coordinate tensors, for predication and TMA: there is no memory, and an element is its own coordinate.
+"""Coordinate tensors, for predication and TMA: they have no memory; each element is its own coordinate.
 
     coords = cl.make_identity_tensor(c.shape)          # coords[i, j] == (i, j)
-    tile = cl.local_tile(coords, (128, 64), (bx, by))  # tiled and partitioned as `c` is
+    tile = cl.local_tile(coords, (128, 64), (bx, by))  # tiled and partitioned like `c`
     if tile[i, j][0] < M: ...
 
 `coordinates(a)` of a `TmaTensor` is the same for a tensor that TMA copies tiles of: its tiles name boxes.
@@ -27,10 +27,10 @@ from cutelite.layout.inttuple import flatten_to_tuple
 class CoordTensor(Shaped):
     """A tensor of coordinates: its layout has basis strides.
 
-    layout  coordinates of the view to coordinates, relative to `origin`
-    origin  the coordinate of its first element, a tuple nested as coordinates are; run-time numbers or integers
+    layout  maps coordinates of the view to coordinates relative to `origin`
+    origin  the coordinate of the first element, a tuple nested as coordinates are, of run-time numbers or integers
     tma     the TMA tensor whose coordinates these are, or None
-    wide    coordinates are computed in 64 bits, for an extent needs them
+    wide    coordinates are computed in 64 bits, since an extent needs them
     """
 
     layout: Layout
@@ -39,7 +39,7 @@ class CoordTensor(Shaped):
     wide: bool = False
 
     def __getitem__(self, key: Any) -> Any:
-        """A coordinate, or with Nones a view."""
+        """Return the coordinate at `key`; if that has Nones, a view."""
         if _slices(key):
             coord = key if isinstance(key, tuple) else (key,)
             if Ellipsis in coord:
@@ -52,7 +52,7 @@ class CoordTensor(Shaped):
         return added(self.origin, image)
 
     def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> CoordTensor:
-        """A view that starts where the fixed coordinates lead."""
+        """Return a view that starts at the offset of the fixed coordinates."""
         origin = self.origin
         for coord, mode in fixed:
             origin = added(origin, mode(_widened(coord, self.wide)))
@@ -65,7 +65,7 @@ class CoordTensor(Shaped):
 def make_identity_tensor(shape: Any) -> CoordTensor:
     """Return the tensor of this shape whose elements are their own coordinates.
 
-    shape   extents, also dims, nested as wanted; or a tensor's `.shape`
+    shape   extents, ints or dims, nested or not; or a tensor's `.shape`
     """
     extents = shape if isinstance(shape, tuple) else (shape,)
     wide = any(_needs_64_bits(extent) for extent in flatten_to_tuple(extents))
@@ -79,7 +79,7 @@ def _needs_64_bits(extent: Any) -> bool:
 
 
 def coordinates(tensor: Any) -> CoordTensor:
-    """Return the coordinates of a tensor, or of a `TmaTensor`: `copy` brings the boxes that their tiles name."""
+    """Return the coordinates of a tensor, or of a `TmaTensor`, whose tiles tell `copy` the boxes to move."""
     if isinstance(tensor, TmaTensor):
         extents = tuple(size(mode) for mode in tensor.layout)
         return CoordTensor(make_identity_layout(extents), zeros(extents), tensor)
@@ -93,7 +93,7 @@ def zeros(shape: Any) -> Any:
 
 
 def added(a: Any, b: Any) -> Any:
-    """The sum of two coordinates; components that are missing at the end are 0."""
+    """Return the sum of two coordinates; components that are missing at the end are 0."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         width = max(len(a), len(b))
         a, b = (x + (0,) * (width - len(x)) for x in (a, b))
@@ -109,7 +109,7 @@ def added(a: Any, b: Any) -> Any:
 
 
 def elem_less(coord: Any, bound: Any) -> Any:
-    """Return whether every component of a coordinate is below that of `bound`: a bool, at run time if it must be.
+    """Return whether every component of a coordinate is below that of `bound`: a bool, or a run-time bool.
 
     coord, bound   numbers, or tuples of them that nest alike: ``cl.elem_less(coords[i], c.shape)``
     """

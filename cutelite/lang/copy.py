@@ -57,17 +57,17 @@ class CopyAtom:
 
     @property
     def layout_src_tv(self) -> Layout:
-        """(thread, value) to an index into the elements it moves: what each thread gives."""
+        """(thread, value) to an index into the moved elements: those that each thread reads."""
         return self.op.source(self.dtype)
 
     @property
     def layout_dst_tv(self) -> Layout:
-        """(thread, value) to an index into the elements it moves: what each thread gets."""
+        """(thread, value) to an index into the moved elements: those that each thread writes."""
         return self.op.target(self.dtype)
 
     @property
     def layout_ref_tv(self) -> Layout:
-        """The one of the two by which the values of a tiled copy are counted."""
+        """The one of the two layouts by which a tiled copy counts its values."""
         return self.op.reference(self.dtype)
 
     @property
@@ -80,7 +80,7 @@ class CopyAtom:
 
 
 def make_copy_atom(op: CopyOp, dtype: DType) -> CopyAtom:
-    """The operation `op` on elements of `dtype`."""
+    """Return a copy atom: the operation `op` on elements of `dtype`."""
     if not isinstance(op, CopyOp):
         raise mistake(
             "copy-atom", f"make_copy_atom takes a copy operation, not {describe(op)}", help="`cl.CopyUniversalOp()`"
@@ -88,7 +88,7 @@ def make_copy_atom(op: CopyOp, dtype: DType) -> CopyAtom:
     if not isinstance(dtype, DType):
         raise mistake("copy-atom", f"make_copy_atom takes a dtype, not {describe(dtype)}")
     atom = CopyAtom(op, dtype)
-    _ = atom.layout_src_tv, atom.layout_dst_tv  # refuses what the operation does not move
+    _ = atom.layout_src_tv, atom.layout_dst_tv  # refuse a dtype that the operation does not move
     return atom
 
 
@@ -113,7 +113,7 @@ class TiledCopy:
         return extent(self.layout_tv, 0)
 
     def get_slice(self, thread: Any) -> ThrCopy:
-        """The part of one thread, 0 to `size` - 1: a compile-time or run-time number."""
+        """Return the part of one thread, 0 to `size` - 1: a compile-time or run-time number."""
         return ThrCopy(self, thread)
 
     def _repr_html_(self) -> str:
@@ -123,7 +123,7 @@ class TiledCopy:
         return viz.html(viz.owners(self.layout_tv, extents, f"{self.atom} by {self.layout_tv}"))
 
     def retile(self, fragment: Any) -> Any:
-        """A fragment of the tiled MMA this was made from, seen as partitions of this copy: (values, rest, rest)."""
+        """Return a fragment of this copy's tiled MMA as a partition of the copy: (values, rest, rest)."""
         values, *repeats = self.fragment or (extent(self.layout_tv, 1), 1, 1)
         layout = fragment.layout
         if layout.rank < 3 or extent(layout, 0) != values:
@@ -143,7 +143,7 @@ class TiledCopy:
         return fragment._retyped(make_layout(grouped, *outer, *list(layout)[3:]))
 
     def thread_layout(self, layout: Layout, side: Layout) -> tuple[Layout, Layout, list[Layout]]:
-        """(threads, values, rests) of a tensor of that layout, for the atom's side `side`."""
+        """Return (threads, values, rests) of a tensor of that layout, for the atom's side `side`."""
         try:
             divided = zipped_divide(layout, self.tiler)
         except LayoutError as why:
@@ -164,11 +164,11 @@ class ThrCopy:
     thread: Any
 
     def partition_S(self, tensor: Any) -> Any:
-        """Return the part of a source tensor that this thread gives: ((values of an atom, atoms), rest modes...)."""
+        """Return the part of a source tensor that this thread reads: ((values of an atom, atoms), rest modes...)."""
         return self._partition(tensor, self.tiled.atom.layout_src_tv)
 
     def partition_D(self, tensor: Any) -> Any:
-        """Return the elements of a target tensor that this thread gets."""
+        """Return the part of a target tensor that this thread writes."""
         return self._partition(tensor, self.tiled.atom.layout_dst_tv)
 
     def retile(self, fragment: Any) -> Any:
@@ -186,9 +186,9 @@ class ThrCopy:
 
 
 def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Any) -> TiledCopy:
-    """A tiled copy by a (thread, value) layout of a tile.
+    """Return a tiled copy with a given (thread, value) layout of a tile.
 
-    layout_tv   to an index in the tile, first mode fastest; multiples of the atom's threads and values
+    layout_tv   (thread, value) to an index in the tile, first mode fastest; multiples of the atom's threads and values
     tiler       extents of the tile
     """
     check_atom(atom)
@@ -211,9 +211,9 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Any) -> TiledCopy:
 
 
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
-    """A tiled copy of a tile in which every thread has a block of values, threads side by side.
+    """Return a tiled copy of a tile in which every thread has a block of values, the threads side by side.
 
-    thr_layout   coordinates in the tile to a thread
+    thr_layout   coordinates in the tile, counted in blocks, to a thread
     val_layout   coordinates in a thread's block to a value
     """
     tiler, layout_tv = make_layout_tv(thr_layout, val_layout)
@@ -221,9 +221,10 @@ def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -
 
 
 def make_tmem_copy(atom: CopyAtom) -> TiledCopy:
-    """A tiled copy by four warps between their registers and all the lanes that an atom of tensor memory reaches.
+    """Return a tiled copy by four warps between their registers and all lanes that a tensor memory atom reaches.
 
-    atom  of `TmemLoadOp` or `TmemStoreOp`. The tile has 128 rows (of shapes of 16 lanes 64), and the atom's columns
+    atom  an atom of `TmemLoadOp` or `TmemStoreOp`. The tile has 128 rows (64 for shapes of 16 lanes), and the atom's
+          columns
     """
     check_atom(atom)
     if not isinstance(atom.op, TmemOp):
@@ -233,27 +234,27 @@ def make_tmem_copy(atom: CopyAtom) -> TiledCopy:
 
 
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """A copy that brings operand A into the registers in which `tiled_mma` wants it."""
+    """Return a copy that brings operand A into the registers in which `tiled_mma` wants it."""
     return _like_mma(atom, tiled_mma, "A")
 
 
 def make_tiled_copy_B(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """The same as `make_tiled_copy_A`, for operand B of `tiled_mma`."""
+    """Return the same as `make_tiled_copy_A`, for operand B of `tiled_mma`."""
     return _like_mma(atom, tiled_mma, "B")
 
 
 def make_tiled_copy_C(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """A copy of the accumulator, from the registers in which `tiled_mma` has it or into them."""
+    """Return a copy of the accumulator, from the registers in which `tiled_mma` has it or into them."""
     return _like_mma(atom, tiled_mma, "C")
 
 
 def make_tiled_copy_S(atom: CopyAtom, tiled: TiledCopy) -> TiledCopy:
-    """Return a copy by `atom` in which each thread has the elements that it gives in `tiled`."""
+    """Return a copy by `atom` in which each thread has the elements that it reads in `tiled`."""
     return _like_copy(atom, tiled, tiled.atom.layout_src_tv)
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled: TiledCopy) -> TiledCopy:
-    """Return a copy by `atom` in which each thread has the elements that it gets in `tiled`."""
+    """Return a copy by `atom` in which each thread has the elements that it writes in `tiled`."""
     return _like_copy(atom, tiled, tiled.atom.layout_dst_tv)
 
 
@@ -278,7 +279,7 @@ def _like_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
     return TiledCopy(atom, made.layout_tv, made.tiler, fragment)
 
 
-# What `copy` does.
+# The plan of a copy, which `copy` executes.
 
 
 def check_atom(atom: Any) -> None:
@@ -305,7 +306,7 @@ class Plan:
 
 
 def plan(how: Any, src: Any, dst: Any, barrier: Any = None) -> Plan:
-    """The instructions that copy `src` to `dst`, partitions of one thread (values first), by an atom or tiled copy."""
+    """Return the instructions by which an atom or tiled copy copies `src` to `dst`, partitions of one thread."""
     atom: CopyAtom = how.atom if isinstance(how, TiledCopy) else how
     check_atom(atom)
     if (barrier is not None) != atom.op.counted:
@@ -336,7 +337,7 @@ def plan(how: Any, src: Any, dst: Any, barrier: Any = None) -> Plan:
 
 
 def pieces(t: Tensor, count: int, atom: CopyAtom) -> Iterator[Tensor]:
-    """The parts of `t`, `count` values of the first mode each, in the order of the modes."""
+    """Yield the parts of `t` with `count` values of the first mode each, in the order of the modes."""
     first = t.layout[0] if t.ndim > 1 or isinstance(t.layout.shape, tuple) else t.layout
     if extent(first) % count:
         raise mistake(
@@ -358,10 +359,10 @@ def pieces(t: Tensor, count: int, atom: CopyAtom) -> Iterator[Tensor]:
 
 
 def predicates(pred: Any, count: int, values: int) -> list[Any]:
-    """A predicate for each of `count` instructions of `values` elements: from one bool, or from a tensor.
+    """Return a predicate for each of `count` instructions of `values` elements: from one bool, or from a tensor.
 
-    The tensor has a bool for each instruction (or for a divisor of them, repeated), or for each element: then with a
-    stride of 0 along the elements of an instruction.
+    The tensor has a bool for each instruction (or for a divisor of their number, repeated), or for each element, then
+    with a stride of 0 along the elements of an instruction.
     """
     if not isinstance(pred, Tensor):
         return [decision(pred)] * count
@@ -387,7 +388,7 @@ def predicates(pred: Any, count: int, values: int) -> list[Any]:
 
 
 def decision(pred: Any) -> Any:
-    """Return one predicate for all, a bool."""
+    """Return a predicate, a bool, that is for the whole copy."""
     if isinstance(pred, bool) or (isinstance(pred, Scalar) and pred.dtype == boolean):
         return pred
     raise mistake("copy-pred", f"a predicate is a bool or a tensor of bools, not {describe(pred)}")

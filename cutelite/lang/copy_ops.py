@@ -1,9 +1,9 @@
-"""Copy operations: what one instruction moves, which thread holds what of it, and how it is started.
+"""Copy operations: the elements that one instruction moves, the threads that hold them, and how to start it.
 
-An operation is a frozen value without a type; `make_copy_atom(op, dtype)` makes it one of elements of `dtype`. It has
-(thread, value) layouts of what each thread gives (`source`) and gets (`target`), and names the one by which a tiled
-copy counts its values (`reference`). They map to an index into the elements that one instruction moves. Classes without
-fields of their own are dataclasses by inheritance: making a dataclass takes a quarter of a millisecond.
+An operation is a frozen value without a type; `make_copy_atom(op, dtype)` makes an atom of it for elements of `dtype`.
+It has (thread, value) layouts of the elements that each thread reads (`source`) and writes (`target`), and names the
+one by which a tiled copy counts its values (`reference`). They map to an index into the elements that one instruction
+moves. Classes without fields of their own inherit the dataclass: making one takes a quarter of a millisecond.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ VECTOR_BYTES = 16
 class CopyOp:
     """Base of copy operations.
 
-    masks    a predicate needs no branch around it
-    counted  it needs a barrier, which counts its bytes
-    ways     (from, to) spaces
+    masks    the instruction takes a predicate, so no branch is needed around it
+    counted  it needs an mbarrier, which counts its bytes
+    ways     the (from, to) spaces that it copies between
     """
 
     masks: ClassVar[bool] = False
@@ -55,7 +55,7 @@ class CopyOp:
         raise NotImplementedError
 
     def check(self, src: TensorType, dst: TensorType) -> None:
-        """Refuse parts that this instruction cannot move, at the user's line."""
+        """Refuse parts that this instruction cannot move, with an error at the user's line."""
         if self.ways and (src.space, dst.space) not in self.ways:
             known = ", ".join(f"{a} to {b}" for a, b in self.ways)
             raise mistake(
@@ -67,10 +67,11 @@ class CopyOp:
 class CopyUniversalOp(CopyOp):
     """Ordinary loads and stores, between any two spaces.
 
-    bits      moved at once: 8 to 128, a power of two; 0 for as many as the dtype has
-    cache     'ca', 'cg', 'cs', 'cv', 'nc' (loads), 'wb', 'cg', 'cs', 'wt' (stores): cache operator of a global access
-    evict     'evict_first', 'evict_last', 'no_allocate', ...: its L1 eviction priority
-    prefetch  64, 128 or 256: bytes that L2 may fetch along with a global load
+    bits      bits of one access: 8 to 128, a power of two; 0: those of the dtype
+    cache     the cache operator of a global access: 'ca', 'cg', 'cs', 'cv', 'nc' (loads), 'wb', 'cg', 'cs', 'wt'
+              (stores)
+    evict     the L1 eviction priority of a global access: 'evict_first', 'evict_last', 'no_allocate', ...
+    prefetch  64, 128 or 256: bytes that L2 may also fetch around a global load
     """
 
     bits: int = 0
@@ -107,7 +108,7 @@ class CopyUniversalOp(CopyOp):
 
 
 def load(t: Tensor, count: int, op: CopyUniversalOp, bytes: int) -> Any:
-    """`count` neighbouring elements by one load."""
+    """Load `count` neighbouring elements by one instruction."""
     pointer = aligned_pointer(t, bytes)
     hinted = op.cache if op.cache in ops.memory.LOAD_CACHES and t.space == "gmem" else ""
     evict = op.evict if t.space == "gmem" else ""
@@ -116,7 +117,7 @@ def load(t: Tensor, count: int, op: CopyUniversalOp, bytes: int) -> Any:
 
 
 def store(t: Tensor, data: Any, op: CopyUniversalOp, bytes: int) -> None:
-    """All of `data` by one store."""
+    """Store all of `data` by one instruction."""
     pointer = aligned_pointer(t, bytes)
     value = data.value
     if isinstance(value.type, Vec) and value.type.n == 1:
@@ -131,7 +132,7 @@ class CopyG2SOp(CopyOp):
 
     bits       32, 64 or 128
     cache      'ca' through L1 and L2, 'cg' L2 only (128 bits only); '' for 'cg' where possible
-    zero_fill  where a predicate is False, write zeros (and read nothing); False: leave the target as it is
+    zero_fill  write zeros, and read nothing, where a predicate is False; otherwise leave the target as it is
     policy     an L2 policy: 'evict_first', 'evict_last', 'evict_normal'
     Source     PTX ISA: cp.async
     """
@@ -214,7 +215,7 @@ class LdMatrix8x8x16bOp(MatrixOp):
 
 
 class StMatrix8x8x16bOp(MatrixOp):
-    """stmatrix: the converse of ldmatrix."""
+    """stmatrix: each thread gives 4 bytes of each matrix, and names a row of 16 bytes in shared memory to write."""
 
     ways = (("rmem", "smem"),)
 
@@ -240,8 +241,8 @@ class StMatrix8x8x16bOp(MatrixOp):
 class CopyDsmemStoreOp(CopyOp):
     """st.async: from registers to another block's shared memory, ``copy(atom, registers, remote, barrier=bar)``.
 
-    bits           32, 64 or 128; 0 for as many as the dtype has
-    dst, barrier   of the other block: a partition of ``cl.mapa(tensor, rank)``, and ``bar.remote(rank)``, which counts
+    bits           32, 64 or 128; 0: those of the dtype
+    dst, barrier   in the other block: a partition of ``cl.mapa(tensor, rank)``, and ``bar.remote(rank)``, which counts
                    the bytes
     Source         PTX ISA: st.async
     """
@@ -278,7 +279,7 @@ class TileOp(CopyOp):
 
 @dataclass(frozen=True)
 class HintedTileOp(TileOp):
-    """Base of the operations whose one field is `cache`, an L2 policy."""
+    """Base of the operations with the single field `cache`, an L2 policy."""
 
     cache: str | None = None
 
@@ -326,7 +327,7 @@ class CopyBulkS2GOp(HintedTileOp):
 class CopyBulkS2DsmemOp(TileOp):
     """Bulk copy of contiguous bytes to another block's shared memory: ``copy(atom, smem, remote, barrier=bar)``.
 
-    dst, barrier   of the other block: ``cl.mapa(tensor, rank)``, ``bar.remote(rank)``
+    dst, barrier   in the other block: ``cl.mapa(tensor, rank)``, ``bar.remote(rank)``
     """
 
 
@@ -336,14 +337,14 @@ def units(op: CopyOp, bits: int, dtype: DType) -> int:
     if bits < element or bits % element or bits & (bits - 1) or bits > 8 * VECTOR_BYTES:
         raise mistake(
             "copy-bits",
-            f"{op} moves {bits} bits, which is no number of elements of {dtype} that one instruction can move",
+            f"{op} moves {bits} bits, which is no whole number of {dtype} elements that one instruction can move",
             help=f"take a power of two from {element} to 128",
         )
     return bits // element
 
 
 def check_vector(t: TensorType, bytes: int, what: str) -> None:
-    """One instruction accesses all of `t`: neighbours in memory, at a multiple of `bytes` bytes."""
+    """Check that one instruction can access all of `t`: neighbours in memory, at a multiple of `bytes` bytes."""
     flat = coalesce(t.layout)
     count = static_value(t.layout.size) or 0
     contiguous = count <= 1 or (flat.rank == 1 and flat.stride in (1, (1,)))
@@ -358,7 +359,7 @@ def check_vector(t: TensorType, bytes: int, what: str) -> None:
         known = t.align if t.align % bytes else fixed
         raise mistake(
             "copy-alignment",
-            f"{what} must lie at a multiple of {bytes} bytes, but is known to at one of {known} only",
+            f"{what} must lie at a multiple of {bytes} bytes, but is only known to lie at one of {known}",
             f"its layout is {t.layout}, in {t.space}",
             help=(
                 f"take an atom of {known * 8} bits",
@@ -368,7 +369,7 @@ def check_vector(t: TensorType, bytes: int, what: str) -> None:
 
 
 def aligned_pointer(t: Tensor, bytes: int) -> Any:
-    """The address of the first element of `t`, known to be a multiple of `bytes`, as an operand."""
+    """Return the address of the first element of `t`, known to be a multiple of `bytes`, as an operand."""
     if not isinstance(t, Tensor):
         raise mistake("copy", f"a tensor is needed here, not {describe(t)}")
     return emit(ops.tensor.TensorPtr(t.value, (as_value(0),), align=bytes)).value
@@ -379,7 +380,7 @@ class TmemOp(CopyOp):
     """Base of the transfers between the registers of a warp and its lanes of tensor memory, 32 bits an element.
 
     shape    '32x32b', '16x64b', '16x128b' or '16x256b': which register holds which cell
-    repeats  along the columns: a power of two, at most 128, 128, 64 and 32
+    repeats  a power of two, the number of repeats along the columns: at most 128, 128, 64 and 32
     """
 
     shape: str = "32x32b"
@@ -402,17 +403,17 @@ class TmemOp(CopyOp):
         return tcgen05_layouts.SHAPES[self.shape].columns * self.repeats
 
     def registers(self, dtype: DType) -> Layout:
-        """(thread, register) to lane + lanes * column."""
+        """Return the layout from (thread, register) to lane + lanes * column."""
         if dtype.bits != tcgen05_layouts.CELL_BITS:
             raise mistake("copy-dtype", f"{self} moves elements of 32 bits, not {dtype}")
         return tcgen05_layouts.transfer_layout(self.shape, self.repeats)
 
     def cells(self, dtype: DType) -> Layout:
-        """The same of tensor memory, of which each thread names all."""
+        """Return the layout of tensor memory: each thread of the warp names all of its cells."""
         return Layout((self.threads, self.lanes * self.columns), (0, 1))
 
     def of_warps(self, dtype: DType) -> tuple[Layout, tuple[int, int]]:
-        """Return (thread, value) of four warps to an index into the tile of all their lanes, and its extents."""
+        """Return the layout from (thread, value) of four warps to an index into their lanes' tile, and its extents."""
         warp = self.registers(dtype)
 
         def wider(stride: int) -> int:
@@ -424,7 +425,7 @@ class TmemOp(CopyOp):
 
 
 class TmemLoadOp(TmemOp):
-    """tcgen05.ld, waited for: from tensor memory to registers. A warp reaches its own lanes. PTX ISA: tcgen05.ld."""
+    """tcgen05.ld with its wait: from tensor memory to registers. A warp reaches its own lanes. PTX ISA: tcgen05.ld."""
 
     ways = (("tmem", "rmem"),)
 
@@ -440,7 +441,7 @@ class TmemLoadOp(TmemOp):
 
 
 class TmemStoreOp(TmemOp):
-    """tcgen05.st, waited for: from registers to tensor memory. PTX ISA: tcgen05.st."""
+    """tcgen05.st with its wait: from registers to tensor memory. PTX ISA: tcgen05.st."""
 
     ways = (("rmem", "tmem"),)
 

@@ -23,7 +23,7 @@ BULK_ALIGN = ops.cp_async.BULK_ALIGN
 EVICT_NORMAL = 0x1000000000000000
 EVICT_FIRST = 0x12F0000000000000
 EVICT_LAST = 0x14F0000000000000
-"""L2 policies that need no `createpolicy`: the 64-bit words that NVIDIA's libraries pass for these."""
+"""L2 policies that need no `createpolicy`: the 64-bit words that NVIDIA's libraries pass for them."""
 
 POLICIES = {"evict_normal": EVICT_NORMAL, "evict_first": EVICT_FIRST, "evict_last": EVICT_LAST}
 Cache = Literal["evict_normal", "evict_first", "evict_last"] | Scalar | int | None
@@ -52,8 +52,8 @@ def createpolicy_range(
     """Return an L2 policy by address, to pass as `cache`.
 
     p             an address in global memory, or a tensor
-    primary_size  bytes from `p` on, accesses to which get `primary`
-    total_size    bytes from `p` on, accesses to the rest of which get `secondary`; at least `primary_size`
+    primary_size  the first bytes from `p` on, accesses to which get `primary`
+    total_size    all bytes from `p` on that the policy covers, at least `primary_size`; the others get `secondary`
     Source        PTX ISA: createpolicy.range
     """
     sizes = amount(primary_size), amount(total_size)
@@ -61,7 +61,7 @@ def createpolicy_range(
 
 
 def createpolicy_cvt(access_property: int | Scalar) -> Scalar:
-    """Return an L2 policy of the 64 bits of CUDA's `cuda::access_property`. PTX: createpolicy.cvt."""
+    """Return the L2 policy for the 64 bits of CUDA's `cuda::access_property`. PTX: createpolicy.cvt."""
     return emit(ops.cp_async.CreatePolicyCvt(as_value(access_property, u64)))  # type: ignore[no-any-return]
 
 
@@ -75,26 +75,26 @@ def cp_async(
     prefetch: Literal[0, 64, 128, 256] = 0,
     policy: Cache = None,
 ) -> None:
-    """Start a small copy of this thread's own, of `bytes` bytes from global to shared memory.
+    """Start copying `bytes` bytes from global to shared memory, in this thread's open cp.async group.
 
-    dst, src   addresses in shared and global memory, multiples of `bytes`, of tensors or elements. A swizzle of shared
+    dst, src   addresses in shared and global memory, of tensors or elements, multiples of `bytes`. A swizzle of shared
                memory must keep `bytes` bytes together
-    src_bytes  copy only these and zero the rest of the `bytes`: 0 at an edge, where nothing is then read
+    src_bytes  copy only this number of bytes and fill the rest with zeros: with 0, for an edge, nothing is read
     cache      'ca': through L1 and L2, 'cg': L2 only (16 bytes only); default 'cg' where possible
     prefetch   bytes around `src` to bring into L2
     policy     an L2 policy, as `cache` of `tma_load`
-    Who        each thread for itself; complete after `cp_async_wait_group`, for others after a barrier as well
+    Who        each thread for itself; complete after `cp_async_wait_group`, for other threads after a barrier too
     Source     PTX ISA: cp.async
     """
     kind = cache or ("cg" if bytes == 16 else "ca")
     size = None if src_bytes is None else amount(src_bytes)
-    width = bytes if bytes in (4, 8, 16) else 1  # any other number the op refuses
+    width = bytes if bytes in (4, 8, 16) else 1  # the op refuses any other number
     to, of = address(dst, width), address(src, width)
     emit(ops.cp_async.CpAsync(to, of, bytes, kind, prefetch, size, policy_value(policy)))
 
 
 def cp_async_commit_group() -> None:
-    """Make this thread's cp.async copies since the last call a group. PTX: cp.async.commit_group."""
+    """Make this thread's cp.async copies since the last call one group. PTX: cp.async.commit_group."""
     emit(ops.cp_async.CpAsyncCommitGroup())
 
 
@@ -120,15 +120,15 @@ def cp_async_bulk(
 ) -> None:
     """Start copying a range of `bytes` bytes between global and shared memory, or to another block's.
 
-    dst, src   addresses, multiples of 16; the direction follows from where they are. Swizzled shared memory is taken
-               as far as its swizzle keeps the bytes in a row, or where both sides are swizzled alike and whole spans
-               of the swizzle are copied
+    dst, src   addresses, multiples of 16; the direction follows from their spaces. Swizzled shared memory is accepted
+               if the swizzle keeps the bytes consecutive, or if both sides have the same swizzle and whole spans of it
+               are copied
     bytes      a multiple of 16
-    barrier    counts the bytes of a copy into shared memory; one to another block takes that block's barrier.
+    barrier    counts the bytes of a copy into shared memory; a copy to another block takes that block's barrier.
                A copy to global memory takes none: it ends in a bulk group (`cp_async_bulk_commit_group`)
     multicast  from global memory: a mask of the blocks of the cluster that get the data, at the same offsets
     cache      an L2 policy, as of `tma_load`
-    mask       to global memory, on sm_100 and above: bit i says whether byte i of each 16 is copied
+    mask       to global memory, on sm_100 and above: byte i of each 16 is copied if bit i is set
     Who        one thread
     Source     PTX ISA: cp.async.bulk
     """
@@ -161,7 +161,7 @@ def cp_reduce_async_bulk(
     dst, src  addresses in global and shared memory, multiples of 16
     bytes     a multiple of 16
     kind      the operation: ``dst = kind(dst, src)``
-    dtype     of the elements; by default that of the tensor `src`
+    dtype     the type of the elements; default: that of the tensor `src`
     cache     an L2 policy, as of `tma_load`
     Who       one thread; each element is combined atomically
     Source    PTX ISA: cp.reduce.async.bulk
@@ -184,7 +184,7 @@ def cp_async_bulk_prefetch(src: Any, bytes: int | Scalar, *, cache: Cache = None
 
 
 def cp_async_bulk_commit_group() -> None:
-    """Make this thread's bulk copies out of shared memory since the last call a group, TMA stores included.
+    """Make this thread's bulk copies out of shared memory since the last call one group, TMA stores included.
 
     Source   PTX ISA: cp.async.bulk.commit_group
     """
@@ -205,7 +205,7 @@ def cp_async_bulk_wait_group(n: int, *, read: bool = False) -> None:
 
 
 def policy_value(cache: Any) -> Value | None:
-    """An L2 policy as an operand."""
+    """Return an L2 policy as an operand."""
     if isinstance(cache, str):
         if cache not in POLICIES:
             raise mistake("cache-policy", f"{cache!r} is none of {', '.join(POLICIES)}", help="or use `createpolicy`")
@@ -214,7 +214,7 @@ def policy_value(cache: Any) -> Value | None:
 
 
 def mask_value(mask: Any) -> Value | None:
-    """A multicast mask as an operand."""
+    """Return a multicast mask as an operand."""
     if isinstance(mask, int) and not 0 < mask < 1 << 16:
         raise mistake("multicast", f"a multicast mask has a bit for each of at most 16 blocks, not {mask:#x}")
     if isinstance(mask, Scalar) and mask.dtype.is_int:
@@ -223,7 +223,7 @@ def mask_value(mask: Any) -> Value | None:
 
 
 def coordinate(x: Any) -> Value:
-    """A TMA coordinate as an operand: an i32."""
+    """Return a TMA coordinate as an operand: an i32."""
     if isinstance(x, Scalar) and x.dtype.is_int:
         return to_dtype(x, i32).value  # type: ignore[no-any-return]
     if isinstance(x, Handle):

@@ -1,4 +1,4 @@
-"""Means to see what a kernel does, and to stop it; clocks."""
+"""Prints, assertions and traps in a kernel, and clocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def printf(fmt: str, *args: Any) -> None:
 
     fmt       an f-string with run-time numbers in it; or a format of C, and `args` for its conversions: integers and
               bools for %d %u %x (of 64 bits %lld %llu %llx), floats for %f %e %g, pointers for %p
-    Who       each thread for itself, in no order. The GPU's buffer is finite: later texts are lost
+    Who       each thread for itself, in no order. If the GPU's buffer is full, texts are lost
     Source    CUDA C++ Programming Guide: formatted output
     """
     if not isinstance(fmt, str):
@@ -65,15 +65,15 @@ def brkpt() -> None:
 
 
 def clock() -> Scalar:
-    """A counter of this SM's cycles, u32: it wraps around. PTX: %clock."""
+    """Return a counter of this SM's cycles, u32: it wraps around. PTX: %clock."""
     return emit(Special("clock"))  # type: ignore[no-any-return]
 
 
 def clock64() -> Scalar:
-    """A counter of this SM's cycles, u64. PTX: %clock64."""
+    """Return a counter of this SM's cycles, u64. PTX: %clock64."""
     return emit(Special("clock64"))  # type: ignore[no-any-return]
 
 
 def globaltimer() -> Scalar:
-    """Nanoseconds of a clock that all SMs share, u64; how fine it is depends on the GPU. PTX: %globaltimer."""
+    """Return the time in nanoseconds, u64, of a clock that all SMs share; the GPU sets its steps. PTX: %globaltimer."""
     return emit(Special("globaltimer"))  # type: ignore[no-any-return]

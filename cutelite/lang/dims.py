@@ -12,17 +12,17 @@ from cutelite.ops.index import DimBind
 
 
 def dim(x: Any, divisible_by: int = 1, *, min: int = 1, max: int | None = None) -> Any:
-    """Make a run-time integer a dim, which layouts, shapes and tilers take as an extent or a stride.
+    """Return a run-time integer as a dim, which layouts, shapes and tilers take as an extent or a stride.
 
         m, n = cl.dim(rows[group]), cl.dim(columns, 8)
         t = cl.make_tensor(p.ptr, cl.make_layout((m, n), (n, 1)), f32)
 
-    A dim that is made in a loop is another one in each iteration; layouts with it are of no use behind the loop.
+    A dim made in a loop is a different one in each iteration; layouts with it cannot be used after the loop.
 
-    x             an i32 or i64, the same in all threads that use the layout together; an int or a dim is given back
-    divisible_by  a factor that its value is known to have, as for `cl.dims`
-    min, max      bounds of its value that may be relied on. The simulator checks all three; on a GPU they are promises
-    Errors        `dim` where it is no integer of these types
+    x             an i32 or i64, the same in all threads that use the layout together; an int or a dim is returned as is
+    divisible_by  a known factor of the value, as for `cl.dims`
+    min, max      known bounds of the value. The simulator checks all three; on a GPU they are promises
+    Errors        `dim` if `x` is not an integer of these types
     """
     if isinstance(x, int | DimExpr) and not isinstance(x, bool):
         return x

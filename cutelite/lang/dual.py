@@ -1,7 +1,7 @@
-"""Numbers that carry a derivative: forward-mode differentiation, of what a function computes of one of its arguments.
+"""Numbers that carry a derivative: forward-mode differentiation of a function by one of its arguments.
 
-`cl.value_and_derivative` makes a `Dual` of the argument and calls the function. Arithmetic, `cl.where`, `cl.math` and
-Python's `abs`, `min` and `max` take a `Dual` as they take a run-time number, and compute the derivative beside the
+`cl.value_and_derivative` wraps the argument in a `Dual` and calls the function. Arithmetic, `cl.where`, `cl.math` and
+Python's `abs`, `min` and `max` take a `Dual` like a run-time number, and compute the derivative beside the
 value. A derivative that is known while compiling, such as that of ``score + bias``, stays a Python float, and costs
 nothing.
 """
@@ -21,10 +21,10 @@ from cutelite.lang.values import Vector, full_like, where
 
 @dataclass(frozen=True, eq=False)
 class Dual(Differentiable):
-    """A number and its derivative by the argument of `cl.value_and_derivative`.
+    """A number and its derivative with respect to the argument of `cl.value_and_derivative`.
 
     value   a run-time number or vector
-    slope   of the same shape, or a float
+    slope   the derivative, of the same shape, or a float if it is known
     """
 
     value: Any
@@ -112,7 +112,7 @@ class Dual(Differentiable):
         return self.value.shape
 
     def to(self, dtype: Any) -> Any:
-        """Converted to another type; the derivative too, unless it is known."""
+        """Convert to another type, the derivative too unless it is known."""
         if not dtype.is_float:
             return self.value.to(dtype)
         return Dual(self.value.to(dtype), self.slope if isinstance(self.slope, float) else self.slope.to(dtype))
@@ -148,7 +148,7 @@ class Dual(Differentiable):
 
 
 def parts(x: Any) -> tuple[Any, Any]:
-    """Value and derivative of a `Dual`, or of a number, which does not depend on the argument."""
+    """Return the value and the derivative of a `Dual`; any other number has derivative 0."""
     return (x.value, x.slope) if isinstance(x, Dual) else (x, 0.0)
 
 
@@ -157,19 +157,19 @@ def known(x: Any, number: float) -> bool:
 
 
 def times(a: Any, b: Any) -> Any:
-    """A product, without what is known."""
+    """Return a product; factors known to be 0, 1 or -1 emit no multiplication."""
     if known(a, 0.0) or known(b, 0.0):
         return 0.0
     return b if known(a, 1.0) else a if known(b, 1.0) else -b if known(a, -1.0) else a * b
 
 
 def plus(a: Any, b: Any) -> Any:
-    """A sum, without what is known."""
+    """Return a sum; terms known to be 0 emit no addition."""
     return b if known(a, 0.0) else a if known(b, 0.0) else a + b
 
 
 def chosen(condition: Any, a: Any, b: Any, like: Any) -> Any:
-    """`a` where the condition holds, else `b`: derivatives of something of the shape of `like`."""
+    """Return the derivative `a` if the condition holds, else `b`; `like` has the shape of their values."""
     if isinstance(condition, bool):
         return a if condition else b
     if isinstance(a, float) and isinstance(b, float):
@@ -237,7 +237,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "minimum": (lambda y, a, b: (a <= b).to(f32), lambda y, a, b: (a > b).to(f32)),
     "maximum": (lambda y, a, b: (a >= b).to(f32), lambda y, a, b: (a < b).to(f32)),
 }
-"""Derivatives of functions of `cl.math` by each of their arguments, of the result and the arguments."""
+"""Derivatives of functions of `cl.math` by each of their arguments, computed from the result and the arguments."""
 
 FLAT = ("floor", "ceil", "trunc", "rint", "round", "logb")
 """Functions that are constant between jumps: their derivative is 0."""

@@ -70,7 +70,7 @@ Proxy = TypeVar("Proxy", bound=Callable[[Value], Any])
 
 
 def proxy_of(*types: type[Type]) -> Callable[[Proxy], Proxy]:
-    """Decorator of a class: its objects stand for values of these types."""
+    """Decorate a class whose objects stand for values of these types."""
 
     def register(proxy: Proxy) -> Proxy:
         PROXIES.update(dict.fromkeys(types, proxy))
@@ -157,7 +157,7 @@ class Handle(Runtime):
 
 @proxy_of(InFlight)
 class InFlightValue(Handle):
-    """A value that the tensor core may still be writing or reading. Only functions that wait, or add to it, take it."""
+    """A value that the tensor core may still write or read. Only functions that wait for it, or add to it, take it."""
 
     __slots__ = ()
     __hash__ = Runtime.__hash__

@@ -1,4 +1,4 @@
-"""Parts of calls of linked functions: types of arguments, and whether a kernel is built for the simulator."""
+"""Helpers for calls of linked functions: types of arguments, and whether a kernel is built for the simulator."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cutelite.ops.call import Call
 
 
 def simulated() -> bool:
-    """Tell whether the kernel is evaluated for the simulator, which knows no machine code."""
+    """Tell whether the kernel is evaluated for the simulator, which cannot execute linked code."""
     return bool(builder_here("this").function.attrs.get("simulated"))
 
 
 def call_linked(
     name: str, parameters: tuple[tuple[str, Any], ...], out: Any, libraries: tuple[str, ...], pure: bool, *args: Any
 ) -> Any:
-    """Emit the call of an external function, whose parameters have these annotations; None as `out`: no result."""
+    """Emit the call of an external function with these annotated parameters; `out` is None if it has no result."""
     if len(args) != len(parameters):
         raise mistake("call", f"{name}() takes {len(parameters)} arguments, but {len(args)} were given")
     values = tuple(_argument(name, *p, x) for p, x in zip(parameters, args, strict=True))
@@ -42,7 +42,7 @@ def _argument(function: str, name: str, annotation: Any, x: Any) -> Any:
 
 
 def as_declared(result: Any, out: Type | tuple[Type, ...], what: str) -> Any:
-    """Convert the result of a meaning in Python to the declared types. Errors: `meaning` for another result."""
+    """Convert the result of a function's meaning in Python to the declared types. Errors: `meaning` if it cannot be."""
     outs = out if isinstance(out, tuple) else (out,)
     if not outs:
         return None
@@ -58,7 +58,7 @@ def _converted(x: Any, t: Type) -> Any:
 
 
 def no_meaning(name: str) -> Any:
-    """Return the error for a function that the simulator comes to, and whose body says nothing."""
+    """Return the error for a linked function that the simulator reaches and that has no meaning in Python."""
     return mistake(
         "extern",
         f"the simulator cannot execute {name}(), which is linked",

@@ -1,4 +1,4 @@
-"""Arithmetic on packed pairs of f32, as Blackwell's instructions have it."""
+"""Arithmetic on packed pairs of f32 by Blackwell's instructions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Rounding = Literal["rn", "rz", "rm", "rp"]
 
 
 def add_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False, rounding: Rounding = "rn") -> Vector:
-    """``a + b`` of vectors of two f32, by one instruction.
+    """Return ``a + b`` of two vectors of two f32, by one instruction.
 
     ftz       take subnormal operands and results as 0
     rounding  to nearest even (rn), towards zero (rz), down (rm) or up (rp)
-    Errors    for a GPU without it (before sm_100), and for other vectors
+    Errors    for a GPU before sm_100, and for other vectors
     Source    PTX ISA: add.f32x2
     """
     return emit(ops.AddF32x2(_pair(a), _pair(b), ftz, rounding))  # type: ignore[no-any-return]
 
 
 def sub_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False, rounding: Rounding = "rn") -> Vector:
-    """``a - b`` of vectors of two f32, by one instruction; as `add_packed_f32x2` otherwise.
+    """Return ``a - b`` of two vectors of two f32, by one instruction; arguments and errors as for `add_packed_f32x2`.
 
     Source   PTX ISA: sub.f32x2
     """
@@ -33,7 +33,7 @@ def sub_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False, rounding: Round
 
 
 def mul_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False, rounding: Rounding = "rn") -> Vector:
-    """``a * b`` of vectors of two f32, by one instruction; as `add_packed_f32x2` otherwise.
+    """Return ``a * b`` of two vectors of two f32, by one instruction; arguments and errors as for `add_packed_f32x2`.
 
     Source   PTX ISA: mul.f32x2
     """
@@ -41,7 +41,7 @@ def mul_packed_f32x2(a: Vector, b: Vector, *, ftz: bool = False, rounding: Round
 
 
 def fma_packed_f32x2(a: Vector, b: Vector, c: Vector, *, ftz: bool = False, rounding: Rounding = "rn") -> Vector:
-    """``a * b + c`` of vectors of two f32, rounded once, by one instruction; as `add_packed_f32x2` otherwise.
+    """Return ``a * b + c`` of vectors of two f32, rounded once, by one instruction; else as `add_packed_f32x2`.
 
     Source   PTX ISA: fma.f32x2
     """

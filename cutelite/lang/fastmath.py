@@ -29,7 +29,7 @@ def divide(a: Number, b: Number) -> Number:
 
 
 def approximate_quotients(wanted: bool) -> bool:
-    """Have ``/`` of f32 be `divide` from here on, or no more, and return what was so before."""
+    """Make ``/`` of f32 compute `divide`, or stop that, from here on; return the setting before."""
     builder = builder_here("/")
     before, builder.approximate = builder.approximate, wanted
     return before

@@ -1,4 +1,4 @@
-"""Vectors with a shape, as ``tensor.load()`` gives them: their parts, reductions and broadcasts, on SSA values.
+"""Vectors with a shape, such as ``tensor.load()`` returns: their parts, reductions and broadcasts, on SSA values.
 
     v = fragment.load()                  # of the fragment's shape, say ((2, 2), 4)
     m = v.reduce("max", modes=(0,))      # over the first mode: shape (4,)
@@ -46,7 +46,7 @@ def count(v: Value) -> int:
 
 
 def shape_of(v: Value) -> tuple[Any, ...]:
-    """Return the shape of a vector: that of the tensor it was loaded from, or which it was given."""
+    """Return the shape of a vector: that of the tensor it was loaded from, or the one it was given."""
     return (count(v),) if v.shape is None else v.shape
 
 
@@ -59,7 +59,7 @@ def reshape(v: Value, shape: Any) -> Value:
 
 
 def part(v: Value, coord: tuple[Any, ...]) -> Value:
-    """Return the element at a compile-time coordinate, nested as the shape; with None or `:`, what is left."""
+    """Return the element at a compile-time coordinate, nested like the shape; None or `:` keeps a mode."""
     shape = shape_of(v)
     if len(coord) != len(shape):
         raise mistake("rank", f"{len(coord)} indices into a vector of {len(shape)} modes", f"its shape is {shape}")
@@ -83,7 +83,7 @@ def _within(coord: Any, shape: Any) -> bool:
 
 
 def _kept(coord: tuple[Any, ...], layout: Layout) -> list[Layout]:
-    """Return the modes that a coordinate leaves."""
+    """Return the modes that a coordinate keeps."""
     found: list[Layout] = []
     for index, mode in zip(coord, layout, strict=True):
         found += [mode] if _whole(index) else _kept(index, mode) if isinstance(index, tuple) else []
@@ -91,12 +91,12 @@ def _kept(coord: tuple[Any, ...], layout: Layout) -> list[Layout]:
 
 
 def _fixed(coord: Any) -> Any:
-    """Return the coordinate with 0 for the modes that it leaves."""
+    """Return the coordinate with 0 for the modes that it keeps."""
     return tuple(map(_fixed, coord)) if isinstance(coord, tuple) else 0 if _whole(coord) else coord
 
 
 def broadcast_to(v: Value, shape: Any) -> Value:
-    """Repeat modes of extent 1 to the extents of `shape`; new modes come at the end."""
+    """Repeat modes of extent 1 to the extents of `shape`; new modes are added at the end."""
     shape = shape if isinstance(shape, tuple) else (shape,)
     before = shape_of(v)
     have = (*before, *(1,) * (len(shape) - len(before)))

@@ -1,7 +1,7 @@
 """Results of functions that users pass to a kernel of the library: activations, modifiers of scores, masks.
 
-In    the name of the argument, what its function gave, and a vector like which it has to be
-Out   such a vector, or an error that has the name
+In    the name of the argument, the result of its function, and a vector that it has to be like
+Out   a vector like that, or an error that names the argument
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from cutelite.lang.values import full
 
 
 def given_by(name: str, x: Any, like: Any) -> Any:
-    """Return the numbers that the function passed as `name` gave, of the dtype of `like`.
+    """Return the numbers that the function passed as `name` returned, converted to the dtype of `like`.
 
-    Floats of other dtypes are converted, and numbers that are fewer repeated; bools may stay fewer.
+    Floats of other dtypes are converted. Smaller shapes are broadcast, except those of bools.
     Errors  `CompileError` for anything else, such as None, a tuple, or integers
     """
     asked, dtype = like.dtype, getattr(x, "dtype", None)

@@ -3,7 +3,7 @@
 `cl.thread_idx.x`, `cl.block_idx.y`, `cl.block_dim`, `cl.grid_dim`, `cl.cluster_idx`, `cl.cluster_dim`,
 `cl.block_in_cluster`: run-time i32 numbers, except extents that the launch has fixed at compile time
 (`block_dim` and `cluster_dim` always are), which are ints. In a wide launch (docs/language.md) numbers that count
-blocks of the grid are i64: products of them are compared with extents, and become offsets.
+blocks of the grid are i64, since products of them are compared with extents, and become offsets.
 """
 
 from __future__ import annotations
@@ -73,17 +73,17 @@ block_in_cluster = Axes("block_in_cluster", "cluster_ctaid")
 
 
 def lane_idx() -> Scalar:
-    """The lane of this thread in its warp, 0 to 31."""
+    """Return the lane of this thread in its warp, 0 to 31."""
     return emit(Special("laneid"))  # type: ignore[no-any-return]
 
 
 def warp_idx() -> Scalar:
-    """The warp of this thread in its block, counting threads x fastest. Not known to be uniform to the compiler."""
+    """Return the warp of this thread in its block, counting threads x fastest; the compiler takes it for divergent."""
     return linear_thread_idx() >> 5  # type: ignore[no-any-return]
 
 
 def linear_thread_idx() -> Any:
-    """The number of this thread in its block, x fastest."""
+    """Return the number of this thread in its block, counting x fastest."""
     x, y, z = thread_idx
     nx, ny, nz = block_dim
     if type(ny) is int and ny == 1 and type(nz) is int and nz == 1:
@@ -92,9 +92,9 @@ def linear_thread_idx() -> Any:
 
 
 def lanemask(which: str) -> Scalar:
-    """A u32 with a bit for each lane of the warp that stands so to this thread's.
+    """Return a u32 with a bit for each lane of the warp that is in relation `which` to this thread's lane.
 
-    which   'eq': the lane itself; 'lt', 'le', 'gt', 'ge': those below, up to, above, from it on
+    which   'eq': the lane itself; 'lt', 'le', 'gt', 'ge': lanes below it, up to it, above it, from it on
     Source  PTX ISA: %lanemask_eq and its like
     """
     if which not in ("eq", "lt", "le", "gt", "ge"):
@@ -103,40 +103,40 @@ def lanemask(which: str) -> Scalar:
 
 
 def smid() -> Scalar:
-    """The multiprocessor that this block runs on, as the hardware numbers them. Source: PTX ISA: %smid."""
+    """Return the number of the multiprocessor that this block runs on. Source: PTX ISA: %smid."""
     return emit(Special("smid"))  # type: ignore[no-any-return]
 
 
 def nsmid() -> Scalar:
-    """One more than the largest `smid` of this GPU. Source: PTX ISA: %nsmid."""
+    """Return one more than the largest `smid` of this GPU. Source: PTX ISA: %nsmid."""
     return emit(Special("nsmid"))  # type: ignore[no-any-return]
 
 
 def warpid() -> Scalar:
-    """The place of this warp on its multiprocessor; `warp_idx` is the number in the block. Source: PTX ISA: %warpid."""
+    """Return the slot of this warp on its multiprocessor; `warp_idx` is its number in the block. PTX: %warpid."""
     return emit(Special("warpid"))  # type: ignore[no-any-return]
 
 
 def nwarpid() -> Scalar:
-    """One more than the largest `warpid` of this GPU. Source: PTX ISA: %nwarpid."""
+    """Return one more than the largest `warpid` of this GPU. Source: PTX ISA: %nwarpid."""
     return emit(Special("nwarpid"))  # type: ignore[no-any-return]
 
 
 def gridid() -> Scalar:
-    """The number of this launch in the context, a u64. Source: PTX ISA: %gridid."""
+    """Return the number of this launch in its context, a u64. Source: PTX ISA: %gridid."""
     return emit(Special("gridid"))  # type: ignore[no-any-return]
 
 
 def cluster_count() -> Axes:
-    """The clusters of the grid along each axis: `.x`, `.y`, `.z`. Source: PTX ISA: %nclusterid."""
+    """Return the number of clusters of the grid along each axis, `.x`, `.y`, `.z`. Source: PTX ISA: %nclusterid."""
     return Axes("cluster_count()", "nclusterid")
 
 
 def blocks_in_cluster() -> Scalar:
-    """The number of blocks in this block's cluster. Source: PTX ISA: %cluster_nctarank."""
+    """Return the number of blocks in this block's cluster. Source: PTX ISA: %cluster_nctarank."""
     return emit(Special("cluster_nctarank"))  # type: ignore[no-any-return]
 
 
 def block_rank_in_cluster() -> Scalar:
-    """The number of this block in its cluster."""
+    """Return the rank of this block in its cluster."""
     return emit(Special("cluster_ctarank"))  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
-"""Vectors that are computed where their elements are asked for.
+"""Vectors that are computed when their elements are used.
 
-In    a class that says how; what it knows besides, operators may go on with instead
-Out   a vector for everything else
+In    a subclass that knows how to compute them; operators may use its fields instead
+Out   a vector in all other uses
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from cutelite.lang.values import Vector
 
 
 class Lazy(Vector):
-    """A vector computed at its first use in each block of the IR: another path may not have come through that block.
+    """A vector that is computed at its first use in each block of the IR: other paths may not pass through that block.
 
-    It is computed again after ops were undone (`Builder.snapshot`): its own may be among them.
+    It is computed again after ops were undone (`Builder.snapshot`), since its own ops may be among them.
     """
 
     __slots__ = ("_found", "_place")
@@ -27,7 +27,7 @@ class Lazy(Vector):
         self._place: tuple[Block, int] | None = None
 
     def computed(self) -> Any:
-        """Emit what it takes, and return the vector."""
+        """Emit the ops that compute the vector, and return it."""
         raise NotImplementedError
 
     @property

@@ -1,10 +1,10 @@
 """Accurate mathematics, written in the language itself: exp, log, pow, sin, erf and so on of f32 and f64.
 
 In: a run-time `Scalar` or `Vector` of f32 or f64. Out: the same. `lang.math` documents the functions, converts other
-types, and offers the hardware's fast forms. Nothing here branches: special cases are selected at the end.
+types, and has the hardware's fast forms. Nothing here branches: special cases are selected at the end.
 
 Every step is an IEEE operation or an explicit `fma`, so the GPU and the simulator agree to the last bit, and the
-kernel option `fmad` changes nothing. Names: `hi` and `lo` are two floats whose sum is the number meant.
+kernel option `fmad` changes nothing. Names: `hi` and `lo` are two floats whose exact sum is the number.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Form:
     integer: DType
     mantissa: int  # stored bits
     bias: int
-    round_magic: float  # added, it leaves the nearest integer in the low bits
+    round_magic: float  # adding it leaves the nearest integer in the low bits
     ln2: tuple[float, float]
-    ln2_short: tuple[float, float]  # the high part so short that its product with any exponent is exact
+    ln2_short: tuple[float, float]  # with a high part so short that its product with any exponent is exact
     log2_e: tuple[float, float]
     log10_e: tuple[float, float]
     log10_2: tuple[float, float]
@@ -49,8 +49,8 @@ class Form:
     half_pi: tuple[float, float]
     exp_range: tuple[float, float]  # beyond it exp is 0 or infinite, and sinh and cosh are infinite
     sqrt_half: int  # bits of the square root of 1/2
-    subnormal_shift: int  # 2 to its power makes every subnormal number normal
-    large: float  # so large that 1 + its square is its square
+    subnormal_shift: int  # a factor of 2 to this power makes every subnormal number normal
+    large: float  # so large that 1 + its square rounds to its square
     erf_limit: float  # erf is 1 from here on
 
     @property
@@ -101,13 +101,13 @@ def form_of(x: Number) -> Form:
 
 
 def fma(a: Any, b: Any, c: Any) -> Number:
-    """``a * b + c`` rounded once; one of them at least is a run-time number."""
+    """Return ``a * b + c`` rounded once; at least one of them is a run-time number."""
     shape = next(v for v in (a, b, c) if hasattr(v, "value")).type
     return emit(arith.Fma(as_value(a, shape), as_value(b, shape), as_value(c, shape)))
 
 
 def polynomial(x: Number, coefficients: tuple[float, ...]) -> Number:
-    """Coefficients lowest first; by Horner's rule."""
+    """Evaluate a polynomial by Horner's rule; coefficients are lowest first."""
     total: Any = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
         total = fma(x, total, coefficient)
@@ -115,12 +115,12 @@ def polynomial(x: Number, coefficients: tuple[float, ...]) -> Number:
 
 
 def bits(x: Number) -> Number:
-    """The bits of a float as an integer."""
+    """Return the bits of a float as an integer."""
     return emit(convert.Bitcast(x.value, with_elem(x.type, form_of(x).integer)))
 
 
 def from_bits(n: Number, like: Number) -> Number:
-    """The float of the type of `like` that has the bits `n`."""
+    """Return the float of the type of `like` that has the bits `n`."""
     return emit(convert.Bitcast(n.value, like.type))
 
 
@@ -178,17 +178,17 @@ def is_nan(x: Number) -> Number:
 
 
 def as_proxy(constant: Any, like: Number) -> Number:
-    """A compile-time number as a run-time one of the type of `like`."""
+    """Return a compile-time number as a run-time one of the type of `like`."""
     return type(like)(as_value(constant, like.type))
 
 
 def clamped(x: Number, low: float, high: float) -> Number:
-    """`x` kept in a range; NaN stays NaN, as it does not with min and max."""
+    """Return `x` clamped to a range; NaN stays NaN, which min and max would not keep."""
     return where(x > high, high, where(x < low, low, x))
 
 
 def nearest(x: Number, factor: float = 1.0) -> tuple[Number, Number]:
-    """``x * factor`` rounded to the nearest integer: as a float and as an integer. It must be small."""
+    """Return ``x * factor`` rounded to the nearest integer, as a float and as an integer; it must be small."""
     form = form_of(x)
     shifted = fma(x, factor, form.round_magic)
     magic = as_bits(form.round_magic, form)
@@ -196,25 +196,25 @@ def nearest(x: Number, factor: float = 1.0) -> tuple[Number, Number]:
 
 
 def as_bits(x: float, form: Form) -> int:
-    """The bits of a compile-time float in the type of `form`, as an integer."""
+    """Return the bits of a compile-time float in the type of `form`, as an integer."""
     code = "f" if form.dtype == f32 else "d"
     return int.from_bytes(struct.pack(f"<{code}", x), "little", signed=True)
 
 
 def power_of_two(n: Number, like: Number) -> Number:
-    """2 to the integer power `n`, which must be in the range of normal numbers."""
+    """Return 2 to the integer power `n`, which must be in the range of normal numbers."""
     form = form_of(like)
     return from_bits((n + form.bias) << form.mantissa, like)
 
 
 def scaled(x: Number, n: Number) -> Number:
-    """``x * 2**n`` for `x` near 1 and `n` up to twice the exponent range, rounded once: it may over- and underflow."""
+    """Return ``x * 2**n`` rounded once, also if it over- or underflows; `x` near 1, `n` up to twice the exponents."""
     half = n >> 1
     return x * power_of_two(half, x) * power_of_two(n - half, x)
 
 
 def fast_two_sum(a: Number, b: Number) -> tuple[Number, Number]:
-    """hi, lo of ``a + b`` for ``|a| >= |b|`` (Dekker 1971)."""
+    """Return hi and lo of ``a + b``, for ``|a| >= |b|`` (Dekker 1971)."""
     hi = a + b
     return hi, b - (hi - a)
 
@@ -223,7 +223,7 @@ def fast_two_sum(a: Number, b: Number) -> tuple[Number, Number]:
 
 
 def exp_core(x: Number, low: Any = None, shift: int = 0) -> Number:
-    """``e**(x + low) * 2**shift``, `low` tiny next to 1."""
+    """Return ``e**(x + low) * 2**shift``, with `low` far below 1."""
     form = form_of(x)
     x = clamped(x, *form.exp_range)
     n, whole = nearest(x, form.log2_e[0])
@@ -256,11 +256,11 @@ def exp10(x: Number) -> Number:
 
 def expm1(x: Number) -> Number:
     form = form_of(x)
-    c = clamped(x, -2.0 * form.mantissa, (form.bias + 1) * form.ln2[0] + 0.25)  # infinite, but 2**n just not
+    c = clamped(x, -2.0 * form.mantissa, (form.bias + 1) * form.ln2[0] + 0.25)  # 2**n stays finite
     n, whole = nearest(c, form.log2_e[0])
     r = fma(n, -form.ln2[1], fma(n, -form.ln2[0], c))
     part = fma(r * r, polynomial(r, form.tables["expm1"]), r)
-    half = power_of_two(whole - 1, x)  # half of 2**n, which can overflow where the result does not
+    half = power_of_two(whole - 1, x)  # half of 2**n: that can overflow where the result does not
     result = fma(part, half, half - 0.5) * 2.0
     return where(absolute(x) < 2.0 ** -(form.mantissa + 2), x, result)
 
@@ -269,7 +269,7 @@ def expm1(x: Number) -> Number:
 
 
 def split(x: Number) -> tuple[Number, Number]:
-    """x = (1 + f) * 2**e with 1 + f between the square roots of 1/2 and 2: f, and e as a float. `x` is positive."""
+    """Return f and e, a float, with x = (1 + f) * 2**e and 1 + f between the square roots of 1/2 and 2; for x > 0."""
     form = form_of(x)
     tiny = x < form.least
     x = where(tiny, x * 2.0**form.subnormal_shift, x)
@@ -279,13 +279,13 @@ def split(x: Number) -> tuple[Number, Number]:
 
 
 def log1p_parts(f: Number) -> tuple[Number, Number]:
-    """log(1 + f) as `f` and a correction, for `f` as `split` gives it."""
+    """Return log(1 + f) as `f` and a correction, for the `f` of `split`."""
     square = f * f
     return f, square * fma(f, polynomial(f, form_of(f).tables["log1p"]), -0.5)
 
 
 def log_specials(x: Number, result: Number) -> Number:
-    """`result`, but -inf at 0, NaN below it, and infinities and NaN as they are."""
+    """Return `result`, but -inf at 0, NaN below it, and infinities and NaN as they are."""
     ordinary = (x > 0.0) & (x < INF)
     special = where(x == 0.0, -INF, where(x < 0.0, NAN, x))
     return where(ordinary, result, special)
@@ -299,7 +299,7 @@ def log(x: Number) -> Number:
 
 
 def log_scaled(x: Number, factor: tuple[float, float], step: tuple[float, float]) -> Number:
-    """log(x) times `factor`, which is `step` for x = 2: each in two parts."""
+    """Return log(x) times `factor`; `step` is the result for x = 2. All three are given in two parts."""
     f, e = split(x)
     hi, lo = fast_two_sum(*log1p_parts(f))
     product = hi * factor[0]
@@ -317,7 +317,7 @@ def log10(x: Number) -> Number:
 
 def log1p(x: Number) -> Number:
     form = form_of(x)
-    far = x > form.large * form.large  # there the 1 is lost, and 2**-e might be no normal number
+    far = x > form.large * form.large  # there 1 + x rounds to x, and 2**-e might be subnormal
     x_or_less = where(far, x * 2.0**-form.mantissa, x)
     one = where(far, 0.0, as_proxy(1.0, x))
     e = (bits(x_or_less + one) - form.sqrt_half) >> form.mantissa
@@ -334,7 +334,7 @@ def log1p(x: Number) -> Number:
 
 
 def log_two_parts(x: Number) -> tuple[Number, Number]:
-    """log(x) of a positive `x` as hi, lo, with some ten bits more than the type has."""
+    """Return log(x) of a positive `x` as hi and lo, with about ten bits more than the type has."""
     form = form_of(x)
     f, e = split(x)
     m = f + 1.0
@@ -380,7 +380,7 @@ def cbrt(x: Number) -> Number:
     size = absolute(x)
     tiny, huge = size < form.least, size > 2.0 ** (form.bias - 1)
     size = where(tiny, size * 2.0 ** (3 * form.mantissa), where(huge, size * 2.0**-6, size))
-    # The exponent is a third, near enough, if the bits are; the constant makes the worst error least.
+    # A third of the bits has about a third of the exponent; the constant makes the largest error as small as possible.
     third = to_float(bits(size), x) * (1.0 / 3.0)
     guess = int(as_bits(1.0, form) * 2 / 3 - 0.0330624 * 2**form.mantissa)
     t = from_bits(emit(convert.Convert(third.value, form.integer)) + guess, x)
@@ -396,7 +396,7 @@ def cbrt(x: Number) -> Number:
 
 
 def length(xs: tuple[Number, ...]) -> tuple[Number, Number, Number]:
-    """Return r, up and down, where ``r * up`` is the root of the sum of squares, and ``down`` is ``1 / up``."""
+    """Return r, up and down: ``r * up`` is the square root of the sum of squares, and ``down`` is ``1 / up``."""
     form = form_of(xs[0])
     sizes = [absolute(x) for x in xs]
     big = sizes[0]
@@ -412,7 +412,7 @@ def length(xs: tuple[Number, ...]) -> tuple[Number, Number, Number]:
         return sqrt(fma(q, q, square) + fma(p, p, -square)), up, down
     total: Any = 0.0
     rest: Any = 0.0
-    for size in sizes:  # each square in two parts, and what each sum loses
+    for size in sizes:  # add each square in two parts, and what each sum loses
         p = size * down
         square = p * p
         found = square + total
@@ -422,7 +422,7 @@ def length(xs: tuple[Number, ...]) -> tuple[Number, Number, Number]:
 
 
 def of_length(result: Number, xs: tuple[Number, ...], infinite: float) -> Number:
-    """`result`, but NaN where one of `xs` is, and `infinite` where one of them is infinite."""
+    """Return `result`, but NaN where one of `xs` is, and `infinite` where one of them is infinite."""
     for x in xs:
         result = where(is_nan(x), NAN, result)
     for x in xs:
@@ -444,7 +444,7 @@ def rcbrt(x: Number) -> Number:
     size = absolute(x)
     y = rcp(cbrt(x))
     root = y * y
-    # One step of Newton's method on 1 / y**3 = x, where nothing of it is subnormal or infinite.
+    # One step of Newton's method on 1 / y**3 = x, where none of its terms is subnormal or infinite.
     off = fma(-(root * x), y, 1.0)
     better = fma(y * (1.0 / 3.0), off, y)
     return where((size > form_of(x).least) & (size < INF), better, y)
@@ -458,7 +458,7 @@ def ldexp(x: Number, n: Number) -> Number:
     form = form_of(x)
     n = emit(convert.Convert(n.value, form.integer)) if n.dtype != form.integer else n
     top, bottom = form.bias, 1 - form.bias
-    down = form.bias - 1 - form.mantissa - 1  # so much at once that what is rounded on the way vanishes in the end
+    down = form.bias - 1 - form.mantissa - 1  # so large a step that roundings on the way vanish in the end
     n = clamped_integer(n, bottom - 2 * down, 3 * top)
     for _ in range(2):
         below, above = n < bottom, n > top
@@ -471,7 +471,7 @@ def ldexp(x: Number, n: Number) -> Number:
 
 
 def reduced(x: Number) -> tuple[Number, Number]:
-    """x = q * pi/2 + r: r and q."""
+    """Return r and q, where x = q * pi/2 + r."""
     return emit(trig.TrigReduce(x.value))  # type: ignore[no-any-return]
 
 
@@ -488,7 +488,7 @@ def cos_core(r: Number) -> Number:
 
 
 def quadrant(q: Number, even: Number, odd: Number) -> Number:
-    """`even` or `odd` by the last bit of `q`, negative if the one before it is set."""
+    """Return `even` or `odd` by the lowest bit of `q`, negated if the next bit is set."""
     value = where((q & 1) == 0, even, odd)
     return where((q & 2) == 0, value, -value)
 
@@ -515,7 +515,7 @@ def tan(x: Number) -> Number:
 
 
 def sincospi(x: Number) -> tuple[Number, Number]:
-    """sin(pi x) and cos(pi x): x = 2 n + q / 2 + r is exact, so that whole numbers and halves are too."""
+    """Return sin(pi x) and cos(pi x). x = 2 n + q / 2 + r is exact, so the results at multiples of 1/2 are too."""
     form = form_of(x)
     rest = fma(emit(math.Rint((x * 0.5).value)), -2.0, x)
     q = emit(math.Rint((rest * 2.0).value))
@@ -524,7 +524,7 @@ def sincospi(x: Number) -> tuple[Number, Number]:
     hi = r * form.pi[0]
     lo = fma(r, form.pi[0], -hi) + r * form.pi[1]
     s = sin_core(hi)
-    s = s + lo * fma(s * 0.5, -s, 1.0)  # (1 - s**2 / 2) is the cosine, near enough for so little
+    s = s + lo * fma(s * 0.5, -s, 1.0)  # 1 - s**2 / 2 is close enough to the cosine, as lo is small
     c = cos_core(hi) - lo * hi
     turned, back = (q == 1.0) | (q == 3.0), q >= 2.0
     left = (q == 1.0) | (q == 2.0)
@@ -544,7 +544,7 @@ def cospi(x: Number) -> Number:
 
 
 def atan_core(x: Number) -> Number:
-    """The arc tangent for 0..1."""
+    """Return the arc tangent for 0..1."""
     z = x * x
     return fma(z * x, polynomial(z, form_of(x).tables["atan"]), x)
 
@@ -561,7 +561,7 @@ def atan2(y: Number, x: Number) -> Number:
     form = form_of(x)
     a, b = absolute(x), absolute(y)
     big, small = emit(arith.Max(a.value, b.value)), emit(arith.Min(a.value, b.value))
-    ratio = where(big == small, 1.0, small / big)  # both infinite as well
+    ratio = where(big == small, 1.0, small / big)  # also if both are infinite
     t = where(big == 0.0, 0.0, atan_core(ratio))
     t = where(b > a, form.half_pi[0] - (t - form.half_pi[1]), t)
     left = copysign(1.0, x) < 0.0
@@ -570,7 +570,7 @@ def atan2(y: Number, x: Number) -> Number:
 
 
 def asin_rest(x: Number) -> Number:
-    """asin(x) - x for 0..1/2."""
+    """Return asin(x) - x for 0..1/2."""
     z = x * x
     return z * x * polynomial(z, form_of(x).tables["asin"])
 
@@ -660,18 +660,18 @@ def erf(x: Number) -> Number:
 
 
 def erf_core(x: Number) -> Number:
-    """erf(x) for -1..1."""
+    """Return erf(x) for -1..1."""
     return fma(x, polynomial(x * x, form_of(x).tables["erf"]), x)
 
 
 def erfcx_core(a: Number) -> Number:
-    """exp(a * a) erfc(a) for 0 to where erfc is 0."""
+    """Return exp(a * a) erfc(a) for 0 to where erfc is 0."""
     t = (a - 4.0) / (a + 4.0)
     return polynomial(t, form_of(a).tables["erfcx"]) / fma(a, 2.0, 1.0)
 
 
 def erfc_core(a: Number) -> Number:
-    """erfc(x) for 0 and above."""
+    """Return erfc(x) for 0 and above."""
     tail = erfcx_core(a)
     square = a * a
     gauss = exp_core(-square, -fma(a, a, -square))
@@ -691,19 +691,19 @@ FAR = (-1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64, -135135 / 128)
 
 def erfcx(x: Number) -> Number:
     size = absolute(x)
-    start = 10.0 if x.dtype == f32 else 26.0  # from where on the series is right to the last place
+    start = 10.0 if x.dtype == f32 else 26.0  # from here on the series is accurate to the last place
     near = erfcx_core(clamped(size, 0.0, start))
     inverse = rcp(size)
     square = inverse * inverse
     far = fma(inverse, square * polynomial(square, FAR), inverse) * 0.5641895835477563
     positive = where(size > start, far, near)
     square = x * x
-    low = where(square < 1000.0, fma(x, x, -square), 0.0)  # beyond, the power is infinite without it
+    low = where(square < 1000.0, fma(x, x, -square), 0.0)  # above, the exponential is infinite anyway
     return where(x < 0.0, exp_core(square, low, shift=1) - where(size < INF, positive, 0.0), positive)
 
 
 def normcdf(x: Number) -> Number:
-    """``erfc(-x / sqrt(2)) / 2``; the square, not the quotient, is taken in two parts."""
+    """Return ``erfc(-x / sqrt(2)) / 2``; the square, not the quotient, is taken in two parts."""
     size = absolute(x)
     size = clamped(size, 0.0, 15.0 if x.dtype == f32 else 39.0)  # 0 from there on
     root = size * 0.7071067811865476
@@ -719,14 +719,14 @@ def normcdf(x: Number) -> Number:
 
 
 def in_f64(function: Callable[[Number], Number], x: Number) -> Number:
-    """Return a function of f64 for an f32, rounded to that."""
+    """Compute a function of f64 for an f32, and round the result to f32."""
     wide = emit(convert.Convert(x.value, f64))
     return emit(convert.Convert(function(wide).value, f32))
 
 
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 """The series of lgamma in 1 / x, from x ** -1 on in odd powers (Abramowitz and Stegun, 6.1.41)."""
-LEAST = 10.0  # from where on the series is right to the last place
+LEAST = 10.0  # from here on the series is accurate to the last place
 HALF_LOG_TWO_PI = 0.9189385332046727
 PI = 3.141592653589793
 
@@ -741,7 +741,7 @@ def shifted(x: Number) -> tuple[Number, Number]:
 
 
 def sin_pi(x: Number) -> Number:
-    """sin(pi x), with the multiples of 2 taken away first."""
+    """Return sin(pi x), with multiples of 2 subtracted from x first."""
     whole = emit(math.Rint(x.value))
     rest = x - whole
     half = whole * 0.5
@@ -751,7 +751,7 @@ def sin_pi(x: Number) -> Number:
 
 
 def lgamma(x: Number) -> Number:
-    """The logarithm of the magnitude of gamma(x)."""
+    """Return the logarithm of the magnitude of gamma(x)."""
     if x.dtype == f32:
         return in_f64(lgamma, x)
     size = absolute(x)
@@ -766,7 +766,7 @@ def lgamma(x: Number) -> Number:
 
 
 def tgamma(x: Number) -> Number:
-    """gamma(x)."""
+    """Return gamma(x)."""
     if x.dtype == f32:
         return in_f64(tgamma, x)
     size = absolute(x)
@@ -805,7 +805,7 @@ def normcdfinv(p: Number) -> Number:
 
 
 def quantile(size: Number, rest: Number, w: Number) -> Number:
-    """The x with erf(x) = size and erfc(x) = rest: a guess right to 2e-3 (Winitzki), and Halley's method.
+    """Return the x with erf(x) = size and erfc(x) = rest: a guess right to 2e-3 (Winitzki), and Halley's method.
 
     w  -log(1 - size * size)
     """
@@ -854,7 +854,7 @@ def fdim(x: Number, y: Number) -> Number:
 
 
 def remquo(x: Number, y: Number) -> tuple[Number, Number]:
-    """The remainder, and the quotient modulo 8 with its sign."""
+    """Return the remainder, and the quotient modulo 8 with its sign."""
     rest = remainder(x, y)
     eightfold = absolute(y) * 8.0
     more = where(eightfold < INF, fmod(x, eightfold), x)

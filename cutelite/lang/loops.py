@@ -1,4 +1,4 @@
-"""Loops that say how they are unrolled."""
+"""Loops whose unrolling the kernel decides."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from typing import Any
 from cutelite.lang.emit import describe, mistake
 
 MAX_ITEMS = 100_000
-"""Items that a compile-time iterator may yield: one that has not ended then is taken for endless."""
+"""The most items that a compile-time iterator may yield; one that yields more counts as endless."""
 
 
 def range(*args: Any, unroll: int | None = None, prefetch: int = 0) -> builtins.range:
-    """`range`, for a `for` loop on the GPU whose body has several iterations.
+    """Iterate like `range`, in a loop on the GPU whose body is unrolled.
 
-    The body is compiled `unroll` times, one after the other, and asks only once whether to go on; a second loop does
-    what is left over. So loads of different iterations can be under way together, if no store or barrier that may
-    concern them lies between, and values that are passed on from one iteration to the next change their names and need
-    no moves. With a number of iterations that is known, and at most `unroll`, no loop is left.
+    The body is compiled `unroll` times in a row, with one test whether to go on; a second loop executes the iterations
+    that are left over. So loads of several iterations can be under way at once, unless a store or barrier between them
+    may affect them, and values that one iteration passes to the next need no moves. If the number of iterations is
+    known and at most `unroll`, no loop is left.
 
-    With `prefetch`, an iteration's loads from global memory are done that many iterations early, before the stores of
-    those. You promise that these stores do not write what it reads. No load moves across a barrier, fence or wait.
+    With `prefetch`, an iteration's loads from global memory are executed that many iterations early, before the stores
+    of those iterations. You promise that these stores do not write what the loads read. No load moves across a barrier,
+    fence or wait.
 
-    args      start, stop and step, as for `range`: integers, known or not
-    unroll    a compile-time integer, 1 to 64; default: ``prefetch + 1``. 1 is the loop that `range` makes
+    args      start, stop and step, as for `range`: integers, known at compile time or not
+    unroll    a compile-time integer, 1 to 64; default: ``prefetch + 1``. 1 gives the same loop as `range`
     prefetch  a compile-time integer below `unroll`: ``unroll - 1`` puts all loads of the body together
-    Errors    `range` for other arguments, `prefetch` where a body has run-time branches, or no load that can move
+    Errors    `range` for other arguments, `prefetch` if the body has run-time branches, or no load that can move
     Outside of kernels it is Python's range
     """
     return builtins.range(*args)
 
 
 def static_range(*args: Any) -> builtins.range:
-    """`range`, with compile-time integers: a `for` over it is unrolled, and its variable is an int.
+    """Iterate over compile-time integers like `range`: a `for` over it is unrolled, and its variable is an int.
 
     Errors  `static-range` for a run-time number, and for more than 100,000 numbers; `range` itself makes a loop on
             the GPU

@@ -1,12 +1,12 @@
-"""Mathematics for kernels: of run-time scalars and, element by element, of vectors; of literals as Python's `math`.
+"""Mathematics for kernels, on run-time scalars and, element by element, on vectors; literals go to Python's `math`.
 
-Types     f32 and f64 are computed as they are, f16 and bf16 in f32 and then rounded; integers become f32, or f64 if
-          they have 64 bits
-Accurate  by default, made of IEEE operations only (`lang.libm`): no libdevice; the same bits on every GPU and in the
+Types     f32 and f64 are computed in their own type, f16 and bf16 in f32 and then rounded; integers become f32, or f64
+          if they have 64 bits
+Accurate  by default, from IEEE operations only (`lang.libm`), without libdevice: the same bits on every GPU and in the
           simulator; subnormals, infinities, NaN and signed zeros as in C
-fast      lets f32 and less use the hardware's approximate instructions, which take subnormals as 0; f64 has none
+fast      lets f32, f16 and bf16 use the hardware's approximate instructions, which take subnormals as 0; f64 has none
 Error     in units in the last place (ulp) of the result, rounded up from the largest that the tests see; 0.5 ulp is
-          the best possible. With fast, bounds of the PTX ISA, and what follows from them
+          the best possible. With fast, bounds from the PTX ISA, or derived from them
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cutelite.ops.arith import Abs, Fma
 
 I32_MIN = -(1 << 31)
 N = TypeVar("N", Scalar, Vector, float)
-"""What goes in comes out: a scalar, a vector, or a literal."""
+"""The type of the arguments and of the result: a scalar, a vector, or a literal."""
 
 
 def _literal(*xs: Any) -> bool:
@@ -38,7 +38,7 @@ def _literal(*xs: Any) -> bool:
 
 
 def _by_python(name: str, *xs: Any) -> Any:
-    """Compute a function of literals; where Python raises, the infinity or NaN of IEEE 754."""
+    """Compute a function of literals by Python; where Python raises, return the infinity or NaN of IEEE 754."""
     function: Callable[..., Any] = PYTHON.get(name) or getattr(python_math, name)
     try:
         return function(*xs)
@@ -49,7 +49,7 @@ def _by_python(name: str, *xs: Any) -> Any:
 
 
 def _floats(*xs: Any) -> tuple[Any, ...]:
-    """Run-time numbers, as floats of one type."""
+    """Return run-time numbers as floats of one type."""
     if len(xs) <= 2:
         values = promote(*xs) if len(xs) == 2 else (as_value(xs[0]),)
         return tuple(_float(wrap(value)) for value in values)
@@ -68,7 +68,7 @@ def _float(x: Any) -> Any:
 
 
 def _call(name: str, fast: bool, x: N, *more: N) -> N:
-    """The function of `libm`, or of `fastmath`, that is called `name`."""
+    """Apply the function called `name` of `libm`, or of `fastmath`."""
     if _literal(x, *more):
         return _by_python(name, x, *more)  # type: ignore[no-any-return]
     if (dual := differentiable(x, *more)) is not None:
@@ -88,13 +88,13 @@ def _call(name: str, fast: bool, x: N, *more: N) -> N:
 
 
 def _exactly(function: Callable[..., Any], *xs: Any) -> Any:
-    """Call `function` with each step rounded by itself: `fmad` fuses none."""
+    """Call `function` with every step rounded: the option `fmad` fuses none."""
     with builder_here("mathematics").rounding_each():
         return function(*xs)
 
 
 def _emit(op: Callable[..., Any], name: str, x: N, *more: N) -> N:
-    """One op that every float type has."""
+    """Apply an op that every float type has; literals go to Python's function."""
     if _literal(x, *more):
         return _by_python(name, x, *more)  # type: ignore[no-any-return]
     if (dual := differentiable(x, *more)) is not None:
@@ -106,7 +106,7 @@ def _emit(op: Callable[..., Any], name: str, x: N, *more: N) -> N:
 
 
 def sqrt(x: N, *, fast: bool = False) -> N:
-    """The square root.
+    """Return the square root.
 
     Error   0.5 ulp (sqrt.rn)
     Fast    1 ulp (sqrt.approx)
@@ -115,7 +115,7 @@ def sqrt(x: N, *, fast: bool = False) -> N:
 
 
 def rsqrt(x: N, *, fast: bool = False) -> N:
-    """One over the square root.
+    """Return one over the square root.
 
     Error   1.5 ulp (sqrt.rn, rcp.rn)
     Fast    2 ulp (rsqrt.approx)
@@ -124,7 +124,7 @@ def rsqrt(x: N, *, fast: bool = False) -> N:
 
 
 def rcp(x: N, *, fast: bool = False) -> N:
-    """``1 / x``.
+    """Return ``1 / x``.
 
     Error   0.5 ulp (rcp.rn)
     Fast    1 ulp (rcp.approx)
@@ -133,7 +133,7 @@ def rcp(x: N, *, fast: bool = False) -> N:
 
 
 def fdividef(a: N, b: N) -> N:
-    """``a / b`` fast, for ``|b|`` in 2**-126 .. 2**126; for larger finite `b` it is 0. Accurate for f64.
+    """Return ``a / b``, approximately, for ``|b|`` in 2**-126 .. 2**126; 0 for larger finite `b`. Accurate for f64.
 
     Error   2 ulp (div.approx)
     """
@@ -141,7 +141,7 @@ def fdividef(a: N, b: N) -> N:
 
 
 def cbrt(x: N) -> N:
-    """The cube root, of negative numbers too.
+    """Return the cube root, of negative numbers too.
 
     Error   1 ulp
     """
@@ -149,7 +149,7 @@ def cbrt(x: N) -> N:
 
 
 def rcbrt(x: N) -> N:
-    """One over the cube root.
+    """Return one over the cube root.
 
     Error   1.5 ulp
     """
@@ -157,7 +157,7 @@ def rcbrt(x: N) -> N:
 
 
 def hypot(x: N, y: N, *more: N) -> N:
-    """The square root of the sum of squares, of two numbers or more, without overflow on the way.
+    """Return the square root of the sum of squares, of two numbers or more, without overflow on the way.
 
     Error   1.5 ulp
     """
@@ -165,7 +165,7 @@ def hypot(x: N, y: N, *more: N) -> N:
 
 
 def rhypot(x: N, y: N, *more: N) -> N:
-    """One over `hypot`, without overflow on the way.
+    """Return one over `hypot`, without overflow on the way.
 
     Error   2.5 ulp
     """
@@ -173,7 +173,7 @@ def rhypot(x: N, y: N, *more: N) -> N:
 
 
 def fma(a: N, b: N, c: N) -> N:
-    """``a * b + c``, rounded once.
+    """Return ``a * b + c``, rounded once.
 
     Error   0.5 ulp (fma.rn)
     """
@@ -192,7 +192,7 @@ def fma(a: N, b: N, c: N) -> N:
 
 
 def exp(x: N, *, fast: bool = False) -> N:
-    """e to the power `x`.
+    """Return e to the power `x`.
 
     Error   1 ulp
     Fast    2 + 1.2 abs(x) ulp (ex2.approx of a product)
@@ -201,7 +201,7 @@ def exp(x: N, *, fast: bool = False) -> N:
 
 
 def exp2(x: N, *, fast: bool = False) -> N:
-    """2 to the power `x`.
+    """Return 2 to the power `x`.
 
     Error   1 ulp
     Fast    2 ulp (ex2.approx); f16 2**-9.9 relative (ex2.approx.f16x2)
@@ -210,7 +210,7 @@ def exp2(x: N, *, fast: bool = False) -> N:
 
 
 def exp10(x: N, *, fast: bool = False) -> N:
-    """10 to the power `x`.
+    """Return 10 to the power `x`.
 
     Error   1 ulp
     Fast    3 + 2.4 abs(x) ulp (ex2.approx of a product)
@@ -219,7 +219,7 @@ def exp10(x: N, *, fast: bool = False) -> N:
 
 
 def expm1(x: N) -> N:
-    """e to the power `x`, minus 1: accurate near 0.
+    """Return e to the power `x`, minus 1: accurate near 0.
 
     Error   2 ulp
     """
@@ -227,7 +227,7 @@ def expm1(x: N) -> N:
 
 
 def log(x: N, *, fast: bool = False) -> N:
-    """The natural logarithm: -inf at 0, NaN below.
+    """Return the natural logarithm: -inf at 0, NaN below.
 
     Error   1 ulp
     Fast    3 ulp; 2**-21.4 absolute for x in 0.5..2 (lg2.approx, times log(2))
@@ -236,7 +236,7 @@ def log(x: N, *, fast: bool = False) -> N:
 
 
 def log2(x: N, *, fast: bool = False) -> N:
-    """The logarithm to base 2.
+    """Return the logarithm to base 2.
 
     Error   1 ulp
     Fast    2 ulp; 2**-22 absolute for x in 0.5..2 (lg2.approx)
@@ -245,7 +245,7 @@ def log2(x: N, *, fast: bool = False) -> N:
 
 
 def log10(x: N, *, fast: bool = False) -> N:
-    """The logarithm to base 10.
+    """Return the logarithm to base 10.
 
     Error   1 ulp
     Fast    3 ulp; 2**-23 absolute for x in 0.5..2 (lg2.approx, times log10(2))
@@ -254,7 +254,7 @@ def log10(x: N, *, fast: bool = False) -> N:
 
 
 def log1p(x: N) -> N:
-    """The natural logarithm of ``1 + x``: accurate near 0.
+    """Return the natural logarithm of ``1 + x``: accurate near 0.
 
     Error   2 ulp
     """
@@ -262,7 +262,7 @@ def log1p(x: N) -> N:
 
 
 def pow(x: N, y: N, *, fast: bool = False) -> N:
-    """`x` to the power `y`, with the special cases of C; NaN for a negative `x` and a `y` that is not whole.
+    """Return `x` to the power `y`, with the special cases of C; NaN for a negative `x` and a `y` that is not whole.
 
     Error   1 ulp
     Fast    for x > 0: 4 + 3.5 abs(y) max(1, abs(log2(x))) ulp (lg2.approx, ex2.approx)
@@ -271,7 +271,7 @@ def pow(x: N, y: N, *, fast: bool = False) -> N:
 
 
 def ldexp(x: N, n: Any) -> N:
-    """``x * 2**n`` for an integer `n`.
+    """Return ``x * 2**n`` for an integer `n`.
 
     Error   0.5 ulp
     """
@@ -297,7 +297,7 @@ scalbn = ldexp
 
 
 def sin(x: N, *, fast: bool = False) -> N:
-    """The sine, of any finite number.
+    """Return the sine, of any finite number.
 
     Error   1.5 ulp (f64 2)
     Fast    2**-20.4 absolute for x in -2 pi .. 2 pi, growing beyond (sin.approx)
@@ -306,7 +306,7 @@ def sin(x: N, *, fast: bool = False) -> N:
 
 
 def cos(x: N, *, fast: bool = False) -> N:
-    """The cosine, of any finite number.
+    """Return the cosine, of any finite number.
 
     Error   1.5 ulp (f64 2)
     Fast    2**-20.4 absolute for x in -2 pi .. 2 pi, growing beyond (cos.approx)
@@ -315,7 +315,7 @@ def cos(x: N, *, fast: bool = False) -> N:
 
 
 def sincos(x: N, *, fast: bool = False) -> tuple[N, N]:
-    """The sine and the cosine, for little more than the price of one.
+    """Return the sine and the cosine, for little more than the price of one.
 
     Error   1.5 ulp (f64 2)
     Fast    as sin and cos
@@ -324,7 +324,7 @@ def sincos(x: N, *, fast: bool = False) -> tuple[N, N]:
 
 
 def sinpi(x: N) -> N:
-    """The sine of pi times `x`: exactly 0 of whole numbers.
+    """Return the sine of pi times `x`: exactly 0 of whole numbers.
 
     Error   1.5 ulp
     """
@@ -332,7 +332,7 @@ def sinpi(x: N) -> N:
 
 
 def cospi(x: N) -> N:
-    """The cosine of pi times `x`: exactly 0 between whole numbers.
+    """Return the cosine of pi times `x`: exactly 0 halfway between whole numbers.
 
     Error   1.5 ulp
     """
@@ -340,7 +340,7 @@ def cospi(x: N) -> N:
 
 
 def sincospi(x: N) -> tuple[N, N]:
-    """`sinpi` and `cospi`, for little more than the price of one.
+    """Return `sinpi` and `cospi`, for little more than the price of one.
 
     Error   1.5 ulp
     """
@@ -348,7 +348,7 @@ def sincospi(x: N) -> tuple[N, N]:
 
 
 def tan(x: N, *, fast: bool = False) -> N:
-    """The tangent, of any finite number.
+    """Return the tangent, of any finite number.
 
     Error   3 ulp
     Fast    sin over cos: for x in -2 pi .. 2 pi, 3 ulp and 2**-20.4 (1 + abs(y)) sqrt(1 + y**2) for a result y
@@ -357,7 +357,7 @@ def tan(x: N, *, fast: bool = False) -> N:
 
 
 def asin(x: N) -> N:
-    """The angle in -pi/2 .. pi/2 with this sine; NaN outside -1..1.
+    """Return the angle in -pi/2 .. pi/2 with this sine; NaN outside -1..1.
 
     Error   1.5 ulp
     """
@@ -365,7 +365,7 @@ def asin(x: N) -> N:
 
 
 def acos(x: N) -> N:
-    """The angle in 0 .. pi with this cosine; NaN outside -1..1.
+    """Return the angle in 0 .. pi with this cosine; NaN outside -1..1.
 
     Error   1.5 ulp
     """
@@ -373,7 +373,7 @@ def acos(x: N) -> N:
 
 
 def atan(x: N) -> N:
-    """The angle in -pi/2 .. pi/2 with this tangent.
+    """Return the angle in -pi/2 .. pi/2 with this tangent.
 
     Error   1.5 ulp
     """
@@ -381,7 +381,7 @@ def atan(x: N) -> N:
 
 
 def atan2(y: N, x: N) -> N:
-    """The angle in -pi .. pi of the point (x, y), with the special cases of C.
+    """Return the angle in -pi .. pi of the point (x, y), with the special cases of C.
 
     Error   1.5 ulp
     """
@@ -392,7 +392,7 @@ def atan2(y: N, x: N) -> N:
 
 
 def sinh(x: N) -> N:
-    """The hyperbolic sine.
+    """Return the hyperbolic sine.
 
     Error   2 ulp
     """
@@ -400,7 +400,7 @@ def sinh(x: N) -> N:
 
 
 def cosh(x: N) -> N:
-    """The hyperbolic cosine.
+    """Return the hyperbolic cosine.
 
     Error   2 ulp
     """
@@ -408,7 +408,7 @@ def cosh(x: N) -> N:
 
 
 def tanh(x: N, *, fast: bool = False) -> N:
-    """The hyperbolic tangent.
+    """Return the hyperbolic tangent.
 
     Error   1.5 ulp
     Fast    2**-11 relative (tanh.approx); f16 2**-10.98 absolute (tanh.approx.f16x2)
@@ -417,7 +417,7 @@ def tanh(x: N, *, fast: bool = False) -> N:
 
 
 def asinh(x: N) -> N:
-    """The inverse of `sinh`.
+    """Return the inverse of `sinh`.
 
     Error   2 ulp
     """
@@ -425,7 +425,7 @@ def asinh(x: N) -> N:
 
 
 def acosh(x: N) -> N:
-    """The inverse of `cosh`; NaN below 1.
+    """Return the inverse of `cosh`; NaN below 1.
 
     Error   2 ulp
     """
@@ -433,7 +433,7 @@ def acosh(x: N) -> N:
 
 
 def atanh(x: N) -> N:
-    """The inverse of `tanh`; NaN outside -1..1.
+    """Return the inverse of `tanh`; NaN outside -1..1.
 
     Error   2.5 ulp
     """
@@ -444,7 +444,7 @@ def atanh(x: N) -> N:
 
 
 def erf(x: N) -> N:
-    """The error function.
+    """Return the error function.
 
     Error   1.5 ulp
     """
@@ -452,7 +452,7 @@ def erf(x: N) -> N:
 
 
 def erfc(x: N) -> N:
-    """``1 - erf(x)``, accurate where that is small.
+    """Return ``1 - erf(x)``, accurate where that is small.
 
     Error   4 ulp
     """
@@ -460,7 +460,7 @@ def erfc(x: N) -> N:
 
 
 def erfinv(x: N) -> N:
-    """The inverse of `erf`; infinite at -1 and 1, NaN beyond.
+    """Return the inverse of `erf`; infinite at -1 and 1, NaN beyond.
 
     Error   6 ulp
     """
@@ -468,7 +468,7 @@ def erfinv(x: N) -> N:
 
 
 def erfcx(x: N) -> N:
-    """``exp(x * x) * erfc(x)``: what is left of `erfc` where that vanishes.
+    """Return ``exp(x * x) * erfc(x)``: `erfc` scaled so that it does not underflow.
 
     Error   5 ulp
     """
@@ -476,7 +476,7 @@ def erfcx(x: N) -> N:
 
 
 def erfcinv(x: N) -> N:
-    """The inverse of `erfc`: infinite at 0 and 2, NaN beyond.
+    """Return the inverse of `erfc`: infinite at 0 and 2, NaN beyond.
 
     Error   1 ulp (f64 6)
     """
@@ -484,7 +484,7 @@ def erfcinv(x: N) -> N:
 
 
 def normcdf(x: N) -> N:
-    """The distribution function of the standard normal distribution: ``erfc(-x / sqrt(2)) / 2``.
+    """Return the distribution function of the standard normal distribution: ``erfc(-x / sqrt(2)) / 2``.
 
     Error   4 ulp
     """
@@ -492,7 +492,7 @@ def normcdf(x: N) -> N:
 
 
 def normcdfinv(x: N) -> N:
-    """The inverse of `normcdf`: infinite at 0 and 1, NaN beyond.
+    """Return the inverse of `normcdf`: infinite at 0 and 1, NaN beyond.
 
     Error   1 ulp (f64 7)
     """
@@ -500,16 +500,16 @@ def normcdfinv(x: N) -> N:
 
 
 def lgamma(x: N) -> N:
-    """The logarithm of the magnitude of the gamma function; infinite at 0 and negative whole numbers.
+    """Return the logarithm of the magnitude of the gamma function; infinite at 0 and negative whole numbers.
 
-    Error   1 ulp of f32. Of f64: 1e-14 or 1e-14 of the result, whichever is more. Where the result is near 0 for a
-            negative number, 1e-13
+    Error   1 ulp for f32. For f64 the larger of 1e-14 absolute and 1e-14 relative; where the result is near 0 for a
+            negative `x`, 1e-13
     """
     return _call("lgamma", False, x)
 
 
 def tgamma(x: N) -> N:
-    """The gamma function: ``(x - 1)!`` of whole numbers; NaN at negative whole numbers.
+    """Return the gamma function: ``(x - 1)!`` of whole numbers; NaN at negative whole numbers.
 
     Error   1 ulp (f64 60)
     """
@@ -520,22 +520,22 @@ def tgamma(x: N) -> N:
 
 
 def floor(x: N) -> N:
-    """The largest whole number not above `x`, in the type of `x`. Exact (cvt.rmi)."""
+    """Return the largest whole number not above `x`, in the type of `x`. Exact (cvt.rmi)."""
     return _emit(ops.Floor, "floor", x)
 
 
 def ceil(x: N) -> N:
-    """The smallest whole number not below `x`, in the type of `x`. Exact (cvt.rpi)."""
+    """Return the smallest whole number not below `x`, in the type of `x`. Exact (cvt.rpi)."""
     return _emit(ops.Ceil, "ceil", x)
 
 
 def trunc(x: N) -> N:
-    """`x` without its fraction. Exact (cvt.rzi)."""
+    """Return `x` without its fraction. Exact (cvt.rzi)."""
     return _emit(ops.Trunc, "trunc", x)
 
 
 def rint(x: N) -> N:
-    """The nearest whole number; of two, the even one, as Python's round() has it. Exact (cvt.rni)."""
+    """Return the nearest whole number; of two, the even one, like Python's round(). Exact (cvt.rni)."""
     return _emit(ops.Rint, "rint", x)
 
 
@@ -544,22 +544,22 @@ nearbyint = rint
 
 
 def round(x: N) -> N:
-    """The nearest whole number; of two, the one farther from 0, as C's round() has it. Exact."""
+    """Return the nearest whole number; of two, the one farther from 0, like C's round(). Exact."""
     return _call("round", False, x)
 
 
 def fmod(a: N, b: N) -> N:
-    """The rest of `a` after taking away `b` as often as it fits, with the sign of `a`. Exact; slow for large a/b."""
+    """Return the remainder of ``a / b`` rounded towards zero, with the sign of `a`. Exact; slow for large a/b."""
     return _call("fmod", False, a, b)
 
 
 def remainder(a: N, b: N) -> N:
-    """`a` minus the nearest multiple of `b` (of two, the even one). Exact; slow for large a/b."""
+    """Return `a` minus the nearest multiple of `b` (of two, the even one). Exact; slow for large a/b."""
     return _call("remainder", False, a, b)
 
 
 def remquo(a: N, b: N) -> tuple[N, Any]:
-    """`remainder`, and the nearest quotient modulo 8, an i32 with its sign. Exact; slow for large a/b."""
+    """Return `remainder`, and the nearest quotient modulo 8, an i32 with its sign. Exact; slow for large a/b."""
     if _literal(a, b):
         return _by_python("remquo", a, b)  # type: ignore[no-any-return]
     found: Any = _call("remquo", False, a, b)
@@ -568,7 +568,7 @@ def remquo(a: N, b: N) -> tuple[N, Any]:
 
 
 def fdim(x: N, y: N) -> N:
-    """``x - y``, or 0 where that is negative; NaN if one of them is. Exact, but for one rounding."""
+    """Return ``x - y``, or 0 where that is negative; NaN if one of them is. Exact, but for one rounding."""
     return _call("fdim", False, x, y)
 
 
@@ -576,9 +576,9 @@ def fdim(x: N, y: N) -> N:
 
 
 def frexp(x: N) -> tuple[N, Any]:
-    """A fraction of magnitude 1/2 to 1 and an i32 n, with ``x = fraction * 2**n``. Exact.
+    """Return a fraction of magnitude 1/2 to 1 and an i32 n, with ``x = fraction * 2**n``. Exact.
 
-    Of 0, infinities and NaN they are x and 0.
+    For 0, infinities and NaN the fraction is `x` and n is 0.
     """
     if _literal(x):
         return _by_python("frexp", x)  # type: ignore[no-any-return]
@@ -588,17 +588,17 @@ def frexp(x: N) -> tuple[N, Any]:
 
 
 def modf(x: N) -> tuple[N, N]:
-    """The fraction and the whole part, both with the sign of `x`, as Python's `math.modf` has them. Exact."""
+    """Return the fraction and the whole part, both with the sign of `x`, as Python's `math.modf` has them. Exact."""
     return _call("modf", False, x)  # type: ignore[return-value]
 
 
 def logb(x: N) -> N:
-    """The exponent of `x`, as a float: ``floor(log2(abs(x)))``; -inf at 0, inf at infinities. Exact."""
+    """Return the exponent of `x`, as a float: ``floor(log2(abs(x)))``; -inf at 0, inf at infinities. Exact."""
     return _call("logb", False, x)
 
 
 def ilogb(x: Any) -> Any:
-    """The exponent of `x`, an i32: its least for 0 and NaN, its greatest for infinities, as in CUDA. Exact."""
+    """Return the exponent of `x`, an i32: its least for 0 and NaN, its greatest for infinities, as in CUDA. Exact."""
     if _literal(x):
         return _by_python("ilogb", x)
     exponent = _call("logb", False, x)
@@ -606,7 +606,7 @@ def ilogb(x: Any) -> Any:
 
 
 def nextafter(x: Any, y: Any) -> Any:
-    """The number of the type of `x` next to it on the way to `y`; `y` where they are equal. Exact."""
+    """Return the next number of its type after `x` in the direction of `y`; `y` if they are equal. Exact."""
     if _literal(x, y):
         return _by_python("nextafter", x, y)
     if _literal(x):
@@ -630,34 +630,34 @@ def nextafter(x: Any, y: Any) -> Any:
 
 
 def fabs(x: N) -> N:
-    """The magnitude of `x`, as a float. Exact."""
+    """Return the magnitude of `x`, as a float. Exact."""
     return _emit(Abs, "fabs", x)
 
 
 def copysign(x: N, y: N) -> N:
-    """The magnitude of `x` with the sign of `y`. Exact."""
+    """Return the magnitude of `x` with the sign of `y`. Exact."""
     return _emit(ops.CopySign, "copysign", x, y)
 
 
 def minimum(a: N, b: N) -> N:
-    """The smaller one; NaN if one of them is (`min` gives the other). -0 is below +0. Exact (min.NaN)."""
+    """Return the smaller of `a` and `b`; NaN if one is NaN (`min` gives the other). -0 is below +0. Exact (min.NaN)."""
     return _emit(ops.MinNan, "minimum", a, b)
 
 
 def maximum(a: N, b: N) -> N:
-    """The larger one; NaN if one of them is (`max` gives the other). -0 is below +0. Exact (max.NaN)."""
+    """Return the larger of `a` and `b`; NaN if one is NaN (`max` gives the other). -0 is below +0. Exact (max.NaN)."""
     return _emit(ops.MaxNan, "maximum", a, b)
 
 
 def clamp(x: N, low: Any, high: Any) -> N:
-    """`x`, or the nearer end of `low` to `high` where it is outside; NaN becomes `low`. Exact."""
+    """Return `x` clamped to `low` .. `high`; NaN becomes `low`. Exact."""
     if _literal(x, low, high):
         return min(max(x, low), high) if x == x else low  # type: ignore[no-any-return]
     return smaller(larger(x, low), high)  # type: ignore[no-any-return]
 
 
 def saturate(x: N) -> N:
-    """`x` clamped to 0..1; NaN becomes 0. Exact (cvt.sat)."""
+    """Return `x` clamped to 0..1; NaN becomes 0. Exact (cvt.sat)."""
     return _emit(ops.Saturate, "saturate", x)
 
 
@@ -780,4 +780,4 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "maximum": _nan_or(max),
     "saturate": lambda x: min(max(0.0, x), 1.0) if x == x else 0.0,
 }
-"""Functions that Python's `math` does not have, or not like this."""
+"""Functions that Python's `math` lacks, or that differ there."""

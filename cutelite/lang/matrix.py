@@ -34,17 +34,17 @@ def mma_sync(
     metadata: Any = None,
     selector: int = 0,
 ) -> Vector:
-    """``a @ b.T + c`` of the matrices that the 32 threads of a warp hold in registers: A (m, k), B (n, k), C (m, n).
+    """Return ``a @ b.T + c`` of matrices in the registers of a warp's 32 threads: A (m, k), B (n, k), C (m, n).
 
     a, b, c   this thread's elements, in the order of `ops.mma.operand_a`, `operand_b` and `accumulator`
     k         extent along K; default: computed from the length of `a`
     saturate  integers only: clamp sums instead of letting them wrap
-    packed    `a` and `b` are words of u32: `cl.i4`, `cl.u4` or `cl.b1`, or one for each of the two
+    packed    `a` and `b` are u32 words of numbers `cl.i4`, `cl.u4` or `cl.b1`; a pair if they differ
     combine   for bits: count those of ``a ^ b`` ('xor') or of ``a & b`` ('and')
     metadata  this thread's u32 word of a sparse A; `a` is then the (m, k / 2) half that `cl.compress_sparse` keeps
     selector  for a sparse A: the number of this instruction among those that use one word of metadata
     Shapes    m16n8 with k 8, 16 (f16, bf16), 4, 8 (tf32), 16, 32 (i8, u8), 32 (e4m3, e5m2), 4, 8, 16 (f64, sm_90);
-              m8n8 with k 16 (i8, u8), 4 (f64). The length of `c` tells m. Packed: m16n8 with k 32, 64 (i4, u4), 128,
+              m8n8 with k 16 (i8, u8), 4 (f64). The length of `c` decides m. Packed: m16n8 with k 32, 64 (i4, u4), 128,
               256 (b1), m8n8 with the smaller. Sparse: m16n8 with k 16, 32 (f16, bf16), 8, 16 (tf32), 32, 64 (i8, u8),
               64 (e4m3, e5m2)
     Who       all threads of a warp
@@ -86,18 +86,18 @@ def mma_scaled(
     threads: tuple[int, int] = (0, 0),
     metadata: Any = None,
 ) -> Vector:
-    """``(a * scales) @ (b * scales).T + c`` of a warp, a scale for each block of numbers along K (sm_120, sm_121).
+    """Return ``(a * scales) @ (b * scales).T + c`` of a warp, with a scale for each block along K (sm_120, sm_121).
 
-    a, b      this thread's words of u32 of A (16, k) and B (8, k), in the order of `ops.mma.operand_a` for 8 words
+    a, b      this thread's u32 words of A (16, k) and B (8, k), in the order of `ops.mma.operand_a` for 8 words
               along K. A word has four numbers, one in each byte: those of 6 bits in the low bits of the byte, those of
               4 bits in its middle bits. For mxf4 and mxf4nvf4 a word has eight numbers of e2m1, the first one lowest
     c         f32, as in `mma_sync`
     scale_a   u32 of ue8m0 bytes, or of ue4m3 bytes for blocks of 16. Of the threads 4 i to 4 i + 3, two have the scales
               of rows i and i + 8 of A: the first two, or the last two if ``threads[0]`` is 1
-    scale_b   likewise, of B: the thread 4 i + ``threads[1]`` has the scales of column i
+    scale_b   likewise, for B: the thread 4 i + ``threads[1]`` has the scales of column i
     kind      'f8f6f4': no scales
     formats   `cl.e4m3`, `cl.e5m2`, `cl.e2m3`, `cl.e3m2` or `cl.e2m1` of A and B; default: e4m3, or for mxf4 e2m1
-    block     numbers of a block: 32, or for mxf4nvf4 16
+    block     numbers in a block: 32, or 16 for mxf4nvf4
     bytes     the byte of the first scale in the word of A, and in that of B
     metadata  u32, for a sparse A, which keeps two of every four bytes along K. `compress_sparse` of A's bytes, as
               cl.u8, gives the kept bytes and this word for each thread. K and blocks are then twice as long, and B has
@@ -127,7 +127,7 @@ def ldmatrix(row: Any, count: Literal[1, 2, 4] = 4, *, transpose: bool = False, 
 
     row        the address of a row of 16 bytes, a multiple of 16: thread t gives row t % 8 of matrix t // 8
     transpose  exchange rows and columns of each matrix (16-bit elements only)
-    dtype      of the elements; default: that of the tensor `row`. With 8 or 32 bits, a row has 16 or 4 of them
+    dtype      the type of the elements; default: that of the tensor `row`. With 8 or 32 bits, a row has 16 or 4 of them
     Result     32 bits of each matrix, in turn: row t // 4, elements 2 (t % 4) and the next
     Who        all threads of a warp
     Source     PTX ISA: ldmatrix

@@ -1,4 +1,4 @@
-"""mbarriers: ``bars = cl.shared(cl.mbarrier, 4)`` is shared memory for four of them, and ``bars[i]`` is one.
+"""mbarriers in shared memory: ``bars = cl.shared(cl.mbarrier, 4)`` allocates four of them, and ``bars[i]`` is one.
 
     if cl.linear_thread_idx() == 0:
         bars[0].init(1)
@@ -46,9 +46,9 @@ class Barrier(Handle):
         emit(ops.mbarrier.Inval(self.value))
 
     def arrive(self, count: int | Scalar | None = None, *, cluster: bool = False, relaxed: bool = False) -> Any:
-        """Arrive, `count` times at once if given; the thread's earlier memory accesses come before the phase's end.
+        """Arrive, `count` times at once if given; threads that wait for the phase see this thread's earlier accesses.
 
-        cluster  order them for the whole cluster (always so on a remote barrier); without it, for this block
+        cluster  order accesses for the whole cluster, as on a remote barrier always; otherwise for this block
         relaxed  order nothing
         Result   the state of the phase, a u64 that `wait` and `test_wait` take; None for a remote barrier
         Source   PTX ISA: mbarrier.arrive
@@ -57,7 +57,7 @@ class Barrier(Handle):
         return emit(ops.mbarrier.Arrive(self.value, number, reach(cluster), relaxed))
 
     def arrive_drop(self, count: int | Scalar | None = None, *, cluster: bool = False, relaxed: bool = False) -> Any:
-        """Arrive, and take no part in later phases: they expect `count` (1) arrivals less. PTX: mbarrier.arrive_drop.
+        """Arrive, and leave later phases: they expect `count` (default 1) fewer arrivals. PTX: mbarrier.arrive_drop.
 
         Arguments and result as for `arrive`.
         """
@@ -76,7 +76,7 @@ class Barrier(Handle):
         emit(ops.mbarrier.ExpectTx(self.value, amount(bytes)))
 
     def complete_tx(self, bytes: int | Scalar) -> None:
-        """Count `bytes` bytes as come, as a copy does when it is done. PTX: mbarrier.complete_tx."""
+        """Count `bytes` bytes as arrived, as a copy does when it is complete. PTX: mbarrier.complete_tx."""
         emit(ops.mbarrier.CompleteTx(self.value, amount(bytes)))
 
     def wait(self, phase: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> None:
@@ -109,7 +109,7 @@ class Barrier(Handle):
         return emit(ops.mbarrier.TestWait(self.value, which(phase), reach(cluster), relaxed))  # type: ignore[no-any-return]
 
     def remote(self, rank: int | Scalar) -> Barrier:
-        """The barrier at the same place in block `rank` of the cluster: to arrive on, and to expect and count bytes.
+        """Return the barrier at the same offset in block `rank` of the cluster, to arrive on it and count bytes.
 
         Source   PTX ISA: mapa
         """
@@ -118,21 +118,21 @@ class Barrier(Handle):
     def arrive_after_copies(self, *, noinc: bool = True) -> None:
         """Arrive when this thread's cp.async copies so far are complete.
 
-        noinc   the arrival is one of those that `init` announced; False: it adds itself to the phase first
+        noinc   the arrival is one of those that `init` counts; False: it first adds one to the pending arrivals
         Source  PTX ISA: cp.async.mbarrier.arrive
         """
         emit(ops.cp_async.CpAsyncMbarrierArrive(self.value, noinc))
 
 
 def amount(x: Any) -> Value:
-    """A count or a number of bytes as an operand: an i32, or a u32 that is one already."""
+    """Return a count or a number of bytes as an operand: an i32, or a u32 as it is."""
     if isinstance(x, Scalar) and x.dtype.is_int:
         return x.value if x.dtype in (i32, u32) else to_dtype(x, i32).value
     return as_value(x, i32)
 
 
 def which(phase: Any) -> Value:
-    """A phase as an operand: a parity (i32 or u32) or a state (u64)."""
+    """Return a phase as an operand: a parity (i32 or u32) or a state (u64)."""
     if isinstance(phase, int) and phase not in (0, 1):
         raise mistake("mbarrier-parity", f"the parity of a phase is 0 or 1, not {phase}")
     if isinstance(phase, Scalar) and phase.dtype in (u64, u32, i32):
@@ -147,7 +147,7 @@ def reach(cluster: bool) -> str:
 
 
 def barrier_value(x: Any) -> Value:
-    """The address of one mbarrier, from a `Barrier`."""
+    """Return the address of one mbarrier, from a `Barrier`."""
     if isinstance(x, Handle) and isinstance(x.value.type, Ptr):
         return x.value
     raise mistake("mbarrier", f"an mbarrier is needed here, not {describe(x)}", help="`bars[i]` is one")

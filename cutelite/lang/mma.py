@@ -7,7 +7,7 @@
     ...
     acc = cl.gemm(mma, acc, a, b, acc)
 
-A is (M, K), B (N, K), C (M, N), each with what further modes it has. A partition is (values, repeats, repeats, ...).
+A is (M, K), B (N, K), C (M, N), each possibly with further modes. A partition is (values, repeats, repeats, ...).
 An accumulator of wgmma is a value (`Accumulator`), in flight until `acc.wait()`; any other is a register tensor.
 """
 
@@ -50,10 +50,10 @@ class TiledMma:
     """An MMA operation repeated over a tile.
 
     op           the operation
-    atoms        a layout of its repeats along M, N and K by different threads, to the number of the warp (or thread, or
-                 warpgroup)
-    permutation  for each of M, N and K: the extent of the tile, a multiple of what the atoms cover (then repeated by
-                 the same threads), or a layout that permutes it; None for what the atoms cover
+    atoms        the layout of its repeats by different threads: coordinates along M, N and K to the number of the warp,
+                 thread or warpgroup
+    permutation  for each of M, N and K: None for the extent that the atoms cover; a multiple of it, which the same
+                 threads repeat; or a layout that permutes the tile
     """
 
     op: MmaOp
@@ -73,7 +73,7 @@ class TiledMma:
         return make_layout(Layout(each), *atoms)
 
     def tile_size(self, mode: int) -> int:
-        """The extent of the tile along M (0), N (1) or K (2)."""
+        """Return the extent of the tile along M (0), N (1) or K (2)."""
         permutation = self.permutation[mode]
         if permutation is None:
             return self.op.shape_mnk[mode] * extent(self.atoms, mode)
@@ -87,13 +87,13 @@ class TiledMma:
         return self.tile_size(0), self.tile_size(1), self.tile_size(2)
 
     def get_slice(self, thread: Any) -> ThrMma:
-        """The part of one thread, 0 to `size` - 1: a compile-time or run-time number."""
+        """Return the part of one thread, 0 to `size` - 1: a compile-time or run-time number."""
         return ThrMma(self, thread)
 
     def parts(self, layout: Layout, operand: str, own: bool = False) -> tuple[list[Layout], list[Layout]]:
         """Divide an operand's layout: [thread of an atom, atoms along its two modes], [values, rest, rest, ...].
 
-        own  it is what a block of a pair has of the operand
+        own  the layout is of one block's part of the operand, in a pair of blocks
         """
         blocks = self.op.threads if own else 1
         modes = MODES[operand]
@@ -149,15 +149,15 @@ class TiledMma:
         return make_layout(thread, make_layout(*values)), extents, counts
 
     def partition_shape_A(self, shape_mk: tuple[int, int]) -> tuple[Any, ...]:
-        """The shape of a thread's part of an (M, K) operand A."""
+        """Return the shape of a thread's part of an (M, K) operand A."""
         return self._partition_shape(shape_mk, "A")
 
     def partition_shape_B(self, shape_nk: tuple[int, int]) -> tuple[Any, ...]:
-        """The shape of a thread's part of an (N, K) operand B."""
+        """Return the shape of a thread's part of an (N, K) operand B."""
         return self._partition_shape(shape_nk, "B")
 
     def partition_shape_C(self, shape_mn: tuple[int, int]) -> tuple[Any, ...]:
-        """The shape of a thread's part of an (M, N) accumulator."""
+        """Return the shape of a thread's part of an (M, N) accumulator."""
         return self._partition_shape(shape_mn, "C")
 
     def _partition_shape(self, shape: tuple[int, int], operand: str) -> tuple[Any, ...]:
@@ -165,19 +165,19 @@ class TiledMma:
         return tuple(mode.shape for mode in values)
 
     def make_fragment_A(self, partition: Any) -> Any:
-        """Registers for a partition of A; where the instruction reads A from shared memory, the partition itself."""
+        """Return registers for a partition of A; for an A that the instruction reads from memory, the partition."""
         return self._fragment(partition, "A", self.op.a_in_memory)
 
     def make_fragment_B(self, partition: Any) -> Any:
-        """Registers for a partition of B; where the instruction reads B from shared memory, the partition itself."""
+        """Return registers for a partition of B; for a B that the instruction reads from memory, the partition."""
         return self._fragment(partition, "B", self.op.b_in_memory)
 
     def make_fragment_E(self, partition: Any) -> Any:
-        """Registers for a partition of the metadata of a sparse A."""
+        """Return registers for a partition of the metadata of a sparse A."""
         return make_rmem_tensor(u32, make_fragment_like(_layout_of(partition)))
 
     def make_fragment_C(self, partition: Any) -> Any:
-        """An accumulator of zeros for a partition of C (or for a shape, from `partition_shape_C`)."""
+        """Return an accumulator of zeros for a partition of C (or for a shape, from `partition_shape_C`)."""
         layout = _layout_of(partition)
         self._check_fragment(layout, "C")
         if isinstance(self.op, TensorMmaOp):
@@ -222,19 +222,19 @@ class ThrMma:
     thread: Any
 
     def partition_A(self, tensor: Any) -> Any:
-        """This thread's part of an (M, K, ...) operand A: (values, repeats along M, along K, ...)."""
+        """Return this thread's part of an (M, K, ...) operand A: (values, repeats along M, along K, ...)."""
         return self._partition(tensor, "A")
 
     def partition_B(self, tensor: Any) -> Any:
-        """This thread's part of an (N, K, ...) operand B: (values, repeats along N, along K, ...)."""
+        """Return this thread's part of an (N, K, ...) operand B: (values, repeats along N, along K, ...)."""
         return self._partition(tensor, "B")
 
     def partition_C(self, tensor: Any) -> Any:
-        """This thread's part of an (M, N, ...) accumulator: (values, repeats along M, along N, ...)."""
+        """Return this thread's part of an (M, N, ...) accumulator: (values, repeats along M, along N, ...)."""
         return self._partition(tensor, "C")
 
     def partition_E(self, tensor: Any) -> Any:
-        """This thread's words of the metadata of a sparse A: (1, repeats along M, words).
+        """Return this thread's words of the metadata of a sparse A: (1, repeats along M, words).
 
         The metadata is (M / 64, words, 128) for wgmma and (M / 16, words, 32) for mma.sync.
         """
@@ -263,7 +263,7 @@ class ThrMma:
 
 
 def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, None, None)) -> TiledMma:
-    """A tiled MMA.
+    """Return a tiled MMA: an operation repeated over a tile by many threads.
 
     op           `MmaUniversalOp`, `WarpMmaOp`, `WarpgroupMmaOp`, `Tcgen05MmaOp` or `Tcgen05ScaledMmaOp`
     atoms        its repeats along M, N and K by different threads: extents, or a compact layout
@@ -291,9 +291,9 @@ def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """The accumulators of wgmma: a (64, n) one for each repeat along M and N, M first.
+    """The accumulators of wgmma: one of (64, n) for each repeat along M and N, M first.
 
-    In flight after `gemm`, until `wait`. `load()` gives all elements in the order of a partition of C.
+    They are in flight from `gemm` until `wait`. `load()` returns all elements in the order of a partition of C.
     """
 
     parts: tuple[Any, ...]
@@ -310,7 +310,7 @@ class Accumulator:
         return Accumulator(done if isinstance(done, tuple) else (done,), self.rows, self.columns)
 
     def keep(self, pending: int) -> Accumulator:
-        """Return it, still in flight, after a wait for all but `pending` groups; no use of it moves above the wait."""
+        """Return it, still in flight, after a wait for all but `pending` groups; uses of it stay below the wait."""
         kept = wgmma.wait_group(pending, keep=self.parts)
         return Accumulator(kept if isinstance(kept, tuple) else (kept,), self.rows, self.columns)
 
@@ -327,7 +327,7 @@ class Accumulator:
     def store(self, values: Vector) -> Accumulator:
         """Return the accumulator with these elements in place of its own: ``acc = acc.store(acc.load() * scale)``.
 
-        values   as `load` gives them, readable
+        values   the elements, in the order in which `load` returns them
         """
         each = self._each()
         if not isinstance(values, Vector) or values.n != each * len(self.parts):
@@ -377,17 +377,17 @@ def gemm(
     metadata: Any = None,
     scales: tuple[Any, Any] | None = None,
 ) -> Any:
-    """``d = a @ b.T + c`` on fragments of one thread; returns what `d` is then: ``acc = cl.gemm(mma, acc, a, b)``.
+    """Compute ``d = a @ b.T + c`` on fragments of one thread, and return `d`: ``acc = cl.gemm(mma, acc, a, b)``.
 
     tiled_mma   the atom and how threads share the tile: `make_tiled_mma`
-    a           (values, M, K), registers, or shared memory where the instruction reads it. For wgmma with A in
-                registers also the vector of its elements, as an accumulator (64, K) converted to 16 bits has them
+    a           (values, M, K): registers, or shared memory if the instruction reads it. For wgmma with A in registers
+                also a vector of its elements, in the order of an accumulator (64, K) that was converted to 16 bits
     b           (values, N, K)
-    c, d        (values, M, N) in registers; `c` is `d` if not given. For wgmma an `Accumulator`, which comes back in
+    c, d        (values, M, N) in registers; `c` is `d` by default. For wgmma an `Accumulator`, which is returned in
                 flight, its group committed unless `commit` is False
-    metadata    of a sparse A: a fragment in registers (1, M, words), from `make_fragment_E`; for tcgen05 a tensor in
-                tensor memory, of one repeat along M
-    scales      of tcgen05 with block scales: those of A and of B in tensor memory, of one repeat along M and N
+    metadata    for a sparse A: a fragment in registers (1, M, words), from `make_fragment_E`; for tcgen05 a tensor in
+                tensor memory, for one repeat along M
+    scales      for tcgen05 with block scales: those of A and of B in tensor memory, for one repeat along M and N
     accumulate  wgmma only: False for ``a @ b.T`` alone; may be a run-time bool, the same in all threads
     Who         all threads of the tiled MMA
     Errors      `gemm-shape` when M, N or K disagree; `mma-operand` for a fragment of another atom or type
@@ -416,7 +416,7 @@ def gemm(
     for k in range(depth):
         left, right = [at(a, m, k).load() for m in range(rows)], [at(b, n, k).load() for n in range(columns)]
         for n in range(columns):
-            for m in range(rows) if n % 2 == 0 else reversed(range(rows)):  # A of the last one is still at hand
+            for m in range(rows) if n % 2 == 0 else reversed(range(rows)):  # back and forth, to use A again
                 totals[m, n] = _product(tiled_mma.op, left[m], right[n], totals[m, n], k, words[m])
     for (m, n), total in totals.items():
         at(d, m, n).store(total)
@@ -424,7 +424,7 @@ def gemm(
 
 
 def _product(op: Any, a: Vector, b: Vector, c: Vector, step: int, metadata: Any) -> Any:
-    """``a @ b.T + c`` by one instruction, the one at `step` along K."""
+    """Return ``a @ b.T + c`` by one instruction, the one at `step` along K."""
     if isinstance(op, MmaUniversalOp):
         return emit(ops.arith.Fma(a.value, b.value, c.value))
     operands = a.value, b.value, c.value, op.shape_mnk[2], op.saturate
@@ -465,7 +465,7 @@ def _warpgroup_gemm(
 
 
 def _in_space(op: TensorMmaOp, partition: Any, operand: str) -> Tensor:
-    """Return the partition itself, which lies where the instruction looks for the operand."""
+    """Check that a partition lies in the memory that the instruction reads, and return it."""
     where = {"smem": "shared memory", "tmem": "tensor memory"}[op.space_of(operand)]
     if not isinstance(partition, Tensor) or partition.space != op.space_of(operand):
         raise mistake("mma-operand", f"operand {operand} of {op} is in {where}: {describe(partition)} is not there")
@@ -475,7 +475,7 @@ def _in_space(op: TensorMmaOp, partition: Any, operand: str) -> Tensor:
 def _tensor_gemm(
     tiled: TiledMma, d: Any, a: Any, b: Any, c: Any, accumulate: Any, metadata: Any, scales: Any
 ) -> Tensor:
-    """Start the products into tensor memory, by the one thread that is here."""
+    """Start the products into tensor memory. One thread executes it."""
     op = tiled.op
     assert isinstance(op, TensorMmaOp)
     if d is not c:
@@ -504,12 +504,12 @@ def _tensor_gemm(
 
 
 def _is_vector_a(op: MmaOp, a: Any) -> bool:
-    """Tell whether operand A is a vector, for wgmma from registers."""
+    """Tell whether operand A is a vector that wgmma reads from registers."""
     return isinstance(a, Vector) and isinstance(op, WarpgroupMmaOp) and not op.a_in_memory and not op.sparse
 
 
 def _metadata(op: MmaOp, t: Any, rows: int, depth: int) -> list[Any]:
-    """The words for each repeat along M, of a sparse MMA."""
+    """Return the metadata words of a sparse MMA for each repeat along M."""
     if not op.sparse:
         if t is not None:
             raise mistake("gemm", f"{op} is not sparse: it takes no metadata")
@@ -525,7 +525,7 @@ def _metadata(op: MmaOp, t: Any, rows: int, depth: int) -> list[Any]:
 
 
 def _whole(t: Tensor, i: int) -> Tensor:
-    """Repeat `i` of an operand in shared memory as (rows, all of K)."""
+    """Return repeat `i` of an operand in shared memory as a tile (rows, all of K)."""
     values = t.layout[0]
     layout = make_layout(values[0], make_layout(values[1], t.layout[2]))
     return _view(t, layout, t.layout[1](i))
@@ -537,7 +537,7 @@ def _register_a(t: Tensor, m: int, depth: int) -> Any:
 
 
 def at(t: Tensor, i: int, j: int) -> Tensor:
-    """The values of one repeat of a fragment."""
+    """Return the values of one repeat of a fragment."""
     offset = t.layout[1](i) + (t.layout[2](j) if t.ndim > 2 else 0)
     return _view(t, coalesce(t.layout[0]), offset)
 
@@ -549,7 +549,7 @@ def _view(t: Tensor, layout: Layout, offset: Any) -> Tensor:
 
 
 def _agreed(a: Layout, b: Layout, c: Layout) -> tuple[int, int, int]:
-    """Repeats along M, N and K; an error that names the one at fault."""
+    """Return the repeats along M, N and K. Errors: an error that names the mode in which operands disagree."""
     sizes = {
         "M": (("A", a, 1), ("C", c, 1)),
         "N": (("B", b, 1), ("C", c, 2)),
@@ -593,6 +593,6 @@ def _layout_of(partition: Any) -> Layout:
 
 
 def stride_of(mode: Layout) -> int:
-    """The least stride of a mode of a thread layout."""
+    """Return the least stride of a mode of a thread layout."""
     found = min(coalesce(mode).stride) if isinstance(coalesce(mode).stride, tuple) else coalesce(mode).stride
     return int(found)

@@ -1,4 +1,4 @@
-"""MMA operations: what one instruction multiplies, of which types, and which thread holds what of it.
+"""MMA operations: the shapes and types that one instruction multiplies, and the elements that each thread holds.
 
 An operation is a frozen value, made inside a kernel or outside; `lang.mma.make_tiled_mma` repeats it over a tile.
 """
@@ -17,14 +17,14 @@ from cutelite.layout import Layout
 from cutelite.ops import tcgen05_layouts, wgmma_layouts, wgmma_sparse
 
 MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
-"""Which of M, N and K the two modes of each operand are."""
+"""The two modes of each operand, as indices into M, N and K."""
 
 
 class MmaOp:
     """Base of MMA operations.
 
     threads        the number of threads that execute one together
-    a_in_memory    operand A is read from shared memory by the instruction itself, likewise B
+    a_in_memory    the instruction reads operand A from shared memory; `b_in_memory` likewise
     """
 
     threads: ClassVar[int] = 1
@@ -33,7 +33,7 @@ class MmaOp:
 
     @property
     def sparse(self) -> bool:
-        """True where half of A along K is left out (`compress_sparse`), and metadata names what is kept."""
+        """True if half of A along K is left out (`compress_sparse`), and metadata names the elements that are kept."""
         return False
 
     @property
@@ -47,7 +47,7 @@ class MmaOp:
         return first, second // self.packing(operand, 2 if operand != "C" else 1)
 
     def packing(self, operand: str, mode: int) -> int:
-        """Return how many indices of M (0), N (1) or K (2) one element of an operand in memory stands for."""
+        """Return the number of indices along M (0), N (1) or K (2) that one stored element of an operand stands for."""
         return 2 if self.sparse and operand == "A" and mode == 2 else 1
 
     @property
@@ -65,7 +65,7 @@ class MmaOp:
 
     @property
     def drawn(self) -> str:
-        """The operands whose layouts tell which thread holds what: those that are in registers."""
+        """The operands in registers: their (thread, value) layouts can be drawn."""
         return "".join(x for x in "ABC" if not getattr(self, f"{x.lower()}_in_memory", False))
 
     def _repr_html_(self) -> str:
@@ -76,7 +76,7 @@ class MmaOp:
 
 @dataclass(frozen=True)
 class MmaUniversalOp(MmaOp):
-    """A fused multiply-add of each thread for itself, on f16, bf16, f32 or f64."""
+    """A fused multiply-add in each thread, on f16, bf16, f32 or f64."""
 
     dtype: DType = f32
 
@@ -144,7 +144,7 @@ class WarpMmaOp(MmaOp):
 
     @property
     def packed(self) -> bool:
-        """True for numbers that come several to a word of u32."""
+        """True if A holds several numbers in each u32 word."""
         return isinstance(self.a_dtype, Packed)
 
     @property
@@ -183,8 +183,8 @@ class WarpMmaOp(MmaOp):
 class WarpgroupMmaOp(MmaOp):
     """wgmma of a warpgroup: B, and A unless `a_source` is 'rmem', are read from shared memory.
 
-    a_dtype    f16, bf16, tf32, e4m3, e5m2, i8 or u8; of B too, unless `b_dtype` is given
-    acc_dtype  f32, f16 or i32
+    a_dtype    type of A (and of B, unless `b_dtype` is given): f16, bf16, tf32, e4m3, e5m2, i8 or u8
+    acc_dtype  type of the accumulator: f32, f16 or i32
     n          8 to 256: the extent of one instruction along N
     sparse     A is compressed: (64, K / 2), with metadata
     Source     PTX ISA: wgmma.mma_async, wgmma.mma_async.sp
@@ -244,7 +244,7 @@ class WarpgroupMmaOp(MmaOp):
 class TensorMmaOp(MmaOp):
     """Base of the operations of tcgen05: the accumulator is in tensor memory, B in shared memory, A in one of the two.
 
-    One thread starts them, so that what takes part as threads of others do are blocks: one, or the two of a pair.
+    One thread starts them. The threads of their layouts are blocks: one, or the two of a pair.
     """
 
     b_in_memory = True
@@ -265,7 +265,7 @@ class TensorMmaOp(MmaOp):
         return "C" if self.cta_group == 1 else "ABC"
 
     def check(self, kind: str, m: int, n: int) -> None:
-        """Report extents that the kind does not have, and another place of A."""
+        """Refuse extents that the kind does not have, and other places of A than shared or tensor memory."""
         if self.cta_group not in (1, 2):
             raise mistake("mma-atom", f"cta_group is 1, or 2 for a pair of blocks, not {self.cta_group}")
         if problem := tcgen05_layouts.shape_problem(kind, m, n, self.cta_group):
@@ -274,11 +274,11 @@ class TensorMmaOp(MmaOp):
             raise mistake("mma-atom", f"A comes from 'smem' or 'tmem', not {self.a_source!r}")
 
     def space_of(self, operand: str) -> str:
-        """The memory that an operand is in."""
+        """Return the memory that an operand is in."""
         return {"A": self.a_source, "B": "smem", "C": "tmem"}[operand]
 
     def own_extents(self, operand: str) -> tuple[int, int]:
-        """Return the extents of what a block has of an operand: of a pair, half of the rows of A, B and C."""
+        """Return the extents of one block's part of an operand: in a pair, half of the rows of A, B and C."""
         first, second = self.extents(operand)
         return first // self.cta_group, second
 
@@ -291,10 +291,10 @@ class TensorMmaOp(MmaOp):
 class Tcgen05MmaOp(TensorMmaOp):
     """tcgen05.mma of one thread: the accumulator is in tensor memory, B in shared memory, A in one of the two.
 
-    a_dtype    f16, bf16, tf32, e4m3, e5m2, i8 or u8; of B too, unless `b_dtype` is given
-    acc_dtype  f32, f16 or i32
-    m, n       extents of one instruction: m is 64 or 128, of a pair 128 or 256; n 8 to 256
-    cta_group  2: of a pair of blocks, each of which has half the rows of A, B and the accumulator
+    a_dtype    type of A (and of B, unless `b_dtype` is given): f16, bf16, tf32, e4m3, e5m2, i8 or u8
+    acc_dtype  type of the accumulator: f32, f16 or i32
+    m, n       extents of one instruction: m is 64 or 128, for a pair 128 or 256; n 8 to 256
+    cta_group  2: for a pair of blocks, each of which has half the rows of A, B and the accumulator
     sparse     A is compressed: (M, K / 2), with metadata in tensor memory
     Source     PTX ISA: tcgen05.mma
     """
@@ -324,22 +324,22 @@ class Tcgen05MmaOp(TensorMmaOp):
 
 
 DEEP_NUMBERS = 768
-"""Numbers of 4 bits along K in 8 instructions of 96, which are three whole blocks of 128 bytes."""
+"""The extent along K, in 4-bit numbers, of 8 instructions of 96: three whole blocks of 128 bytes."""
 
 
 @dataclass(frozen=True)
 class Tcgen05ScaledMmaOp(TensorMmaOp):
     """tcgen05.mma with a scale for each block of numbers along K, into f32.
 
-    kind       'mxf8f6f4'; 'mxf4' and 'mxf4nvf4', whose tensors are of u8, two e2m1 to a byte
+    kind       'mxf8f6f4'; 'mxf4' and 'mxf4nvf4', whose tensors are u8, two e2m1 in each
     n          extent of one instruction, 16 to 256
-    a_dtype    e4m3, e5m2, or u8 for the kinds of 4 bits; of B too, unless `b_dtype` is given
-    block      numbers of a block: 32 scaled by ue8m0, 16 by ue4m3
-    cta_group  2: of a pair of blocks, each of which has half the rows of A, B and the accumulator
+    a_dtype    type of A (and of B, unless `b_dtype` is given): e4m3, e5m2, or u8 for the kinds of 4 bits
+    block      numbers in a block: 32 scaled by ue8m0, or 16 by ue4m3
+    cta_group  2: for a pair of blocks, each of which has half the rows of A, B and the accumulator
     sparse     A is compressed: (M, K / 2), with metadata in tensor memory
-    m          128, of a pair of blocks 256 (the default) or, with a dense A, 128
-    k          96: instructions of 96 numbers of 4 bits, on sm_103. Eight of them are repeated as one, of 768 along K,
-               since one alone ends within a block of 128 bytes of the tile
+    m          128, for a pair of blocks 256 (the default) or, with a dense A, 128
+    k          96: instructions of 96 numbers of 4 bits, on sm_103. Eight of them make one repeat, of 768 along K, since
+               a single one ends inside a block of 128 bytes of the tile
     Source     PTX ISA: tcgen05.mma, block scaling
     """
 
@@ -377,7 +377,7 @@ class Tcgen05ScaledMmaOp(TensorMmaOp):
 
     @property
     def per_byte(self) -> int:
-        """Numbers of an element of A and B in memory."""
+        """The numbers in one stored element of A and B."""
         return 2 if tcgen05_layouts.SCALED_KINDS[self.kind].packed else 1
 
     @property

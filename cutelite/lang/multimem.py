@@ -1,4 +1,4 @@
-"""Multimem operations: on addresses that stand for the same place in several GPUs. PTX ISA: multimem."""
+"""Multimem operations, on addresses that stand for the same place in the memory of several GPUs. PTX ISA: multimem."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def multimem_ld_reduce(
     scope: Scope = "sys",
     exact: bool = True,
 ) -> Any:
-    """Return the numbers at a place of several GPUs, combined.
+    """Return the numbers at a place in several GPUs' memory, combined by `operation`.
 
     p          an address in multimem memory, which the host has mapped; a multiple of the bytes read
     dtype, n   i32, u32, i64, u64, f32, f64; or a vector of n: 2 or 4 f32, 2, 4 or 8 f16 or bf16
-    operation  i64 and floats of 32 and 64 bits are only added, or not at all: PTX ISA, multimem
+    operation  'add' (not of i64), 'min' or 'max' (not of f32 and f64); of integers also 'and', 'or', 'xor'
     semantic, scope  as in `cutelite.lang.atomics`: what the read orders, and the threads that agree on it
     exact      f16 and bf16 are summed in f32
     Who        each thread for itself. In the simulator there is one GPU

@@ -1,4 +1,4 @@
-"""Formats narrower than memory is addressed: names for `cl.pack` and `cl.unpack`, and the instructions on pairs."""
+"""Formats of which a word holds several numbers: names for `cl.pack` and `cl.unpack`, and the instructions on pairs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from cutelite.ops import narrow
 
 @dataclass(frozen=True)
 class Packed:
-    """A format of numbers that come several to a 32-bit word, the first one lowest. Memory holds words of them.
+    """A format of which a 32-bit word holds several numbers, the first one lowest. Tensors have elements of u32.
 
-    place      bits that each takes in a word: 1, 4 or 8
+    place      bits that each number takes in a word: 1, 4 or 8
     exponents  bits of the exponent; 0 for integers
     stored     bits of the significand, or of the integer
     signed     whether there is a sign

@@ -20,8 +20,8 @@ class PipelineState:
             state = state.advance()
 
     index  0 to stages - 1
-    phase  0 in the first round for a consumer, who waits for the buffer to be filled; 1 for a producer, who waits for
-           it to be emptied, which at first it counts as. It changes with each round
+    phase  the parity to wait for, which changes with each round. It begins as 0 for a consumer, which waits for the
+           buffer to be filled, and as 1 for a producer, which waits for it to be empty, as it is in the first round
     """
 
     stages: int
@@ -40,7 +40,7 @@ class PipelineState:
 
     def advance(self, steps: Any = 1) -> PipelineState:
         """Return the stage after this one; or `steps` stages on, past some that other threads have taken."""
-        from cutelite.lang import promotion, values  # importing this class must not cost what compiling does
+        from cutelite.lang import promotion, values  # late: importing this class must not load the compiler
 
         if not isinstance(steps, int) or steps != 1:
             far = self.index + promotion.to_dtype(steps, i32)

@@ -1,9 +1,9 @@
-"""Indices of a fragment's elements: a run-time number, and an offset for each element that is known while compiling.
+"""Indices of a fragment's elements: a run-time number plus an offset for each element, known at compile time.
 
     place = places(first, (0, 1, 8, 9), (2, 2))  # i32: first + 0, first + 1, first + 8, first + 9
     bias = (place - query) * 0.5                 # one conversion, one product, four additions of literals
 
-Vectors of i32, computed where nothing else will do. Where they meet floats, only the run-time number is converted.
+They are vectors of i32, computed only if needed. In arithmetic with floats, only the run-time number is converted.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from cutelite.ops import arith
 
 
 class Either(Lazy):
-    """A vector of i32 that can also be computed in f32: whichever is asked for.
+    """A vector of i32 that can also be computed in f32, as its use requires.
 
-    whole, real   compute it. They agree while all indices are below 2^24 in magnitude; beyond, `real` is rounded
+    whole, real   compute it in i32 and in f32. They agree while all indices are below 2^24; beyond, `real` is rounded
     """
 
     __slots__ = ("_real", "_whole")
@@ -50,7 +50,7 @@ class Places(Either):
     base      a run-time scalar
     offsets   Python numbers, one for each element of `extents`, in colexicographic order
     step      1.0, or a run-time scalar of f32
-    whole     computes them where indices of i32 are other ones, kept within bounds
+    whole     None, or a function that computes the i32 vector instead, such as one clamped to bounds
     """
 
     __slots__ = ("base", "extents", "offsets", "step", "whole")
@@ -80,11 +80,11 @@ class Places(Either):
         return Places(base, tuple(offsets), self.extents, step, whole)
 
     def within(self, least: Any, most: Any) -> Places:
-        """Return the same, of which those that are used as integers are `least` to `most`."""
+        """Return the same indices, clamped to `least` .. `most` where they are used as integers."""
         return self._over(self.base, self.offsets, self.step, lambda: maximum(minimum(self._vector(), most), least))
 
     def _then(self, function: Callable[[Vector], Any], other: Any = None) -> Any:
-        """Return `whole` of a function of these integers, and of another operand."""
+        """Return `whole` for a function of these integers, or None if neither they nor the other operand have one."""
         if self.whole is None and getattr(other, "whole", None) is None:
             return None
         return lambda: function(Vector(self.value))
@@ -133,7 +133,7 @@ class Places(Either):
 def _operator(name: str, kept: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
     """Return the operator of `Vector` of this name, in f32 where the other operand is a float.
 
-    kept   of additive operators: computes the result as `Places`, or None where that cannot be
+    kept   for additive operators: computes the result as `Places`, or returns None if it cannot
     """
     general: Callable[[Any, Any], Any] = getattr(Vector, name)
 
@@ -171,10 +171,10 @@ for _name in ("truediv", "rtruediv", "lt", "le", "gt", "ge", "eq", "ne", "pow"):
 
 
 def places(base: Scalar, offsets: tuple[int, ...], extents: tuple[int, ...]) -> Vector:
-    """Return the vector of i32 of ``base + offset``, whose floats cost one conversion of `base`.
+    """Return the i32 vector of ``base + offset``; as floats it costs one conversion, of `base`.
 
-    While all indices are below 2^24 in magnitude, floats differ from those of conversions by at most the rounding of
-    `base` and of an offset, each times what they are multiplied with.
+    While all indices are below 2^24 in magnitude, floats differ from converted integers by at most the rounding of
+    `base` and of an offset, each times its factor.
 
     offsets   one for each element of `extents`, in colexicographic order
     """

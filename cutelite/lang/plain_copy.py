@@ -1,4 +1,4 @@
-"""Copies without an atom: plain accesses as wide as the two layouts allow, which predicates cut into parts; and why.
+"""Copies without an atom: plain accesses as wide as both layouts and the predicates allow, and their explanation.
 
 cl.copy(src, dst)                           all elements of `src` to those of `dst`, in order
 cl.copy(src, dst, pred=inside)              elements that share a predicate go together
@@ -39,7 +39,7 @@ def check_same_size(src: Any, dst: Any) -> None:
 
 
 def parts(src: Tensor, dst: Tensor, pred: Any) -> list[tuple[Tensor, Tensor, Any]]:
-    """Cut a predicated copy without an atom into (source, target, predicate), a predicate each."""
+    """Cut a predicated copy without an atom into parts (source, target, predicate), each with a single predicate."""
     if not isinstance(pred, Tensor):
         return [(src, dst, decision(pred))]
     run, starts = shared_predicates(src, dst, pred)
@@ -49,7 +49,7 @@ def parts(src: Tensor, dst: Tensor, pred: Any) -> list[tuple[Tensor, Tensor, Any
 
 
 def shared_predicates(src: Tensor, dst: Tensor, pred: Tensor) -> tuple[Layout, list[int]]:
-    """Return the layout of elements that share a predicate, and each place where it begins. At worst these are single.
+    """Return the layout of elements that share a predicate, and the starts of such groups; at worst, groups of one.
 
     pred   bools for each element of `src`, or for each coordinate of all of its modes but the first. Elements share
            one along modes in which its stride is 0

@@ -1,7 +1,7 @@
-"""Events that a kernel records of itself: on a GPU by its clocks, in the simulator on its timeline.
+"""Events that a kernel records: on a GPU by its clocks, in the simulator on its timeline.
 
-Kernels record only while they are profiled (`kernel.profile`, CUTELITE_PROFILE: docs/profiling.md); else no instruction
-is made of any of this.
+Kernels record only while they are profiled (`kernel.profile`, CUTELITE_PROFILE: docs/profiling.md); otherwise these
+calls emit no instructions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cutelite.ops.debug import ProfileMark
 def mark(name: str, value: Any = None) -> None:
     """Record that the warp has come here: ``cl.profile.mark("full", stage)``.
 
-    name    of the event, known at compile time
+    name    the name of the event, known at compile time
     value   an integer, of which the lower 20 bits are kept: a stage, a tile; default: none
     Who     any threads; the first of those that come here together records, for its warp
     Source  PTX ISA: %clock

@@ -22,13 +22,13 @@ from cutelite.ops import arith, convert, index
 
 Number = int | float
 LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) * 2.0**127}
-"""The largest number of float types that are narrower than Python's."""
+"""The largest number of each float type that is narrower than Python's float."""
 Bounds = tuple[int, int]
 """The least and the greatest value."""
 
 
 class Differentiable:
-    """Base of numbers that carry a derivative (`lang.dual`), which functions of numbers leave to them."""
+    """Base of numbers that carry a derivative (`lang.dual`): functions of numbers call their methods instead."""
 
     __slots__ = ()
 
@@ -55,7 +55,7 @@ def is_number(x: Any) -> bool:
 
 
 def is_numpy_number(x: Any) -> bool:
-    """Tell whether `x` is a scalar of NumPy's. In a kernel it counts as the literal that it holds."""
+    """Tell whether `x` is a NumPy scalar. In a kernel it counts as the literal that it holds."""
     return type(x).__module__ == "numpy" and getattr(x, "shape", None) == () and hasattr(x, "item")
 
 
@@ -67,7 +67,7 @@ def dim_type(expr: DimExpr) -> DType:
 
 
 class _DimBounds:
-    """The bounds of a dim expression, from those of its dims. Divisors are positive: `cutelite.layout` sees to that."""
+    """The bounds of a dim expression, from those of its dims. `cutelite.layout` ensures that divisors are positive."""
 
     def __init__(self, dims: dict[str, Value]) -> None:
         self.dims = dims
@@ -103,7 +103,7 @@ class _DimBounds:
 
 
 def literal_type(x: Number | bool) -> DType:
-    """Return the type of a literal that meets nothing typed: bool, i32 (i64 if it must be), f32."""
+    """Return the type of a literal without a typed operand beside it: bool, i32 (i64 if it needs 64 bits), or f32."""
     if isinstance(x, bool):
         return boolean
     if isinstance(x, int):
@@ -135,7 +135,7 @@ def as_value(x: Any, type: Type | None = None) -> Value:
     if type is None or value.type == type:
         return value
     if type == i32 and isinstance(value.op, convert.Convert) and isinstance(value.op.a.op, index.Special):
-        return value.op.a  # `block_idx.x` of a wide launch: by itself it fits
+        return value.op.a  # `block_idx.x` of a wide launch: it fits in 32 bits by itself
     if isinstance(type, Vec) and value.type == type.elem:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
     if isinstance(value.type, InFlight):
@@ -149,9 +149,9 @@ def as_value(x: Any, type: Type | None = None) -> Value:
 
 
 def why_wide(value: Any) -> str:
-    """Return, in words, what made `value` an i64; "" where it is none, or was declared as one.
+    """Return, in words, why `value` is an i64; "" if it is none, or was declared as one.
 
-    Among the values that it was computed from, this is a dim, or a block index of a wide launch.
+    The reason is a dim, or a block index of a wide launch, among the values that it was computed from.
     """
     pending, seen = [value], set()
     while pending:
@@ -295,7 +295,7 @@ def unsigned(t: DType) -> DType:
 
 
 def _no_dtype(x: Any) -> CompileError:
-    """Return the error for what numbers are converted to, and is no dtype: a packed format is none."""
+    """Return the error for a conversion to `x`, which is no dtype; packed formats are not dtypes either."""
     if hasattr(x, "per_word"):
         text = f"{x} is a format of several numbers in a word, not a dtype"
         return mistake("dtype", text, help=f"`cl.pack(vector, cl.{x})` and `cl.unpack(words, cl.{x})` convert vectors")

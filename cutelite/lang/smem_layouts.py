@@ -22,11 +22,11 @@ ROWS = 8
 
 
 def make_smem_layout_atom(dtype: DType, major: Major = "K", swizzle: SwizzleName = "128B") -> Any:
-    """The least tile of a major mode and swizzle: (8, span) K-major, (span, 8) MN-major; the span in elements.
+    """Return the least tile of a major mode and swizzle: (8, span) K-major, (span, 8) MN-major; the span in elements.
 
-    dtype    of the elements
-    swizzle  'none' (spans of 16 bytes), '32B', '64B' or '128B'; or '128B_ATOM_32B', Blackwell's in units of 32 bytes:
-             of 4 rows, and that in which tcgen05 reads tf32 that is MN-major
+    dtype    the type of the elements
+    swizzle  'none' (spans of 16 bytes), '32B', '64B' or '128B'; or '128B_ATOM_32B', Blackwell's swizzle in units of 32
+             bytes, whose atom has 4 rows: tcgen05 reads MN-major tf32 with it
     Result   a layout of elements, composed with the swizzle if there is one
     """
     if major not in ("K", "MN") or swizzle not in SWIZZLES:
@@ -46,11 +46,11 @@ def make_smem_layout_atom(dtype: DType, major: Major = "K", swizzle: SwizzleName
 
 
 def make_smem_layout(dtype: DType, shape: tuple[int, ...], major: Major = "K", order: Any = None) -> Any:
-    """A tile of (rows, k) or (rows, k, stages) with the widest swizzle that its contiguous mode is a multiple of.
+    """Return the layout of a tile (rows, k) or (rows, k, stages) with the widest swizzle that fits its contiguous mode.
 
-    dtype   of the elements, whose bytes set the spans of a swizzle
-    order   of the copies of the atom along the modes: as for `tile_to_shape`. Default: along the contiguous mode last,
-            which is how boxes of TMA lie, then stages
+    dtype   the type of the elements, whose bytes set the spans of a swizzle
+    order   the order of the atom's copies along the modes, as for `tile_to_shape`. Default: along the contiguous mode
+            last, as boxes of TMA lie, then stages
     Errors  `smem-layout` when no atom divides the shape
     """
     along = 1 if major == "K" else 0

@@ -12,7 +12,7 @@
 It is allocated as by `cl.shared`: the compiler places it. A field may be another such class, whose fields are reached
 through it, `storage.pipe.full`; or `cl.SmemUnion[A, B]`: the fields of `A` and of `B` in the same memory. What a thread
 writes through one member and another reads through the other must be ordered, as any accesses to the same bytes; the
-checker says where it is not.
+checker reports where it is not.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class UnionField:
 
 
 class SharedStorage:
-    """Base of such classes."""
+    """Base of classes that declare shared memory."""
 
     def __init__(self) -> None:
         name = type(self).__name__
@@ -85,13 +85,13 @@ class SharedStorage:
 
     @classmethod
     def allocate(cls) -> Any:
-        """The shared memory: an object with a tensor for each field. Every thread of the block gets the same."""
+        """Allocate the shared memory, and return an object with a tensor for each field: the same in all threads."""
         made, fields = _declared(cls)  # type: ignore[arg-type]
         return made(*map(_allocated, fields))
 
     @classmethod
     def __cutelite_parts__(cls) -> tuple[Any, ...]:
-        """The names and fields, which are part of a kernel's key. () where they are refused, as `allocate` will say."""
+        """Return the names and fields, for a kernel's key; () if they are invalid, which `allocate` then reports."""
         try:
             made, fields = _declared(cls)  # type: ignore[arg-type]
         except CompileError:
@@ -108,7 +108,7 @@ def _allocated(field: Any) -> Any:
 
 
 def _united(members: tuple[type, ...]) -> Any:
-    """Allocate one stretch of bytes, and return an object with the fields of every member as views of it."""
+    """Allocate one range of bytes, and return an object with the fields of every member as views of it."""
     plans = [list(_leaves(member, "")) for member in members]
     sizes, places = [], []
     for plan in plans:
@@ -154,7 +154,7 @@ _STRINGS = (
 
 @lru_cache
 def _declared(cls: type) -> tuple[Any, tuple[Any, ...]]:
-    """A frozen class with the names of the fields, and the fields."""
+    """Return a frozen class with the names of the fields, and the fields."""
     try:
         hints = typing.get_type_hints(cls)
     except NameError as error:

@@ -1,4 +1,4 @@
-"""Barriers of the block, fences, waiting for a while."""
+"""Barriers of the block, fences, and sleep."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def syncthreads() -> None:
 
 
 def syncthreads_count(condition: Any) -> Scalar:
-    """`syncthreads` that counts the threads for which `condition` holds: an i32. PTX: barrier.cta.red.popc."""
+    """Execute `syncthreads`, and count the threads for which `condition` holds: an i32. PTX: barrier.cta.red.popc."""
     return emit(ops.BarRed(a=truth(condition).value, operation="popc"))  # type: ignore[no-any-return]
 
 
 def syncthreads_and(condition: Any) -> Scalar:
-    """`syncthreads` that tells whether `condition` holds for all threads. PTX: barrier.cta.red.and."""
+    """Execute `syncthreads`, and return whether `condition` holds for all threads. PTX: barrier.cta.red.and."""
     return emit(ops.BarRed(a=truth(condition).value, operation="and"))  # type: ignore[no-any-return]
 
 
 def syncthreads_or(condition: Any) -> Scalar:
-    """`syncthreads` that tells whether `condition` holds for any thread. PTX: barrier.cta.red.or."""
+    """Execute `syncthreads`, and return whether `condition` holds for any thread. PTX: barrier.cta.red.or."""
     return emit(ops.BarRed(a=truth(condition).value, operation="or"))  # type: ignore[no-any-return]
 
 
 def barrier_sync(id: int | Scalar, threads: int = 0) -> None:
     """Wait at barrier `id` until `threads` threads have arrived at it, those of `barrier_arrive` included.
 
-    id        0 to 15; 0 is that of `syncthreads`. One known at run time only makes ptxas reserve all of them
+    id        0 to 15; `syncthreads` uses 0. If it is known only at run time, ptxas reserves all 16
     threads   a multiple of 32; 0 for all of the block
     Who       whole warps
     Source    PTX ISA: barrier.cta.sync
@@ -51,7 +51,7 @@ def barrier_sync(id: int | Scalar, threads: int = 0) -> None:
 def barrier_arrive(id: int | Scalar, threads: int) -> None:
     """Arrive at barrier `id` and go on at once.
 
-    id, threads  as of `barrier_sync`, whose threads wait for these
+    id, threads  as for `barrier_sync`, whose threads wait for these
     Who          whole warps
     Source       PTX ISA: barrier.cta.arrive
     """
@@ -59,7 +59,7 @@ def barrier_arrive(id: int | Scalar, threads: int) -> None:
 
 
 def fence(scope: Scope = "gpu", semantic: Literal["acq_rel", "sc", "acquire", "release"] = "acq_rel") -> None:
-    """Order this thread's memory accesses before it before those after it, as threads of the scope see them.
+    """Order this thread's memory accesses before the fence before those after it, as threads of the scope see them.
 
     scope      'cta', 'cluster', 'gpu' (CUDA's __threadfence) or 'sys'
     semantic   'acq_rel' is what passing data with a flag needs; 'sc' also puts all such fences in one order

@@ -1,4 +1,4 @@
-"""Arrays that functions of a kernel's caller capture: indexed by numbers and vectors, as arrays of torch are."""
+"""Arrays that a caller's functions capture, indexed in the kernel by numbers and vectors like arrays of torch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Table:
 
 
 def _places(x: Vector, shape: tuple[Any, ...]) -> list[int]:
-    """Return, for each element of `shape`, the element of `x` that is there once `x` is broadcast."""
+    """Return, for each element of `shape`, the index of the element of `x` that broadcasting puts there."""
     own = fragments.shape_of(x.value)
     own = (*own, *(1,) * (len(shape) - len(own)))
     found, step = [0], 1
@@ -62,9 +62,9 @@ def _places(x: Vector, shape: tuple[Any, ...]) -> list[int]:
 
 @dataclass(frozen=True)
 class Captured:
-    """The place of an array that a function captured: what kernels are compiled for.
+    """A stand-in for an array that a function captured: kernels are compiled for its dtype and rank.
 
-    index   among the arrays that are given to the kernel
+    index   the number of the array among those that the kernel is given
     """
 
     index: int
@@ -74,7 +74,7 @@ class Captured:
 
 @dataclass(frozen=True)
 class Holder:
-    """A function, in a field, since functions themselves reach native code as closures of the kernel's."""
+    """A dataclass that holds a function, so that `bound` can replace what the function captures."""
 
     function: Any
 
@@ -106,9 +106,9 @@ def replaced(function: Any, place: Callable[[Any], Any]) -> Any:
 
 
 def _space(names: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Return global variables of which some are replaced.
+    """Return a module's global variables with some of them replaced.
 
-    For the same ones it is the same dict, with the values of now: functions are told apart by their globals.
+    Equal arguments give the same dict, with the current values: functions are told apart by their globals.
     """
     if not all(isinstance(x, Captured) for x in known.values()):
         return {**names, **known}

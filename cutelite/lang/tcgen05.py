@@ -9,11 +9,11 @@
         ...                                                            cl.tcgen05.fence_before_thread_sync()
         cl.tcgen05.commit(done)                                        syncthreads(), and tmem.free()
 
-Tensor memory has 128 lanes of 512 columns, 32 bits each. Tensors in it are (row, column) as others are; their strides
-are CuTe's: in elements, a lane being 65536 columns away from the next. A product reads its operands from shared memory
-by descriptors, which are made of the tiles' layouts. Nothing waits by itself: a product is over when the mbarrier of
-its `commit` was waited for, a load when `wait_load` was called. Between threads, tcgen05 instructions are ordered by a
-barrier with `fence_before_thread_sync` on the one side and `fence_after_thread_sync` on the other.
+Tensor memory has 128 lanes of 512 columns, 32 bits each. Tensors in it are (row, column) like others; their strides
+are CuTe's: in elements, where a lane is 65536 columns away from the next. A product reads its operands from shared
+memory by descriptors, which are made from the tiles' layouts. Nothing waits by itself: a product is complete after a
+wait for the mbarrier of its `commit`, a load after `wait_load`. Between threads, tcgen05 instructions are ordered by a
+barrier with `fence_before_thread_sync` before it and `fence_after_thread_sync` behind it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from cutelite.ops.tcgen05_layouts import ZeroColumnMask as ZeroColumnMask
 from cutelite.ops.tcgen05_layouts import scales_in_smem as _scales_in_smem
 from cutelite.ops.wgmma_layouts import SmemMatrix, Unreadable, smem_matrix
 
-BLOCK_BYTES = 128  # along K, which a swizzle of as many keeps together
+BLOCK_BYTES = 128  # along K, that the swizzle of 128 bytes permutes among themselves
 Shape = Literal["32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"]
 
 
@@ -83,9 +83,9 @@ def alloc(slot: Tensor, columns: int, cta_group: int = 1) -> None:
 
 
 def dealloc(t: Tensor, columns: int, cta_group: int = 1) -> None:
-    """Free an allocation: `t` begins at its address, and `columns` were allocated. All accesses have to be over.
+    """Free the allocation of `columns` columns that begins at `t`. All accesses to it have to be complete.
 
-    Who      all threads of one warp; every allocation is freed once, before the block ends
+    Who      all threads of one warp; every allocation must be freed once, before the block ends
     Source   PTX ISA: tcgen05.dealloc
     """
     emit(ops.Dealloc(t.value, columns, cta_group))
@@ -100,7 +100,8 @@ def tensor(address: Scalar, layout: Any, dtype: DType = f32) -> Tensor:
     """Return the tensor in tensor memory that begins at `address`.
 
     address  u32, lane << 16 | column
-    layout   of elements, known at compile time: `lanes_layout`, `accumulator`, or any whose lanes and columns exist
+    layout   the layout of the elements, known at compile time: `lanes_layout`, `accumulator`, or any whose lanes and
+             columns exist
     Errors   `tensor-memory` for a layout that reaches beyond 128 lanes or 512 columns
     """
     found = TensorType(dtype, "tmem", layout if isinstance(layout, Layout) else Layout(*layout), dtype.bytes)
@@ -128,7 +129,7 @@ def claim(slot: Tensor, layout: Layout, dtype: DType, column: int) -> None:
 
 
 def lanes_layout(lanes: int, extent: int, dtype: DType = f32) -> Layout:
-    """Return the layout (lanes, extent) of `extent` neighbours in each lane, packed where they are narrow."""
+    """Return the layout (lanes, extent) of `extent` neighbours in each lane, packed if narrower than 32 bits."""
     return tmem_layout(lanes, extent, dtype)
 
 
@@ -137,8 +138,8 @@ def accumulator(
 ) -> Layout:
     """Return the layout of an (m, n) accumulator: this block's rows of it, each in the lane where `mma` puts it.
 
-    ws      of `mma_ws`: all lanes are used, those from `m` on for further columns
-    sparse  of a sparse A: the 64 rows of each block of a pair lie as those of one block do
+    ws      for `mma_ws`: all lanes are used, those from `m` on for further columns
+    sparse  for a sparse A: the 64 rows of each block of a pair lie like those of a single block
     """
     return accumulator_layout(m, n, dtype, cta_group, ws, sparse)
 
@@ -165,34 +166,34 @@ def mma(
     steps: slice = slice(None),
     disable_lanes: tuple[int | Scalar, ...] = (),
 ) -> Handle:
-    """Start ``d += a @ b.T``, and return the accumulator at once, in flight. Products of a thread are done in order.
+    """Start ``d += a @ b.T``, and return the accumulator at once, in flight. Products of a thread run in order.
 
     d           the accumulator in tensor memory, of layout `accumulator(M, N)`: a tensor, or in flight
-    a           (M, K) in shared memory; or in tensor memory, K-contiguous each row in the lane of the same
-                row of `d`. A pair of blocks with 64 rows each has them in lanes 0 to 63, and a copy in 64 to 127
+    a           (M, K) in shared memory; or in tensor memory, K-contiguous, with each row in the lane of that row of
+                `d`. A pair of blocks with 64 rows each has them in lanes 0 to 63, and a copy in lanes 64 to 127
     b           (N, K) in shared memory
     accumulate  False: ``d = a @ b.T``; may be a run-time bool
-    metadata    of a sparse A, which is (M, K / 2) of what `compress` keeps: u8 in tensor memory, of layout
+    metadata    for a sparse A, of which `a` is the (M, K / 2) that `compress` keeps: u8 in tensor memory, of layout
                 `metadata(dtype, K)`
     format_a    `cl.e2m1`, `cl.e2m3` or `cl.e3m2`: the tile is of u8, K-contiguous. In shared memory the first 8 or 12
                 of 16 bytes hold 16 numbers, the first one lowest; in tensor memory each byte holds one, as
                 ``copy(packed=...)`` puts it there. `format_b` likewise
     negate_a    multiply by ``-a``; `negate_b` likewise. `saturate`, for integers: clamp sums instead of wrapping
-    scale_d     ``d * 2**-scale_d`` is what is added to, 0 to 15; f16, bf16 and tf32 on sm_100 and sm_103
-    shift_a     A in tensor memory is taken one row further down: row r is row r - 1 of it, row 0 itself
+    scale_d     0 to 15: add to ``d * 2**-scale_d`` instead of `d`; for f16, bf16 and tf32, on sm_100 and sm_103
+    shift_a     use row r - 1 of A in tensor memory as row r, and row 0 as itself
     cta_group   2: for a pair of blocks, by one thread of the one of even rank. Each block has M / 2 rows of `a`, N / 2
                 rows of `b` and M / 2 rows of `d`, at the same addresses
-    collector   what the buffer of A does: 'fill' keeps A for a later 'use' of the same, 'lastuse' is the last one
+    collector   the buffer of A: 'fill' keeps A for later products that 'use' the same A, the last one by 'lastuse'
     steps       the instructions to start, of those along K, each of 32 bytes
-    disable_lanes  4 words of u32, of a pair 8, a bit for each lane: those set are left as they are
-    Shapes      M is 64 or 128, of a pair 128 or 256; N is up to 256 in steps of 8, of pairs 16. Integers take steps of
-                16 from 32 on, pairs 32; so do, throughout, 8-bit types whose B is contiguous along N
+    disable_lanes  4 u32 words, for a pair 8: lanes whose bit is set are not written
+    Shapes      M is 64 or 128, for a pair 128 or 256; N is a multiple of 8 up to 256, for a pair of 16. Twice
+                that for 8-bit types whose B is contiguous along N, and for integers in a pair or above N = 32
     Types       f16 (into f16 and f32), bf16, tf32, e4m3, e5m2 and narrower ones (mixed too), i8 and u8 (into i32;
                 sm_100a, sm_110a)
     Result      the accumulator in flight, for further products; `wait_commit` makes it readable. Other threads, which
-                learn of its end by an mbarrier, have the tensor itself
-    Who         one thread; tiles stay unchanged, and `d` unread, until the barrier of a later `commit` was waited for
-    Errors      `tcgen05-operand`, with what the tensor core cannot read about a layout
+                wait on an mbarrier, use the tensor itself
+    Who         one thread; tiles stay unchanged, and `d` unread, until a wait for the barrier of a later `commit`
+    Errors      `tcgen05-operand`, which says why the tensor core cannot read a layout
     Source      PTX ISA: tcgen05.mma, tcgen05.mma.sp
     """
     return _product(
@@ -219,17 +220,17 @@ def mma_ws(
     max_shift: int = 0,
     steps: slice = slice(None),
 ) -> Handle:
-    """Start ``d += a @ b.T`` with stationary weights: buffers keep B, and rows of B can be taken for zeros.
+    """Start ``d += a @ b.T`` with stationary weights: buffers keep B, and rows of B can be taken as zeros.
 
     d             (M, N) in tensor memory, of layout `accumulator(M, N, ws=True)`: M of 32, 64 and 128, N of 64, 128 and
-                  256. Of M rows, lanes from M on hold further columns
-    b             (N, K) in shared memory; or more rows, up to 32, for a shift
-    collector     'b0::fill' keeps B for a later 'b0::use' of the same, 'b0::lastuse' is the last one; b0 to b3. Each
-                  instruction along K fills it: share B by one instruction after the other (`steps`)
-    zero_columns  a `ZeroColumnMask`: rows of `b` that are taken for zeros, and how many there are before the first one;
+                  256. With fewer than 128 rows, lanes from M on hold further columns
+    b             (N, K) in shared memory; for a shift up to 32 rows more
+    collector     'b0::fill' keeps B for later products that 'b0::use' the same B, the last one by 'b0::lastuse'; b0 to
+                  b3. Every instruction along K fills the buffer anew: reuse B by single instructions (`steps`)
+    zero_columns  a `ZeroColumnMask`, the rows of `b` that are taken as zeros, and the number of its first rows to skip;
                   or its bits, a run-time u64
-    max_shift     8, 16 or 32: how far what a buffer keeps may be shifted when it is used
-    The rest      as of `mma`: with `metadata`, of `metadata(dtype, K, M, ws=True)`, N is 64 or 128
+    max_shift     8, 16 or 32: the largest shift of the B in a buffer when it is used
+    The rest      as in `mma`: with `metadata`, of `metadata(dtype, K, M, ws=True)`, N is 64 or 128
     M = 64 or 32  `a` in tensor memory, and `metadata`, are in the first M lanes, and copies of both in the lanes of
                   each further part of the columns: each part is multiplied by the A in its own lanes
     Source        PTX ISA: tcgen05.mma.ws, tcgen05.mma.ws.sp
@@ -309,16 +310,16 @@ def mma_scaled(
     collector: Literal["", "fill", "use", "lastuse", "discard"] = "",
     k: Literal[64, 96] = 64,
 ) -> Handle:
-    """Start ``d += (a * scales) @ (b * scales).T``, a scale for each block of numbers along K. Else as `mma`.
+    """Start ``d += (a * scales) @ (b * scales).T``, with a scale for each block along K. Else as `mma`.
 
-    d         the accumulator (128, N) of f32; of a pair with a dense A also (64, N)
-    a, b      (128, K) and (N, K), of e4m3, e5m2 or narrower ones; for the other kinds of u8, two e2m1 to a byte, the
-              lower bits first: K / 2 bytes in a row
-    scale_a   (128, blocks) in tensor memory, of `scales(128, blocks)`: a multiple of 4 blocks; `scale_b` (N, blocks).
-              In a pair each block holds the scales of its rows of A and of all N rows of B. With 64 rows of A in
-              each block, scales of B have the layout `scales(N, blocks, halves=True)`
+    d         the accumulator (128, N) of f32; in a pair with a dense A also (64, N)
+    a, b      (128, K) and (N, K), of e4m3, e5m2 or narrower; for the other kinds of u8 with two e2m1 in each byte, the
+              low bits first: K / 2 bytes in a row
+    scale_a   (128, blocks) in tensor memory, of layout `scales(128, blocks)`, a multiple of 4 blocks; `scale_b`
+              (N, blocks). In a pair each block holds the scales of its rows of A and of all N rows of B. With 64 rows
+              of A in each block, scales of B have the layout `scales(N, blocks, halves=True)`
     kind      'mxf8f6f4'; 'mxf4'; 'mxf4nvf4', which has blocks of 16 scaled by ue4m3 too
-    block     numbers of a block: 32 scaled by ue8m0, 16 by ue4m3. With a sparse A twice as many, of which half are kept
+    block     numbers in a block: 32 scaled by ue8m0, 16 by ue4m3. With a sparse A twice as many, of which half are kept
     k         96: an instruction takes 96 numbers of 4 bits along K, on sm_103. Tiles are in shared memory,
               K-contiguous with a swizzle of 128 bytes, and K is a multiple of 192
     Source    PTX ISA: tcgen05.mma, block scaling
@@ -346,7 +347,7 @@ def mma_scaled(
 
 
 def _beside(t: Tensor) -> int:
-    """Return the bytes from a block of 128 bytes along K to the next one; 0 where there is one."""
+    """Return the bytes from one block of 128 bytes along K to the next; 0 for a single block."""
     return t.layout[1](BLOCK_BYTES) if static_extent(t, 1) > BLOCK_BYTES else 0
 
 
@@ -358,9 +359,9 @@ def _check_metadata(t: Any, a: Tensor, steps: int, folds: int) -> None:
 
 
 def metadata(dtype: Any, k: int, rows: int = LANES, ws: bool = False) -> Layout:
-    """Return the layout (rows, bytes) in tensor memory, of u8, of the metadata of a sparse A of `k` elements.
+    """Return the layout (rows, bytes) of u8 in tensor memory for the metadata of a sparse A of `k` elements.
 
-    dtype  the dtype of A, whose K is a multiple of 64 bytes. Two e2m1 to a byte: u8, and `k` is half their number
+    dtype  the dtype of A, whose K is a multiple of 64 bytes. For two e2m1 in a byte: u8, and `k` is half their number
     rows   rows of A in this block: 128 or 64, each in the lane of its row of the accumulator
     ws     for `mma_ws`, which takes 32 rows too: the rows lie in the first lanes, and copies of them in the next ones
     """
@@ -371,7 +372,7 @@ def metadata(dtype: Any, k: int, rows: int = LANES, ws: bool = False) -> Layout:
 
 
 def metadata_in_smem(dtype: Any, k: int, rows: int = LANES) -> Layout:
-    """Return the layout (rows, bytes) in shared memory, of u8, that `copy_metadata` brings to tensor memory.
+    """Return the layout (rows, bytes) of u8 in shared memory that `copy_metadata` copies to tensor memory.
 
     For a block with 64 rows (not `ws`), row r of A is row ``r % 16 + r // 16 * 32`` of the 128; the others are unused.
 
@@ -393,13 +394,13 @@ def _steps_of(dtype: DType, k: int) -> int:
 
 
 def copy_metadata(dst: Tensor, src: Tensor, dtype: Any, cta_group: int = 1) -> None:
-    """Start to copy metadata from shared to tensor memory: they are there for later products of this thread.
+    """Start copying metadata from shared to tensor memory, for later products of this thread.
 
     dst    u8 in tensor memory, of layout `metadata(dtype, K)`, `metadata(dtype, K, 64)` or `metadata(.., ws=True)`
-    src    128 rows in shared memory, of layout `metadata_in_smem(dtype, K)`; of `ws` those of `dst`, which the copy
-           brings to all lanes. Known to be aligned to 128 bytes
-    dtype  of A
-    Who    the thread that starts the products; a commit tells of its end
+    src    128 rows in shared memory, of layout `metadata_in_smem(dtype, K)`; for `ws` the rows of `dst`, which the copy
+           brings to all lanes. It must be known to be aligned to 128 bytes
+    dtype  the dtype of A
+    Who    the thread that starts the products; a commit covers it
     Source PTX ISA: tcgen05.cp
     """
     each = 4 if interleaved(dtype) else 8
@@ -414,7 +415,7 @@ def copy_metadata(dst: Tensor, src: Tensor, dtype: Any, cta_group: int = 1) -> N
 
 
 COPIED = {128: "128x128b", 64: "64x128b.warpx2::02_13", 32: "32x128b.warpx4"}
-"""The copies that bring so many rows of 16 bytes to all lanes."""
+"""The copy that brings rows of 16 bytes to all lanes, by their number."""
 
 
 def compress(a: Any, dtype: Any) -> tuple[Any, Any]:
@@ -422,14 +423,14 @@ def compress(a: Any, dtype: Any) -> tuple[Any, Any]:
 
     a        a NumPy array (M, K) in the type that NumPy has for `dtype`. Of every 4 neighbours in a row (2, if they
              have 32 bits; of e2m1, two to a byte of u8, every 4 bytes) half are zero; K a multiple of 64 bytes
-    Result   (M, K / 2) like `a`, and u8 (M, bytes): of 16 and 32 bits 4 bytes for 64 bytes of a row, of narrower ones 8
+    Result   (M, K / 2) like `a`, and u8 (M, bytes): for 64 bytes of a row 4 bytes, or 8 if elements have 8 bits or less
     Errors   ValueError that names the row and the columns where too many are not zero
     """
     return compressed_rows(a, dtype)
 
 
 def _check_scales(name: str, t: Any, rows: int, blocks: int, halves: bool = False) -> None:
-    """Report scales of other rows or blocks than the operand has, or that lie otherwise."""
+    """Refuse scales whose rows, blocks or layout do not fit the operand."""
     if not isinstance(t, Tensor) or t.space != "tmem":
         raise mistake("tcgen05-operand", f"`{name}` is a tensor in tensor memory, not {describe(t)}")
     whole, word = -(-blocks // 4) * 4, ", halves=True" if halves else ""
@@ -439,12 +440,12 @@ def _check_scales(name: str, t: Any, rows: int, blocks: int, halves: bool = Fals
 
 
 def _scaled_rows(halves: bool) -> int:
-    """Return the number that divides the number of rows with scales."""
+    """Return the number of which the number of rows with scales must be a multiple."""
     return 2 * WARP_LANES if halves else WARP_LANES
 
 
 def scales(rows: int, blocks: int, halves: bool = False) -> Layout:
-    """Return the layout (rows, blocks) of scales in tensor memory, of u8: `blocks` along K, a multiple of 4.
+    """Return the layout (rows, blocks) of u8 in tensor memory for scales; `blocks`, along K, is a multiple of 4.
 
     rows    a multiple of 32; with `halves` of 64
     halves  for B in a pair of blocks with 64 rows of A each: lanes 0 to 63 hold the first half of the rows, lanes 64
@@ -457,11 +458,12 @@ def scales(rows: int, blocks: int, halves: bool = False) -> Layout:
 
 
 def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
-    """Return the layout (rows, blocks) of scales in shared memory, of u8, that `copy_scales` brings to tensor memory.
+    """Return the layout (rows, blocks) of u8 in shared memory for scales that `copy_scales` copies to tensor memory.
 
-    rows    a multiple of 128: 128 rows of 4 blocks are 512 bytes, as cuBLAS and CUTLASS have them. Or 64 and 32, of
-            8 and 16 blocks in turn; with `halves` 256 rows of 4 blocks, 128 of 8, 64 of 16
-    halves  as of `scales`
+    rows    a multiple of 128, with blocks in fours: 128 rows of 4 blocks are 512 bytes, in the order of cuBLAS and
+            CUTLASS. Or 64 rows with blocks in eights, 32 in sixteens; with `halves` 256 in fours, 128 in eights, 64 in
+            sixteens
+    halves  as in `scales`
     """
     whole = copied_blocks(rows, halves)
     if not whole or blocks % whole:
@@ -472,7 +474,7 @@ def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
 
 
 def copy(dst: Tensor, src: Tensor, shape: str = "128x256b", packed: Packed | None = None, cta_group: int = 1) -> None:
-    """Start to copy rows from shared to tensor memory, in order with the products of this thread.
+    """Start copying rows from shared to tensor memory, in order with the products of this thread.
 
     dst      begins at the first lane and column: row r goes to lane r, or to the lanes of several warps
     src      (rows, columns) of 32 bits in shared memory: for 256b, 8 columns of any layout that `mma` reads; for 128b,
@@ -481,7 +483,7 @@ def copy(dst: Tensor, src: Tensor, shape: str = "128x256b", packed: Packed | Non
              others, '64x128b.warpx2::01_23'; '32x128b.warpx4', where all four warps get the same; '4x256b', the
              first 4 of the 8 rows of `src`
     packed   `cl.e2m1`, or `cl.e2m3` and `cl.e3m2`: the first 8 or 12 of 16 bytes hold 16 numbers, which get a byte each
-    Who      the thread that starts the products; a commit tells of its end
+    Who      the thread that starts the products; a commit covers it
     Source   PTX ISA: tcgen05.cp
     """
     if shape not in COPIES:
@@ -490,7 +492,7 @@ def copy(dst: Tensor, src: Tensor, shape: str = "128x256b", packed: Packed | Non
     for name, t, space in (("dst", dst, "tmem"), ("src", src, "smem")):
         if not isinstance(t, Tensor) or t.space != space or t.dtype.bits != CELL_BITS:
             raise mistake("tcgen05-operand", f"`{name}` is a tensor of 32 bits in {space}, not {describe(t)}")
-    rows = max(one.rows, 8)  # a descriptor is of whole groups of 8
+    rows = max(one.rows, 8)  # a descriptor covers whole groups of 8 rows
     if (static_extent(src, 0), static_extent(src, 1)) != (rows, one.bytes // 4):
         raise mistake("tcgen05-operand", f"{shape} copies {rows} rows of {one.bytes // 4} columns, not {src.shape}")
     if one.bytes == STEP_BYTES:
@@ -509,10 +511,10 @@ _UNPACKING = {4: "b4x16_p64", 8: "b6x16_p32"}
 
 
 def shift(t: Tensor, cta_group: int = 1) -> None:
-    """Start to move 32 rows one lane down, in order with the products of this thread; the first row stays as it is.
+    """Start moving 32 rows down by one lane, in order with the products of this thread; the first row keeps its values.
 
-    t        (32, 8) of 32 bits in tensor memory, from a lane on that is a multiple of 32
-    Who      the thread that starts the products; a commit tells of its end. sm_100a, sm_103a and sm_110a
+    t        (32, 8) of 32 bits in tensor memory, whose first lane is a multiple of 32
+    Who      the thread that starts the products; a commit covers it. sm_100a, sm_103a and sm_110a
     Source   PTX ISA: tcgen05.shift
     """
     shape = (static_extent(t, 0), static_extent(t, 1)) if isinstance(t, Tensor) and t.space == "tmem" else ()
@@ -522,19 +524,19 @@ def shift(t: Tensor, cta_group: int = 1) -> None:
 
 
 def _copy_part(dst: Tensor, to: Any, src: Tensor, of: Any, shape: str, cta_group: int) -> None:
-    """Copy what begins at these coordinates: rows of 16 bytes, one behind the other."""
+    """Copy rows of 16 bytes, one behind the other, that begin at these coordinates."""
     place = emit(tensors.TensorView(dst.value, dst._type, as_value(dst.layout(*to))))
     part = emit(tensors.TensorView(src.value, src._retyped_type(src.layout, align=128), as_value(src.layout(*of))))
     emit(ops.Copy(place.value, emit(ops.PlainDescriptor(part.value)).value, shape, cta_group))
 
 
 def copy_scales(dst: Tensor, src: Tensor, cta_group: int = 1) -> None:
-    """Start to copy scales from shared to tensor memory: they are there for later products of this thread.
+    """Start copying scales from shared to tensor memory, for later products of this thread.
 
     dst      (rows, blocks) of u8 in tensor memory, of layout `scales(rows, blocks)`
     src      the same in shared memory, of layout `scales_in_smem(rows, blocks)`, known to be aligned to 128 bytes; both
              with `halves` or neither
-    Who      the thread that starts the products; a commit tells of its end
+    Who      the thread that starts the products; a commit covers it
     Source   PTX ISA: tcgen05.cp
     """
     rows, blocks = static_extent(dst, 0), static_extent(dst, 1)
@@ -573,10 +575,10 @@ def _accumulator(d: Tensor | Handle) -> Any:
 
 
 def wait_commit(bar: Barrier, phase: Any, *accs: Any) -> Any:
-    """Wait until the phase of a barrier that a later `commit` arrives on is complete: products before it are over.
+    """Wait for the phase of a barrier on which a `commit` after these products arrives: they are then complete.
 
     accs     accumulators in flight, as `mma` returns them: they come back readable
-    phase    as of `Barrier.wait`. `fence_after_thread_sync` is done here too
+    phase    as in `Barrier.wait`. This also executes `fence_after_thread_sync`
     Who      the threads that hold them
     Source   PTX ISA: tcgen05.commit, mbarrier.try_wait
     """
@@ -613,7 +615,7 @@ def _operands(d: Any, a: Any, b: Any, sparse: bool, folds: int = 1) -> tuple[Sme
 
 
 def _along_k(left: SmemMatrix | None, right: SmemMatrix, steps: slice) -> tuple[tuple[int, int], ...]:
-    """Return the steps of both operands along K, those of `steps`."""
+    """Return the steps of both operands along K that `steps` selects."""
     columns = STEP_BYTES * 8 // CELL_BITS
     steps_a = left.steps if left else tuple(i * columns for i in range(len(right.steps)))
     along_k = tuple(zip(steps_a, right.steps, strict=True))[steps]
@@ -644,9 +646,9 @@ def _check_tmem_a(a: Tensor, folds: int) -> None:
 def commit(bar: Barrier, mask: Scalar | int | None = None, cta_group: int = 1) -> None:
     """Arrive once on `bar` when all products and copies that this thread has started so far are complete.
 
-    It does what `fence_before_thread_sync` does, too.
+    It implies `fence_before_thread_sync`.
 
-    mask     ranks of the blocks of the cluster whose barriers at this offset are told, a bit for each; None: this one's
+    mask     a bit for each block of the cluster on whose barrier at this offset to arrive; None: only on this one
     Who      the thread that started them
     Source   PTX ISA: tcgen05.commit
     """
@@ -654,7 +656,7 @@ def commit(bar: Barrier, mask: Scalar | int | None = None, cta_group: int = 1) -
 
 
 def fence_before_thread_sync() -> None:
-    """Order this thread's tcgen05 accesses that are over before the barrier or arrival that follows.
+    """Order this thread's complete tcgen05 accesses before the barrier or arrival that follows.
 
     Source  PTX ISA: tcgen05.fence::before_thread_sync
     """
@@ -673,17 +675,17 @@ def fence_after_thread_sync() -> None:
 
 
 def load(t: Tensor, shape: Shape = "32x32b", narrow: bool = False, split: int = 0) -> Handle:
-    """Start to load this thread's elements of `t`, and return them at once, in flight: `wait_load` makes them readable.
+    """Start loading this thread's elements of `t`, and return them at once, in flight: `wait_load` makes them readable.
 
-    With 32x32b, each thread gets the elements of the row that is its number within the warp, in order. Warp w of a
-    warpgroup reaches lanes 32 w to 32 w + 31 alone.
+    With 32x32b, thread i of a warp gets the elements of the warp's row i, in order. Warp w of a warpgroup reaches only
+    lanes 32 w to 32 w + 31.
 
     t        in tensor memory: (128, n), of which each warp takes its 32 rows, or the (32, n) of this warp's lanes; 64
              rows of an accumulator lie 16 to a warp: (64, n) with the shapes of 16 lanes
     shape    which element a register holds: `ops.tcgen05_layouts.cells`
     narrow   each column holds 16 bits: a register has those of two columns. For accumulators of f16
-    split    of 16x32bx2: columns from those of the first 16 threads to those of the others
-    Result   n elements for 32x32b; n is a power of two of registers, at most 128
+    split    for 16x32bx2: the columns from the elements of the first 16 threads to those of the others
+    Result   n elements for 32x32b; they fill a power of two of registers, at most 128
     Who      all threads of a warp
     Errors   `tmem-load` for a tensor of another shape
     Source   PTX ISA: tcgen05.ld
@@ -696,11 +698,11 @@ def load_reduced(
     t: Tensor, kind: Literal["min", "max"] = "max", shape: Shape = "32x32b", *, abs: bool = False, nan: bool = False,
     split: int = 0,
 ) -> Handle:  # fmt: skip
-    """Start to load as `load` does, and behind this thread's elements the least or greatest of them.
+    """Start loading like `load`, and put the least or greatest of this thread's elements behind them.
 
     t        in tensor memory, of f32, u32 or i32: at least 2 registers of 32x32b or 16x32bx2
-    abs      f32: of their magnitudes
-    nan      f32: the reduction is NaN where an element is; else elements that are NaN are left out
+    abs      f32 only: compare magnitudes
+    nan      f32 only: the reduction is NaN if an element is; otherwise it leaves out elements that are NaN
     Result   n + 1 elements, in flight: `wait_load` makes them readable; the last one is the reduction
     Who      all threads of a warp; sm_103 and sm_110
     Source   PTX ISA: tcgen05.ld.red
@@ -723,7 +725,7 @@ def wait_load(*values: Any) -> Any:
 
 
 def store(t: Tensor, x: Any, shape: Shape = "32x32b", narrow: bool = False, split: int = 0) -> None:
-    """Start to write `x`, a vector as `load` gives it, to this thread's elements of `t`; `wait_store` waits for it.
+    """Start storing `x`, a vector in the order of `load`, to this thread's elements of `t`; `wait_store` waits for it.
 
     Who      all threads of a warp
     Source   PTX ISA: tcgen05.st
@@ -739,7 +741,7 @@ def wait_store() -> None:
 
 
 def _transfer(t: Any, shape: str, narrow: bool, split: int) -> tuple[Tensor, int]:
-    """Return what begins at this warp's lanes of `t`, and how often the shape is repeated to cover it."""
+    """Return this warp's part of `t`, and the number of repeats of the shape that cover it."""
     if _is_in_flight(t):
         raise in_flight(t.value)
     if not isinstance(t, Tensor) or t.space != "tmem":

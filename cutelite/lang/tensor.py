@@ -96,7 +96,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         emit(ops.TensorStore(tensor.value, coord, as_value(x, self.dtype)))
 
     def load(self, key: Any = None, *, cache: str = "", evict: str = "", prefetch: int = 0) -> Any:
-        """All elements as a vector (static shape only); with `key`, the element there, with PTX cache hints.
+        """Return all elements as a vector (static shape only); with `key`, the element there, with PTX cache hints.
 
         prefetch  64, 128 or 256: L2 may also fetch that many bytes around the element
         """
@@ -126,7 +126,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         return Handle(pointer(self.value, (as_value(0),)))
 
     def at(self, *key: Any) -> Handle:
-        """The address of the element at a coordinate.
+        """Return the address of the element at a coordinate.
 
         Its alignment follows from what is known of the indices. If nothing is known of an index along contiguous
         elements, the address is assumed to be as aligned as the instruction needs; the simulator checks that.
@@ -162,11 +162,11 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         return self if seen == own else emit(ops.TensorView(self.value, seen, None, not prove_le(reach, inside)))
 
     def recast(self, dtype: DType) -> Tensor:
-        """The same bytes as elements of another width (`recast_tensor`)."""
+        """Return the same bytes as elements of another width (`recast_tensor`)."""
         return self._retyped(layouts.recast_layout(dtype.bits, self.dtype.bits, self.layout), dtype=dtype)
 
     def tile(self, tiler: Any, coord: Any) -> Tensor:
-        """The tile of shape `tiler` at tile coordinate `coord` (`local_tile`); None in `coord` keeps that mode."""
+        """Return the tile of shape `tiler` at tile coordinate `coord` (`local_tile`); None keeps that mode of tiles."""
         divided = layouts.zipped_divide(self.layout, tiler)
         key = coord if isinstance(coord, tuple) else (coord,)
         kept, fixed = _split(key, divided[1])
@@ -176,7 +176,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
     # The implementation of indexing.
 
     def _located(self, key: Any) -> tuple[Tensor, tuple[Any, ...]]:
-        """The tensor (flattened where `key` nests) and one index value per mode of it."""
+        """Return the tensor (flattened where `key` nests) and one index value per mode of it."""
         coord = key if isinstance(key, tuple) else (key,)
         if len(coord) not in (1, self.ndim):
             raise mistake(
@@ -276,9 +276,9 @@ def shared(
     align: int | None = None,
     swizzle: Swizzle | None = None,
 ) -> Tensor:
-    """Shared memory of this block, uninitialised.
+    """Allocate shared memory of this block, uninitialised.
 
-    dtype    of its elements
+    dtype    the type of the elements
     shape    extents (row-major), or a Layout; compile-time. A ComposedLayout brings its swizzle
     align    bytes; default 16, or the period of the swizzle (1024 for the 128 B one of TMA and wgmma)
     swizzle  XOR pattern on byte addresses, as TMA and wgmma apply it
@@ -293,20 +293,20 @@ def shared(
 
 
 def dynamic_shared(dtype: DType, *, align: int = 16) -> Tensor:
-    """The shared memory asked for at launch (`Launch(smem=bytes)`), behind all static shared memory.
+    """Return the shared memory asked for at launch (`Launch(smem=bytes)`), behind all static shared memory.
 
-    A one-dimensional tensor of `dtype` whose extent is not known to the compiler: index it within what was asked for.
-    It is aligned to `align` bytes.
+    The result is a one-dimensional tensor of `dtype`, aligned to `align` bytes. The compiler does not know its extent:
+    index it only within the bytes of the launch.
     """
     t = TensorType(dtype, "smem", Layout((1 << 18,), (1,)), max(align, dtype.bytes))
     return emit(ops.SmemAlloc(t, dynamic=True))  # type: ignore[no-any-return]
 
 
 def constant(values: Any, dtype: DType) -> Tensor:
-    """An array in constant memory, known at compile time: fast where all threads of a warp read the same element.
+    """Return a compile-time array in constant memory: fast where all threads of a warp read the same element.
 
-    values  numbers, nested as the shape is, row-major; or a NumPy array
-    dtype   of the elements
+    values  numbers, nested like the shape, row-major; or a NumPy array
+    dtype   the type of the elements
     Result  a tensor that can be read and indexed at run time; equal arrays of a kernel share memory
     Errors  `constant` for values that are no array of numbers, or of more than 64 KB; a store to it is refused
     Source  PTX ISA: .const
@@ -322,7 +322,7 @@ def constant(values: Any, dtype: DType) -> Tensor:
 
 
 def make_rmem_tensor(dtype: DType, shape: Any) -> Tensor:
-    """A tensor of `dtype` in this thread's registers, uninitialised; `shape` is compile-time, row-major, or a Layout.
+    """Return an uninitialised tensor of `dtype` in this thread's registers; `shape` is compile-time, or a Layout.
 
     Index it with compile-time integers (`cl.static_range`): a run-time index moves it to local memory, which is
     slow and reported.
@@ -332,12 +332,12 @@ def make_rmem_tensor(dtype: DType, shape: Any) -> Tensor:
 
 
 def make_rmem_tensor_like(like: Any, dtype: DType | None = None) -> Tensor:
-    """A register tensor of the shape of `like`, a tensor of static shape; `dtype` is by default its own."""
+    """Return a register tensor of the shape of `like`, a tensor of static shape; `dtype` is by default its own."""
     return make_rmem_tensor(dtype or like.dtype, like.shape)
 
 
 def make_tensor(pointer: Handle, layout: Any, dtype: DType) -> Tensor:
-    """The memory at `pointer` as a tensor of `dtype`.
+    """Return the memory at `pointer` as a tensor of `dtype`.
 
     layout   a Layout, row-major extents, or a ComposedLayout whose swizzle the pointer's alignment allows: a swizzle
              permutes bits of the address itself
@@ -354,17 +354,17 @@ def make_tensor(pointer: Handle, layout: Any, dtype: DType) -> Tensor:
 
 
 def local_tile(tensor: Tensor, tiler: Any, coord: Any) -> Tensor:
-    """The tile of shape `tiler` at tile coordinate `coord`; None in `coord` keeps that mode of tiles."""
+    """Return the tile of shape `tiler` at tile coordinate `coord`; None in `coord` keeps that mode of tiles."""
     return tensor.tile(tiler, coord)
 
 
 def recast_tensor(tensor: Tensor, dtype: DType) -> Tensor:
-    """The same bytes as elements of another width."""
+    """Return the same bytes as elements of another width."""
     return tensor.recast(dtype)
 
 
 def row_major(shape: Any) -> Layout:
-    """The compact layout whose last mode is contiguous, as NumPy and torch have it.
+    """Return the compact layout whose last mode is contiguous, as NumPy and torch have it.
 
     >>> row_major((4, 8))
     (4,8):(8,1)
@@ -379,7 +379,7 @@ def row_major(shape: Any) -> Layout:
 
 
 def _compact(extent: Any, step: Any) -> Any:
-    """Row-major strides inside a nested mode."""
+    """Return row-major strides inside a nested mode."""
     if not isinstance(extent, tuple):
         return step
     strides: list[Any] = []
@@ -408,14 +408,14 @@ def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle
 
 
 class Extent(NamedTuple):
-    """The bytes that a tensor of a static layout takes, and what its address must be a multiple of."""
+    """The bytes of a tensor of static layout, and the alignment of its address."""
 
     bytes: int
     align: int
 
 
 def whole_layout(shape: Any, dtype: DType) -> Extent:
-    """Return the extent in shared memory of what `shared(dtype, shape)` makes. Errors: as `shared`."""
+    """Return the bytes and the alignment of the memory that `shared(dtype, shape)` allocates. Errors: as `shared`."""
     layout, swizzle = _static_layout(shape, dtype, "shared memory")
     period = 1 if swizzle is None else _repeat(swizzle)
     size = static_value(cosize(layout)) or 0
@@ -429,7 +429,7 @@ def _repeat(swizzle: Swizzle) -> int:
 
 
 def _unswizzled(function: str, layout: ComposedLayout, dtype: DType, align: int) -> tuple[Layout, Swizzle]:
-    """Return the layout and the swizzle of byte addresses. Errors: `alignment` where the swizzle needs more of it."""
+    """Return the layout and the swizzle of byte addresses. Errors: `alignment` if the swizzle needs a larger one."""
     swizzle = byte_swizzle(layout, dtype)
     if align % _repeat(swizzle):
         raise mistake(
@@ -443,7 +443,7 @@ def _unswizzled(function: str, layout: ComposedLayout, dtype: DType, align: int)
 
 
 def byte_swizzle(layout: ComposedLayout, dtype: DType) -> Swizzle:
-    """A swizzle of element offsets as one of byte addresses."""
+    """Return a swizzle of element offsets as one of byte addresses."""
     swizzle = layout.inner
     if not isinstance(swizzle, Swizzle) or static_value(layout.offset) != 0:
         raise mistake("swizzle", f"{layout} is not a swizzle of a layout")
@@ -461,7 +461,7 @@ def _slices(key: Any) -> bool:
 
 
 def _split(key: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], list[tuple[Any, Layout]]]:
-    """The modes that a key keeps, and (coordinate, mode) of those it fixes."""
+    """Return the modes that a key keeps, and (coordinate, mode) of those it fixes."""
     kept: list[Layout] = []
     fixed: list[tuple[Any, Layout]] = []
     if len(key) != layout.rank:
@@ -479,7 +479,7 @@ def _split(key: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], list[tup
 
 
 def _flattened(coord: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], list[Any]]:
-    """Modes and indices with every nested coordinate opened up."""
+    """Return the modes and indices with every nested coordinate opened up."""
     modes: list[Layout] = []
     leaves: list[Any] = []
     for index, mode in zip(coord, layout, strict=True):
@@ -511,7 +511,7 @@ def _check_bounds(mode: int | None, index: Any, extent: Any, layout: Layout) -> 
 
 
 def _index(x: Any) -> Any:
-    """An index as an i32 or i64 proxy."""
+    """Return an index as an i32 or i64 proxy."""
     if (isinstance(x, int) and not isinstance(x, bool)) or isinstance(x, DimExpr):
         return Handle(as_value(x))
     if not isinstance(x, Scalar) or not x.dtype.is_int:
@@ -522,7 +522,7 @@ def _index(x: Any) -> Any:
 
 
 def _widened(coord: Any, wide: bool) -> Any:
-    """A coordinate for offset arithmetic: in 64 bits where the offset may need them."""
+    """Return a coordinate for offset arithmetic: in 64 bits where the offset may need them."""
     if isinstance(coord, tuple):
         return tuple(_widened(part, wide) for part in coord)
     if isinstance(coord, Scalar):
@@ -534,7 +534,7 @@ def _widened(coord: Any, wide: bool) -> Any:
 
 
 def _granularity(coord: Any, mode: Layout) -> int:
-    """A number that divides the offset that `coord` leads to."""
+    """Return a number that divides the offset that `coord` leads to."""
     if not isinstance(coord, tuple) and not isinstance(coord, Scalar):
         return known_divisor(mode(coord))
     strides: list[int] = []

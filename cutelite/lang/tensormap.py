@@ -1,4 +1,4 @@
-"""TMA descriptors changed by the device: tensors of which only the device knows where they lie and how large they are.
+"""TMA descriptors changed by a kernel, for tensors whose address and extents only the GPU knows.
 
     room = cl.tensormap_shared()                            # 128 bytes of shared memory; a warp does all this together
     if cl.elect_one():
@@ -9,7 +9,7 @@
     cl.tensormap_publish(room, slot)                        # to 128 bytes of global memory
     own = cl.tensormap_acquire(slot, a)                     # a TMA tensor: `tma_load(own, ...)`, `cl.coordinates(own)`
 
-`cl.DeviceTensorMap` is that in one call. Tiles, their types and swizzles are those of `a`.
+`cl.DeviceTensorMap` does all this in one call. Tiles, their types and swizzles are those of `a`.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ Scope = Literal["cta", "cluster", "gpu", "sys"]
 
 
 def tensormap_shared() -> Tensor:
-    """Shared memory for a TMA descriptor: 128 bytes, as 16 of u64. Every thread of the block gets the same."""
+    """Allocate shared memory for a TMA descriptor: 128 bytes, as 16 u64. Every thread of the block gets the same."""
     t = TensorType(u64, "smem", Layout(ops.MAP_BYTES // 8, 1), ops.MAP_ALIGN)
     return emit(tensor_ops.SmemAlloc(t))  # type: ignore[no-any-return]
 
 
 def tensormap_copy(src: TmaTensor, dst: Tensor) -> None:
-    """Copy the descriptor of a parameter to shared memory, to be changed there.
+    """Copy the descriptor of a parameter to shared memory, to change it there.
 
     src      the parameter, a TMA tensor
     dst      from `tensormap_shared`
     Who      one thread
-    Errors   of a descriptor that is in memory already
+    Errors   for a descriptor that is in memory already
     Source   PTX ISA: tensormap.replace, which needs sm_90a
     """
     descriptor(src)
@@ -64,7 +64,7 @@ def tensormap_replace(
     dst      the descriptor, from `tensormap_shared`
     field    what `value` is: 'global_address', a pointer or tensor at a multiple of 16 bytes; 'global_dim', the extent
              of a mode, at least 1; 'global_stride', the stride of a mode in bytes, a multiple of 16
-    mode     outermost first, as in the shape of `like`; the last one has the stride of one element
+    mode     the mode, outermost first as in the shape of `like`; the last one has no stride to change
     Who      one thread
     Source   PTX ISA: tensormap.replace (sm_90a, sm_100a and above)
     """
@@ -83,8 +83,9 @@ def tensormap_publish(src: Tensor, dst: Tensor, scope: Scope = "gpu") -> None:
     """Copy a descriptor from shared memory to global memory, and release it to TMA.
 
     src      the descriptor, from `tensormap_shared`
-    dst      128 bytes at a multiple of 128: 16 of u64. No copy under way may use the descriptor that was there
-    scope    of the threads that may acquire it
+    dst      16 u64 in global memory, at a multiple of 128 bytes. No copy under way may use the descriptor that was
+             there
+    scope    the threads that may acquire it
     Who      a whole warp, converged; `syncwarp` before it, after the thread that changed the descriptor
     Source   PTX ISA: tensormap.cp_fenceproxy
     """
@@ -95,13 +96,12 @@ def tensormap_publish(src: Tensor, dst: Tensor, scope: Scope = "gpu") -> None:
 def tensormap_acquire(src: Tensor, like: TmaTensor, scope: Scope = "gpu") -> TmaTensor:
     """Acquire a descriptor in global memory, and return it as a TMA tensor with the tiles of `like`.
 
-    Its shape, where the compiler is asked for it, is that of `like`; what copies leave out is what lies outside of the
-    extents in the descriptor.
+    To the compiler its shape is that of `like`; copies leave out elements outside of the extents in the descriptor.
 
     src      128 bytes, `dst` of `tensormap_publish`
-    scope    as there
-    Who      each thread that starts copies with it, again whenever it was published anew; threads of the warp that
-             published it need no other synchronisation, others meet those first
+    scope    as in `tensormap_publish`
+    Who      each thread that starts copies with it, each time after it was published. Threads of the warp that
+             published it need no other synchronisation; all others must synchronise with that warp first
     Source   PTX ISA: fence.proxy.tensormap
     """
     place = address(src, ops.MAP_ALIGN, ops.MAP_BYTES)
@@ -110,6 +110,6 @@ def tensormap_acquire(src: Tensor, like: TmaTensor, scope: Scope = "gpu") -> Tma
 
 
 def tensormap_at(src: Tensor, like: TmaTensor) -> TmaTensor:
-    """Return a descriptor in global memory, which this thread has acquired, as `tensormap_acquire` does."""
+    """Return a descriptor in global memory like `tensormap_acquire`, by which this thread has acquired it before."""
     place = address(src, ops.MAP_ALIGN, ops.MAP_BYTES)
     return emit(ops.TensormapAt(place, replace(descriptor(like), stored=True)))  # type: ignore[no-any-return]

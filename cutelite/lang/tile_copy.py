@@ -79,7 +79,7 @@ def _runs_along(mode: Any, rank: int) -> bool:
 
 
 def contiguous_bytes(src: Any, dst: Any) -> int:
-    """Return the number of bytes of both. Errors where one of them is not contiguous."""
+    """Return the number of bytes of both tensors, which must be contiguous. Errors: `copy-vector`, `copy-sizes`."""
     for t in (src, dst):
         if not isinstance(t, Tensor):
             raise mistake("copy", f"a bulk copy is between tensors, not {describe(t)}")

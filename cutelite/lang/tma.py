@@ -1,13 +1,13 @@
-"""TMA: tiles between a `TmaTensor` (a kernel parameter) and shared memory, one instruction of one thread each.
+"""TMA: copies of tiles between a `TmaTensor` (a kernel parameter) and shared memory, each one instruction of a thread.
 
-    tile = cl.tma_shared(a, stages=4)                      # (4, 128, 64): swizzled and aligned as `a` has it
+    tile = cl.tma_shared(a, stages=4)                      # (4, 128, 64): swizzled and aligned as `a` needs it
     ...
     full[s].arrive_expect_tx(a.tile_bytes)
     cl.tma_load(a, tile[s, None, None], at=(row, k), barrier=full[s])
 
-Coordinates are in elements, outermost first, and may reach over the tensor's edges, for loads before its start too:
-outside it reads 0. The innermost one must be a multiple of 16 bytes. So must the rows of a tensor that is stored to,
-unless the bytes behind them are unused.
+Coordinates are in elements, outermost first. Tiles may reach over the tensor's edges, for loads also before its start:
+elements outside are read as 0. The innermost coordinate must be a multiple of 16 bytes. So must the rows of a tensor
+that is stored to, unless the bytes behind them are unused.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Coord = int | Scalar | tuple[Any, ...]
 
 
 def tma_shared(like: TmaTensor, stages: int | None = None, halo: int = 0) -> Tensor:
-    """Shared memory for tiles of `like`, with the swizzle and alignment that its copies need.
+    """Allocate shared memory for tiles of `like`, with the swizzle and alignment that its copies need.
 
     stages   the number of tiles; the result is (stages, *tile), or just a tile without it
-    halo     of `tma_im2col_w`: pixels that tiles have besides
+    halo     for `tma_im2col_w`: the number of further pixels in a tile
     """
     box, swizzle = descriptor(like).box, descriptor(like).swizzle
     box = (box[0] + halo * descriptor(like).parts, *box[1:]) if halo else box
@@ -70,8 +70,8 @@ def tma_load(
                then one copy is started for each
     at         coordinates of the first element, one for each mode of `src`; the last one a multiple of 16 bytes
     barrier    receives `dst.nbytes`, in bytes; `arrive_expect_tx` the same number first
-    multicast  a mask of blocks of the cluster: each gets the tile at the same place of its shared memory, and the
-               bytes on the barrier at the same place
+    multicast  a mask of blocks of the cluster: each gets the tile at the same offset of its shared memory, and counts
+               the bytes on its barrier at the same offset
     cache      an L2 policy: 'evict_first', 'evict_last', 'evict_normal', or from `createpolicy`
     pair       `barrier` may be that of the other block of a pair, by `remote` (Blackwell)
     Who        one thread; every thread of the block may wait on `barrier`
@@ -87,11 +87,11 @@ def tma_store(src: Tensor, dst: TmaTensor, *, at: Coord, cache: Cache = None) ->
     """Start copying a tile from shared to global memory, in this thread's open bulk group.
 
     src      shared memory of the tile's shape, dtype and swizzle, or of a whole number of tiles
-    dst      a TMA tensor. What lies outside of it is not written, with one exception: where its innermost extent is no
-             multiple of 16 bytes, the rest of each row's last 16 bytes is, with what `src` has there. For results with
-             such rows, declare the extent's divisor (`cl.dims("N:8")` for bf16), or store them otherwise
+    dst      a TMA tensor. Elements outside of it are not written, with one exception: if its innermost extent is no
+             multiple of 16 bytes, the rest of each row's last 16 bytes is overwritten, by elements of `src`. To avoid
+             that, declare the extent's divisor (`cl.dims("N:8")` for bf16), or store such results without TMA
     at       coordinates of the first element, one for each mode of `dst`, none of them negative
-    cache    an L2 policy, as of `tma_load`
+    cache    an L2 policy, as in `tma_load`
     Who      one thread, after those that wrote `src` have called `fence_proxy_async` and met at a barrier; then
              `cp_async_bulk_commit_group`, and `cp_async_bulk_wait_group` before `src` is written again
     Source   PTX ISA: cp.async.bulk.tensor
@@ -109,7 +109,7 @@ def tma_reduce(
     at: Coord,
     cache: Cache = None,
 ) -> None:
-    """Start combining a tile of shared memory into global memory: as `tma_store`, but ``dst = kind(dst, src)``.
+    """Start combining a tile of shared memory into global memory: like `tma_store`, but ``dst = kind(dst, src)``.
 
     Each element is combined atomically, in no order between copies. Source: PTX ISA: cp.reduce.async.bulk.tensor
     """
@@ -129,12 +129,12 @@ def tma_gather4(
     cache: Cache = None,
     pair: bool = False,
 ) -> None:
-    """Start copying four rows of a matrix, by their numbers, to the tile (4, columns) in shared memory (Blackwell).
+    """Start copying four rows of a matrix, given by number, to the tile (4, columns) in shared memory (Blackwell).
 
     src      a TMA tensor (rows, columns) with tiles (1, columns); rows outside of it arrive as 0
     dst      shared memory (4, columns) of its dtype and swizzle
     column   the first one, a multiple of 16 bytes
-    barrier  receives the bytes of four rows. The rest is as of `tma_load`
+    barrier  receives the bytes of four rows. Else as in `tma_load`
     Source   PTX ISA: cp.async.bulk.tensor, tile::gather4
     """
     where = _rows_at(src, column, rows)
@@ -145,9 +145,9 @@ def tma_gather4(
 def tma_scatter4(
     src: Tensor, dst: TmaTensor, *, rows: tuple[Any, ...], column: int | Scalar = 0, cache: Cache = None
 ) -> None:
-    """Start copying the tile (4, columns) in shared memory to four rows of a matrix, by their numbers (Blackwell).
+    """Start copying the tile (4, columns) in shared memory to four rows of a matrix, given by number (Blackwell).
 
-    Rows outside of the matrix are not written; the rest is as of `tma_gather4` and `tma_store`. On sm_100, 103 and 110.
+    Rows outside of the matrix are not written; else as in `tma_gather4` and `tma_store`. On sm_100, 103 and 110.
     Source   PTX ISA: cp.async.bulk.tensor, tile::scatter4
     """
     emit(ops.TensorScatter4(dst.value, _rows_at(dst, column, rows), src.value, policy_value(cache)))
@@ -156,7 +156,7 @@ def tma_scatter4(
 def tma_gather4_prefetch(
     src: TmaTensor, *, rows: tuple[Any, ...], column: int | Scalar = 0, cache: Cache = None
 ) -> None:
-    """Bring four rows of a matrix into L2: `rows` and `column` as of `tma_gather4`. One thread; on sm_100, 103 and 110.
+    """Bring four rows of a matrix into L2: `rows` and `column` as in `tma_gather4`. One thread; on sm_100, 103 and 110.
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, tile::gather4
     """
@@ -164,7 +164,7 @@ def tma_gather4_prefetch(
 
 
 def _rows_at(t: TmaTensor, column: Any, rows: tuple[Any, ...]) -> tuple[Value, ...]:
-    """Return the coordinates of four rows. Errors: `coordinate` for another number, or a column within 16 bytes."""
+    """Return the coordinates of four rows. Errors: `coordinate` for other numbers of rows, or a misaligned column."""
     if not isinstance(rows, tuple) or len(rows) != 4:
         raise mistake("coordinate", f"four rows are moved at once, a tuple of four numbers, not {describe(rows)}")
     unit = ops.ROW_UNIT // descriptor(t).elem.bytes
@@ -184,13 +184,14 @@ def tma_im2col(
     cache: Cache = None,
     pair: bool = False,
 ) -> None:
-    """Start copying a row of pixels of images to the tile (pixels, channels) in shared memory: A of a convolution.
+    """Start copying a row of pixels of images to the tile (pixels, channels) in shared memory, A of a convolution.
 
     src      a TMA tensor (images, height, width, channels), of 3 to 5 modes, whose tile is `cl.Im2col`
     dst      shared memory of its tile (`tma_shared`)
-    at       (image, y, x, channel) of the first pixel, y and x from the lower corners on; pixels follow row by row
-    offsets  (down, right): where in a filter the pixels are looked at, 0 and more. What lies outside arrives as 0
-    barrier  receives the bytes of the tile. The rest is as of `tma_load`
+    at       (image, y, x, channel) of the first pixel, y and x not below the lower corners; pixels follow row by row
+    offsets  (down, right): the position in the filter, 0 or more, added to that of each pixel. Those outside arrive as
+             0
+    barrier  receives the bytes of the tile. Else as in `tma_load`
     Source   PTX ISA: cp.async.bulk.tensor, im2col
     """
     steps = tuple(as_value(offset, u16) for offset in offsets)
@@ -199,7 +200,7 @@ def tma_im2col(
 
 
 def tma_im2col_store(src: Tensor, dst: TmaTensor, *, at: tuple[Any, ...], cache: Cache = None) -> None:
-    """Start copying the tile (pixels, channels) in shared memory to a row of pixels: as `tma_im2col`, and `tma_store`.
+    """Start copying the tile (pixels, channels) in shared memory to a row of pixels: as `tma_im2col` and `tma_store`.
 
     Source   PTX ISA: cp.async.bulk.tensor, im2col_no_offs
     """
@@ -214,7 +215,7 @@ def tma_im2col_reduce(
     at: tuple[Any, ...],
     cache: Cache = None,
 ) -> None:
-    """Start combining the tile (pixels, channels) into a row of pixels: as `tma_im2col_store`, and `tma_reduce`.
+    """Start combining the tile (pixels, channels) into a row of pixels: as `tma_im2col_store` and `tma_reduce`.
 
     Source   PTX ISA: cp.reduce.async.bulk.tensor, im2col_no_offs
     """
@@ -222,7 +223,7 @@ def tma_im2col_reduce(
 
 
 def tma_im2col_prefetch(src: TmaTensor, *, at: tuple[Any, ...], offsets: tuple[Any, ...], cache: Cache = None) -> None:
-    """Bring a row of pixels into L2: `at` and `offsets` as of `tma_im2col`. One thread.
+    """Bring a row of pixels into L2: `at` and `offsets` as in `tma_im2col`. One thread.
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col
     """
@@ -244,14 +245,14 @@ def tma_im2col_w(
 ) -> None:
     """Start copying pixels of one row of an image, and of this row of the next images, to a tile in shared memory.
 
-    A tile serves several columns of a filter: those beside each other are read from it one pixel further.
+    One tile serves several columns of a filter: for each further column, read it from one pixel further on.
 
     src      a TMA tensor (images, height, width, channels), of 3 to 5 modes, whose tile is ``cl.Im2col(..., wide=)``
     dst      shared memory of its tile: ``tma_shared(src, halo=halo)``
     at       (image, y, x, channel) of the first pixel. `x` may lie before the lower corner
-    halo     pixels that are read besides, those that follow: at the end of the tile, with 'w128' behind each 32 pixels
+    halo     the number of following pixels to read too: at the end of the tile, with 'w128' behind each 32 pixels
     offset   u16: added to x and to both corners
-    barrier  receives the bytes of the tile, with its halo. The rest is as of `tma_load`. sm_100 and later; 'w128' on
+    barrier  receives the bytes of the tile, with its halo. Else as in `tma_load`. sm_100 and later; 'w128' on
              those with tensor memory
     Source   PTX ISA: cp.async.bulk.tensor, im2col::w and im2col::w::128
     """
@@ -263,7 +264,7 @@ def tma_im2col_w(
 def tma_im2col_w_prefetch(
     src: TmaTensor, *, at: tuple[Any, ...], halo: int = 0, offset: Any = 0, cache: Cache = None
 ) -> None:
-    """Bring pixels of one row into L2: `at`, `halo` and `offset` as of `tma_im2col_w`. One thread. With tensor memory.
+    """Bring pixels of one row into L2: `at`, `halo` and `offset` as in `tma_im2col_w`. One thread; with tensor memory.
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w and im2col::w::128
     """
@@ -278,7 +279,7 @@ def _images(t: Any) -> Value:
 
 
 def tma_prefetch(src: TmaTensor, *, at: Coord, cache: Cache = None) -> None:
-    """Bring a tile of `src` into L2; `at`, `cache` as of `tma_load`. One thread. PTX: cp.async.bulk.prefetch.tensor."""
+    """Bring a tile of `src` into L2; `at`, `cache` as in `tma_load`. One thread. PTX: cp.async.bulk.prefetch.tensor."""
     descriptor(src)
     start = at if isinstance(at, tuple) else (at,)
     check_start(start, src)
@@ -305,7 +306,7 @@ def fence_proxy_async(space: Literal["", "global", "shared::cta", "shared::clust
 
 
 def descriptor(t: Any) -> TensorMap:
-    """The type of a TMA tensor."""
+    """Return the type of a TMA tensor."""
     if isinstance(t, TmaTensor) and isinstance(t.value.type, TensorMap):
         return t.value.type
     raise mistake(
@@ -314,9 +315,9 @@ def descriptor(t: Any) -> TensorMap:
 
 
 def check_start(start: tuple[Any, ...], tensor: TmaTensor, stored: bool = False) -> None:
-    """Check the coordinates of a box: one for each mode, and, as far as they are known, ones that TMA takes.
+    """Check the coordinates of a box: their number, and as far as they are known, whether TMA takes them.
 
-    The innermost one is a multiple of 16 bytes; where the box is stored, none is negative.
+    The innermost one is a multiple of 16 bytes; if the box is stored, none is negative.
     """
     if descriptor(tensor).corners:
         raise mistake(
@@ -337,7 +338,7 @@ def check_start(start: tuple[Any, ...], tensor: TmaTensor, stored: bool = False)
 def boxes(
     tensor: TmaTensor, tile: Tensor, at: Coord, stored: bool = False
 ) -> Iterator[tuple[Tensor, tuple[Value, ...]]]:
-    """The box-sized parts of a tile of shared memory, each with its coordinate as operands."""
+    """Yield the box-sized parts of a tile of shared memory, each with its coordinate as operands."""
     box = descriptor(tensor).box
     start = at if isinstance(at, tuple) else (at,)
     check_start(start, tensor, stored)
@@ -365,7 +366,7 @@ def boxes(
 def _kept_modes(box: tuple[int, ...], extents: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return the modes of the box that a tile of these extents has; it may lack modes of extent 1, such as a batch.
 
-    Where several can be left out, the outermost are. None where the number of modes does not fit.
+    If there is a choice, the outermost ones are missing. None if the number of modes does not fit.
     """
     ones = [mode for mode, extent in enumerate(box) if extent == 1]
     ways = []

@@ -57,7 +57,7 @@ def _float_remainder(x: Any, y: Any) -> Any:
 
 
 def _float_quotient(x: Any, y: Any) -> Any:
-    """Return ``x // y`` as CPython computes it, in f64 for every type, then rounded; ``x / y`` for a 0."""
+    """Return ``x // y`` as CPython computes it, in f64 for every type, then rounded; ``x / y`` if `y` is 0."""
     with builder_here("//").rounding_each():
         rest, divisor = _left_over(x, y)
         opposite = (rest != 0) & ((divisor < 0) != (rest < 0))
@@ -105,7 +105,7 @@ def power(a: Any, b: Any) -> Any:
         raise mistake(
             "integer-power", "an integer to a run-time power", help="convert to float, or use a literal exponent"
         )
-    from cutelite.lang.math import pow  # it needs this module, and is much to load: few kernels have a power
+    from cutelite.lang.math import pow  # late: it needs this module, and few kernels have a power
 
     return pow(wrap(x), wrap(y))
 
@@ -337,14 +337,14 @@ def logical_not(a: Scalar) -> Scalar:
 
 
 def logical_and(a: Any, b: Any) -> Any:
-    """Return whether both hold, of bools and run-time bools."""
+    """Return whether both `a` and `b` hold, which are bools or run-time bools."""
     if a is False or b is False:
         return False
     return b if a is True else a if b is True else emit(arith.And(truth(a).value, truth(b).value))
 
 
 def logical_or(a: Any, b: Any) -> Any:
-    """Return whether one holds, of bools and run-time bools."""
+    """Return whether `a` or `b` holds, which are bools or run-time bools."""
     if a is True or b is True:
         return True
     return b if a is False else a if b is False else emit(arith.Or(truth(a).value, truth(b).value))
@@ -411,7 +411,7 @@ def ones_like(v: Any, dtype: DType | None = None) -> Vector:
 
 
 def zeros(shape: Any, dtype: DType) -> Vector:
-    """Return a vector of zeros, of `shape` and `dtype`. Also for what is written before it is read: that is free."""
+    """Return a vector of zeros, of `shape` and `dtype`. Zeros that are overwritten before they are read are free."""
     return full(shape, False if dtype == boolean else 0, dtype)
 
 

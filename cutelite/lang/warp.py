@@ -26,7 +26,7 @@ def shuffle(x: N, lane: Lane, *, width: int = 32, members: Members = ALL) -> N:
     """Return `x` of lane number `lane`: a scalar or vector of any type.
 
     lane    modulo `width`, counted from the start of this lane's segment
-    width   lanes in a segment, a power of two: the warp is cut into such segments
+    width   the number of lanes in the segments that the warp is divided into, a power of two
     """
     return _shuffle(x, lane, "idx", width, members)
 
@@ -56,7 +56,7 @@ def make_warp_uniform(x: N) -> N:
 
 
 def warpgroup_idx() -> Scalar:
-    """The warpgroup of this thread in its block, counting threads x fastest, uniform: `make_warp_uniform`."""
+    """Return the warpgroup of this thread in its block, counting threads x fastest, as a uniform value."""
     return make_warp_uniform(linear_thread_idx() // 128)  # type: ignore[no-any-return]
 
 
@@ -76,12 +76,12 @@ def vote_uniform(condition: Any, *, members: Members = ALL) -> Scalar:
 
 
 def ballot(condition: Any, *, members: Members = ALL) -> Scalar:
-    """A u32 with the `condition` of each lane as a bit."""
+    """Return a u32 with the `condition` of each lane as a bit."""
     return emit(ops.Ballot(truth(condition).value, _members(members)))  # type: ignore[no-any-return]
 
 
 def match_any(x: Any, *, members: Members = ALL) -> Scalar:
-    """The lanes that have the same `x`, a number of 32 or 64 bits, as a u32 with a bit for each."""
+    """Return the lanes that have the same `x`, a number of 32 or 64 bits, as a u32 with a bit for each."""
     return emit(ops.MatchAny(as_value(x), _members(members)))  # type: ignore[no-any-return]
 
 
@@ -100,7 +100,7 @@ def redux(
 ) -> Scalar:
     """Combine `x` of all lanes in one instruction: i32 and u32; f32 where the GPU has it (`warp_reduce` is general).
 
-    abs, nan   f32 min and max: of magnitudes; NaN if any lane has NaN
+    abs, nan   f32 only: combine magnitudes; return NaN if any lane has NaN
     """
     return emit(ops.Redux(as_value(x), _members(members), operation, abs, nan))  # type: ignore[no-any-return]
 

@@ -7,9 +7,9 @@
         cl.wgmma.commit_group()
         acc = cl.wgmma.wait_group(0, acc)
 
-An accumulator is a vector value, (64, n) spread over the 128 threads. `coordinates` and `partition` tell where each
-element belongs; `by_rows` and `coordinate_vectors` give it and its coordinates shapes to compute with. Between
-`mma_async` and the `wait_group` that retires it, it is in flight, and using it is an error. All threads of the
+An accumulator is a vector value, (64, n) spread over the 128 threads. `coordinates` and `partition` say which elements
+of the matrix a thread holds; `by_rows` and `coordinate_vectors` give them and their coordinates shapes to compute with.
+Between `mma_async` and the `wait_group` that retires it, it is in flight, and using it is an error. All threads of the
 warpgroup call these together.
 """
 
@@ -46,11 +46,11 @@ from cutelite.ops.wgmma_layouts import (
 from cutelite.ops.wgmma_sparse import compress_sparse as compress_sparse
 
 Accumulator = Vector | Handle
-"""What `mma_async` takes and returns: a readable vector, or a handle while it is in flight."""
+"""An accumulator as `mma_async` takes and returns it: a readable vector, or a handle while it is in flight."""
 
 
 def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
-    """Return an accumulator (64, n) of zeros, readable. With ``accumulate=False`` no instruction makes the zeros.
+    """Return an accumulator (64, n) of zeros, readable. With ``accumulate=False`` they are never written.
 
     n       8 to 256 in steps of 8 (integers: of 16 above 32)
     dtype   f32; f16 for f16 and fp8 operands; i32 for integers
@@ -61,8 +61,8 @@ def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
 def fence(*values: Any) -> Any:
     """Order this warpgroup's earlier register accesses and those of later wgmma; it orders no memory.
 
-    `mma_async` does it by itself. Call this for accumulators that several products start from, or without any. The
-    values given come back in flight.
+    `mma_async` executes it by itself. Call this before several products that share one fence, with their accumulators
+    or without any. The values are returned in flight.
 
     Source   PTX ISA: wgmma.fence
     """
@@ -93,17 +93,18 @@ def mma_async(
     acc          the (64, N) accumulator, readable or in flight
     accumulate   False: ``a @ b.T`` alone; may be a run-time bool, the same in all threads
     negate_a     multiply by ``-a``; `negate_b` likewise. `saturate`, for integers: clamp sums instead of wrapping
-    metadata     for a sparse A, of which `a` is what `compress_sparse` keeps, (64, K / 2): the places of what is kept,
-                 u32 words of this thread, one for each 32 bytes of a row of `a`; for elements of 16 or 32 bits, each 64
+    metadata     for a sparse A, of which `a` is the (64, K / 2) that `compress_sparse` keeps: this thread's u32 words,
+                 which name the kept elements, one for 32 bytes of a row of `a`, or for 64 if elements have 16 or 32
+                 bits
     fenced       `fence` was called for `acc` in this iteration: several products may share one, which lets ptxas make
                  one group of them
     steps        the instructions to start, of those along K, each of 32 bytes: ``slice(0, 2)`` for the first two, to
                  start a product in parts. For a dense A in shared memory
-    Layouts      rows of one swizzled row each as TMA brings them, or any other that `smem_matrix` describes; f16 and
-                 bf16 tiles may be contiguous along M or N instead of K (a transposed view)
+    Layouts      tiles whose rows are one swizzle span, as TMA brings them, or any other that `smem_matrix` describes;
+                 f16 and bf16 tiles may be contiguous along M or N instead of K (a transposed view)
     Types        f16, bf16, tf32, e4m3 and e5m2 (mixed too) into f32; f16 and fp8 also into f16; i8, u8 into i32
     Who          the 128 threads of a warpgroup; tiles must stay unchanged until `wait_group` retires this
-    Errors       `wgmma-operand` with what wgmma cannot read about a layout; `wgmma-accumulator`
+    Errors       `wgmma-operand`, which says why wgmma cannot read a layout; `wgmma-accumulator`
     Source       PTX ISA: wgmma.mma_async, wgmma.mma_async.sp
     """
     sparse = metadata is not None
@@ -123,7 +124,7 @@ def mma_async(
         elem_b=b.dtype,
         elem_d=elem_d,
         steps=_along_k(left, right, steps, sparse),
-        fence=not fenced,  # where all is in flight too: ptxas wants one in each iteration of a loop, or adds it
+        fence=not fenced,  # also if all is in flight: ptxas needs one in each iteration of a loop, or adds it
         a_major=left.major if left else "K",
         b_major=right.major,
         scale_a=-1 if negate_a else 1,
@@ -149,7 +150,7 @@ def _left_matrix(a: Any, b: Tensor, k: int) -> SmemMatrix | None:
 
 
 def _along_k(left: SmemMatrix | None, right: SmemMatrix, steps: slice, sparse: bool) -> tuple[tuple[int, int], ...]:
-    """Return the steps of both operands along K, those of `steps`."""
+    """Return the steps of both operands along K that `steps` selects."""
     steps_a = left.steps if left else (0,) * len(right.steps)
     along_k = tuple(zip(steps_a, right.steps, strict=True))
     if steps != slice(None) and (left is None or sparse or not along_k[steps]):
@@ -159,7 +160,7 @@ def _along_k(left: SmemMatrix | None, right: SmemMatrix, steps: slice, sparse: b
 
 
 def commit_group() -> None:
-    """Make the wgmmas since the last call a group, which `wait_group` can wait for. PTX: wgmma.commit_group."""
+    """Make the wgmmas since the last call one group, which `wait_group` can wait for. PTX: wgmma.commit_group."""
     emit(ops.CommitGroup())
 
 
@@ -195,16 +196,16 @@ def _several(results: Any) -> tuple[Any, ...]:
 
 
 def fence_operand(*values: Any, held: bool = True) -> Any:
-    """Have vectors in registers by now: ops that make them are not moved below, and ops that use the result not above.
+    """Hold vectors in registers here: ops that compute them are not moved below, and ops that use the result not above.
 
     Arithmetic is not ordered with `mma_async` and `wait_group`. Compilers move it to where its results are used: behind
-    products that take over its registers and then need others, or behind a wait for products that it should overlap
-    with. The fence holds in machine code too, where it is one instruction (PMTRIG, without effect). Operations that an
+    products, which then need more registers, or behind a wait for products that it should overlap. The fence holds in
+    machine code too, where it is one instruction (PMTRIG, without effect). Operations that an
     assembler still moves across are counted after assembling, and become a warning at this line. Pass the last results
     of what is to be held: a sum also holds its summands.
 
     values   vectors that are readable
-    held     False: for compilers' choice of registers alone. No instruction, and no promise of order in machine code
+    held     False: emit no instruction, which guides the compilers' choice of registers but orders no machine code
     Result   the values; one by itself if there is only one
     Source   CUTLASS: warpgroup_fence_operand
     """
@@ -215,21 +216,21 @@ def fence_operand(*values: Any, held: bool = True) -> Any:
 
 
 def descriptor(t: Tensor) -> Scalar:
-    """The 64-bit matrix descriptor of a tile in shared memory, for `inline_ptx`. PTX: matrix descriptor format."""
+    """Return the 64-bit matrix descriptor of a tile in shared memory, for `inline_ptx`. PTX: matrix descriptor."""
     matrix(t, "t")
     return emit(ops.Descriptor(t.value))  # type: ignore[no-any-return]
 
 
 def advance(descriptor: Scalar, bytes: int | Scalar) -> Scalar:
-    """The descriptor moved by a multiple of 16 bytes."""
+    """Return the descriptor moved by a multiple of 16 bytes."""
     return descriptor + (bytes >> 4)  # type: ignore[no-any-return]
 
 
-# Where the elements of an accumulator belong.
+# The coordinates of an accumulator's elements.
 
 
 def coordinates(n: int) -> list[tuple[Any, Any]]:
-    """The (row, column) in the (64, n) accumulator of each element that this thread holds, in their order.
+    """Return the (row, column) in the (64, n) accumulator of each element that this thread holds, in their order.
 
     Rows and columns are run-time numbers: two rows in all, and a pair of columns every 8.
     """
@@ -237,7 +238,7 @@ def coordinates(n: int) -> list[tuple[Any, Any]]:
 
 
 def operand_coordinates(dtype: DType, k: int) -> list[tuple[Any, Any]]:
-    """The (row, k) in a (64, k) operand A of each element that this thread holds in registers, in their order."""
+    """Return the (row, k) in a (64, k) operand A of each element that this thread holds in registers, in order."""
     return _coordinates(operand_a(dtype), list(range(0, k, k_of(dtype))))
 
 
@@ -308,7 +309,7 @@ def _moved(base: Any, distances: list[int]) -> list[Any]:
 
 
 def partition(tile: Tensor) -> Tensor:
-    """This thread's part of a (64, n) tensor: its i-th element belongs with the accumulator's i-th.
+    """Return this thread's part of a (64, n) tensor: its i-th element is that of the accumulator's i-th.
 
     ``partition(c_tile).store(acc)`` writes an accumulator out, ``partition(c_tile).load()`` brings one in.
     """
@@ -320,12 +321,12 @@ def partition(tile: Tensor) -> Tensor:
 
 
 def _along_m(mode: Layout) -> Layout:
-    """The part of a mode of `accumulator` that moves along m: strides below 64."""
+    """Return the part of a mode of `accumulator` that moves along m: strides below 64."""
     return Layout(mode.shape, transform_leaf(lambda d: d if d < M else 0, mode.stride))
 
 
 def _along_n(mode: Layout) -> Layout:
-    """The part that moves along n."""
+    """Return the part of a mode of `accumulator` that moves along n: strides from 64 on."""
     return Layout(mode.shape, transform_leaf(lambda d: d // M, mode.stride))
 
 
@@ -333,7 +334,7 @@ def _along_n(mode: Layout) -> Layout:
 
 
 def words(metadata: Any) -> Value:
-    """Metadata as an operand."""
+    """Return metadata as an operand."""
     if not isinstance(metadata, Scalar | Vector) or metadata.dtype != u32:
         raise mistake("wgmma-operand", f"metadata is one or several u32, not {describe(metadata)}")
     value: Value = metadata.value
@@ -353,7 +354,7 @@ def matrix(t: Any, name: str, sparse: bool = False) -> SmemMatrix:
 
 
 def operand_type(a: Any) -> DType:
-    """The element type of A, which decides the form."""
+    """Return the element type of A, which decides the form."""
     elem = a.dtype if isinstance(a, Tensor | Vector) else None
     if isinstance(a, Handle) and isinstance(a.value.type, InFlight):
         elem = a.value.type.inner.elem
@@ -369,7 +370,7 @@ def operand_type(a: Any) -> DType:
 
 
 def register_operand(a: Any, elem: DType, k: int) -> Value:
-    """A in registers, checked for its length."""
+    """Return A in registers as an operand, after a check of its length."""
     value: Value = a.value
     vec = value.type.inner if isinstance(value.type, InFlight) else value.type
     expected = Vec(elem, M * k // THREADS)

@@ -1,7 +1,7 @@
-"""All elements of a tensor at once, where its shape is known at compile time and some strides at launch only.
+"""Loads and stores of all elements of a tensor at once, also if some of its strides are known only at launch.
 
-The modes with such strides are counted through, and each time the elements of the others are accessed together, as
-wide as their layout allows.
+For each index of the modes with such strides, the elements of the other modes are accessed together, as wide as their
+layout allows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cutelite.ops.tensor import TensorLoadAll, TensorStoreAll, TensorView
 
 
 def load(t: Any) -> Vector:
-    """Every element of the tensor `t`, in colexicographic order of its coordinates; a vector of its shape."""
+    """Return every element of the tensor `t`, in colexicographic order of its coordinates; a vector of its shape."""
     loaded = _load(t)
     loaded.value.shape = t.shape if isinstance(t.shape, tuple) else (t.shape,)
     return loaded
@@ -49,7 +49,7 @@ def store(t: Any, data: Any) -> None:
 
 
 def _parts(t: Any, what: str) -> Iterator[tuple[Any, list[int]]]:
-    """Views of static layout that together are `t`, and for each the places of its elements in `t`."""
+    """Yield views of static layout that together are `t`, each with the places of its elements in `t`."""
     shapes, strides = flatten_to_tuple(t.layout.shape), flatten_to_tuple(t.layout.stride)
     if not is_static(tuple(shapes)):
         raise mistake("static-layout", f"{what} needs a shape known at compile time, not {t.shape}")
@@ -85,9 +85,9 @@ def clear(t: Any) -> None:
 
 
 def axpby(alpha: Any, x: Any, beta: Any, y: Any) -> None:
-    """``y = alpha * x + beta * y``, element by element, on tensors of one size; alpha and beta are scalars.
+    """Compute ``y = alpha * x + beta * y``, element by element, on tensors of one size; alpha and beta are scalars.
 
-    It is computed in the type that Python's operators give, and stored in that of `y`.
+    It is computed in the type in which the operands meet, and stored in the type of `y`.
     """
     _tensors("axpby", x, y)
     if static_value(x.size) is None or static_value(x.size) != static_value(y.size):

@@ -129,5 +129,5 @@ def _plain(elem: DType) -> DType:
 
 
 def _as(x: Any, t: Any) -> Any:
-    """The bits of `x` as a value of type `t`."""
+    """Return the bits of `x` as a value of type `t`."""
     return x if x.value.type == t else emit(Bitcast(x.value, t))

@@ -25,7 +25,7 @@ WHERE = {
 
 
 def space_of(value: Value) -> str:
-    """The address space of a pointer or tensor; '' for anything else."""
+    """Return the address space of a pointer or tensor; '' for anything else."""
     return value.type.space if isinstance(value.type, Ptr | Tensor) else ""
 
 
@@ -41,12 +41,12 @@ def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) ->
         known = value.type.align
         yield Problem(
             field,
-            f"`{field}` of {op.name} must be a multiple of {align} bytes, but is known to be one of {known} only",
+            f"`{field}` of {op.name} must be a multiple of {align} bytes, but is only known to be one of {known}",
         )
 
 
 def check_aligned(lanes: Lanes, op: Op, align: int, *fields: str) -> None:
-    """Fault where an address is no multiple of `align` bytes: its alignment may follow from a run-time index."""
+    """Fault where an address is not a multiple of `align` bytes, which run-time indices may decide."""
     for field in fields:
         text = f"`{field}` of {op.name} is at an address that is no multiple of {align}"
         lanes.fault(lanes.get(op[field]).astype(np.int64) % align != 0, text, "misaligned")

@@ -40,7 +40,7 @@ class Const(Op):
 
     @cached_property
     def _arrays(self) -> dict[int, Array]:
-        """The array of its result for each number of lanes, kept: half the ops of an unrolled kernel are constants."""
+        """The result as an array, kept for each number of lanes: half the ops of an unrolled kernel are constants."""
         return {}
 
 
@@ -50,7 +50,7 @@ def pairs(t: Type) -> int:
 
 
 class Unary(Op):
-    """One operand, a result of the same type."""
+    """An op with one operand and a result of the same type."""
 
     a: Value
 
@@ -75,7 +75,7 @@ class Unary(Op):
 
 
 class Binary(Op):
-    """Two operands of one type, a result of the same type. `opcodes`: LLVM's name by kind of element."""
+    """An op with two operands of one type and a result of that type. `opcodes`: LLVM's name by kind of element."""
 
     opcodes: ClassVar[dict[str, str]] = {}
 
@@ -108,7 +108,7 @@ class Binary(Op):
 
 
 class Fusible(Binary):
-    """An addition or product that `fmad` lets fuse with another into one rounding, unless it is `rounded` by itself."""
+    """An addition, subtraction or product, which the option `fmad` lets fuse into an fma unless `rounded` is set."""
 
     rounded: bool = False
 
@@ -260,7 +260,7 @@ class Not(Unary):
 
 
 class Bitwise(Binary):
-    """Bit by bit, on integers and bools."""
+    """An operation on each bit of integers and bools."""
 
 
 @op("and", elementwise=True, source="LLVM LangRef: and")
@@ -294,7 +294,7 @@ class Xor(Bitwise):
 
 
 class Shift(Binary):
-    """Shift by 0 to width - 1 bits; PTX clamps larger amounts to the width, and so do these."""
+    """A shift by 0 to width - 1 bits; larger amounts are clamped to the width, as PTX clamps them."""
 
     def simulate(self, lanes: Lanes) -> None:
         a, b = lanes.get(self.a), lanes.get(self.b)
@@ -347,7 +347,7 @@ class Shr(Shift):
 
 
 class MinMax(Binary):
-    """A choice between two numbers. If one is NaN it is the other; -0 is below +0."""
+    """The smaller or the larger of two numbers. If one is NaN, the result is the other one; -0 is below +0."""
 
     word: ClassVar[str]
 
@@ -412,7 +412,7 @@ class Fma(Op):
 
 
 def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """``a * b + c`` rounded once: by an exact sum in a wider type, rounded to odd where it does not fit.
+    """Return ``a * b + c`` rounded once: by a sum in a wider type, rounded to odd if it is inexact there.
 
     Boldo and Melquiond 2008: rounding to odd in a format with at least two more bits, and then to nearest,
     is rounding once.
@@ -424,7 +424,7 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 def product_and_sum(x: Array, y: Array, z: Array) -> Array:
-    """Return ``x * y + z`` of f64 that hold f32, rounded to odd: rounded again, to f32, it is the exact sum rounded."""
+    """Return ``x * y + z`` in f64, rounded to odd. The operands hold f32; rounding it to f32 is then rounding once."""
     return _to_odd(*_two_sum(x * y, z))  # the product is exact: twice 24 bits fit in 53
 
 
@@ -444,7 +444,7 @@ def _to_odd(total: Array, error: Array) -> Array:
 
 
 def _fma64(a: Array, b: Array, c: Array) -> Array:
-    """The same of f64: in pairs of f64 where no part can leave the range, in fractions elsewhere."""
+    """Return ``a * b + c`` of f64 rounded once: by pairs of f64 if no part can leave the range, else by fractions."""
     product, (high, low) = a * b, (_halves(x) for x in (a, b))
     error = ((high[0] * low[0] - product) + high[0] * low[1] + high[1] * low[0]) + high[1] * low[1]  # Dekker
     small, rest = _two_sum(c, error)
@@ -540,7 +540,7 @@ class Select(Op):
 
 @op("vec.make", source="LLVM LangRef: insertelement")
 class VecMake(Op):
-    """A vector of these scalars, and of the elements of these vectors, in order."""
+    """A vector of the scalars in `items` and the elements of the vectors in it, in order."""
 
     items: tuple[Value, ...]
 
@@ -600,7 +600,7 @@ class VecGather(Op):
 
     @cached_property
     def _where(self) -> tuple[slice, int | slice | list[int]]:
-        """The picks as an index of all lanes' vectors; of neighbours, one that copies nothing."""
+        """The picks as a NumPy index into the vectors of all lanes; for neighbours a slice, which copies nothing."""
         if self.scalar:
             return slice(None), self.picks[0]
         run = slice(self.picks[0], self.picks[0] + len(self.picks)) if self.picks else slice(0)

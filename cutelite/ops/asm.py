@@ -1,4 +1,4 @@
-"""PTX that the user writes, for what has no op."""
+"""Inline PTX, for instructions that have no op."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class InlinePtx(Op):
     """Execute the PTX in `template`, in which `$name` stands for the register of the input called `name`.
 
     template  a vector is a braced list of registers, and `$name.2` its third; `$out` is the result, `$out0`, `$out1`...
-              are several. `$$` is a dollar sign. Give labels and registers of its own a scope with braces
-    names     of `inputs`, one each
+              if there are several. `$$` is a dollar sign. Put braces around the labels and registers that it declares
+    names     the names of `inputs`
     outs      the types of the results: scalars, or vectors of them
     pure      it has no effect but its results: equal ones may become one, unused ones are dropped
-    memory    it reads or writes memory, and is not moved across other accesses
+    memory    it may read and write memory, and is not moved across other accesses
 
     The simulator cannot execute it: `cl.inline_ptx(..., meaning=)` says what it computes.
     """

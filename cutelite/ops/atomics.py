@@ -1,7 +1,7 @@
 """Atomic read-modify-write, and loads and stores that are ordered for other threads.
 
-`semantic` and `scope` are those of the PTX memory model: 'relaxed' orders nothing else; 'acquire' keeps later
-accesses behind, 'release' earlier ones before, 'acq_rel' both. The scope names the threads that agree on the order:
+`semantic` and `scope` are those of the PTX memory model: 'relaxed' orders nothing else; 'acquire' orders later accesses
+after this one, 'release' earlier accesses before it, 'acq_rel' both. The scope names the threads that see this order:
 those of the CTA ('cta'), the cluster, the GPU, or the whole system ('sys').
 """
 
@@ -37,7 +37,7 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 """The operations of `atom`, and the types that each takes."""
 
 VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8)}
-"""Vectors that `atom.add` takes: each element is updated by itself. Pairs of 16 bits everywhere, the rest in gmem."""
+"""Lengths of the vectors that `atom.add` takes; each element is atomic by itself. Two 16-bit elements: in any space."""
 
 
 def is_wide(t: Type) -> bool:
@@ -134,7 +134,7 @@ class ReadModifyWrite(Op):
         return "u64" if self.operation == "add" and elem.name == "i64" else ptx_type(elem)
 
     def _float_extreme(self, head: str) -> Ptx:
-        """Floats order as integers do, negative ones the other way round: the sign of `a` tells which to use."""
+        """Return an integer min or max for floats: negative floats order in reverse, so the sign of `a` chooses it."""
         bits = elem_of(self.a.type).bits
         other = "min" if self.operation == "max" else "max"
         out = "$out, " if self.word == "atom" else ""
@@ -160,9 +160,9 @@ class ReadModifyWrite(Op):
 
 @op("atom", source="PTX ISA: atom")
 class Atom(ReadModifyWrite):
-    """Replace the number at `p` by the result of `operation` on it and `a`; return what was there before.
+    """Replace the number at `p` by the result of `operation` on it and `a`; the result is the old number.
 
-    operation  add, min, max, and, or, xor, exch (takes `a` as it is), inc (0 if the number is `a` or more, else one
+    operation  add, min, max, and, or, xor, exch (stores `a`), inc (0 if the number is `a` or more, else one
                more), dec (`a` if the number is 0 or above `a`, else one less)
     a          a scalar; for add also 2, 4 or 8 f16 or bf16, or 2 or 4 f32, each of which is atomic by itself; for exch
                also 2 i64 or u64, which are exchanged at once
@@ -198,9 +198,9 @@ class Red(ReadModifyWrite):
 
 @op("atom.cas", source="PTX ISA: atom")
 class AtomCas(Op):
-    """Put `a` at `p` if `compare` is there, bit by bit the same; the result is what was there before.
+    """Store `a` at `p` if the bits there are those of `compare`; the result is the old number.
 
-    Numbers of 16, 32 and 64 bits; 2 i64 or u64, as 128 bits.
+    Takes numbers of 16, 32 and 64 bits, and 2 i64 or u64 as one of 128 bits.
     """
 
     p: Value
@@ -271,11 +271,11 @@ class Strong(Op):
 
 @op("ld.strong", source="PTX ISA: ld.relaxed, ld.acquire, ld.volatile")
 class LoadStrong(Strong):
-    """The number of `type` at `p`, or 2 i64 or u64 at once.
+    """Load the number of `type` at `p`, or 2 i64 or u64 at once.
 
-    'acquire' makes visible what its writer did before a release; 'relaxed' does not.
+    'acquire' makes visible what the writer did before its release; 'relaxed' does not.
 
-    'volatile' is relaxed, seen by the whole system, and never left out.
+    'volatile' is as 'relaxed' at system scope, and is never optimised away.
     """
 
     p: Value
@@ -311,7 +311,7 @@ class StoreStrong(Strong):
 
     'release': a thread that acquires it sees all that this thread did before.
 
-    'volatile' is relaxed, seen by the whole system, and never left out.
+    'volatile' is as 'relaxed' at system scope, and is never optimised away.
     """
 
     p: Value

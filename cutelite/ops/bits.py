@@ -32,7 +32,7 @@ class Count(Unary):
         return elem.is_int
 
     def intrinsic(self, call: str) -> Llvm:
-        """LLVM that calls an intrinsic with a result of the operand's type and makes it an i32."""
+        """Return LLVM that calls an intrinsic with a result of the operand's type and makes it an i32."""
         bits = elem_of(self.a.type).bits
         cast = {32: "bitcast", 64: "trunc"}.get(bits, "zext")
         return Llvm(f"$.n = call $a:type {call}\n$out = {cast} $a:type $.n to i32")
@@ -76,7 +76,7 @@ class Ctz(Count):
         if self.llvm() is not None:
             return None
         bits = elem_of(self.a.type).bits
-        # LLVM branches for 0 and counts the 1s of ~a & (a - 1); ptxas can loop forever over that behind a lop3
+        # LLVM branches for 0 and counts the 1s of ~a & (a - 1), on which ptxas can loop forever if a lop3 precedes
         return _computes(f"{{ .reg .b{bits} back; brev.b{bits} back, $a; clz.b{bits} $out, back; }}")
 
     def compute(self, a: Array) -> Array:
@@ -85,7 +85,7 @@ class Ctz(Count):
 
 
 def _smeared(u: Array) -> Array:
-    """`u` with every bit below its highest 1 set."""
+    """Return `u` with every bit below its highest 1 set."""
     shift = 1
     while shift < u.itemsize * 8:
         u = u | u >> u.dtype.type(shift)
@@ -149,7 +149,7 @@ class Words(Op):
 
 @op("bfe", elementwise=True, source="PTX ISA: bfe")
 class Bfe(Words):
-    """`length` bits of `a` from bit `start` on, extended by the field's sign if `a` is signed.
+    """`length` bits of `a` from bit `start` on, sign-extended if `a` is signed.
 
     start, length  i32, of which the low 8 bits are used; a field that reaches beyond `a` is filled with its sign
     """
@@ -159,7 +159,7 @@ class Bfe(Words):
     length: Value
 
     def ptx(self) -> Ptx:
-        if self.suffix == "s32":  # a field beyond the top is all sign; ptxas 13.0 makes -1 of one at a constant place
+        if self.suffix == "s32":  # beyond the top are sign bits only; ptxas 13.0 folds a constant start there to -1
             first = "and.b32 first, $start, 255; min.u32 first, first, 31;"
             return _computes(f"{{ .reg .b32 first; {first} bfe.s32 $out, $a, first, $length; }}")
         return _computes(f"bfe.{self.suffix} $out, $a, $start, $length;")
@@ -186,7 +186,7 @@ def _shift_left(u: Array, by: Array) -> Array:
 
 
 def _ones(count: Array, dtype: Any) -> Array:
-    """The lowest `count` bits set."""
+    """Return the lowest `count` bits set."""
     u = np.dtype(f"u{dtype.itemsize}")
     return ~_shift_left(np.full(np.shape(count), ~u.type(0), u), count)
 
@@ -206,7 +206,7 @@ class Bfi(Words):
     length: Value
 
     def ptx(self) -> Ptx:
-        if self.bits == 32:  # ptxas 13.0 takes constant lengths of 32 and more modulo 32: no longer than up to the top
+        if self.bits == 32:  # ptxas 13.0 takes constant lengths of 32 and more modulo 32: clamp to the top
             left = "and.b32 left, $start, 31; sub.s32 left, 32, left;"
             long = "and.b32 long, $length, 255; min.u32 long, long, left;"
             return _computes(f"{{ .reg .b32 left, long; {left} {long} bfi.b32 $out, $a, $b, $start, long; }}")
@@ -504,7 +504,7 @@ class Sad(Words):
 
 
 class Dot(Op):
-    """A dot product of the parts of 32-bit words, added to `c`. `a` and `b` may differ in sign."""
+    """A dot product of the parts of 32-bit words, added to `c`. `a` and `b` may differ in signedness."""
 
     parts: ClassVar[str]
 
@@ -538,14 +538,14 @@ class Dot(Op):
 
 
 def _parts(a: Array, bits: int) -> Array:
-    """The 8- or 16-bit parts of 32-bit words, lowest first, in a last axis, as int64."""
+    """Return the 8- or 16-bit parts of 32-bit words, lowest first, in a last axis, as int64."""
     kind = f"{a.dtype.kind}{bits // 8}"
     return np.ascontiguousarray(a)[..., None].view(kind).astype(np.int64)
 
 
 @op("dp4a", elementwise=True, source="PTX ISA: dp4a")
 class Dp4a(Dot):
-    """``c + sum(a[i] * b[i])`` over the four bytes of `a` and `b`, each signed or not as its type is."""
+    """``c + sum(a[i] * b[i])`` over the four bytes of `a` and `b`, which are signed if the type is."""
 
     parts = "four bytes"
 

@@ -13,12 +13,12 @@ from cutelite.ir.types import Ptr, Scalar, Tensor, Type
 
 @op("call", source="PTX ISA: call; LLVM LangRef: call")
 class Call(Op):
-    """Call the external function `function`, which a library defines that is linked to the kernel.
+    """Call the external function `function`, which is defined in a library that is linked to the kernel.
 
-    inputs     numbers and addresses; an address is handed over as a generic one, as C's pointers are
+    inputs     numbers and addresses; an address is passed as a generic one, like a pointer in C
     outs       the type of the result, if there is one: a number
     libraries  files that are linked: LLVM bitcode, PTX, cubin, fatbin, object or archive
-    pure       it has no effect but its result
+    pure       the function has no effect but its result
 
     The simulator cannot execute it: `cl.extern` gives it a meaning in Python.
     """

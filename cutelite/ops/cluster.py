@@ -1,6 +1,6 @@
-"""Thread block clusters: their barrier, each other's shared memory, launches that overlap, and clusters cancelled.
+"""Thread block clusters: their barrier, distributed shared memory, dependent launches, and cluster launch control.
 
-An address from `mapa` is one of the cluster's shared memory: ordinary loads, stores and atomics take it, and so do
+`mapa` returns an address in the cluster's shared memory: ordinary loads, stores and atomics take it, and so do
 `st.async` and the mbarrier operations that may reach another block.
 """
 
@@ -22,9 +22,9 @@ BARRIER = Effect.ORDERS | Effect.CONVERGENT
 
 @op("barrier.cluster.arrive", effects=BARRIER, feature="cluster", source="PTX ISA: barrier.cluster")
 class ClusterArrive(Op):
-    """Arrive on the cluster's barrier; every thread of the cluster does, and then waits once.
+    """Arrive on the cluster's barrier. Every thread of the cluster arrives once, and then waits once.
 
-    relaxed  order no memory accesses; without it, this thread's earlier ones come before the others' later ones
+    relaxed  order no memory accesses; otherwise this thread's earlier ones come before the others' later ones
     """
 
     relaxed: bool = False
@@ -49,7 +49,7 @@ class ClusterWait(Op):
 
 @op("mapa", feature="cluster", source="PTX ISA: mapa")
 class Mapa(Op):
-    """The place that `p`, in this block's shared memory, has in that of block `rank` of the cluster.
+    """The address in the shared memory of block `rank` of the cluster that corresponds to `p` in this block's.
 
     `p` is a pointer or a tensor, and so is the result, in space 'cluster'.
     """
@@ -157,7 +157,7 @@ RED_ASYNC: dict[str, dict[str, str]] = {
     "or": _BITS,
     "xor": _BITS,
 }
-"""What red.async does, on which types, and PTX's name for each."""
+"""The operations of red.async: the types that each takes, and PTX's names for them."""
 
 
 @op("red.async", effects=REMOTE, feature="cluster", source="PTX ISA: red.async")
@@ -205,7 +205,7 @@ class RedAsync(Op):
     source="PTX ISA: griddepcontrol",
 )
 class LaunchDependents(Op):
-    """Let the kernel that is launched to depend on this one start, once every block has executed this or has ended.
+    """Let the dependent kernel start once every block of this kernel has executed this op or has ended.
 
     It orders no memory: the dependent sees this kernel's writes only after its own `griddepcontrol.wait`.
     """
@@ -214,34 +214,34 @@ class LaunchDependents(Op):
         return Ptx("griddepcontrol.launch_dependents;")
 
     def simulate(self, lanes: Lanes) -> None:
-        """Kernels are simulated one after the other."""
+        """Do nothing: kernels are simulated one after the other."""
 
 
 @op("griddepcontrol.wait", effects=Effect.ORDERS, feature="pdl", source="PTX ISA: griddepcontrol")
 class GridWait(Op):
-    """Wait until the kernels that this one depends on by its launch are complete and their writes visible."""
+    """Wait until the kernels that this launch depends on are complete and their writes are visible."""
 
     def ptx(self) -> Ptx:
         return Ptx("griddepcontrol.wait;")
 
     def simulate(self, lanes: Lanes) -> None:
-        """Kernels are simulated one after the other; an observer is told of the wait."""
+        """Tell an observer of the wait; kernels are simulated one after the other."""
         lanes.machine.fence(lanes, "grid")
 
 
 RESPONSE = 16  # bytes of a response of launch control, and their alignment
-_CANCELED = 1 << 63  # in the second half of a response of the simulator's: PTX leaves the format open
+_CANCELED = 1 << 63  # in the second word of the simulator's response: one was cancelled. PTX leaves the format open
 
 
 @op("clusterlaunchcontrol.try_cancel", effects=REMOTE, source="PTX ISA: clusterlaunchcontrol.try_cancel")
 class TryCancel(Op):
-    """Request that a cluster of this launch that has not started does not run. One thread of the cluster does it.
+    """Try to cancel a cluster of this launch that has not started. One thread of the cluster executes it.
 
-    response   16 bytes of shared memory; the async proxy writes there whether one was cancelled, and which
-    bar        an mbarrier of this block, which counts them
+    response   16 bytes of shared memory, to which the async proxy writes whether one was cancelled, and which
+    bar        an mbarrier of this block, which counts these bytes
     multicast  write them at the same offset in each block of the cluster, and count them on `bar` of each
 
-    Once this block has learnt that a request failed, another one is undefined.
+    After this block has seen that a request failed, a further request is undefined behaviour.
     """
 
     response: Value
@@ -264,7 +264,7 @@ class TryCancel(Op):
     def simulate(self, lanes: Lanes) -> None:
         machine, response, bar = lanes.machine, lanes.get(self.response), lanes.get(self.bar)
         check_aligned(lanes, self, RESPONSE, "response")
-        help = "ask whether the last one was cancelled, and request no more once it was not"
+        help = "test each response, and make no further request after one that failed"
         text = "a request to cancel a cluster after one that failed is undefined"
         lanes.fault(lanes.mask & machine.launch_over, text, "launch-control", help)
         ranks = range(machine.cluster_size) if self.multicast else (machine.rank,)
@@ -292,7 +292,7 @@ def _respond(places: list[tuple[int, int]], agent: Agent, response: Array) -> No
 
 
 class QueryCancel(Op):
-    """A question about `response`, the 16 bytes as a vec<u64,2>, once its barrier was waited for."""
+    """A query of `response`: its 16 bytes as a vec<u64,2>, loaded after a wait for their barrier."""
 
     response: Value
 
@@ -312,7 +312,7 @@ class QueryCancel(Op):
     source="PTX ISA: clusterlaunchcontrol.query_cancel",
 )
 class IsCanceled(QueryCancel):
-    """The answer that a cluster was cancelled, or that the request failed."""
+    """True if a cluster was cancelled, false if the request failed."""
 
     def result_types(self) -> tuple[Type, ...]:
         return (boolean,)

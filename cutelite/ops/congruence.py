@@ -1,4 +1,4 @@
-"""Congruences: the remainder of a run-time integer for some divisor, known before launch.
+"""Congruences: the remainder modulo some number that is known, before launch, of a run-time integer.
 
 In: a value, by the ops that made it. Out: a `Known`, which a layout can be applied to like any other index. Alignments
 of addresses follow from it: ``8 * i + 2`` is 2 more than a multiple of 8.
@@ -18,7 +18,7 @@ from cutelite.ops.convert import Convert
 from cutelite.ops.index import Dim
 
 DEPTH = 12
-"""The depth of ops to look through: indices are made of few."""
+"""The depth of ops to look through: indices are made of few ops."""
 
 
 class Known(Frozen):
@@ -36,7 +36,7 @@ class Known(Frozen):
 
     @property
     def divisor(self) -> int:
-        """A number that divides it; 0 where it is 0."""
+        """The greatest number that is known to divide the integer; 0 if the integer is 0."""
         return gcd(self.rest, self.modulus)
 
     def excludes(self, n: int) -> bool:

@@ -1,4 +1,4 @@
-"""Terminators: how a block ends."""
+"""Terminators: the last ops of blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @op("br", terminator=True, source="LLVM LangRef: br")
 class Br(Op):
-    """Go to `to`."""
+    """Jump to the block `to`."""
 
     to: Jump
 
@@ -42,7 +42,7 @@ class CondBr(Op):
 
 @op("ret", terminator=True, source="LLVM LangRef: ret")
 class Ret(Op):
-    """The thread leaves the kernel, or the device function, with the number `value`, if that returns one."""
+    """Leave the kernel, or return from the device function, with the number `value` if it returns one."""
 
     value: Value | None = None
 
@@ -56,7 +56,7 @@ class Ret(Op):
 
 @op("unreachable", terminator=True, source="LLVM LangRef: unreachable")
 class Unreachable(Op):
-    """No thread comes here: what follows an infinite loop, or `assert.fail`."""
+    """The end of a block that no thread reaches: after an infinite loop, or after `assert.fail`."""
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.fault(lanes.mask, "a thread reaches code that is unreachable", "unreachable")

@@ -28,7 +28,7 @@ FORMATS: dict[str, tuple[int, int, float]] = {
     "tf32": (11, -126, (2 - 2**-10) * 2.0**127),
     "f32": (24, -126, (2 - 2**-23) * 2.0**127),
 }
-"""Floats narrower than f64: bits of the significand with the hidden one, least normal exponent, largest number."""
+"""Of floats narrower than f64: significand bits with the hidden one, least normal exponent, largest number."""
 
 ALL_MODES = ("rn", "rz", "rm", "rp")
 WIDENING = (("f16", "f32"), ("f16", "f64"), ("bf16", "f32"), ("bf16", "f64"), ("f32", "f64"), ("tf32", "f32"))
@@ -44,7 +44,7 @@ NARROWING = {
 
 
 def modes(source: Scalar, to: Scalar) -> tuple[str, ...] | None:
-    """The roundings of the conversion, the default one first: () if it is exact, None if there is no such `cvt`."""
+    """Return the roundings of the conversion, the default first; () if it is exact, None if no `cvt` does it."""
     if source == to:
         return None
     if "bool" in (source.kind, to.kind):
@@ -62,7 +62,7 @@ def _from_int(to: Scalar) -> tuple[str, ...] | None:
 
 
 def steps(source: Scalar, to: Scalar) -> tuple[Scalar, ...]:
-    """The types to convert to, one `cvt` after the other, to come from `source` to `to`; () if they are the same."""
+    """Return the types that a conversion goes through, one `cvt` each, `to` being the last; () if they are the same."""
     if source == to:
         return ()
     if modes(source, to) is not None or "barrier" in (source.kind, to.kind):
@@ -78,8 +78,8 @@ class Convert(Op):
 
     Integers are extended by their own sign, or cut to the low bits; floats round as `rounding` says: to nearest
     even (rn), towards zero (rz), down (rm), up (rp), to nearest away from zero (rna). The default is rn; rz from
-    float to int, as Python's int(); rna to tf32. Float to int saturates, and NaN becomes 0. A bool is 0 or 1, and
-    a number is true unless it is 0.
+    float to int, as Python's int(); rna to tf32. Float to int saturates, and NaN becomes 0. A bool becomes 0 or 1, and
+    a number becomes true unless it is 0.
 
     saturate  integers are clamped to the range of `type`; floats that overflow become its largest number
               (to e4m3 and e5m2 they always do)
@@ -129,7 +129,7 @@ class Convert(Op):
 
     @property
     def mode(self) -> str:
-        """The rounding in force; '' if the conversion is exact."""
+        """The rounding that applies; '' if the conversion is exact."""
         return self.rounding or next(iter(modes(elem_of(self.a.type), self.type) or ("",)))
 
     def llvm(self) -> Llvm | None:
@@ -153,7 +153,7 @@ class Convert(Op):
         return Llvm(f"$out = {word} $a:type $a to $out:type")
 
     def _int_to_int(self, source: Scalar, to: Scalar) -> str:
-        """LLVM from one width to another, clamped to what `to` can hold if asked for."""
+        """Return LLVM that converts one integer type to another, clamped to the range of `to` if `saturate` is set."""
         lines, last = [], "$a"
         word = "s" if source.kind == "int" else "u"
         low, high = (max(source.range[0], to.range[0]), min(source.range[1], to.range[1]))
@@ -215,7 +215,7 @@ class Convert(Op):
 
 
 def _computes(template: str, packed: tuple[str, ...]) -> Ptx:
-    """PTX on two elements at a time."""
+    """Return PTX that converts two elements at a time."""
     return Ptx(template, pure=True, memory=False, group=2, packed=packed)
 
 
@@ -226,15 +226,15 @@ def _int_cast(source: Scalar, to: Scalar) -> str:
 
 
 def ptx_type(elem: Scalar) -> str:
-    """PTX's name of a type for arithmetic: s32, u8, f16, bf16, f64."""
+    """Return PTX's name of a type for arithmetic: s32, u8, f16, bf16, f64."""
     return f"s{elem.bits}" if elem.kind == "int" else str(elem)
 
 
-# What the conversions mean: exact, and rounded once.
+# The conversions in NumPy: exact results, rounded once.
 
 
 def rounded(a: Array, to: Scalar, mode: str, saturate: bool = False) -> Array:
-    """Integers or floats `a` in the float type `to`, rounded once as `mode` says ('' is rn)."""
+    """Return integers or floats `a` in the float type `to`, rounded once as `mode` says ('' is rn)."""
     dtype = numpy_dtype(to)
     if to.name == "f64":
         return _wide_int_to_f64(a, mode)
@@ -256,7 +256,7 @@ def rounded(a: Array, to: Scalar, mode: str, saturate: bool = False) -> Array:
 
 
 def to_whole(x: Array, mode: str) -> Array:
-    """Floats rounded to whole numbers."""
+    """Return floats rounded to whole numbers."""
     if mode == "rna":
         low = np.trunc(x)
         return np.where(np.abs(x - low) >= 0.5, low + np.copysign(1.0, x), low)
@@ -264,7 +264,7 @@ def to_whole(x: Array, mode: str) -> Array:
 
 
 def to_integer(a: Array, to: Scalar, mode: str) -> Array:
-    """Floats as integers of type `to`: rounded, saturated, NaN as 0."""
+    """Return floats as integers of type `to`: rounded, saturated, NaN as 0."""
     x = to_whole(a.astype(np.float64), mode)
     low, high = to.range
     inside = (x > float(low)) & (x < float(high))  # float(high) may be rounded up to high + 1: not inside either
@@ -274,7 +274,7 @@ def to_integer(a: Array, to: Scalar, mode: str) -> Array:
 
 
 def _to_f64(a: Array) -> Array:
-    """`a` as f64; 64-bit integers that do not fit are rounded to odd, so that rounding again rounds only once."""
+    """Return `a` as f64. 64-bit integers that do not fit are rounded to odd: rounding again is then rounding once."""
     if a.dtype.kind not in "iu" or a.dtype.itemsize < 8:
         return a.astype(np.float64)
     total, error = _split_int(a)
@@ -284,7 +284,7 @@ def _to_f64(a: Array) -> Array:
 
 
 def _split_int(a: Array) -> tuple[Array, Array]:
-    """64-bit integers as the nearest f64 and what is missing from it, both exact."""
+    """Return the f64 nearest to each 64-bit integer, and the difference, also an f64; both are exact."""
     high = (a >> 32).astype(np.float64) * 2.0**32
     low = (a & 0xFFFFFFFF).astype(np.float64)
     total = high + low
@@ -302,7 +302,7 @@ def _wide_int_to_f64(a: Array, mode: str) -> Array:
 
 @op("bitcast", source="LLVM LangRef: bitcast")
 class Bitcast(Op):
-    """The bits of `a` as a value of `type`, of as many bits in all; the first element of a vector is the lowest.
+    """The bits of `a` as a value of `type`, which has as many bits; the first element of a vector is the lowest.
 
     A u32 and a vec<bf16,2> are one register seen in two ways.
     """

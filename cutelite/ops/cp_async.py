@@ -1,6 +1,6 @@
 """Asynchronous copies: cp.async of 4 to 16 bytes a thread, and cp.async.bulk of any number of bytes.
 
-    cp.async             a thread's own; ends in a group of that thread, or arrives on an mbarrier
+    cp.async             completes in a group of its thread, or arrives on an mbarrier
     cp.async.bulk        into shared memory: counts its bytes on an mbarrier; out of it: a bulk group of the thread
     cp.reduce.async.bulk as a bulk copy out of shared memory that combines instead of overwriting
 
@@ -56,9 +56,9 @@ class CreatePolicy(Op):
 
 @op("createpolicy.range", feature="cache_hint", source="PTX ISA: createpolicy.range")
 class CreatePolicyRange(Op):
-    """An L2 policy by address: `primary` for `primary_size` bytes from global `p` on, `secondary` for those behind.
+    """An L2 policy by address: `primary` for `primary_size` bytes from global `p` on, `secondary` after them.
 
-    total_size  bytes for which it says anything, from `p` on: at least `primary_size`
+    total_size  bytes from `p` on that the policy covers: at least `primary_size`
     primary, secondary  as for `createpolicy`
     """
 
@@ -85,13 +85,13 @@ class CreatePolicyRange(Op):
         primary, total = (
             lanes.get(size).astype(np.int64) & 0xFFFFFFFF for size in (self.primary_size, self.total_size)
         )
-        lanes.fault(primary > total, "createpolicy.range has more primary bytes than bytes in all", "cache-policy")
+        lanes.fault(primary > total, "primary_size of createpolicy.range is above total_size", "cache-policy")
         lanes.define(np.zeros(lanes.mask.shape, np.uint64))
 
 
 @op("createpolicy.cvt", feature="cache_hint", source="PTX ISA: createpolicy.cvt")
 class CreatePolicyCvt(Op):
-    """An L2 policy of an access property, u64, as CUDA's `cuda::access_property` and its driver have them."""
+    """An L2 policy made of an access property: a u64 in the format of CUDA's `cuda::access_property`."""
 
     access_property: Value
 
@@ -170,7 +170,7 @@ class CpAsync(Op):
 
 
 class Copies(NamedTuple):
-    """The copies of some threads by one cp.async: for each its addresses, and the bytes that it reads."""
+    """The copies that one cp.async makes for some threads: each thread's addresses, and the bytes that it reads."""
 
     bytes: int
     dst: Array
@@ -280,8 +280,8 @@ class CpAsyncBulk(Op):
 
     The spaces of `dst` and `src` choose the copy:
 
-        smem    <- gmem   counts its bytes on `barrier`; with `multicast` in each block of the cluster whose rank
-                          is a set bit of it, at the same offset, on the barrier at the same offset
+        smem    <- gmem   counts its bytes on `barrier`; with `multicast` it fills the same offset in each block of the
+                          cluster whose rank is a set bit, and counts on the barrier at the same offset there
         cluster <- smem   counts its bytes on `barrier`, which lies in the block it writes to
         gmem    <- smem   in this thread's open bulk group
     """
@@ -343,7 +343,7 @@ class CpAsyncBulk(Op):
 
 
 class BulkCopy(NamedTuple):
-    """A bulk copy under way: `bytes` bytes from `src` to `dst`, which is also the offset in other blocks."""
+    """A bulk copy under way: `bytes` bytes from `src` to `dst`, with multicast to the same offset in other blocks."""
 
     to: str
     of: str
@@ -399,7 +399,7 @@ class CpAsyncBulkMasked(Op):
 
 
 class MaskedCopy(NamedTuple):
-    """A copy to global memory of the bytes at the offsets `taken`."""
+    """A masked copy to global memory, of the bytes at the offsets `taken`."""
 
     dst: int
     src: int
@@ -413,9 +413,9 @@ class MaskedCopy(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The barriers that count a copy's bytes: `barrier`, moved by each of `moves` (distances of CTAs' memory).
+    """The barriers that count a copy's bytes: `barrier` plus each of `moves`, distances between blocks' shared memory.
 
-    fills  the moves of what is filled
+    fills  the distances from this block's shared memory to that of each block that the copy fills
     """
 
     barrier: int
@@ -435,9 +435,9 @@ class Arrivals(NamedTuple):
 def arrival_places(
     lanes: Lanes, lane: int, barrier: Value | None, multicast: Value | None, pair: bool = False
 ) -> Arrivals | None:
-    """The barriers of one lane's copy: its own, or those of the blocks that its `multicast` mask names.
+    """Return the barriers of one lane's copy: its own, or those of the blocks that its `multicast` mask names.
 
-    pair  of each such block's pair, that which is even or odd as the block of `barrier`
+    pair  for each such block, the one in its pair of blocks whose rank is even or odd as that of `barrier`
     """
     if barrier is None:
         return None
@@ -456,14 +456,14 @@ def arrival_places(
 
 
 def bulk_bytes(lanes: Lanes, bytes: Value) -> Array:
-    """The size of a bulk copy, per lane; faults where it is no positive multiple of 16."""
+    """Return the size of a bulk copy, per lane; faults where it is no positive multiple of 16."""
     count = lanes.get(bytes).astype(np.int64)
     lanes.fault((count <= 0) | (count % BULK_ALIGN != 0), "a bulk copy takes a positive multiple of 16 bytes", "bulk")
     return count
 
 
 def modifiers(barrier: Value | None, multicast: Value | None, policy: Value | None) -> tuple[str, str]:
-    """The qualifiers and the trailing operands of a bulk copy: barrier, multicast mask, policy, in PTX's order."""
+    """Return the qualifiers and trailing operands of a bulk copy: barrier, multicast mask, policy, in PTX's order."""
     kinds = (".multicast::cluster" if multicast else "") + (".L2::cache_hint" if policy else "")
     operands = (", [$barrier]" if barrier else "") + (", $multicast" if multicast else "")
     return kinds, operands + (", $policy" if policy else "")

@@ -21,7 +21,7 @@ INTEGER, FLOAT = "diouxXc", "eEfFgGaA"
 
 
 def letters(fmt: str) -> list[str]:
-    """The conversions of a printf format, by letter. ValueError where a % starts none."""
+    """Return the conversions of a printf format, by letter. ValueError for a % that starts none."""
     rest = re.sub(SPECIFIER, "", fmt)
     if "%" in rest:
         unknown = rest[rest.index("%") :][:8]
@@ -63,7 +63,7 @@ class Printf(Op):
 
 
 def _python_conversion(found: re.Match[str]) -> str:
-    """C's conversion as Python's `%` writes it, for values that went through `_as_c`."""
+    """Return the conversion of Python's `%` that prints as C's does, for values that went through `_as_c`."""
     letter = found[2]
     return found[1] + ("s" if letter in "aAp" else letter)
 
@@ -110,7 +110,7 @@ class Trap(Op):
 
 @op("brkpt", effects=Effect.HOST_VISIBLE, source="PTX ISA: brkpt")
 class Brkpt(Op):
-    """A breakpoint for cuda-gdb; nothing in the simulator."""
+    """A breakpoint for cuda-gdb; the simulator ignores it."""
 
     def ptx(self) -> Ptx:
         return Ptx("brkpt;")
@@ -121,10 +121,10 @@ class Brkpt(Op):
 
 @op("breakpoint", effects=Effect.HOST_VISIBLE, source="Python: sys.breakpointhook")
 class Breakpoint(Op):
-    """Stop in Python's debugger, in the simulator, for each warp that comes here; nothing on a GPU.
+    """In the simulator, stop in Python's debugger for each warp that comes here; on a GPU, do nothing.
 
-    names   of the local variables whose run-time values are `values`
-    known   names of the others, and their values as text
+    names   the local variables with run-time values, which are `values`
+    known   the other local variables: name and value as text, in turn
     """
 
     names: tuple[str, ...]
@@ -173,7 +173,7 @@ def shown(t: Type) -> bool:
 
 
 MARK_NAMES, MARK_VALUES = 1 << 10, 1 << 20
-"""The most names that events of a profile have, and what their values are below."""
+"""Limits of the events of a profile: the number of names, and the bound that values stay below."""
 
 
 @op("profile.mark", effects=Effect.HOST_VISIBLE, source="PTX ISA: %clock, activemask")
@@ -207,8 +207,8 @@ PHASES = ("mark", "begin", "end")
 class Record(Op):
     """Keep the value of each thread that comes here in the thread's log in global memory (`lower/records.py`).
 
-    number  of the op that made it among those that are recorded
-    what    the line and the op, as text: what a number means
+    number  the number, among the recorded ops, of the op that made the value
+    what    the line and the op, as text
     value   a scalar or vector whose elements have 8, 16, 32 or 64 bits, or bools
     """
 
@@ -230,7 +230,7 @@ def recordable(t: Type) -> bool:
 
 
 def record_words(t: Type) -> int:
-    """Return the number of 32-bit words of a record: one that tells which, and one or two for each element."""
+    """Return the number of 32-bit words of a record: one for its number, and one or two for each element."""
     return 1 + (t.n if isinstance(t, Vec) else 1) * (2 if elem_of(t).bits == 64 else 1)
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic on packed pairs of f32: one instruction of Blackwell's does two sums, products, or both."""
+"""Arithmetic on packed pairs of f32: one instruction of Blackwell adds, multiplies or does both on two of them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A matrix is 8 rows of 16 bytes, anywhere in shared memory: each row's address comes from a thread of its own. In
 registers, thread t has 4 bytes of row t // 4 (`fragment`), which is how mma.sync wants its operands. Elements of 8 or
-32 bits travel as pairs or halves of 16-bit ones, so for them a row is 16 or 4 elements, and nothing is transposed.
+registers, thread t has 4 bytes of row t // 4 (`fragment`), which is how mma.sync wants its operands. Elements of 8 bits
+travel as pairs, elements of 32 bits as two halves, so their rows have 16 or 4 elements, and cannot be transposed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ COUNTS = (1, 2, 4)
 
 @lru_cache
 def rows(elem: Scalar, count: int) -> Layout:
-    """(thread, element of its row) to an index in `count` matrices, row by row.
+    """Return the layout from (thread, element of its row) to an index in `count` matrices, row by row.
 
     Thread t gives the address of row t % 8 of matrix t // 8; threads beyond those needed repeat them.
     """
@@ -36,7 +37,7 @@ def rows(elem: Scalar, count: int) -> Layout:
 
 @lru_cache
 def fragment(elem: Scalar, count: int, transpose: bool) -> Layout:
-    """(thread, value) to an index in `count` matrices, row by row: a register of each matrix in turn."""
+    """Return the layout from (thread, value) to an index in `count` matrices, row by row: one register of each."""
     each = 4 // elem.bytes
     if transpose:  # thread t has column t // 4, and of it rows 2 (t % 4) and the next
         return Layout(((4, 8), (2, count)), ((16, 1), (8, 64)))
@@ -53,7 +54,7 @@ def _bytes(elem: Scalar, count: int, transpose: bool) -> Array:
 
 
 class MatrixAccess(Op):
-    """`count` matrices at the row addresses that the threads give in `p`."""
+    """A load or store of `count` matrices, at the row addresses that the threads give in `p`."""
 
     p: Value
 
@@ -70,7 +71,7 @@ class MatrixAccess(Op):
         return f"{self.name}.sync.aligned.m8n8.x{count}{'.trans' if transpose else ''}.shared.b16"
 
     def owners(self, lanes: Lanes, count: int) -> Array:
-        """The threads whose addresses are used, bool (lanes,); faults where a warp is not complete."""
+        """Return the threads whose addresses are used, bool (lanes,); faults where a warp is not complete."""
         whole = lanes.warps(lanes.mask).all(axis=1)
         lanes.fault(np.repeat(~whole, WARP), f"{self.name} must be executed by all 32 threads of a warp", "divergence")
         return np.tile(np.arange(WARP) < ROWS * count, len(whole))

@@ -3,8 +3,8 @@
 Accurate exp, log, sin and so on are written in the language itself, in `lang.libm`, from these and `fma`.
 
 Errors are bounds from the PTX ISA: 'ulp' are units in the last place of the result, 2^-x is a relative error where
-not called absolute. The simulator computes approximate ones in f64 and rounds: closer than the hardware, which is
-free within its bound. The payload of a NaN is not modelled.
+not called absolute. The simulator computes approximate functions in f64 and rounds, which is closer than the bound; the
+hardware may be anywhere within it. The payload of a NaN is not modelled.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Saturate(Unary):
 
 
 class Root(Unary):
-    """Correctly rounded: f32 and f64 in hardware, f16 and bf16 by way of f32 (which rounds the same)."""
+    """A root or reciprocal, correctly rounded: f32 and f64 in hardware, f16 and bf16 through f32 (rounds the same)."""
 
     def accepts(self, elem: Scalar) -> bool:
         return elem.arithmetic and elem.is_float
@@ -194,7 +194,7 @@ class Rcp(Root):
 
 
 class Approx(Unary):
-    """One instruction of the hardware's function units, within `error` of the truth.
+    """One instruction of the hardware's function units, within `error` of the exact result.
 
     forms  by element type: the PTX name, with `{ftz}` where subnormals can be flushed
     ftz    take subnormal operands and results as 0 (f32 only): without it, f32 takes a few instructions more
@@ -226,7 +226,7 @@ class Approx(Unary):
 
 
 def flushed(a: Array, ftz: bool) -> Array:
-    """f32 numbers with subnormal ones made 0, if `ftz`; the sign stays."""
+    """Return f32 numbers with subnormal ones made 0, if `ftz`; the sign stays."""
     return np.where(np.abs(a) < 2.0**-126, np.copysign(np.float32(0), a), a) if ftz else a
 
 
@@ -322,7 +322,7 @@ class RsqrtApprox(Approx):
 class DivApprox(Binary):
     """``a / b`` of f32, within 2 ulp.
 
-    full  for every `b`, by scaling; else for |b| in 2^-126..2^126 only, and 0 for larger finite ones
+    full  div.full, which scales and takes every `b`; else div.approx, for |b| in 2^-126..2^126: 0 for larger finite `b`
     ftz   take subnormal operands and results as 0
     """
 
@@ -348,7 +348,7 @@ class DivApprox(Binary):
 
 
 class Division(Binary):
-    """A remainder, exact for every quotient: that is found in a loop, bit by bit."""
+    """A remainder, exact however large the quotient is: a loop computes it bit by bit."""
 
     nearest: ClassVar[bool]  # the quotient is rounded to nearest even, not towards zero
 
@@ -381,7 +381,7 @@ class Division(Binary):
 
 
 def _literal(x: float, f: str) -> str:
-    """A float as PTX writes it: 0f3F800000."""
+    """Return a float as PTX writes it: 0f3F800000."""
     return "0f" + struct.pack(">f", x).hex().upper() if f == "f32" else "0d" + struct.pack(">d", x).hex().upper()
 
 

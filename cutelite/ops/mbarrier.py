@@ -22,7 +22,7 @@ MAX_COUNT = (1 << 20) - 1  # of pending arrivals, and of bytes outstanding (PTX 
 
 
 def semantics(word: str, relaxed: bool, reach: str) -> str:
-    """Return PTX's .sem and .scope; nothing where they are the defaults, which sm_80 cannot name."""
+    """Return PTX's .sem and .scope, or '' for the defaults: sm_80 has no such qualifiers."""
     return f".{'relaxed' if relaxed else word}.{reach}" if relaxed or reach != "cta" else ""
 
 
@@ -69,11 +69,11 @@ class Inval(Op):
 
 
 class ArriveForm(Op):
-    """An arrival. It releases this thread's earlier writes, within `reach`, to those who wait for the phase.
+    """An arrival. It makes this thread's earlier writes visible, within `reach`, to threads that wait for the phase.
 
     bar      in this CTA (the result is the state of the phase it arrived in) or in another one of the cluster
              (an address from `mapa`; no result, and `reach` is 'cluster')
-    reach    'cta' or 'cluster': among whom the writes become visible
+    reach    'cta' or 'cluster': the threads to which the writes become visible
     relaxed  order no memory accesses
     """
 
@@ -134,7 +134,7 @@ class ArriveDrop(Arrive):
 
 @op("mbarrier.arrive.expect_tx", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.arrive")
 class ArriveExpectTx(ArriveForm):
-    """Add `bytes` to what the current phase waits for, then arrive once."""
+    """Add `bytes` to the bytes that the current phase waits for, then arrive once."""
 
     bytes: Value
     reach: str = "cta"
@@ -213,7 +213,7 @@ class WaitForm(Op):
     """A test of whether a phase is complete; if it is, the test acquires what the arrivals released.
 
     phase    the phase: its parity (an i32 or u32, 0 or 1), or its state as `mbarrier.arrive` returned it (a u64)
-    reach    'cta' or 'cluster': among whom memory accesses are ordered
+    reach    'cta' or 'cluster': the threads whose memory accesses are ordered
     relaxed  order no memory accesses
     """
 
@@ -287,7 +287,7 @@ class TryWait(WaitForm):
         return Ptx(self.call("try_wait", "$out", ", $hint_ns" if self.hint_ns else ""))
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.define(self.tested(lanes))  # a suspension that runs out at once
+        lanes.define(self.tested(lanes))  # as if the suspension timed out at once
 
 
 @op("mbarrier.wait", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.try_wait")
@@ -328,7 +328,7 @@ class PendingCount(Op):
 class FenceMbarrierInit(Op):
     """Make this thread's earlier `mbarrier.init` visible to the cluster and to the async proxy (TMA).
 
-    Its threads may rely on it after a barrier that follows the fence.
+    Other threads may use the barrier once they have synchronised with this thread after the fence.
     """
 
     def ptx(self) -> Ptx:

@@ -52,10 +52,10 @@ class PtrAdd(Op):
 
 @op("ptr.from_address", source="cutelite: arrays of pointers")
 class PtrFromAddress(Op):
-    """The place in global memory at `address`, a number, which is a multiple of `align` bytes.
+    """The pointer to global memory at `address`, an i64 that is a multiple of `align`.
 
-    In the simulator the number is an address on the host, of an array that the launch knows; any other gives a place
-    that no access can use.
+    In the simulator, `address` is a host address inside an array of the launch; any other gives a pointer that no
+    access can use.
     """
 
     address: Value
@@ -79,7 +79,7 @@ class PtrFromAddress(Op):
 
 @op("ptr.swizzle", source="cutelite: swizzled tensors")
 class PtrSwizzle(Op):
-    """`p`, an address in shared memory, with the bits XORed as `swizzle` says, a multiple of `align` bytes."""
+    """The pointer `p` to shared memory with `swizzle` applied to its address; a multiple of `align` bytes."""
 
     p: Value
     swizzle: Swizzle
@@ -121,7 +121,7 @@ def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
 
 
 def written_problems(p: Value) -> Iterator[Problem]:
-    """Find out whether `p`, an address or tensor that is written to, is in constant memory."""
+    """Find problems of writing to `p`, an address or tensor: constant memory cannot be written."""
     if isinstance(p.type, Ptr | Tensor) and p.type.space == "const":
         yield Problem("p", "constant memory cannot be written to", "copy the array to shared memory, or registers")
 
@@ -142,11 +142,11 @@ def hint_problems(p: Value, t: Type, cache: str, evict: str, caches: tuple[str, 
 
 @op("ld", effects=Effect.READS, source="PTX ISA: ld, ld.global.nc")
 class Load(Op):
-    """A scalar or vector of `type` from memory.
+    """Load a scalar or vector of `type`.
 
     cache     '' or a PTX cache operator; 'nc' promises that nobody writes this memory during the kernel
     evict     '' or an L1 eviction priority (global memory only)
-    prefetch  0, or how many bytes around it L2 may fetch along (global memory only)
+    prefetch  0, 64, 128 or 256: bytes around the access that L2 may also fetch (global memory only)
     """
 
     p: Value
@@ -238,12 +238,12 @@ class Store(Op):
 
 
 def hints(cache: str, evict: str) -> str:
-    """The cache operator and eviction priority as PTX writes them."""
+    """Return the cache operator and eviction priority as PTX writes them."""
     return (f".{cache}" if cache else "") + (f".L1::{evict}" if evict else "")
 
 
 def registers(t: Type) -> tuple[str, bool]:
-    """PTX's suffix of an access to `t`, as bits: `.v4.b32` for vec<f32,4>; and whether elements share registers."""
+    """Return PTX's suffix for an access to `t`, `.v4.b32` for vec<f32,4>, and whether elements share registers."""
     elem = elem_of(t)
     if not isinstance(t, Vec):
         return f".b{max(8, elem.bits)}", False

@@ -90,7 +90,7 @@ def _each(elem: Scalar) -> int:
 def operand_a(elem: Scalar, k: int, m: int | None = None) -> Layout:
     """Return the layout of the (m, k) operand A: (thread, value) to index, m first. `m` defaults to that of `FORMS`.
 
-    A group has row t // 4 and the row 8 below; its members share out K, a register each.
+    A group has row t // 4 and the row 8 below; its members divide K, one register each.
     """
     m, each = m or FORMS[elem.name].m, _each(elem)
     return Layout(((4, 8), (each, m // 8, k // (4 * each))), ((m * each, 1), (m, 8, 4 * m * each)))
@@ -121,7 +121,7 @@ def registers(layout: Layout) -> int:
 
 @lru_cache
 def places(layout: Layout) -> Array:
-    """The image of a (thread, value) layout as an array (threads, values)."""
+    """Return the image of a (thread, value) layout as an array (threads, values)."""
     threads = static_value(layout[0].size) or 0
     return np.array([[layout(t, v) for v in range(registers(layout))] for t in range(threads)])
 
@@ -134,7 +134,7 @@ class Mma(Op):
     k         extent along K; m and n follow from the type of A, and the length of C
     saturate  integers only: clamp instead of wrapping
 
-    Integer results are exact. Floating-point ones the simulator computes in f64 and rounds once, to nearest; the
+    Integer results are exact. The simulator computes floating-point ones in f64 and rounds once, to nearest; the
     hardware may truncate the last bits of the sums within an instruction.
     """
 
@@ -147,7 +147,7 @@ class Mma(Op):
     forms: ClassVar[dict[str, Form]] = FORMS
 
     def kind(self, field: str) -> str:
-        """The name of the type of the numbers of an operand."""
+        """Return the name of the type of an operand's numbers."""
         return elem_of(self[field].type).name
 
     @property
@@ -194,7 +194,7 @@ class Mma(Op):
                 yield Problem(field, text)
 
     def layouts(self) -> dict[str, Layout]:
-        """The layout of each operand: (thread, value) to index."""
+        """Return the layout of each operand: (thread, value) to index."""
         a, b = elem_of(self.a.type), elem_of(self.b.type)
         m = self.form.m
         return {"a": operand_a(a, self.k, m), "b": operand_b(b, self.k), "c": accumulator(m)}
@@ -213,7 +213,7 @@ class Mma(Op):
         return f"m{self.form.m}n{self.form.n}k{self.k}.row.col{saturate}.{d}.{a}.{b}.{d}"
 
     def _braced(self, field: str) -> str:
-        """The registers of an operand, in braces even if there is only one."""
+        """Return the registers of an operand, in braces even if there is only one."""
         t: Any = (self.c if field == "out" else self[field]).type
         single = t.n * t.elem.bytes <= max(REGISTER_BYTES, t.elem.bytes)
         return f"{{${field}}}" if single else f"${field}"
@@ -234,7 +234,7 @@ class Mma(Op):
         return {field: places(layout) for field, layout in self.layouts().items()}
 
     def _matrix(self, lanes: Lanes, field: str, rows: int) -> Array:
-        """The operand of each warp, (warps, columns, rows), in a type in which products and sums are exact."""
+        """Return the operand of each warp, (warps, columns, rows), in a type in which products and sums are exact."""
         held = lanes.warps(lanes.get(self[field]))
         exact = np.int64 if elem_of(self.c.type) == i32 else np.float64
         at = self._places[field]
@@ -243,11 +243,11 @@ class Mma(Op):
         return self._unpacked(lanes, field, tile.reshape(len(held), -1, rows))
 
     def _unpacked(self, lanes: Lanes, field: str, tile: Array) -> Array:
-        """The whole operand that its elements in registers, (warps, columns, rows), stand for."""
+        """Return the operand, (warps, columns, rows), that `tile`, its elements in registers, stands for."""
         return tile
 
     def _product(self, a: Array, b: Array) -> Array:
-        """``a.T @ b`` of each warp."""
+        """Return ``a.T @ b`` of each warp."""
         return a.transpose(0, 2, 1) @ b
 
     def _rounded(self, exact: Array) -> Array:

@@ -47,7 +47,7 @@ def form_of(kind: str, m: int | None = None) -> Form | None:
 class MmaPacked(Mma):
     """``d = a @ b.T + c`` on numbers of 4 bits or single bits, spread over the 32 threads of a warp; C and D are i32.
 
-    a, b      this thread's u32 words of A (m, k) and B (8, k), each of neighbours along K, the first one lowest
+    a, b      this thread's u32 words of A (m, k) and B (8, k): neighbours along K, the first one in the lowest bits
     kind_a    'i4', 'u4' or 'b1'; `kind_b` likewise
     k         extent along K, in numbers; m follows from the length of C
     combine   for bits: a product is ``a ^ b`` ('xor') or ``a & b`` ('and'), so that sums count bits

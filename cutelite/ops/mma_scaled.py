@@ -1,15 +1,15 @@
 """mma.sync on floats of 8, 6 and 4 bits, with a scale for each block of numbers along K or without any (sm_120).
 
 A thread holds words of A and B where it would hold tf32: `operand_a` and `operand_b` of `ops.mma`, for u32 and 8 words
-along K. Kinds f8f6f4 and mxf8f6f4 have four numbers to a word, a byte each: of 6 bits the lower ones, of 4 bits the
-middle ones. Kinds mxf4 and mxf4nvf4 have eight, the first one lowest.
+along K. Kinds f8f6f4 and mxf8f6f4 have four numbers in a word, one in each byte: those of 6 bits in its low bits, those
+of 4 bits in its middle bits. Kinds mxf4 and mxf4nvf4 have eight, the first one lowest.
 
-Of a sparse A half is left out: of every four bytes along K two. A word of metadata of each thread names those that are
-kept, as in `mma_sparse` on 8 bits. B then has twice the words, and a scale is for twice the numbers.
+A sparse A keeps two of every four bytes along K. A word of metadata in each thread names the bytes that are kept, as in
+`mma_sparse` for 8 bits. B then has twice as many words, and a scale is for twice as many numbers.
 
-Scales are bytes of a u32 of some threads. Of the four threads that share rows, the two that `thread_a` names have those
-of the two rows of A, `byte_a` being the first one's place in the word; the thread `thread_b` has those of the column of
-B.
+Scales are bytes in a u32 of some threads. Of the four threads that share rows of A, the two that `thread_a` selects
+have the scales of its two rows; `byte_a` is the byte of the first scale in the word. The one that `thread_b` selects
+has the scales of the column of B.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ FLOATS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
 class Kind(NamedTuple):
     """One kind of mma.sync.
 
-    formats  of A and B, each in any mixture
+    formats  the formats of A and of B, which may differ
     k        numbers along K of an instruction
-    scales   scales of a row by their type, for each way to have them; empty: none
+    scales   each choice of (scales of a row, their type); empty: the kind has no scales
     """
 
     formats: tuple[str, ...]
@@ -51,7 +51,7 @@ KINDS: dict[str, Kind] = {
     "mxf4": Kind(("e2m1",), 64, ((2, "ue8m0"),)),
     "mxf4nvf4": Kind(("e2m1",), 64, ((2, "ue8m0"), (4, "ue4m3"))),
 }
-"""By the name in PTX (PTX ISA, mma, block scaling)."""
+"""The kinds by their names in PTX (PTX ISA, mma, block scaling)."""
 
 
 @op("mma.sync.block_scale", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: mma and mma.sp, block scaling")
@@ -60,11 +60,12 @@ class MmaBlockScale(Mma):
 
     a, b         this thread's u32 words of A (16, k) and B (8, k)
     kind_of_mma  'f8f6f4', which has no scales, 'mxf8f6f4', 'mxf4' or 'mxf4nvf4'
-    format_a     'e4m3', 'e5m2', 'e2m3', 'e3m2' or 'e2m1'; `format_b`
-    scale_a      a u32 of each thread; `scale_b`. `scale` their type: 'ue8m0' or 'ue4m3', `several` of a row
-    byte_a       the place of a row's first scale in the word; `thread_a` 0 or 1: the pair of threads of four whose
-                 words count. `byte_b`, and `thread_b` 0 to 3
-    metadata     a u32 of each thread, where A is sparse: K is 64 or 128 then, and A has half of it
+    format_a     'e4m3', 'e5m2', 'e2m3', 'e3m2' or 'e2m1'; `format_b` likewise
+    scale_a      a u32 of each thread with scales of type `scale`, 'ue8m0' or 'ue4m3', `several` for a row; `scale_b`
+                 likewise
+    byte_a       the byte of a row's first scale in the word; `byte_b` likewise
+    thread_a     0 or 1: the pair of every four threads whose words are read; `thread_b`, 0 to 3: the thread
+    metadata     for a sparse A, a u32 of each thread: K is then 64 or 128, and A has half of it
     """
 
     scale_a: Value | None = None
@@ -133,7 +134,7 @@ class MmaBlockScale(Mma):
             return
         for field in ("byte_a", "byte_b"):
             if kind.scales and self[field] not in range(0, 4, self.several):
-                yield Problem(field, f"{field} is {self[field]}: {self.several} scales begin at multiples of that")
+                yield Problem(field, f"{field} is {self[field]}, but must be 0 to 3 and a multiple of {self.several}")
         for field, most in (("thread_a", 2), ("thread_b", 4)):
             if not 0 <= self[field] < most:
                 yield Problem(field, f"{field} is {self[field]}, not 0 to {most - 1}")
@@ -175,7 +176,7 @@ class MmaBlockScale(Mma):
         return numbers * np.repeat(factors, self.k // self.several, axis=2).transpose(0, 2, 1)
 
     def _factors(self, lanes: Lanes, field: str) -> Array:
-        """The scales of each row of an operand: (warps, rows, scales)."""
+        """Return the scales of each row of an operand: (warps, rows, scales)."""
         word = self.scale_a if field == "a" else self.scale_b
         assert word is not None
         words = lanes.warps(lanes.get(word))[:, self._threads[field]]
@@ -193,7 +194,7 @@ class MmaBlockScale(Mma):
 
 
 def decoded(codes: Array, format: str, packed: bool) -> Array:
-    """The numbers that codes stand for: in bytes, those of 4 bits are the middle ones, of 6 bits the lower ones."""
+    """Return the numbers of `codes`. If not `packed`, codes are bytes: 4 bits in the middle of a byte, or its low 6."""
     if format not in narrow.FORMATS:
         return codes.astype(np.uint8).view(numpy_dtype(SCALARS[format])).astype(np.float64)
     if not packed:

@@ -1,7 +1,7 @@
 """mma.sync with a sparse A: half of it is left out, and metadata names the half that is kept.
 
-The metadata of 16 rows is that of a warp of wgmma (`ops.wgmma_sparse`): a word of each thread, 16 groups of a row. An
-instruction reads the groups that its selector chooses, so that words for a whole row serve every extent along K.
+The metadata of 16 rows is laid out as that of a warp of wgmma (`ops.wgmma_sparse`): one word in each thread, 16 groups
+of each row. An instruction reads the groups that its selector chooses, so the same words serve every extent along K.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def compress_sparse(a: Any, dtype: Any) -> tuple[Any, Any]:
 
 @op("mma.sp.sync", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: mma.sp")
 class MmaSp(Mma):
-    """As `mma.sync`, with an A of which half of every group of elements along K is zero and left out.
+    """`mma.sync` with a sparse A: half of every group of elements along K is zero and left out.
 
     a         this thread's elements of the packed A (16, k / 2)
     k         extent along K of B, and of A with its zeros
     meta      a u32 of each thread: the metadata that names the elements of A (`compress_sparse`)
-    selector  the instruction's place among those that the words cover: chooses the threads whose metadata is read
+    selector  the number of this instruction among those that a word covers: chooses the threads whose metadata is read
     """
 
     meta: Value
@@ -80,7 +80,7 @@ class MmaSp(Mma):
             return
         several = steps_of_word(elem_of(self.a.type), self.k)
         if not 0 <= self.selector < several:
-            text = f"a word covers {several} instructions with k {self.k}: no selector is {self.selector}"
+            text = f"a word covers {several} instructions with k {self.k}: there is no selector {self.selector}"
             yield Problem("selector", text)
 
     def layouts(self) -> dict[str, Layout]:
@@ -105,7 +105,7 @@ class MmaSp(Mma):
 
 
 def whole_a(lanes: Lanes, kept: Array, metadata: Array, elem: Scalar, columns: slice = slice(None)) -> Array:
-    """Return a sparse A with what is left out, which is 0: (warps, twice as many along K, rows).
+    """Return a sparse A with the zeros that were left out: (warps, twice as many along K, rows).
 
     kept      (warps, along K, rows)
     metadata  a word of each thread

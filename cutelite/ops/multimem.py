@@ -1,6 +1,6 @@
 """Multimem: addresses that stand for the same place in the memory of several GPUs.
 
-The host maps such an address (CUDA driver, multicast objects). The simulator has one GPU: there, what a load reduces is
+The host maps such an address (CUDA driver, multicast objects). The simulator has one GPU: there, a load reduces just
 the one number at the address.
 """
 
@@ -25,7 +25,7 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "or": ("i32", "u32", "i64", "u64"),
     "xor": ("i32", "u32", "i64", "u64"),
 }
-"""Operations, and the types that each takes; f16 and bf16 in vectors of 2, 4 or 8 alone."""
+"""Operations, and the types that each takes; f16 and bf16 only in vectors of 2, 4 or 8."""
 
 VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8)}
 
@@ -69,7 +69,8 @@ def spelled(t: Type, operation: str = "") -> str:
 class MultimemLoadReduce(Op):
     """The numbers at the places that the multimem address `p` stands for, combined by `operation`.
 
-    type      a number, or a vector of 2 or 4 f32, or of 2, 4 or 8 f16 or bf16, which `exact` sums in f32
+    type      a number, or a vector of 2 or 4 f32, or of 2, 4 or 8 f16 or bf16
+    exact     add f16 and bf16 in f32
     semantic  relaxed or acquire, at `scope_of_order`
     """
 

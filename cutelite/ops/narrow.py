@@ -12,7 +12,7 @@ from cutelite.ir.types import Type, Vec, f16, f32, u16
 from cutelite.ops.address import scalar_problems
 
 FORMATS: dict[str, tuple[int, int, int]] = {"e2m1": (2, 1, 4), "e2m3": (2, 3, 8), "e3m2": (3, 2, 8)}
-"""Bits of exponent and significand, and of the place that one takes: 6-bit floats lie in the low bits of a byte."""
+"""Bits of the exponent, of the stored significand, and of the place of a number: 6-bit ones lie low in a byte."""
 
 
 def values(name: str) -> Array:

@@ -23,5 +23,5 @@ def span_of(swizzle: str) -> int:
 
 
 def rows_of(swizzle: str) -> int:
-    """Return the rows of as many bytes after which a pattern repeats; 8 without one, as tensor cores read them."""
+    """Return the rows of `span_of` bytes after which a pattern repeats; 8 for 'none', as tensor cores read."""
     return 8 if swizzle == "none" else SWIZZLE_REPEAT[swizzle] // span_of(swizzle)

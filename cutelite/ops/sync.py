@@ -18,9 +18,9 @@ ALL_THREADS = 0
 
 
 class CtaBarrier(Op):
-    """One of the CTA's 16 barriers, for a number of threads. Warps execute it together.
+    """An operation on one of the CTA's 16 barriers, which `count` threads take part in.
 
-    id       0 to 15; or, where it is known only at run time, the operand `number`
+    id       0 to 15; if it is known only at run time, the operand `number` says it instead
     count    threads that take part, arrivals without a wait included, a multiple of 32; 0 for all of the CTA
     """
 
@@ -55,7 +55,7 @@ class CtaBarrier(Op):
 class BarSync(CtaBarrier):
     """Wait until all threads of the barrier are here; each then sees what the others wrote before.
 
-    aligned  all threads of a warp execute this very op together, as ``bar.sync`` wants; else they may come one by one
+    aligned  all threads of a warp execute this op together, as ``bar.sync`` requires; else they may arrive one by one
     """
 
     aligned: bool = True
@@ -73,7 +73,7 @@ class BarSync(CtaBarrier):
 
 @op("bar.arrive", source="PTX ISA: barrier.cta.arrive")
 class BarArrive(CtaBarrier):
-    """Arrive without waiting: for threads that produce what others, in `bar.sync`, wait for."""
+    """Arrive without waiting: for producers of data that other threads, in `bar.sync`, wait for."""
 
     aligned: bool = True
 
@@ -145,7 +145,7 @@ class Fence(Op):
             yield Problem("scope_of_order", f"a scope is {', '.join(SCOPES)}, not {self.scope_of_order!r}")
 
     def ptx(self) -> Ptx:
-        # PTX has the halves from sm_90 on only; the whole is legal everywhere, and orders what they order.
+        # PTX has fence.acquire and fence.release from sm_90 on only; acq_rel is legal everywhere, and orders more.
         semantic = "acq_rel" if self.semantic in ("acquire", "release") else self.semantic
         return Ptx(f"fence.{semantic}.{self.scope_of_order};")
 

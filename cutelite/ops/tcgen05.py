@@ -1,8 +1,8 @@
-"""tcgen05: matrix products whose accumulators lie in tensor memory, and all that moves data there (Blackwell).
+"""tcgen05 (Blackwell): matrix products with accumulators in tensor memory, and the ops that move data there.
 
-A warp allocates columns of tensor memory; one thread starts products, which the tensor core executes in order by
-itself; `tcgen05.commit` has an mbarrier told of their end. Warps read results into registers by `tcgen05.ld`, which is
-asynchronous too: until `tcgen05.wait::ld`, its registers are of a type in flight.
+A warp allocates columns of tensor memory. One thread starts products, which the tensor core executes in order;
+`tcgen05.commit` makes it arrive on an mbarrier when they are complete. Warps read results into registers by
+`tcgen05.ld`, which is asynchronous too: until `tcgen05.wait::ld`, its registers have a type in flight.
 
     alloc; mma ... mma, commit -> mbarrier; fence::after_thread_sync, ld, wait::ld, fence::before_thread_sync; dealloc
 """
@@ -38,7 +38,7 @@ from cutelite.ops.wgmma_layouts import SmemMatrix, read_blocks, smem_matrix
 
 WARP_WIDE = Effect.READS | Effect.WRITES | Effect.ORDERS | Effect.CONVERGENT
 ALLOCATIONS = (32, 64, 128, 256, 512)
-"""Columns that can be allocated together (PTX ISA, tcgen05.alloc)."""
+"""Numbers of columns that can be allocated (PTX ISA, tcgen05.alloc)."""
 
 
 def group_problems(op: Op) -> Iterator[Problem]:
@@ -49,7 +49,7 @@ def group_problems(op: Op) -> Iterator[Problem]:
 def columns_problems(op: Op) -> Iterator[Problem]:
     if op["columns"] not in ALLOCATIONS:
         known = ", ".join(map(str, ALLOCATIONS))
-        yield Problem("columns", f"{op.name} of {op['columns']} columns: there are allocations of {known}")
+        yield Problem("columns", f"{op.name} takes {known} columns, not {op['columns']}")
     yield from group_problems(op)
 
 
@@ -61,11 +61,11 @@ class OfTensorMemory(Op):
 class Alloc(OfTensorMemory):
     """Allocate `columns` columns of tensor memory, all 128 lanes of them, and write their address to `slot`.
 
-    It waits until that many are free. Every allocation is freed by `tcgen05.dealloc` before the kernel ends.
+    It waits until so many are free. Every allocation must be freed by `tcgen05.dealloc` before the kernel ends.
 
-    slot       4 bytes of shared memory, an ordinary write to them
+    slot       4 bytes of shared memory; writing them is an ordinary store
     columns    32, 64, 128, 256 or 512
-    cta_group  2: of both blocks of a pair; a warp of each executes it
+    cta_group  2: allocate in both blocks of a pair; a warp of each executes it
     """
 
     slot: Value
@@ -89,7 +89,7 @@ class Alloc(OfTensorMemory):
 
 @op("tcgen05.dealloc", scope="warp", effects=WARP_WIDE, source="PTX ISA: tcgen05.dealloc")
 class Dealloc(OfTensorMemory):
-    """Free an allocation: its `address`, and as many columns as were allocated there. A warp executes it.
+    """Free the allocation of `columns` columns at `address`. One warp executes it.
 
     All accesses have to be complete; with ``cta_group=2`` those of the other block too.
     """
@@ -170,10 +170,10 @@ class Descriptor(wgmma.Descriptor):
 
 @op("tcgen05.deep_descriptor", source="PTX ISA: tcgen05, absolute address mode for K dimension being 48B")
 class DeepDescriptor(Descriptor):
-    """The descriptor of a (rows, k) tile whose instructions take 48 bytes along K, at its first byte.
+    """The descriptor of a (rows, k) tile that instructions read 48 bytes at a time along K, at its first byte.
 
-    Its leading dimension is an address, the tile's own at first: where the part of the 48 bytes lies that is beyond a
-    block of 128 bytes. Adding ``bytes >> 4`` in bits 16 to 29 moves it.
+    Its leading dimension is an address: that of the part of the 48 bytes which lies in the next block of 128 bytes.
+    Both addresses begin as the tile's own. Adding ``bytes >> 4`` in bits 16 to 29 moves the second one.
     """
 
     feature = "tcgen05.k96"
@@ -182,7 +182,7 @@ class DeepDescriptor(Descriptor):
         problems = list(super().verify())
         yield from problems
         if not problems and (self.matrix.major, self.matrix.swizzle) != ("K", "128B"):
-            yield Problem("t", "steps of 48 bytes are of tiles contiguous along K with a swizzle of 128 bytes")
+            yield Problem("t", "steps of 48 bytes need a tile that is contiguous along K, with a swizzle of 128 bytes")
 
     @property
     def matrix(self) -> SmemMatrix:
@@ -205,7 +205,7 @@ class DeepDescriptor(Descriptor):
 
 @op("tcgen05.smem_descriptor", source="PTX ISA: tcgen05, shared memory descriptor")
 class PlainDescriptor(Descriptor):
-    """The descriptor of rows of 16 bytes in shared memory at `t`, groups of 8 of which lie 128 bytes apart."""
+    """The descriptor of rows of 16 bytes at `t` in shared memory, unswizzled; groups of 8 rows lie 128 bytes apart."""
 
     def verify(self) -> Iterator[Problem]:
         yield from address_problems(self, "t", ("smem",), 16)
@@ -217,12 +217,14 @@ class PlainDescriptor(Descriptor):
 
 @op("tcgen05.cp", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.cp")
 class Copy(OfTensorMemory):
-    """Start to copy a matrix from shared to tensor memory. One thread; in order with its products, ended by a commit.
+    """Start copying a matrix from shared to tensor memory.
+
+    One thread executes it. It runs in order with this thread's products, and a commit covers it.
 
     d       the first lane and column
-    s       the descriptor of the rows; those that `shape` says
+    s       the descriptor of the rows in shared memory; `shape` says how many there are
     shape   a row of `COPIES`
-    packed  'b4x16_p64' or 'b6x16_p32': 16 numbers of 4 or 6 bits lie in the first of 16 bytes, and get a byte each
+    packed  'b4x16_p64' or 'b6x16_p32': every 16 bytes begin with 16 numbers of 4 or 6 bits, which get a byte each
     """
 
     d: Value
@@ -270,7 +272,7 @@ class Copy(OfTensorMemory):
             try:
                 found = SmemDescriptor.parse(word)
             except ValueError as why:
-                agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
+                agent.fail("tcgen05-descriptor", f"the descriptor is invalid: {why}")
             where = shape.rows, u8, "K", found.swizzle, found.leading, found.stride, shape.bytes, "cluster"
             octets = read_blocks(agent, np.array([found.address | rank << RANK_SHIFT]), *where)[0]
             octets = widened(octets, UNPACKED[self.packed]) if self.packed else octets
@@ -285,11 +287,11 @@ class Copy(OfTensorMemory):
 
 @op("tcgen05.shift", effects=Effect.READS | Effect.WRITES | Effect.ASYNC, source="PTX ISA: tcgen05.shift")
 class Shift(OfTensorMemory):
-    """Start to move 8 columns of 32 lanes one lane down, each lane to the next one; the first stays as it is.
+    """Start moving 8 columns of 32 lanes down by one lane: lane i to lane i + 1; the first keeps its values.
 
-    One thread; in order with its products, ended by a commit.
+    One thread executes it. It runs in order with this thread's products, and a commit covers it.
 
-    t  the first lane, a multiple of 32, and column; of a pair of blocks in both
+    t  the first column, in the first lane, which is a multiple of 32; for a pair of blocks, in both
     """
 
     feature = "tcgen05.specific"
@@ -340,7 +342,7 @@ def same_cells(layout: Any, wanted: Any) -> bool:
 
 
 def one_thread(lanes: Lanes, op: Op) -> None:
-    """Fault where several threads of a warp execute what one is to execute."""
+    """Fault where several threads of a warp execute an op that one thread has to execute."""
     warps = lanes.tid // 32
     active = np.bincount(warps[lanes.mask], minlength=int(warps.max(initial=0)) + 1)
     text = f"{op.name} is for one thread; several of a warp execute it"
@@ -350,7 +352,7 @@ def one_thread(lanes: Lanes, op: Op) -> None:
 
 
 def uniform(op: Op, lanes: Lanes, field: str) -> int:
-    """The value of an operand that all threads of a warp have to agree on; faults where they do not."""
+    """Return the value of an operand that all threads of a warp have to agree on; faults where they do not."""
     held = lanes.get(op[field])
     first = held[int(np.argmax(lanes.mask))]
     lanes.fault(held != first, f"the threads of a warp pass different values of `{field}`", "tcgen05-operand")
@@ -358,7 +360,7 @@ def uniform(op: Op, lanes: Lanes, field: str) -> int:
 
 
 def load_cells(agent: Agent, where: Array) -> Array:
-    """The 32 bits at each byte offset of tensor memory, several columns at once where they are neighbours."""
+    """Return the 32 bits at each byte offset of tensor memory, several columns at once where they are neighbours."""
     n = _run(where)
     return agent.load("tmem", where[..., ::n], u32, n).reshape(where.shape)
 
@@ -369,7 +371,7 @@ def store_cells(agent: Agent, where: Array, bits: Array) -> None:
 
 
 def _run(where: Array) -> int:
-    """The number of neighbours, 4 or 1, that all rows of cells consist of."""
+    """Return 4 if every row of cells consists of runs of 4 neighbours, else 1."""
     if where.shape[-1] % 4 or np.count_nonzero(where[..., ::4] % 16):
         return 1
     steps = where.reshape((*where.shape[:-1], -1, 4)) - where[..., ::4, None]
@@ -377,7 +379,7 @@ def _run(where: Array) -> int:
 
 
 class Renaming(OfTensorMemory):
-    """The same accumulator, of another type. It is no instruction of the machine."""
+    """The same accumulator with another type, which stands for no instruction."""
 
     d: Value
 
@@ -402,7 +404,7 @@ class Start(Renaming):
 
 @op("tcgen05.finish", source="PTX ISA: tcgen05.mma")
 class Finish(Renaming):
-    """The accumulator `d`, which was in flight, readable: a barrier was waited for."""
+    """The accumulator `d` in flight made readable, after a wait for the barrier of its commit."""
 
     def result_types(self) -> tuple[Type, ...]:
         assert isinstance(self.d.type, InFlight)
@@ -417,10 +419,10 @@ class Finish(Renaming):
 class Commit(OfTensorMemory):
     """Arrive once on `bar` when all tcgen05.mma, .cp and .shift that this thread has started so far are complete.
 
-    It implies `tcgen05.fence::before_thread_sync`; who waits for the phase executes `after_thread_sync` before further
-    tcgen05 instructions on what was computed.
+    It implies `tcgen05.fence::before_thread_sync`; a thread that waits for it executes `after_thread_sync` before
+    tcgen05 instructions on the results.
 
-    mask  u16: the ranks of the blocks whose barriers at the same offset are told; without it, this block's
+    mask  u16: arrive on the barrier at the same offset in each block whose rank is a set bit; default: in this block
     """
 
     bar: Value
@@ -520,7 +522,7 @@ class Transfer(OfTensorMemory):
              first or the 17th)
     shape    a row of `SHAPES`, which says which register holds which cell; `repeats`, 1 to 128, a power of two
     narrow   each column holds 16 bits (``.pack::16b``, ``.unpack::16b``): a register has those of two columns
-    split    of 16x32bx2: columns from the first 16 threads' to the others'
+    split    for 16x32bx2: threads 16 to 31 access columns this far behind those of threads 0 to 15
     """
 
     t: Value
@@ -548,7 +550,7 @@ class Transfer(OfTensorMemory):
 
     @cached_property
     def cells(self) -> Array:
-        """(32 threads, registers, columns of one, 2): lane and column."""
+        """The lane and column of each cell: (32 threads, registers, columns of a register, 2)."""
         found = cells(self.shape, self.repeats)[:, :, None, :]
         if self.narrow:
             found = np.concatenate([found * (1, 2), found * (1, 2) + (0, 1)], axis=2)
@@ -556,7 +558,7 @@ class Transfer(OfTensorMemory):
         return found + second * (0, self.split)
 
     def where(self, lanes: Lanes) -> Array:
-        """The byte offset of each cell, faults reported: (32, registers, columns of one)."""
+        """Return the byte offset of each cell, and report faults: (32, registers, columns of a register)."""
         lanes.fault(~lanes.mask, f"{self.name} is for all threads of a warp", "tcgen05-warp")
         address = uniform(self, lanes, "t")
         warp, lane = int(lanes.tid[0]) // 32 % 4, address >> LANE_SHIFT
@@ -579,7 +581,7 @@ class Transfer(OfTensorMemory):
 class Load(Transfer):
     """Start to load registers from tensor memory. The result is in flight: `tcgen05.wait::ld` makes it readable.
 
-    elem  of the result: f32 and the like, a register each; of 8 and 16 bits, several to a register
+    elem  the type of the elements: of 32 bits, a register each; of 8 or 16 bits, several in a register
     """
 
     elem: Scalar = f32
@@ -617,14 +619,14 @@ class Load(Transfer):
     source="PTX ISA: tcgen05.ld.red",
 )
 class LoadReduced(Transfer):
-    """Start to load registers from tensor memory, and one that is the least or greatest of them: the last one.
+    """Start loading registers from tensor memory, and in one more register, the last, their least or greatest value.
 
     The result is in flight, as that of `tcgen05.ld`. `shape` is 32x32b or 16x32bx2, `repeats` at least 2.
 
     elem  f32, u32 or i32
     kind  'min' or 'max'
-    abs   f32: of their magnitudes
-    nan   f32: it is NaN where one of them is; else only where all are
+    abs   f32 only: compare magnitudes
+    nan   f32 only: the result is NaN if one of them is; otherwise only if all are
     """
 
     elem: Scalar = f32
@@ -668,7 +670,7 @@ class LoadReduced(Transfer):
         lanes.define(np.full(len(lanes.tid), ticket, np.int64))
 
     def reduced(self, bits: Array) -> Array:
-        """The least or greatest of each row, u32 as the rows are; of zeros, the negative one is less."""
+        """Return the least or greatest of each row, as u32, like the rows; -0 is below +0."""
         least = self.kind == "min"
         if self.elem != f32:
             x = bits.view(numpy_dtype(self.elem))
@@ -684,9 +686,9 @@ class LoadReduced(Transfer):
 
 @op("tcgen05.st", scope="warp", effects=Effect.WRITES | Effect.ASYNC | Effect.CONVERGENT, source="PTX ISA: tcgen05.st")
 class Store(Transfer):
-    """Start to write registers to tensor memory; `tcgen05.wait::st` waits for it.
+    """Start storing registers to tensor memory; `tcgen05.wait::st` waits for it.
 
-    a  a vector that fills the registers: 32 bits each, elements of 8 and 16 bits several to one
+    a  a vector that fills the registers: elements of 32 bits have one each, elements of 8 or 16 bits share one
     """
 
     a: Value

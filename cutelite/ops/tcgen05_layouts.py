@@ -1,8 +1,8 @@
 """Tensor memory, the kinds of products that tcgen05.mma computes, and the two descriptors that it takes.
 
 Tensor memory is 128 lanes of 512 columns of 32 bits for each block. An address is ``lane << 16 | column``. `KINDS` is
-the table of types; `InstructionDescriptor` and `SmemDescriptor` are the 32- and 64-bit words that tell the tensor core
-of the operands, with each field checked; `rows_of` and `SHAPES` say which lane and column holds what.
+the table of types; `InstructionDescriptor` and `SmemDescriptor` are the 32- and 64-bit words that describe the operands
+to the tensor core, with each field checked; `accumulator_cells` and `SHAPES` say which lane and column holds what.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ D_CODES = {"f16": 0, "f32": 1, "i32": 2}
 
 
 def kind_of(a: str, b: str, d: str) -> str | None:
-    """Return the kind that multiplies types of these names into an accumulator of `d`; None where there is none."""
+    """Return the kind that multiplies types of these names into an accumulator of `d`; None if there is none."""
     for name, kind in KINDS.items():
         fits = a in kind.ab and b in kind.ab and d in kind.d
         if fits and (kind.mixed or a == b) and not (a == "bf16" and d == "f16"):
@@ -145,15 +145,15 @@ class OperandFields:
 
 @dataclass(frozen=True)
 class InstructionDescriptor(OperandFields):
-    """The 32-bit word that tells tcgen05.mma of types, shape and signs, for kinds without block scales.
+    """The 32-bit word that tells tcgen05.mma the types, shape and signs, for kinds without block scales.
 
     >>> word = InstructionDescriptor("f16", "bf16", "bf16", 128, 256, d="f32")
     >>> hex(word.bits), InstructionDescriptor.parse("f16", word.bits) == word
     ('0x8400490', True)
 
     d                 name of the accumulator's type
-    selector          of a sparse A: the part of the metadata's columns that this instruction reads, 0 to 3
-    max_shift         0, 8, 16 or 32 columns of B that .ws instructions may shift
+    selector          for a sparse A: the part of the metadata's columns that this instruction reads, 0 to 3
+    max_shift         0, 8, 16 or 32: the most columns by which .ws instructions shift B
     Source            PTX ISA: tcgen05.mma, instruction descriptor
     """
 
@@ -193,12 +193,12 @@ class InstructionDescriptor(OperandFields):
 
     @classmethod
     def parse(cls, kind: str, bits: int) -> InstructionDescriptor:
-        """Return the descriptor with these bits. Errors: ValueError for bits that none has."""
+        """Return the descriptor with these bits. Errors: ValueError for bits that are no descriptor."""
         types = {code: name for name, code in KINDS[kind].ab.items()}
         d = {code: name for name, code in D_CODES.items()}
         codes = (bits >> 7 & 7, bits >> 10 & 7, bits >> 4 & 3)
         if codes[0] not in types or codes[1] not in types or codes[2] not in d:
-            raise ValueError(f"{bits:#010x} has codes {codes} of A, B and D that kind::{kind} has not")
+            raise ValueError(f"{bits:#010x} has codes {codes} of A, B and D that kind::{kind} does not have")
         found = cls(
             kind, types[codes[0]], types[codes[1]], (bits >> 24 & 31) << 4, (bits >> 17 & 63) << 3,
             "MN" if bits >> 15 & 1 else "K", "MN" if bits >> 16 & 1 else "K", bool(bits >> 13 & 1),
@@ -215,19 +215,19 @@ ROWS = tuple(range(32, 257, 16))
 
 @dataclass(frozen=True)
 class ZeroColumnMask:
-    """The 64-bit word that tells tcgen05.mma.ws which columns of B to take for zeros, and how far to shift B.
+    """The 64-bit word that tells tcgen05.mma.ws which columns of B to take as zeros, and how far to shift B.
 
-    Runs of `use` columns that are used and of `skip` that are not follow each other; the columns are in one part of 128
-    rows, in two of 64, in four of 32, and each part begins where `starts` and `first` say.
+    Runs of `use` columns that are used and `skip` columns that are taken as zeros alternate. The columns are in one
+    part for 128 rows, two for 64, four for 32, and each part begins where `starts` and `first` say.
 
     >>> word = ZeroColumnMask(skip=3, use=4, first=(True, False))
     >>> "".join("01"[int(x)] for x in word.columns(64, 32)), ZeroColumnMask.parse(word.bits) == word
     ('11100001110000110000111000011100', True)
 
-    use, skip  1 to 256 columns in turn; of `skip` all is zero
-    starts     for each part, how many columns of the runs are left out at its start, 0 to 255
-    first      for each part, whether it begins with columns that are skipped
-    shift      0 to 32 (16 of 32 rows): how many columns further on B begins
+    use, skip  1 to 256: the lengths of the runs
+    starts     for each part, the number of columns of its runs that are left out at its start, 0 to 255
+    first      for each part, whether its first run is one of skipped columns
+    shift      0 to 32 (0 to 16 for 32 rows): the column of B to begin at
     Source     PTX ISA: tcgen05.mma.ws, the examples of zero-column masks; their table swaps `use` and `skip`
     """
 
@@ -262,7 +262,7 @@ class ZeroColumnMask:
 
     @classmethod
     def parse(cls, bits: int) -> ZeroColumnMask:
-        """Return the mask with these bits. Errors: ValueError for bits that none has, also those that mask nothing."""
+        """Return the mask with these bits. Errors: ValueError for bits that are no mask, or that mask nothing."""
         found = cls(
             (bits >> 48 & 255) + 1, (bits >> 40 & 255) + 1, tuple(bits >> 8 * i & 255 for i in range(4)),
             tuple(bool(bits >> 32 + i & 1) for i in range(4)), bits >> 56 & 63,
@@ -272,7 +272,7 @@ class ZeroColumnMask:
         return found
 
     def columns(self, m: int, n: int) -> Array:
-        """Return which of `n` columns of a product of `m` rows are taken for zeros. Errors: ValueError: the shift."""
+        """Return which of `n` columns of a product of `m` rows are taken as zeros. Errors: ValueError for `shift`."""
         if self.shift > min(m // 2, 32):
             raise ValueError(f"`shift` is {self.shift}; a product of {m} rows takes {min(m // 2, 32)} at most")
         parts = LANES // m
@@ -287,7 +287,7 @@ SHIFTS = (0, 8, 16, 32)
 
 
 def transfer_layout(shape: str, repeats: int) -> Layout:
-    """Return (thread, register) to ``lane + lanes * column`` of what one tcgen05.ld or .st of a warp moves."""
+    """Return the layout from (thread, register) to ``lane + lanes * column`` for one tcgen05.ld or .st of a warp."""
     if shape == "32x32b":
         return Layout((32, repeats), (1, 32))
     if shape == "16x64b":
@@ -303,9 +303,9 @@ class ScaledKind(NamedTuple):
     """One kind of tcgen05.mma with a scale for each block of numbers along K.
 
     ab      the code of each type of A and B in the instruction descriptor
-    blocks  scales of an instruction's K by the numbers in a block: 32 bytes of K each
-    scales  the code of each type of scales, by the numbers in a block
-    packed  two numbers of 4 bits to a byte
+    blocks  by the numbers in a block: the scales of a row for one instruction, 32 bytes along K
+    scales  by the numbers in a block: the types of scales
+    packed  two numbers of 4 bits in a byte
     """
 
     ab: dict[str, int]
@@ -319,7 +319,7 @@ SCALED_KINDS: dict[str, ScaledKind] = {
     "mxf4": ScaledKind({"e2m1": 1}, {32: 2}, {32: ("ue8m0",)}, packed=True),
     "mxf4nvf4": ScaledKind({"e2m1": 1}, {32: 2, 16: 4}, {32: ("ue8m0",), 16: ("ue4m3",)}, packed=True),
 }
-"""By the name in PTX (PTX ISA, tcgen05.mma, block scaling)."""
+"""The kinds by their names in PTX (PTX ISA, tcgen05.mma, block scaling)."""
 
 SCALE_CODES = {"ue4m3": 0, "ue8m0": 1}
 SCALES_OF_CELL = 4  # bytes of a column of tensor memory
@@ -327,13 +327,13 @@ SCALES_OF_CELL = 4  # bytes of a column of tensor memory
 
 @dataclass(frozen=True)
 class ScaledDescriptor(OperandFields):
-    """The 32-bit word that tells tcgen05.mma of types, shape and signs, for kinds with block scales.
+    """The 32-bit word that tells tcgen05.mma the types, shape and signs, for kinds with block scales.
 
     >>> hex(ScaledDescriptor("mxf8f6f4", "e4m3", "e5m2", 128, 64, scale="ue8m0").bits)
     '0x8900400'
 
-    scale             name of the type of scales
-    scale_a_id        the byte of a column with the first scale of A that the instruction takes, 0 to 3; `scale_b_id`
+    scale             the type of the scales
+    scale_a_id        the byte of a column with the first scale of A for the instruction, 0 to 3; `scale_b_id` likewise
     deep              96 numbers along K instead of 64: for dense products of 4-bit numbers
     Source            PTX ISA: tcgen05.mma, instruction descriptor of kinds with block scales
     """
@@ -369,16 +369,16 @@ def scaled_rows_problem(m: int, cta_group: int, sparse: bool, deep: bool) -> str
     """Say why an instruction with block scales cannot have `m` rows; '' if it can (PTX ISA: kinds and shapes)."""
     if m == LANES * cta_group or (m == LANES and not sparse and not deep):
         return ""
-    return f"M is {m}; with block scales it is 128, of a pair 256, or 128 with a dense A and K = 64"
+    return f"M is {m}; with block scales it is 128, for a pair 256, or 128 with a dense A and K = 64"
 
 
 def scales_layout(rows: int, blocks: int, halves: bool = False) -> Layout:
-    """Return the layout (rows, blocks) of scales in tensor memory, a byte each.
+    """Return the layout (rows, blocks) of scales in tensor memory, one byte each.
 
-    32 rows lie in 32 lanes, which all four warps' lanes repeat; the next 32 rows a column further on. A column has the
-    scales of four blocks along K (PTX ISA, tcgen05.mma, scale factor layouts).
+    32 rows lie in 32 lanes, and are repeated in the lanes of the other three warps; the next 32 rows follow a column
+    further on. A column has the scales of four blocks along K (PTX ISA, tcgen05.mma, scale factor layouts).
 
-    halves  for B where the second half of its rows has sums in lanes 64 to 127: their scales lie in lanes 64
+    halves  for a B whose second half of rows has its sums in lanes 64 to 127: the scales of these rows lie in lanes 64
             to 95, repeated in 96 to 127, those of the first half in lanes 0 to 31, repeated in 32 to 63
 
     Source  for halves: CUTLASS, scale factors of the 2 x 2 data path
@@ -392,11 +392,11 @@ def scales_layout(rows: int, blocks: int, halves: bool = False) -> Layout:
 
 
 def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
-    """Return the layout (rows, blocks) of scales in shared memory, a byte each, as `tcgen05.cp` brings them.
+    """Return the layout (rows, blocks) of scales in shared memory, one byte each, as `tcgen05.cp` reads them.
 
-    Scales of 128 rows and 4 blocks are 512 contiguous bytes: 32 times 16 bytes, of 4 rows that are 32 apart. cuBLAS has
-    this order too. With 64 rows 512 bytes hold 8 blocks, with 32 rows 16. With `halves`, 512 bytes hold scales of the
-    first half of the rows, and the next 512 those of the second half.
+    Scales of 128 rows and 4 blocks are 512 contiguous bytes: 32 times 16 bytes, each of 4 rows that are 32 apart.
+    cuBLAS uses this order too. With 64 rows, 512 bytes hold 8 blocks, with 32 rows 16. With `halves`, 512 bytes hold
+    scales of the first half of the rows, and the next 512 those of the second half.
 
     rows  32, 64 or a multiple of 128; with `halves` 64, 128 or 256
     """
@@ -414,7 +414,7 @@ def scales_in_smem(rows: int, blocks: int, halves: bool = False) -> Layout:
 
 
 def copied_blocks(rows: int, halves: bool = False) -> int:
-    """Return the number of blocks along K whose scales one copy brings, of up to 128 rows; 0 where none can."""
+    """Return the number of blocks along K whose scales one copy of up to 128 rows brings; 0 if no copy can."""
     fits = rows in ((64, 128, 256) if halves else (32, 64)) or (not halves and rows > 0 and rows % LANES == 0)
     return 4 * SCALES_OF_CELL // min(rows // WARP_LANES // (2 if halves else 1), 4) if fits else 0
 
@@ -422,7 +422,7 @@ def copied_blocks(rows: int, halves: bool = False) -> int:
 # Metadata of a sparse A.
 
 METADATA_BYTES = {True: 4, False: 8}
-"""Bytes of a row's metadata for one instruction: where rows are interleaved, and where they are not."""
+"""Bytes of a row's metadata for one instruction, by whether rows are interleaved."""
 
 
 def interleaved(elem: Scalar) -> bool:
@@ -435,15 +435,15 @@ def metadata_layout(
 ) -> Layout:
     """Return the layout (rows, bytes) of the metadata of a sparse A for `steps` instructions, in bytes.
 
-    lane   bytes from a lane to the next: tensor memory's, or 16 for rows of 16 bytes in shared memory
-    rows   128, or 64: then 16 rows lie in the first half of each warp's lanes, as the accumulator's do
-    folds  the result of `folds_of`; with more than 1 the rows lie as the first rows of 128 do
+    lane   bytes from one lane to the next: those of tensor memory, or 16 for rows of 16 bytes in shared memory
+    rows   128, or 64: then 16 rows lie in the first half of each warp's lanes, like those of the accumulator
+    folds  the result of `folds_of`; if it is above 1, the rows lie in consecutive lanes, as those of 128 do
 
     A row of 4- and 8-bit elements has 8 bytes for an instruction, in its lane. A row of 16- and 32-bit elements has 4
     bytes, two in each of two lanes: of 16 rows, r and r + 8 share a column of lane r for the first half of K, and a
     column of lane r + 8 for the second half.
 
-    Source  CUTLASS, sparse configurations of sm_100 (metadata atoms); the ISA has figures alone, and says that 64 rows
+    Source  CUTLASS, sparse configurations of sm_100 (metadata atoms); the ISA has only figures, and says that 64 rows
             have the lanes of the accumulator (tcgen05.mma.sp, alignment restriction)
     """
     dense = rows == LANES or folds > 1
@@ -468,7 +468,7 @@ def metadata_cells(two_rows: bool, rows: int = LANES, folds: int = 1, fold: int 
 
 
 def compressed_rows(a: Any, elem: Scalar) -> tuple[Array, Array]:
-    """Return what a sparse A keeps of (rows, k), and its metadata, u8 (rows, bytes): the groups of a row in order.
+    """Return the kept elements of a sparse A (rows, k), and its metadata, u8 (rows, bytes): a row's groups in order.
 
     Errors  ValueError that names the row and the columns where too many are not zero
     """
@@ -482,7 +482,7 @@ def compressed_rows(a: Any, elem: Scalar) -> tuple[Array, Array]:
 
 
 class CopyShape(NamedTuple):
-    """A shape of tcgen05.cp: rows and bytes of each in shared memory, and the lanes that each row goes to."""
+    """A shape of tcgen05.cp: the rows in shared memory, the bytes of each, and the lanes that each row goes to."""
 
     rows: int
     bytes: int
@@ -497,14 +497,14 @@ COPIES: dict[str, CopyShape] = {
     "32x128b.warpx4": CopyShape(32, 16, ((0, 1, 2, 3),)),
     "4x256b": CopyShape(4, 32, ((0,),)),
 }
-"""By name in PTX (PTX ISA, tcgen05.cp)."""
+"""The shapes by their names in PTX (PTX ISA, tcgen05.cp)."""
 
 UNPACKED = {"": 8, "b4x16_p64": 4, "b6x16_p32": 6}
-"""Bits of a number in shared memory; 16 lie in the first of 16 bytes, and become a byte each (PTX ISA, tcgen05.cp)."""
+"""Bits of a number in shared memory: every 16 bytes begin with 16 numbers, which become a byte each (tcgen05.cp)."""
 
 
 def widened(octets: Array, bits: int) -> Array:
-    """Return the codes, a byte each, of numbers of `bits` bits, of which 16 lie in the first of every 16 bytes."""
+    """Return the codes, a byte each, of numbers of `bits` bits: every 16 bytes begin with 16 of them."""
     stream = np.unpackbits(octets.reshape(len(octets), -1, 16), axis=-1, bitorder="little")[..., : 16 * bits]
     codes = stream.reshape(len(octets), -1, bits) @ (1 << np.arange(bits))
     return np.asarray(codes.astype(np.uint8))
@@ -559,10 +559,10 @@ class SmemDescriptor:
 
     @classmethod
     def parse(cls, bits: int) -> SmemDescriptor:
-        """Return the descriptor with these bits. Errors: ValueError for bits that none has."""
+        """Return the descriptor with these bits. Errors: ValueError for bits that are no descriptor."""
         names = {code: name for name, code in SWIZZLE_CODES.items()}
         if bits >> 61 not in names:
-            raise ValueError(f"{bits:#018x} has the swizzle {bits >> 61}, which is none")
+            raise ValueError(f"{bits:#018x} has the swizzle code {bits >> 61}, which does not exist")
         found = cls(
             (bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4, names[bits >> 61],
             bits >> 49 & 7, bool(bits >> 52 & 1),
@@ -604,7 +604,7 @@ def cells_of_layout(layout: Layout, elem: Scalar, column: int = 0) -> Array:
 
 
 def tmem_problem(t: Tensor) -> str:
-    """Say why `t` is no tensor of tensor memory; '' if it is one: a static layout that lies in 128 lanes."""
+    """Say why `t` cannot be a tensor in tensor memory; '' if it can: a static layout that lies in 128 lanes."""
     if t.space != "tmem":
         return f"{t} is not in tensor memory"
     if not is_static(t.layout):
@@ -625,8 +625,8 @@ def tmem_problem(t: Tensor) -> str:
 def folds_of(m: int, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> int:
     """Return the number of parts into which an accumulator's columns are split, each in lanes of its own.
 
-    2 and 4 for `ws` with 64 and 32 rows; 2 for a pair of blocks with 64 rows each and a dense A; else 1. Tensor cores
-    multiply each part by the A in tensor memory, and the metadata, that its own lanes hold.
+    2 and 4 for `ws` with 64 and 32 rows; 2 for a pair of blocks with 64 rows each and a dense A; else 1. Each part is
+    multiplied by the A, and the metadata, in the lanes of tensor memory that hold its sums.
 
     Source  PTX ISA: tcgen05.mma, data path layouts B, E and G; CUTLASS, duplicated A and metadata of tensor memory
     """
@@ -639,10 +639,10 @@ def folds_of(m: int, cta_group: int = 1, ws: bool = False, sparse: bool = False)
 def accumulator_cells(m: int, n: int, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Array:
     """Return the (rank in the pair, lane, column) of each element of an (m, n) accumulator: an array (m, n, 3).
 
-    A block's 128 rows lie in its 128 lanes; 64 rows in the first half of each warp's 32. A pair of blocks has half of
-    the rows each: 128 of 256 as they are, of 128 the 64 of each in lanes 0 to 63, with the second half of the columns
-    in lanes 64 to 127; of a sparse A as those of one block. With `ws`, 64 and 32 rows of a half and a quarter of the
-    columns lie one below the other.
+    128 rows of a block lie in its 128 lanes, 64 rows in the first half of each warp's 32. In a pair, each block has
+    half of the rows. With 64 rows each and a dense A, they lie in lanes 0 to 63 and the second half of the columns in
+    lanes 64 to 127; with a sparse A, as in a single block. With `ws`, 64 rows have half of the columns, and 32 rows a
+    quarter, in each group of lanes, one group below the other.
 
     Source  PTX ISA: tcgen05.mma, data path layouts A to G
     """
@@ -659,7 +659,7 @@ def accumulator_cells(m: int, n: int, cta_group: int = 1, ws: bool = False, spar
 def accumulator_layout(
     m: int, n: int, elem: Scalar, cta_group: int = 1, ws: bool = False, sparse: bool = False
 ) -> Layout:
-    """Return the layout of one block's part of an (m, n) accumulator: strides in elements; a column holds one."""
+    """Return the layout of one block's part of an (m, n) accumulator: strides in elements, an element in a column."""
     per = per_cell(elem)
     lane = per << LANE_SHIFT
     rows, folds = m // cta_group, folds_of(m, cta_group, ws, sparse)
@@ -671,12 +671,12 @@ def accumulator_layout(
 
 
 class LoadShape(NamedTuple):
-    """A shape of tcgen05.ld and .st: what one repeat moves of a warp's lanes.
+    """A shape of tcgen05.ld and .st: the cells that one repeat moves.
 
-    registers  of one thread in one repeat
-    columns    that one repeat advances by
+    registers  registers of one thread in one repeat
+    columns    columns that one repeat advances by
     most       the largest number of repeats
-    lanes      of the lanes that one instruction reaches
+    lanes      lanes that one instruction reaches
     """
 
     registers: int
@@ -692,14 +692,14 @@ SHAPES: dict[str, LoadShape] = {
     "16x256b": LoadShape(4, 8, 32),
     "16x32bx2": LoadShape(1, 1, 128),
 }
-"""By name in PTX (PTX ISA, tcgen05.ld, shapes)."""
+"""The shapes by their names in PTX (PTX ISA, tcgen05.ld, shapes)."""
 
 
 @lru_cache
 def cells(shape: str, repeats: int) -> Array:
     """Return the (lane, column) of each register: an array (32 threads, registers, 2).
 
-    The second half of the threads of 16x32bx2 has its columns further on, by a number that the instruction says.
+    In 16x32bx2, the second half of the threads has its columns further on, by a number in the instruction.
 
     Source  PTX ISA: tcgen05.ld, figures of the shapes
     """

@@ -1,11 +1,11 @@
 """The products of tcgen05: dense and sparse, with and without a scale for each block of numbers along K.
 
-    d = a @ b.T + d * 2**-scale_d        an instruction for each step along K, one thread starts all of them
+    d = a @ b.T + d * 2**-scale_d        one thread starts an instruction for each step along K
 
 Two descriptors describe the operands (`tcgen05_layouts`); a sparse A has metadata in tensor memory
-(`metadata_layout`), scaled operands have their scales there (`scales_layout`). Numbers of 4 and 6 bits lie 16 to 16
-bytes, the first ones, where the kind is f8f6f4 or mxf8f6f4 (in tensor memory each in the low bits of a byte), and two
-to a byte for the other two.
+(`metadata_layout`), scaled operands have their scales there (`scales_layout`). Numbers of 4 and 6 bits are stored as 16
+numbers in the first of every 16 bytes for the kinds f8f6f4 and mxf8f6f4 (in tensor memory, each in the low bits of a
+byte), and as two numbers in a byte for mxf4 and mxf4nvf4.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ MULTIPLIES = Effect.READS | Effect.WRITES | Effect.ASYNC
 
 
 class Product(OfTensorMemory):
-    """Fields and meaning that all products share; `Mma` says what each field is."""
+    """The fields and the meaning that all products share; `Mma` documents the fields."""
 
     d: Value
     a: Value
@@ -132,7 +132,7 @@ class Product(OfTensorMemory):
         yield from self._variant_problems()
 
     def shape_problem(self, kind: str) -> str:
-        """Return the reason why no instruction has this kind and these extents; '' where one has."""
+        """Return the reason why no instruction has this kind and these extents; '' if one has."""
         return shape_problem(kind, self.m, self.n, self.cta_group, self.b_major)
 
     def _operand_problems(self) -> Iterator[Problem]:
@@ -143,7 +143,7 @@ class Product(OfTensorMemory):
         if self.a_in_tmem:
             yield from address_problems(self, "a", ("tmem",), 1)
             if self.a_major != "K":
-                yield Problem("a_major", "A in tensor memory has no major mode but K")
+                yield Problem("a_major", "A in tensor memory is always K-major")
         if self.b.type != u64:
             yield Problem("b", f"B is {self.b.type}, but must be a descriptor (u64): it is read from shared memory")
         if self.accumulate.type != boolean:
@@ -177,28 +177,28 @@ class Product(OfTensorMemory):
         )  # fmt: skip
 
     def word_at(self, step: int) -> int:
-        """The instruction descriptor of a step."""
+        """Return the instruction descriptor for a step."""
         return replace(self.descriptor, selector=self.metadata_at(step)[1]).bits
 
     def words(self) -> str:
-        """The assembly of registers that only some products have."""
+        """Return PTX that declares the registers which only some products need."""
         return ""
 
     def qualifiers(self) -> str:
-        """The end of the instruction's name."""
+        """Return the last qualifiers of the instruction's name."""
         return f".collector::a::{self.collector}" if self.collector else ""
 
     def scales(self, step: int) -> tuple[list[str], str]:
-        """Assembly before the instruction of a step, and the operands that only block scales have."""
+        """Return the PTX before the instruction of a step, and the operands that only block scales have."""
         first = step == 0 or self.word_at(step) != self.word_at(step - 1)
         return [f"mov.b32 word, {self.word_at(step)};"] if first else [], ""
 
     def masked(self) -> str:
-        """The operand before `accumulate` that names lanes."""
+        """Return the operand before `accumulate`, the mask of lanes."""
         return ""
 
     def last(self, step: int) -> str:
-        """The operand after `accumulate`."""
+        """Return the operand after `accumulate`."""
         return ""
 
     def ptx(self) -> Ptx:
@@ -228,14 +228,14 @@ class Product(OfTensorMemory):
         return Ptx(" ".join(line for line in [*lines, "}"] if line))
 
     def moved(self, operand: int, to: int) -> int:
-        """Return what is added to the descriptor of A (0) or B (1) for a step that lies `to` bytes behind."""
+        """Return what is added to the descriptor of A (0) or B (1) for a step that lies `to` bytes further on."""
         return to >> 4
 
     def metadata_at(self, step: int) -> tuple[int, int]:
-        """Columns from the first metadata to what a step is given the address of, and its selector.
+        """Return the columns from the first metadata to the address that a step is given, and its selector.
 
-        Metadata of 16- and 32-bit elements take a column for a step, and the address is of two, of which the selector
-        names one.
+        Metadata of 16- and 32-bit elements take a column for a step. An address is for two of them, of which the
+        selector names one.
         """
         if not self.sparse or not interleaved(self.elem_a):
             return step * METADATA_BYTES[False] // CELL_BYTES, 0
@@ -247,13 +247,13 @@ class Product(OfTensorMemory):
         held = [lanes.get(value) for value in (self.d, self.a, self.b, self.accumulate)]
         if self.metadata is not None and interleaved(self.elem_a):
             odd = lanes.mask & (lanes.get(self.metadata) & 1 != 0)
-            lanes.fault(odd, "metadata of 16- and 32-bit elements begin at an even column", "tcgen05-metadata")
+            lanes.fault(odd, "metadata of 16- and 32-bit elements must begin at an even column", "tcgen05-metadata")
         for lane in lanes.each():
             self.collect(lanes, *(int(x[lane]) for x in held[1:3]))
             self._start(lanes, lane, *(int(x[lane]) for x in held))
 
     def collect(self, lanes: Lanes, a: int, b: int) -> None:
-        """Tell the collector's buffer what becomes of the operand that it may hold."""
+        """Tell the collector buffer how the operand of each step uses it."""
         for to_a, _ in self.steps:
             what = a + (to_a if self.a_in_tmem else to_a >> 4)
             lanes.machine.tmem.collect(lanes, "a", self.collector or "discard", ("A", self.a_in_tmem, what))
@@ -263,7 +263,7 @@ class Product(OfTensorMemory):
         return None
 
     def columns(self, lanes: Lanes, lane: int) -> tuple[Array | None, int]:
-        """Return the mask of columns taken for zeros, or None, and the number of columns of B before the first one."""
+        """Return the mask of columns taken as zeros, or None, and the column of B to begin at."""
         return None, 0
 
     def factors(self, lanes: Lanes, lane: int) -> Callable[[Agent, int, tuple[int, ...]], Any]:
@@ -330,13 +330,13 @@ class Product(OfTensorMemory):
         try:
             found = SmemDescriptor.parse(word)
         except ValueError as why:
-            agent.fail("tcgen05-descriptor", f"a descriptor that is none: {why}")
+            agent.fail("tcgen05-descriptor", f"the descriptor is invalid: {why}")
         start = found.address | rank << RANK_SHIFT
         where = rows, elem, major, found.swizzle, found.leading, found.stride, steps * STEP_BYTES, "cluster"
         return read_blocks(agent, np.array([start]), *where)[0]
 
     def _tmem_a(self, agent: Agent, lanes: Lanes, address: int, rows: int, rank: int, fold: int) -> Array:
-        """The rows of A in the lanes of one part of the sums."""
+        """Return the rows of A that lie in the lanes of one part of the sums."""
         machine = lanes.machine
         count = STEP_BYTES * 8 // CELL_BITS
         if self.folds > 1:
@@ -350,7 +350,7 @@ class Product(OfTensorMemory):
         return np.ascontiguousarray(bits).view(numpy_dtype(self.elem_a))
 
     def _table(self, agent: Agent, lanes: Lanes, address: int, step: int, ranks: tuple[int, ...], fold: int) -> Array:
-        """The four bits of each group of A in a step, for one part of the sums: (rows, groups), of both of a pair."""
+        """Return the four bits of each group of A in a step, for one part of the sums: (rows of the pair, groups)."""
         machine, parts = lanes.machine, []
         cells = metadata_cells(interleaved(self.elem_a), self.m // self.cta_group, self.folds, fold)
         column, selector = self.metadata_at(step)
@@ -362,14 +362,14 @@ class Product(OfTensorMemory):
         table = np.concatenate(parts)
         if not np.all(valid(table, self.elem_a)):
             row, group = np.argwhere(~valid(table, self.elem_a))[0]
-            agent.fail("tcgen05-metadata", f"metadata of row {row} that names no two elements: group {group} of a step")
+            agent.fail("tcgen05-metadata", f"the metadata of row {row} has no valid group {group} in a step")
         return table
 
     def numbers(self, x: Array, elem: Scalar, format: str, table: Array | None, major: str) -> Array:
-        """The (rows, k) numbers that an operand of one step holds; with metadata, zeros where none is kept.
+        """Return the (rows, k) numbers of an operand in one step; with metadata, a sparse A with its zeros.
 
-        major  'K' or 'MN', along which 16 bytes hold 16 numbers of 4 or 6 bits; 'tmem': they have a byte each, in its
-               low bits
+        major  'K' or 'MN', along which 16 bytes hold 16 numbers of 4 or 6 bits; 'tmem': each number is in the low bits
+               of a byte
         """
         if format:
             bits = 4 if narrow.FORMATS[format][2] == 4 else 6
@@ -383,7 +383,7 @@ class Product(OfTensorMemory):
         return wide if table is None else expanded(wide, table, elem)
 
     def _sum(self, before: Array | None, a: Array, b: Array, factors: Any, step: int) -> Array:
-        """``a @ b.T + before``, rounded once to the accumulator's type."""
+        """Return ``a @ b.T + before``, rounded once to the accumulator's type."""
         if self.elem_d.name == "i32":
             exact = a @ b.T + (0 if before is None else before.astype(np.int64))
             return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if self.saturate else exact).astype(np.int32)
@@ -402,19 +402,20 @@ class Mma(Product):
     Products of a thread are executed in order.
 
     d           the accumulator in tensor memory, a tensor of `accumulator_layout`: this block's part
-    a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. Of a
-                pair, each block has half the rows of both at the same address
+    a, b        descriptors of (m, k) and (n, k) tiles; or A in tensor memory, (m, k) with a lane for each row. In a
+                pair, each block has half the rows of both, at the same address
     accumulate  a bool: add to `d`, or overwrite it
     metadata    for a sparse A, which is stored as (m, k / 2): in tensor memory, of layout `metadata_layout`
-    steps       for each instruction, the distance of its A and B from the first: bytes, or columns of tensor memory
+    steps       for each instruction, the distance of its A and of its B from the first: bytes, or columns if A is in
+                tensor memory
     format_a    for u8 operands: 'e2m1', 'e2m3' or 'e3m2'. 16 numbers fill the first bytes of each 16; in tensor memory
                 each number is in the low bits of a byte. `format_b` likewise
-    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major`
-    negate_a    multiply by -A; `negate_b`
+    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N; `b_major` likewise
+    negate_a    multiply by -A; `negate_b` likewise
     saturate    integers only: clamp instead of wrapping
-    collector   '', 'fill', 'use', 'lastuse' or 'discard': the use of the buffer of A
-    scale_d     divide `d` by 2 to this power before adding, 0 to 15; f16 and tf32 kinds
-    shift_a     take row r - 1 of A in tensor memory as row r, and row 0 as itself
+    collector   '', 'fill', 'use', 'lastuse' or 'discard': what happens to the collector buffer of A
+    scale_d     0 to 15, f16 and tf32 kinds only: divide `d` by 2 to this power before adding
+    shift_a     use row r - 1 of A in tensor memory as row r, and row 0 as itself
     mask        4 u32 words, 8 for a pair: lanes whose bit is set are not written
 
     The simulator rounds the sum of an instruction once, to nearest; f16 accumulators take a column for each element.
@@ -435,14 +436,14 @@ class Mma(Product):
             len(self.mask) != 4 * self.cta_group or any(v.type != u32 for v in self.mask) or isinstance(self, MmaScaled)
         ):
             yield Problem(
-                "mask", f"a mask of lanes is {4 * self.cta_group} words of u32, of products without block scales"
+                "mask", f"a mask of lanes is {4 * self.cta_group} u32 words, for products without block scales"
             )
         if self.collector not in COLLECTORS:
             yield Problem("collector", f"{self.collector!r} is none of fill, use, lastuse, discard")
         if not 0 <= self.scale_d <= 15 or (self.scale_d and self.kind not in ("f16", "tf32")):
-            yield Problem("scale_d", f"scale_d is {self.scale_d}: a power from 0 to 15, of the kinds f16 and tf32")
+            yield Problem("scale_d", f"scale_d is {self.scale_d}; kinds f16 and tf32 take 0 to 15, others 0")
         if self.shift_a and (not self.a_in_tmem or self.m // self.cta_group != LANES):
-            yield Problem("shift_a", "rows that are shifted are those of A in tensor memory, 128 in a block")
+            yield Problem("shift_a", "shift_a needs A in tensor memory, with 128 rows in each block")
         if self.shift_a and self.collector in ("fill", "use"):
             yield Problem("collector", f"a shifted A does not take collector={self.collector!r}")
 
@@ -453,7 +454,7 @@ class Mma(Product):
         return f", {{{', '.join(f'$mask.{j}' for j in range(len(self.mask)))}}}" if self.mask else ""
 
     def last(self, step: int) -> str:
-        return f", {self.scale_d}" if self.scale_d and step == 0 else ""  # further steps add to what is scaled
+        return f", {self.scale_d}" if self.scale_d and step == 0 else ""  # further steps add to the scaled `d`
 
     def kept(self, lanes: Lanes, lane: int, places: Array) -> Array | None:
         if not self.mask:
@@ -465,17 +466,17 @@ class Mma(Product):
 
 @op("tcgen05.mma.ws", effects=MULTIPLIES, source="PTX ISA: tcgen05.mma.ws, tcgen05.mma.ws.sp")
 class MmaWs(Product):
-    """As `tcgen05.mma`, of 32, 64 or 128 rows and 64, 128 or 256 columns, where four buffers keep B.
+    """`tcgen05.mma` for 32, 64 or 128 rows and 64, 128 or 256 columns, with four buffers that can keep B.
 
     All lanes of tensor memory hold sums: with 64 rows, lanes 64 to 127 hold the second half of the columns; with 32
     rows each 32 lanes hold a quarter of them.
 
-    d, a, b, accumulate, metadata, steps, format_a, a_major, negate_a, saturate  as of `tcgen05.mma`. With 64 or 32
+    d, a, b, accumulate, metadata, steps, format_a, a_major, negate_a, saturate  as in `tcgen05.mma`. With 64 or 32
                   rows, A in tensor memory and metadata are in all lanes: each part of the columns is multiplied by
                   those in the lanes of its sums. N is at most 128 with a sparse A
-    collector     '', or 'b0::fill', '::use', '::lastuse' or '::discard' of b0 to b3: the use of that buffer for B
-    zero_columns  u64, a `ZeroColumnMask`: columns that are taken for zeros, and how far B is shifted
-    max_shift     0, 8, 16 or 32: the greatest shift of the B kept in a buffer
+    collector     '', or 'b0::fill', '::use', '::lastuse' or '::discard', b0 to b3: what happens to that buffer of B
+    zero_columns  u64, a `ZeroColumnMask`: the columns that are taken as zeros, and how far B is shifted
+    max_shift     0, 8, 16 or 32: the largest shift of the B that a buffer keeps
     """
 
     zero_columns: Value | None = None
@@ -485,10 +486,10 @@ class MmaWs(Product):
 
     def shape_problem(self, kind: str) -> str:
         if self.m not in (32, 64, 128):
-            return f"M is {self.m}; of {self.name} it is 32, 64 or 128"
+            return f"M is {self.m}; for {self.name} it is 32, 64 or 128"
         columns = (64, 128) if self.sparse else (64, 128, 256)
         if self.n not in columns:
-            return f"N is {self.n}; of {self.name} it is one of {', '.join(map(str, columns))}"
+            return f"N is {self.n}; for {self.name} it is one of {', '.join(map(str, columns))}"
         return ""
 
     def _variant_problems(self) -> Iterator[Problem]:
@@ -521,7 +522,7 @@ class MmaWs(Product):
             found = ZeroColumnMask.parse(word)
             zero = found.columns(self.m, self.n)
         except ValueError as why:
-            lanes.fault(lanes.mask, f"a mask of columns that is none: {why}", "tcgen05-descriptor")
+            lanes.fault(lanes.mask, f"the mask of columns is invalid: {why}", "tcgen05-descriptor")
             raise
         if self.collector.endswith("use") and found.shift > self.max_shift:
             text = f"B in a buffer is shifted by {found.shift} columns, and `max_shift` is {self.max_shift}"
@@ -531,17 +532,17 @@ class MmaWs(Product):
 
 @op("tcgen05.mma.block_scale", effects=MULTIPLIES, source="PTX ISA: tcgen05.mma, block scaling")
 class MmaScaled(Mma):
-    """As `tcgen05.mma`, where each block of numbers along K has a scale: ``d += (a * sa) @ (b * sb).T``.
+    """`tcgen05.mma` with a scale for each block of numbers along K: ``d += (a * sa) @ (b * sb).T``.
 
-    M is 128, of a pair of blocks 256; with a dense A also 128.
+    M is 128, for a pair of blocks 256; with a dense A a pair may also have 128.
 
-    scale_a  the scales of A in tensor memory, of `scales_layout`: of 4 blocks to a column; `scale_b`. In a pair, each
-             block holds those of its rows of A, and all of B: with M = 128 by `halves`
-    scaled   'mxf8f6f4', 'mxf4' or 'mxf4nvf4'; tiles of the latter two are of u8, two numbers each, the lower bits first
+    scale_a  the scales of A in tensor memory, of `scales_layout`, 4 blocks in a column; `scale_b` likewise. In a pair,
+             each block holds those of its rows of A, and all of B: with M = 128, in the layout for `halves`
+    scaled   'mxf8f6f4', 'mxf4' or 'mxf4nvf4'; tiles of the latter two are u8, each two numbers, the low bits first
     block    numbers in a block: 32, or 16 for mxf4nvf4; with a sparse A, kept numbers
     scale    'ue8m0', or for blocks of 16 'ue4m3'
     deep     an instruction takes 96 numbers along K (mxf4, mxf4nvf4): `a` and `b` are from `tcgen05.deep_descriptor`
-    far      with `deep`: bytes from a block of 128 bytes along K to the next one, of A and of B
+    far      with `deep`: bytes from a block of 128 bytes along K to the next one, for A and for B
     """
 
     scale_a: Value
@@ -608,7 +609,7 @@ class MmaScaled(Mma):
         elif self.saturate:
             yield Problem("saturate", "only integers saturate")
         elif self.deep and (not kind.packed or self.sparse or self.a_in_tmem):
-            yield Problem("deep", "96 numbers along K are of mxf4 and mxf4nvf4, dense and from shared memory")
+            yield Problem("deep", "96 numbers along K are for mxf4 and mxf4nvf4, with a dense A in shared memory")
         else:
             yield from self._operand_problems()
             yield from self._variant_problems()
@@ -616,7 +617,7 @@ class MmaScaled(Mma):
             yield from address_problems(self, "scale_b", ("tmem",), 1)
 
     def at(self, step: int) -> tuple[int, int]:
-        """The byte of a column with the first scale of a step, and the number of the column among those of a row."""
+        """Return the byte of a column with the first scale of a step, and the number of that column in a row's."""
         column, byte = divmod(step * self.per_step, SCALES_OF_CELL)
         return byte, column
 
@@ -640,7 +641,7 @@ class MmaScaled(Mma):
 
     @property
     def rows_scaled(self) -> tuple[int, int]:
-        """The rows whose scales share lanes of a block: the block's rows of A; all rows of B, or each half of them."""
+        """The rows whose scales share lanes: the block's rows of A; all rows of B, or half of them."""
         return self.m // self.cta_group, self.n // self.folds
 
     def scales(self, step: int) -> tuple[list[str], str]:
@@ -660,13 +661,13 @@ class MmaScaled(Mma):
             left = [self._factors(agent, lanes, a, of_a, 1, step, rank) for rank in ranks]
             right = [self._factors(agent, lanes, b, of_b, self.folds, step, rank) for rank in ranks]
             if any(not np.array_equal(x, right[0], equal_nan=True) for x in right):
-                agent.fail("tcgen05-scales", "scales of B differ between the blocks of a pair, which both have all")
+                agent.fail("tcgen05-scales", "scales of B differ between the blocks of a pair, but must be the same")
             return np.concatenate(left), right[0]
 
         return read
 
     def _factors(self, agent: Agent, lanes: Lanes, base: int, rows: int, folds: int, step: int, rank: int) -> Array:
-        """The scales (folds * rows, blocks) of one operand in a step; all warps whose lanes have them hold the same."""
+        """Return the scales (folds * rows, blocks) of one operand in a step, which all warps' lanes must agree on."""
         byte, column = self.at(step)
         row, copies = np.arange(rows * folds)[:, None, None], 4 // folds
         warp = row // rows * copies + np.arange(copies)[None, :, None]
@@ -676,7 +677,7 @@ class MmaScaled(Mma):
         where = lanes.machine.tmem.place(lanes, base, lane, columns)
         bits = agent.load("tmem", where + (rank - lanes.machine.rank << RANK_SHIFT), u32)[..., 0]
         if np.count_nonzero(bits != bits[:, :1]):
-            agent.fail("tcgen05-scales", "scales differ between the lanes of warps, which all have to hold the same")
+            agent.fail("tcgen05-scales", "scales differ between the warps' lanes, which must hold the same")
         held = np.ascontiguousarray(bits[:, 0]).view(np.uint8)[:, byte : byte + self.per_step]
         if self.scale == "ue8m0":
             return np.where(held == 255, np.nan, np.exp2(held.astype(np.float64) - 127))

@@ -26,7 +26,7 @@ INDEX_TYPES = (i32, i64)
 
 
 def tensor_type(value: Value) -> Tensor:
-    """The tensor type of an operand that `verify` has found to be a tensor."""
+    """Return the tensor type of an operand that `verify` has found to be a tensor."""
     assert isinstance(value.type, Tensor)
     return value.type
 
@@ -35,7 +35,7 @@ def tensor_type(value: Value) -> Tensor:
 class SmemAlloc(Op):
     """Shared memory of this CTA, undefined at first; `passes.allocate_smem` gives it its byte `offset`.
 
-    dynamic  it lies behind all static memory, and its extent is what the launch asks for
+    dynamic  it lies behind all static memory, and its extent is set by the launch
     """
 
     type: Tensor
@@ -56,7 +56,7 @@ class SmemAlloc(Op):
 
     @property
     def bytes(self) -> int:
-        """The size in bytes; a swizzle may move the last elements up to the end of what it permutes together."""
+        """The size in bytes; rounded up to the swizzle's period, within which it may move the last elements."""
         if self.dynamic:
             return 0
         whole = 1 if self.type.swizzle is None else 1 << self.type.swizzle.base + self.type.swizzle.bits
@@ -97,7 +97,7 @@ CONSTANT_BYTES = 1 << 16
 class RmemAlloc(Op):
     """A tensor in the registers of each thread, undefined at first.
 
-    Promoted to SSA values where every index is static; else it stays in local memory, with a warning.
+    It becomes SSA values if every index is static; else it stays in local memory, with a warning.
     """
 
     type: Tensor
@@ -162,7 +162,7 @@ class TensorAddress(Op):
 
 
 def reach_problems(t: Value) -> Iterator[Problem]:
-    """Find out whether `t` is in tensor memory, which no load and store of a thread reaches."""
+    """Find problems of accessing `t`: loads and stores of single threads do not reach tensor memory."""
     if tensor_type(t).space == "tmem":
         help = "`cl.tcgen05.load(t)` and `cl.tcgen05.wait_load`, by whole warps; `cl.tcgen05.store`"
         yield Problem("t", "tensor memory has no loads and stores of single threads", help)
@@ -187,7 +187,7 @@ class ElementAccess(Op):
                 yield Problem("coord", f"an index is an i32 or an i64, not {index.type}")
 
     def address(self, lanes: Lanes) -> Array:
-        """The byte address of the element, per lane; faults where the coordinate is out of bounds."""
+        """Return the byte address of the element, per lane; faults where the coordinate is out of bounds."""
         t = tensor_type(self.t)
         modes, offset = self._constant
         coord = [lanes.get(self.coord[mode]).astype(np.int64, copy=False) for mode in modes]
@@ -212,9 +212,9 @@ class ElementAccess(Op):
 
     @cached_property
     def _constant(self) -> tuple[tuple[int, ...], int]:
-        """Return the modes whose indices are to be looked at, and the bytes that the others add to the address.
+        """Return the modes whose indices are checked, and the bytes that the other modes add to the address.
 
-        The others' are constants, inside a known extent, in a mode of known stride.
+        The other indices are constants inside a known extent, in a mode of known stride.
         """
         offset, modes = 0, []
         for mode, index in enumerate(self.coord):
@@ -278,7 +278,7 @@ class TensorStore(ElementAccess):
 
 @op("tensor.ptr", source="cutelite: tensors")
 class TensorPtr(ElementAccess):
-    """The address of the element of `t` at `coord`; `align` is what is known of it."""
+    """The address of the element of `t` at `coord`, known to be a multiple of `align` bytes."""
 
     align: int = 1
 
@@ -291,11 +291,11 @@ class TensorPtr(ElementAccess):
 
 @op("tensor.view", source="cutelite: tensors")
 class TensorView(Op):
-    """The memory of `t` from `offset` elements on (none: from its start), seen as `type`.
+    """The memory of `t` from `offset` elements on (None: from its start), seen as `type`.
 
     Slicing, tiling, partitioning and recasting make it: their algebra is done when the op is made.
 
-    inside  `type` must not reach beyond `t`. The extents of the launch decide that, and the simulator checks it
+    inside  check that `type` does not reach beyond `t`: extents of the launch decide that, so the simulator does it
     """
 
     t: Value
@@ -333,7 +333,7 @@ class TensorView(Op):
 
 
 def _least_and_most(extent: Any) -> str:
-    """Return the least and the greatest of an extent, which can differ by thread."""
+    """Return the least and the greatest value of an extent, which may differ between threads."""
     least, most = np.min(extent), np.max(extent)
     return f"{least}" if least == most else f"{least} to {most}"
 
@@ -352,7 +352,7 @@ class WholeTensor(Op):
             yield from reach_problems(self.t)
 
     def addresses(self, lanes: Lanes) -> Array:
-        """Byte addresses (lanes, elements)."""
+        """Return the byte addresses (lanes, elements)."""
         t = tensor_type(self.t)
         address = lanes.get(self.t)[:, None] + self._offsets
         return t.swizzle(address) if t.swizzle is not None else address
@@ -366,7 +366,7 @@ class WholeTensor(Op):
 
 @op("tensor.load_all", effects=Effect.READS, source="cutelite: tensors")
 class TensorLoadAll(WholeTensor):
-    """Every element of `t`, as a vector: ``frag.load()``."""
+    """Load every element of `t` as a vector: ``frag.load()``."""
 
     def result_types(self) -> tuple[Type, ...]:
         t = tensor_type(self.t)
@@ -410,10 +410,10 @@ def static_cosize(layout: Layout) -> int:
 
 
 def accesses(t: Tensor) -> list[tuple[int, int]]:
-    """The accesses (offset, width), both in elements, that cover a tensor of static layout: widest first come.
+    """Return the accesses (offset, width), both in elements, that cover a tensor of static layout, widest first.
 
-    Each is a power of two of neighbouring elements, 16 bytes at most, at a multiple of its own size, and within
-    what a swizzle leaves together.
+    Each is a power of two of neighbouring elements, 16 bytes at most, at a multiple of its own size, and no wider than
+    the elements that a swizzle keeps together.
     """
     bytes = t.elem.bytes
     most = MAX_VECTOR_BYTES if t.swizzle is None or not t.swizzle.bits else min(MAX_VECTOR_BYTES, 1 << t.swizzle.base)
@@ -436,7 +436,7 @@ def accesses(t: Tensor) -> list[tuple[int, int]]:
 
 
 def element_address(lanes: Lanes, tensor: Value, coord: list[Any]) -> Array:
-    """The byte address, per lane, of the element at `coord`: base + layout(coord), then the swizzle."""
+    """Return the byte address, per lane, of the element at `coord`: base + layout(coord), then the swizzle."""
     t = tensor_type(tensor)
     offset = t.layout(*(_Lane(lanes, index) for index in coord))
     moved = _Lane(lanes, np.int64(0)) + offset

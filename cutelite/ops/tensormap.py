@@ -1,4 +1,4 @@
-"""TMA descriptors in memory, changed by the device: for tensors whose place and size only the device knows.
+"""TMA descriptors in memory, changed by a kernel: for tensors whose address and size only the GPU knows.
 
     tensormap.copy            the descriptor of a parameter -> 128 bytes of shared memory
     tensormap.replace         one field of it
@@ -6,8 +6,8 @@
     fence.proxy.tensormap     acquired by the threads that start copies (`ops.tma`)
     tensormap.at              the descriptor at an address of global memory, as TMA's instructions take it
 
-What a copy moves (the box, the element type, the swizzle) is in the type of the descriptor and stays as it is. In the
-simulator a descriptor in memory is a record of our own, 16 words of 64 bits: `WORDS` says where what lies.
+The box, the element type and the swizzle are part of the descriptor's IR type and stay as they are. In the simulator a
+descriptor in memory is a record of our own, 16 words of 64 bits: `WORDS` says where each field lies.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ FIELDS: dict[str, tuple[Scalar, ...]] = {
     "global_dim": (u32, i32),
     "global_stride": (u64, i64),
 }
-"""Fields that can be replaced, with the types of what replaces them; an address may be a pointer too."""
+"""Fields that can be replaced, with the types of the new value; an address may be a pointer too."""
 
 KEPT = ("rank", "box_dim", "element_stride", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
-"""Fields that PTX can replace, and that the type of the descriptor tells here."""
+"""Fields that PTX can replace, but which are part of the descriptor's IR type here."""
 
 
 def form_of(t: TensorMap) -> int:
-    """Return the first word of the record of a descriptor: what stays as it is, and the number of modes."""
+    """Return the first word of the record of a descriptor: a hash of what stays as it is, and the number of modes."""
     text = f"{t.elem} {t.box} {t.swizzle}"
     return 0x7E45 << 48 | len(t.box) << 32 | zlib.crc32(text.encode())
 
@@ -56,7 +56,7 @@ def _rooms(op_: Op, field: str, space: str) -> Iterator[Problem]:
 
 @op("tensormap.copy", effects=Effect.WRITES, feature="tensormap.replace", source="PTX ISA: tensormap.replace")
 class TensormapCopy(Op):
-    """Copy the descriptor of a parameter to shared memory, 128 bytes, to be changed there. One thread does it."""
+    """Copy the descriptor of a parameter, 128 bytes, to shared memory, to change it there. One thread executes it."""
 
     map: Value
     dst: Value
@@ -65,7 +65,7 @@ class TensormapCopy(Op):
         if not isinstance(self.map.type, TensorMap):
             yield Problem("map", f"{self.name} takes a TMA descriptor, not {self.map.type}")
         elif self.map.type.stored:
-            yield Problem("map", "the descriptor is one in memory", "copy that of the parameter it was made from")
+            yield Problem("map", "the descriptor is one in memory", "copy the descriptor of a parameter")
         yield from _rooms(self, "dst", "smem")
 
     def ptx(self) -> Ptx:
@@ -87,11 +87,11 @@ class TensormapCopy(Op):
     source="PTX ISA: tensormap.replace",
 )
 class TensormapReplace(Op):
-    """Change a field of the descriptor in shared memory at `dst`. One thread does it.
+    """Change a field of the descriptor in shared memory at `dst`. One thread executes it.
 
     field  'global_address'; 'global_dim', the extent of a mode; 'global_stride', its stride in bytes, a multiple of 16
-    mode   outermost first, as in the layout of the map; the last one has no stride
-    modes  of the tensor
+    mode   counted from the outermost, as in the layout of the map; the last one has no stride
+    modes  the number of modes of the tensor
     """
 
     field: str
@@ -156,7 +156,7 @@ class TensormapReplace(Op):
 class TensormapPublish(Op):
     """Copy the descriptor at `src`, in shared memory, to `dst` in global memory, and release it to TMA.
 
-    The threads of a warp execute it together; those that changed the descriptor are ordered before by `syncwarp`.
+    The threads of a warp execute it together. Threads that changed the descriptor come before it by `syncwarp`.
 
     reach  the threads that may acquire it: 'cta', 'cluster', 'gpu' or 'sys'
     """
@@ -176,7 +176,7 @@ class TensormapPublish(Op):
         return Ptx(f"tensormap.cp_fenceproxy.{kinds} [$dst], [$src], {MAP_BYTES};")
 
     def simulate(self, lanes: Lanes) -> None:
-        part = np.arange(len(lanes.tid)) * 4  # which thread copies what is not said: here each copies a part
+        part = np.arange(len(lanes.tid)) * 4  # each thread copies a part: PTX does not say which
         data = lanes.load("smem", lanes.get(self.src) + part, u32)
         lanes.store("gmem", lanes.get(self.dst) + part, u32, data)
         lanes.machine.fence(lanes, "warp")
@@ -185,7 +185,7 @@ class TensormapPublish(Op):
 
 @op("tensormap.at", feature="tma", source="PTX ISA: tensormap")
 class TensormapAt(Op):
-    """Return the descriptor at `p`, an address in global memory, as TMA's instructions take it."""
+    """The descriptor at `p`, an address in global memory, as operand of TMA instructions."""
 
     p: Value
     type: TensorMap
@@ -196,7 +196,7 @@ class TensormapAt(Op):
     def verify(self) -> Iterator[Problem]:
         yield from _rooms(self, "p", "gmem")
         if not self.type.stored:
-            yield Problem("type", f"{self.type} is a parameter's")
+            yield Problem("type", f"{self.type} is the type of a parameter, not of a descriptor in memory")
 
     def ptx(self) -> Ptx:
         return Ptx("cvta.global.u64 $out, $p;", pure=True, memory=False)

@@ -8,11 +8,11 @@ fewer bytes than a swizzle permutes are still that many bytes apart (docs/lab/me
     cp.async.bulk.tensor.s2g     ends in a bulk group of the thread
     cp.reduce.async.bulk.tensor  the same, combining instead of overwriting
 
-Coordinates are those of the box's first element, outermost mode first as in the layout of the map, and may be too
-large, and for loads negative: what lies outside of the tensor is read as 0 and not written. The innermost one, in
-bytes, is a multiple of 16: any other is an illegal instruction on the hardware, and so is a store or a reduction at a
-negative one. Where rows of the tensor (its innermost extent) are no multiple of 16 bytes, a store or reduction also
-reaches what follows each row up to the next multiple. All this was seen on an H200, and is what the simulator does
+Coordinates are those of the box's first element, outermost mode first as in the layout of the map. They may be too
+large, and for loads negative: elements outside of the tensor are read as 0 and not written. The innermost coordinate,
+in bytes, is a multiple of 16: any other is an illegal instruction on the hardware, and so is a store or a reduction at
+a negative one. If rows of the tensor (its innermost extent) are no multiple of 16 bytes, a store or reduction also
+reaches behind each row, up to the next multiple. All this was seen on an H200, and is what the simulator does
 (docs/lab/measurements.md). TMA works in the async proxy.
 """
 
@@ -37,7 +37,7 @@ ROW_UNIT = 16  # bytes: the unit of a box's start within a row of the tensor, an
 
 
 def tile_align(swizzle: str) -> int:
-    """The alignment in bytes of a tile in shared memory that TMA moves with `swizzle`."""
+    """Return the alignment in bytes of a tile in shared memory that TMA moves with `swizzle`."""
     return max(TILE_ALIGN, SWIZZLE_REPEAT[swizzle])
 
 
@@ -64,7 +64,7 @@ def is_row_major(layout: Layout, box: tuple[int, ...], pitch: int) -> bool:
 
 
 class TileForm(Op):
-    """An operation on the box of `map` at `coord` (one i32 for each mode of the tensor, outermost first)."""
+    """An operation on the box of `map` at `coord` (an i32 for each mode of the tensor, outermost first)."""
 
     map: Value
     coord: tuple[Value, ...]
@@ -125,7 +125,7 @@ class TileForm(Op):
 
     @property
     def mode(self) -> str:
-        """The end of the instruction's name that says how global memory is gone through."""
+        """The qualifier that says how global memory is traversed."""
         return "tile"
 
     @property
@@ -135,11 +135,11 @@ class TileForm(Op):
 
     @property
     def info(self) -> str:
-        """Operands of a load or prefetch that only rows of pixels have."""
+        """The operands of a load or prefetch that only im2col forms have."""
         return ""
 
     def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
-        """The box of each active lane."""
+        """Yield each active lane and its box."""
         held, coord, stored = lanes.get(self.map), [lanes.get(index) for index in self.coord], self.tensor_map.stored
         for lane in lanes.each():
             map = lanes.machine.stored_map(lanes, lane, int(held[lane]), self.tensor_map) if stored else held
@@ -149,12 +149,12 @@ class TileForm(Op):
 class Loaded(TileForm):
     """A load of each active lane's tile to the shared memory `dst`. One thread does it.
 
-    barrier    counts the bytes of the tile, those outside of the tensor included: expect as many
+    barrier    counts the bytes of the tile, those outside of the tensor included: expect that many
     multicast  a u16: fill `dst`, and count on `barrier`, at the same offsets in each block of the cluster whose
                rank is a set bit; absent: in this block
     policy     an L2 policy
-    pair       `barrier` may be that of the other block of a pair (``cta_group::2``); with `multicast`, what each block
-               gets is counted in the block of its pair that is even or odd as that of `barrier`
+    pair       `barrier` may be in the other block of the pair (``cta_group::2``); with `multicast`, the bytes of each
+               block are counted in the block of its pair whose rank is even or odd like that of `barrier`'s block
     """
 
     dst: Value
@@ -210,7 +210,7 @@ class Stored(TileForm):
 
     @property
     def action(self) -> str | None:
-        """The kind of a reduction; None: what is there is overwritten."""
+        """The operation of a reduction; None for a store, which overwrites."""
         return None
 
     def verify(self) -> Iterator[Problem]:
@@ -274,7 +274,7 @@ class Prefetched(TileForm):
 
 @dataclass(frozen=True)
 class Box:
-    """One box on its way."""
+    """One box under way."""
 
     map: TileMap
     coord: tuple[int, ...]
@@ -295,7 +295,7 @@ class Box:
 
 
 class RowsForm(TileForm):
-    """An operation on four rows of the matrix of `map`, whose box is one row of it: rows and columns by number.
+    """An operation on four rows, given by number, of the matrix of `map`, whose box is part of one row.
 
     coord  i32: the first column, and four rows. Rows outside of the matrix are read as 0, and not written
     """
@@ -325,7 +325,7 @@ class RowsForm(TileForm):
 
 
 class Rows(Box):
-    """Four rows on their way."""
+    """Four rows under way."""
 
     def read(self, agent: Agent) -> Array:
         column, *rows = self.coord
@@ -341,8 +341,8 @@ class Rows(Box):
 class PixelsForm(TileForm):
     """An operation on a row of pixels of images, by an im2col map, whose box is (pixels, channels).
 
-    coord  i32: the image, the place of the first pixel, outermost mode first, and the first channel. Pixels follow in
-           row-major order within the corners of the map, from image to image
+    coord  i32: the image, the position of the first pixel, outermost mode first, and the first channel. Further pixels
+           follow in row-major order within the corners of the map, and then in the next image
     """
 
     @property
@@ -369,9 +369,9 @@ class PixelsForm(TileForm):
 
 
 class SeenPixels(PixelsForm):
-    """The same, looked at from elsewhere.
+    """An operation on a row of pixels that is read at an offset, as for one position of a filter.
 
-    offsets  u16, one for each mode of a place: added to those of all pixels, which may come to lie outside
+    offsets  u16, one for each mode of a position: added to the positions of all pixels, which may then lie outside
     """
 
     offsets: tuple[Value, ...]
@@ -384,7 +384,7 @@ class SeenPixels(PixelsForm):
         problems = list(super().coord_problems(map))
         yield from problems
         if not problems and [v.type for v in self.offsets] != [u16] * (self.modes - 2):
-            yield Problem("offsets", f"{self.modes - 2} offsets of u16 are needed, one for each mode of a place")
+            yield Problem("offsets", f"{self.modes - 2} offsets of u16 are needed, one for each mode of a position")
 
     def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
         offsets = [lanes.get(offset) for offset in self.offsets]
@@ -393,10 +393,10 @@ class SeenPixels(PixelsForm):
 
 
 class RowOfPixels(PixelsForm):
-    """The same, of pixels that lie in one row of an image, and then in the same row of the next ones.
+    """An operation on pixels that lie in one row of an image, and then in the same row of the next images.
 
-    offset  u16: added to the place of the first pixel along the row, and to the corners
-    halo    pixels that are read beyond those of the map: with 'w128' behind each 32 of them
+    offset  u16: added to the position of the first pixel along the row, and to the corners
+    halo    additional pixels that are read behind those of the map: with 'w128', behind each 32 of them
     """
 
     offset: Value
@@ -420,7 +420,7 @@ class RowOfPixels(PixelsForm):
         yield from super().coord_problems(map)
         yield from scalar_problems(self, "offset", u16)
         if not 0 <= self.halo <= 512:
-            yield Problem("halo", f"a halo of {self.halo} pixels: it is 0 to 512")
+            yield Problem("halo", f"a halo has 0 to 512 pixels, not {self.halo}")
 
     def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
         offsets = lanes.get(self.offset)
@@ -430,7 +430,7 @@ class RowOfPixels(PixelsForm):
 
 @dataclass(frozen=True)
 class Pixels(Box):
-    """A row of pixels on its way."""
+    """A row of pixels under way."""
 
     offsets: tuple[int, ...]
 
@@ -443,7 +443,7 @@ class Pixels(Box):
 
 @dataclass(frozen=True)
 class RowPixels(Pixels):
-    """Pixels of one row on their way."""
+    """Pixels of one row under way."""
 
     halo: int
 
@@ -455,7 +455,7 @@ class RowPixels(Pixels):
 class TensorIm2col(Loaded, SeenPixels):
     """Start loading a row of pixels into the tile (pixels, channels) at shared `dst`. One thread does it.
 
-    barrier, multicast, policy, pair  as of `cp.async.bulk.tensor.g2s`. Pixels outside of the images are 0
+    barrier, multicast, policy, pair  as in `cp.async.bulk.tensor.g2s`. Pixels outside of the images are 0
     """
 
 
@@ -465,7 +465,7 @@ class TensorIm2col(Loaded, SeenPixels):
 class TensorIm2colStore(Stored, PixelsForm):
     """Start storing the tile (pixels, channels) at shared `src` to a row of pixels, in the open bulk group.
 
-    What lies outside of the images is not written.
+    Pixels outside of the images are not written.
     """
 
 
@@ -478,7 +478,7 @@ class TensorIm2colStore(Stored, PixelsForm):
 class TensorIm2colReduce(Reduced, PixelsForm):
     """Start combining the tile (pixels, channels) at shared `src` into a row of pixels, in the open bulk group.
 
-    kind  as of `cp.reduce.async.bulk.tensor`. What lies outside of the images is left out
+    kind  as in `cp.reduce.async.bulk.tensor`. Pixels outside of the images are left out
     """
 
 
@@ -500,7 +500,7 @@ class TensorIm2colPrefetch(Prefetched, SeenPixels):
 class TensorIm2colW(Loaded, RowOfPixels):
     """Start loading pixels of one row of images into the tile (pixels, channels) at shared `dst`. One thread does it.
 
-    barrier, multicast, policy, pair  as of `cp.async.bulk.tensor.g2s`. Pixels outside of the images are 0
+    barrier, multicast, policy, pair  as in `cp.async.bulk.tensor.g2s`. Pixels outside of the images are 0
     """
 
     @property
@@ -528,9 +528,9 @@ ROWS_AT_ONCE = 4
 
 @op("cp.async.bulk.tensor.gather4", effects=ASYNC_COPY, source="PTX ISA: cp.async.bulk.tensor, tile::gather4")
 class TensorGather4(Loaded, RowsForm):
-    """Start loading four rows, by their numbers, into the tile (4, columns) at shared `dst`. One thread does it.
+    """Start loading four rows, given by their numbers, into the tile (4, columns) at shared `dst`. One thread does it.
 
-    barrier, multicast, policy, pair  as of `cp.async.bulk.tensor.g2s`: four rows of bytes are counted
+    barrier, multicast, policy, pair  as in `cp.async.bulk.tensor.g2s`; the bytes of four rows are counted
     """
 
     @property
@@ -553,7 +553,7 @@ class TensorGather4(Loaded, RowsForm):
     source="PTX ISA: cp.async.bulk.tensor, tile::scatter4",
 )
 class TensorScatter4(Stored, RowsForm):
-    """Start storing the tile (4, columns) at shared `src` to four rows, by their numbers, in the open bulk group."""
+    """Start storing the tile (4, columns) at shared `src` to four rows, given by number, in the open bulk group."""
 
     @property
     def mode(self) -> str:
@@ -567,7 +567,7 @@ class TensorScatter4(Stored, RowsForm):
     source="PTX ISA: cp.async.bulk.prefetch.tensor, tile::gather4",
 )
 class TensorGather4Prefetch(Prefetched, RowsForm):
-    """Bring four rows, by their numbers, into L2."""
+    """Bring four rows, given by their numbers, into L2."""
 
     @property
     def mode(self) -> str:
@@ -578,12 +578,12 @@ class TensorGather4Prefetch(Prefetched, RowsForm):
 class TensorG2S(Loaded):
     """Start loading the box at `coord` into shared `dst`. One thread does it.
 
-    barrier    counts `map.tile_bytes` bytes, those outside of the tensor included: expect as many
+    barrier    counts `map.tile_bytes` bytes, those outside of the tensor included: expect that many
     multicast  a u16: fill `dst`, and count on `barrier`, at the same offsets in each block of the cluster whose
                rank is a set bit; absent: in this block
     policy     an L2 policy
-    pair       `barrier` may be that of the other block of a pair (``cta_group::2``); with `multicast`, what each block
-               gets is counted in the block of its pair that is even or odd as that of `barrier`
+    pair       `barrier` may be in the other block of the pair (``cta_group::2``); with `multicast`, the bytes of each
+               block are counted in the block of its pair whose rank is even or odd like that of `barrier`'s block
     """
 
 
@@ -601,7 +601,7 @@ class TensorReduce(Reduced):
 
     kind  add, min, max, inc, dec, and, or, xor; each element is combined atomically (relaxed, at gpu scope)
 
-    The rest of each row's last 16 bytes is combined too, as stores write it.
+    The rest of each row's last 16 bytes is combined too.
     """
 
 
@@ -629,7 +629,7 @@ class PrefetchTensormap(Op):
         return Ptx("prefetch.tensormap [$map];")
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.get(self.map)  # brings nothing that the simulator would not have
+        lanes.get(self.map)  # the simulator has no cache, but the operand must be valid
 
 
 PROXY_SPACES = ("", "global", "shared::cta", "shared::cluster")
@@ -637,7 +637,7 @@ PROXY_SPACES = ("", "global", "shared::cta", "shared::cluster")
 
 @op("fence.proxy.async", effects=Effect.ORDERS, feature="tma", source="PTX ISA: membar, fence.proxy")
 class FenceProxyAsync(Op):
-    """Order this thread's memory accesses by ordinary instructions and by the async proxy (TMA, wgmma).
+    """Order this thread's accesses by ordinary instructions and accesses by the async proxy (TMA, wgmma).
 
     Each thread that wrote shared memory fences; then a barrier; then one thread may start the copy that reads it.
 
@@ -661,8 +661,8 @@ class FenceProxyAsync(Op):
 class FenceProxyTensormap(Op):
     """Order ordinary writes to a tensor map in global memory and its use by TMA, which reads it by its own proxy.
 
-    map    absent: release, in the thread that wrote the map; its address, or it: acquire, in the thread that is to
-           use it
+    map    absent: release, by the thread that wrote the map; a map or its address: acquire, by the thread that will use
+           it
     reach  the threads that are ordered: 'cta', 'cluster', 'gpu' or 'sys'
     """
 

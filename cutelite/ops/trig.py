@@ -57,7 +57,7 @@ class Format:
         return [fraction >> self.bits * (count - 1 - i) & mask for i in range(count)]
 
     def literal(self, x: float) -> str:
-        """`x` as PTX writes it: 0f3F800000."""
+        """Return `x` as PTX writes it: 0f3F800000."""
         code = "f" if self.bits == 32 else "d"
         return f"0{code}" + struct.pack(f">{code}", x).hex().upper()
 
@@ -118,7 +118,7 @@ class TrigReduce(Unary):
 
 
 def _long_way(f: str, form: Format) -> Iterator[str]:
-    """PTX from `$a` to `r` and `n` with `form.bits`-bit words."""
+    """Yield PTX of the long way, from `$a` to `r` and `n`, with words of `form.bits` bits."""
     w = form.bits
     least = form.bias + form.mantissa + 2 - w  # of the exponent field: there the first word starts at its first bit
     yield f".reg .pred up; .reg .b{w} m, hi, mid, t; .reg .b32 at, left, right; .reg .b64 d;"
@@ -154,7 +154,7 @@ def _long_way(f: str, form: Format) -> Iterator[str]:
 
 
 def reduce_long(a: float, form: Format) -> tuple[float, int]:
-    """The long way for one finite number beyond the limit, step by step as the asm block takes it."""
+    """Reduce one finite number beyond the limit by the long way, step by step as the PTX does."""
     w = form.bits
     code = "<f" if w == 32 else "<d"
     bits = int.from_bytes(struct.pack(code, abs(a)), "little")

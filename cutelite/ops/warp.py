@@ -32,10 +32,10 @@ class Collective(Op):
 
 @op("shfl.sync", scope="warp", elementwise=True, effects=Effect.CONVERGENT, source="PTX ISA: shfl.sync")
 class Shuffle(Collective):
-    """`a` of another lane: number `lane` (idx), `lane` lower (up), higher (down), or this lane's XOR `lane` (bfly).
+    """`a` of another lane: number `lane` (idx), `lane` lower (up) or higher (down), or this lane's XOR `lane` (bfly).
 
     a      any 32-bit numbers, each element by itself
-    width  the warp is cut into segments of as many lanes: 'idx' counts from the segment's start and, in all modes,
+    width  the size of the segments that a warp is divided into: 'idx' counts from the segment's start, and in all modes
            a lane that would read outside its segment gets its own `a`
     """
 
@@ -116,7 +116,7 @@ class Vote(Collective):
 
 @op("vote.sync.ballot", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: vote.sync")
 class Ballot(Collective):
-    """A u32 whose bit n is `a` of lane n; 0 for lanes that take no part."""
+    """A u32 whose bit n is `a` of lane n; 0 for lanes that do not take part."""
 
     a: Value
     members: Value
@@ -136,12 +136,12 @@ class Ballot(Collective):
 
 
 def _ballot(bits: Array) -> Array:
-    """(..., 32) bools as u32: lane n is bit n."""
+    """Return (..., 32) bools as u32: lane n is bit n."""
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint32)[..., 0]
 
 
 class Match(Collective):
-    """Lanes compare their `a`, of 32 or 64 bits, bit by bit."""
+    """A comparison of the `a`, of 32 or 64 bits, of all lanes, bit by bit."""
 
     a: Value
     members: Value
@@ -158,7 +158,7 @@ class Match(Collective):
         return elem_of(self.a.type).bits
 
     def equal(self, lanes: Lanes) -> Array:
-        """(warps, 32, 32): whether two lanes both take part and have the same `a`."""
+        """Return whether two lanes both take part and have the same `a`: (warps, 32, 32)."""
         a = lanes.warps(np.ascontiguousarray(lanes.get(self.a)).view(f"u{self.bits // 8}"))
         here = lanes.warps(lanes.mask)
         return (a[:, :, None] == a[:, None, :]) & here[:, :, None] & here[:, None, :]
@@ -180,7 +180,7 @@ class MatchAny(Match):
 
 @op("match.all.sync", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: match.sync")
 class MatchAll(Match):
-    """Test whether all lanes have the same `a`. The results are their bits as a u32 (0 if they differ), and a bool."""
+    """Test whether all lanes have the same `a`. Results: the lanes as a u32 (0 if they differ), and a bool."""
 
     def result_types(self) -> tuple[Type, ...]:
         return (u32, boolean)
@@ -199,8 +199,8 @@ class Redux(Collective):
     """Combine `a` of all lanes; each of them gets the result.
 
     operation  add, min, max, and, or, xor of i32 or u32; min, max of f32 on targets that have it
-    abs        f32: of magnitudes
-    nan        f32: the result is NaN if any lane has NaN; without it, only if all have
+    abs        f32 only: combine magnitudes
+    nan        f32 only: the result is NaN if any lane has NaN; without it, only if all have
     """
 
     a: Value
@@ -252,7 +252,7 @@ class Redux(Collective):
 
 @op("activemask", effects=Effect.UNMERGEABLE | Effect.CONVERGENT, source="PTX ISA: activemask")
 class ActiveMask(Op):
-    """The lanes of this warp that happen to execute this together: a u32 with a bit for each."""
+    """The lanes of this warp that execute this op together, by chance: a u32 with a bit for each."""
 
     def result_types(self) -> tuple[Type, ...]:
         return (u32,)
@@ -266,7 +266,7 @@ class ActiveMask(Op):
 
 @op("bar.warp.sync", scope="warp", effects=Effect.ORDERS | Effect.CONVERGENT, source="PTX ISA: bar.warp.sync")
 class WarpSync(Collective):
-    """Wait for the other lanes; after it, all of them see what they wrote before."""
+    """Wait for the other lanes; after it, each lane sees what the others wrote before it."""
 
     members: Value
 

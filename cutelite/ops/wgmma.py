@@ -2,7 +2,7 @@
 
 B, and A unless it is in registers, are read from shared memory through 64-bit descriptors while the warps go on.
 The accumulator is spread over the registers of the 128 threads. From `wgmma.fence` or the first multiplication on,
-until a wait retires it, its type is `InFlight`: nothing else takes such a value, so nothing can read it too early or
+until a wait retires it, its type is `InFlight`: no other op takes such a value, so nothing can read it too early or
 be moved above the wait.
 
     mma_async (with fence), ... mma_async, commit_group, wait_group
@@ -45,7 +45,7 @@ PTX_NAMES = {"i8": "s8", "u8": "u8", "i32": "s32"}
 class Descriptor(Op):
     """The 64-bit descriptor of the (rows, k) tile `t` in shared memory, at its first step along K.
 
-    Adding ``bytes >> 4`` to it moves the address. `smem_matrix` tells the tiles that have descriptors.
+    Adding ``bytes >> 4`` to it moves the address. `smem_matrix` says which tiles have descriptors.
 
     sparse  the tile is B of products with a sparse A
     """
@@ -92,7 +92,7 @@ class Descriptor(Op):
 
 
 def tied(template: str, op: Op, *fields: str) -> Ptx:
-    """Return an instruction that names no register, but through which the values of these fields pass."""
+    """Return an instruction that names no register, but takes and returns the values of these fields."""
     given = tuple(field for field in fields if op[field])
     return Ptx(template, tied=given, packed=(*given, "out") if given else ())
 
@@ -113,9 +113,9 @@ def _fragments(op: Op, field: str) -> Iterator[Problem]:
 class Fence(Op):
     """Order this warpgroup's earlier accesses to registers and those of later wgmma; it does not order memory.
 
-    Needed before the first wgmma, and wherever registers that wgmma is to access were accessed otherwise; not
-    between wgmmas of one shape that chain an accumulator. `values` (vectors, or in flight already) are from here on
-    in flight.
+    Needed before the first wgmma, and wherever other instructions accessed registers that wgmma is going to access; not
+    between wgmmas of one shape that chain an accumulator. The results are `values` (vectors, or in flight already) in
+    flight.
     """
 
     values: tuple[Value, ...] = ()
@@ -152,15 +152,16 @@ class MmaAsync(Op):
     a, b        descriptors of (64, k) and (n, k) tiles; or A in registers, as a vector of `elem_a`: the elements
                 that `operand_a` gives each thread, step after step
     accumulate  a bool, the same for all threads: add to `d`, or overwrite it
-    steps       for each instruction, how many bytes its A and its B lie behind the descriptors' addresses
-    fence       `wgmma.fence` first, in the same piece of assembly: for registers that ordinary code wrote
-    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N (f16 and bf16 only); `b_major`
-    scale_a     1, or -1 to negate A; `scale_b`
+    steps       for each instruction, the bytes from the descriptors' addresses to its A and to its B
+    fence       execute `wgmma.fence` first, in the same asm block: for registers that ordinary code wrote
+    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N (f16, bf16 only); `b_major`
+                likewise
+    scale_a     1, or -1 to negate A; `scale_b` likewise
     saturate    integers only: clamp instead of wrapping
 
     Result      the accumulator, in flight: `wgmma.wait_group` turns it into a readable one.
     f32 accumulators lose no bit of a product but round each sum (towards zero on the hardware; the simulator rounds
-    the sum of an instruction once, to nearest); for fp8, the hardware keeps about 14 bits inside of an instruction.
+    the sum of an instruction once, to nearest); for fp8, the hardware keeps about 14 bits within an instruction.
     """
 
     d: Value
@@ -221,7 +222,7 @@ class MmaAsync(Op):
             if self[field] not in ("K", "MN") or (self[field] == "MN" and not form.any_major):
                 yield Problem(field, f"{self.elem_a} operands must be K-major, not {self[field]}-major")
         if self.a_in_registers and self.a_major != "K":
-            yield Problem("a_major", "A in registers has no major mode but K")
+            yield Problem("a_major", "A in registers is always K-major")
         for field in ("scale_a", "scale_b"):
             if self[field] not in (1, -1) or (self[field] == -1 and not form.negate):
                 yield Problem(field, f"{field} is {self[field]}; {self.elem_a} takes {'1 or -1' if form.negate else 1}")
@@ -293,18 +294,18 @@ class MmaAsync(Op):
         lanes.define(np.full(THREADS, ticket, np.int64))
 
     def _expansion(self, lanes: Lanes) -> Callable[[int, Array], Array]:
-        """Return the function that makes all of A from what is stored of it, by the number of the step."""
+        """Return the function that restores the zeros of a sparse A: (number of the step, stored A) to A."""
         return lambda step, a: a
 
     def _registers_a(self, held: Array, step: int) -> Array:
-        """The (64, k) operand A of one step, from the registers of all threads."""
+        """Return the (64, k) operand A of one step, from the registers of all threads."""
         each = 4 * (4 // self.elem_a.bytes)
         tile = np.empty(M * k_of(self.elem_a), held.dtype)
         tile[places(operand_a(self.elem_a))] = held[:, step * each : (step + 1) * each]
         return tile.reshape(-1, M).T
 
     def _sum(self, before: Array | None, a: Array, b: Array) -> Array:
-        """``a @ b.T + before``, rounded once to the accumulator's type."""
+        """Return ``a @ b.T + before``, rounded once to the accumulator's type."""
         if self.elem_d == i32:
             exact = a.astype(np.int64) @ b.astype(np.int64).T + (0 if before is None else before.astype(np.int64))
             return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if self.saturate else exact).astype(np.int32)
@@ -321,12 +322,12 @@ class MmaAsync(Op):
     source="PTX ISA: wgmma.mma_async.sp",
 )
 class MmaAsyncSp(MmaAsync):
-    """As `wgmma.mma_async`, with an A of which half of every group of elements along K is zero and left out.
+    """`wgmma.mma_async` with a sparse A: half of every group of elements along K is zero and left out.
 
     An instruction covers twice the extent along K: A is (64, k) packed elements, B (n, 2 k).
 
-    meta    the metadata that names the elements of A (`ops.wgmma_sparse`): words of this thread, u32, enough for the
-            steps. The same protocol as for A in registers
+    meta    the metadata that names the kept elements (`ops.wgmma_sparse`): this thread's u32 words for all steps. The
+            registers follow the same protocol as those of A
     """
 
     meta: Value
@@ -389,7 +390,7 @@ class CommitGroup(Op):
 class WaitGroup(Op):
     """Wait until at most the `n` latest closed groups of wgmma of this warpgroup are under way.
 
-    values   accumulators (or operands A) of groups that are retired by it: they come back readable
+    values   accumulators (or operands A) of groups that this wait retires: the results are readable
     running  others, which stay in flight but are not moved across the wait
 
     Results  `values` as vectors, then `running`.
@@ -428,13 +429,14 @@ class WaitGroup(Op):
     source="PTX ISA: asynchronous warpgroup-level matrix instructions; CUTLASS: warpgroup_fence_operand",
 )
 class FenceOperand(Op):
-    """Hold `values`, vectors, in registers here: what computes them stays above, and what uses the results below.
+    """Hold `values`, vectors, in registers here: their computation stays above, and uses of the results below.
 
-    ptxas moves arithmetic across waits and across all that names none of its registers, but not across `pmevent`:
-    so this is one, of an event that is not counted.
+    ptxas moves arithmetic across waits, and across any instruction that names none of its registers, but not across
+    `pmevent`. So this is a `pmevent`, of an event that is not counted.
 
-    held    True: an instruction, so that machine code has it too; False: none, and ptxas may move arithmetic across
-    number  of the fence in its kernel, to be found in machine code: `passes.number_fences` gives it
+    held    emit the instruction, which orders the machine code too; False: no instruction, and ptxas may move
+            arithmetic
+    number  the number of the fence in its kernel, which finds it in machine code: `passes.number_fences` sets it
     """
 
     values: tuple[Value, ...]
@@ -467,7 +469,7 @@ def _held(lanes: Lanes, value: Value) -> Callable[[Agent], Array]:
 
 
 def _in_flight(lanes: Lanes, value: Value) -> Array:
-    """Return the ticket of a value; for a vector, that of work that only passes it on."""
+    """Return the ticket of a value; for a vector, the ticket of work that only passes it on."""
     if isinstance(value.type, InFlight):
         return lanes.get(value)
     ticket = lanes.machine.engine.start(lanes, "wgmma", _held(lanes, value), in_order=True)

@@ -58,7 +58,7 @@ def legal_n(form: Form, n: int) -> bool:
 
 
 def k_of(elem: Scalar, sparse: bool = False) -> int:
-    """The extent along K of one instruction on operands of type `elem`; twice as much where A is sparse."""
+    """Return the extent along K of one instruction on operands of type `elem`; twice as much where A is sparse."""
     return STEP_BYTES * (2 if sparse else 1) // elem.bytes
 
 
@@ -78,14 +78,14 @@ def accumulator(n: int) -> Layout:
 def operand_a(elem: Scalar) -> Layout:
     """Return the layout of the (64, k) operand A of one instruction in registers: (thread, value) to m + 64 k.
 
-    The shape is that of 8 bytes of the accumulator's: 32-bit registers, each of neighbours along k.
+    The shape is that of 8 bytes of the accumulator: 32-bit registers, each with neighbours along k.
     """
     each = 4 // elem.bytes
     return Layout(((4, 8, 4), (each, 2, 2)), ((64 * each, 1, 16), (64, 8, 256 * each)))
 
 
 def accumulator_type(d: Scalar, n: int) -> Vec:
-    """The elements of one thread, in the order of `accumulator(n)`."""
+    """Return the type of one thread's elements, in the order of `accumulator(n)`."""
     return Vec(d, M * n // THREADS)
 
 
@@ -96,7 +96,7 @@ MODES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
 
 
 class Unreadable(Exception):
-    """A tile that wgmma cannot read: `what` is wrong, and `help`."""
+    """A tile that wgmma cannot read: `what` is wrong, and `help` to mend it."""
 
     def __init__(self, what: str, help: str = "") -> None:
         super().__init__(what)
@@ -108,8 +108,8 @@ class SmemMatrix(NamedTuple):
 
     major    'K' if neighbours along K are contiguous, 'MN' if those along M (of A) or N (of B) are
     swizzle  'none', '32B', '64B' or '128B'
-    leading  the leading dimension byte offset, `stride` the stride dimension byte offset: see `smem_matrix`
-    steps    the start of each instruction's operand, in bytes from the tile's start: one for 32 bytes of K
+    leading  the leading dimension byte offset, and `stride` the stride dimension byte offset: see `smem_matrix`
+    steps    the start of each instruction's operand, in bytes from the tile's start: one for each 32 bytes along K
     rows     extent along M or N
     """
 
@@ -122,21 +122,21 @@ class SmemMatrix(NamedTuple):
 
     @property
     def constant(self) -> int:
-        """The descriptor but for the address, as a signed 64-bit number."""
+        """The descriptor without the address, as a signed 64-bit number."""
         bits = (self.leading >> 4) << 16 | (self.stride >> 4) << 32 | MODES[self.swizzle] << 62
         return bits - (1 << 64) if bits >> 63 else bits
 
 
 IN_32 = "128B_ATOM_32B"
-"""The swizzle in which tcgen05 reads elements of 32 bits that are contiguous along the rows."""
+"""The swizzle with which tcgen05 reads elements of 32 bits that are contiguous along the rows."""
 
 
 @lru_cache
 def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMatrix:
-    """The tile `t`, (rows, k) in shared memory, as an operand of wgmma. Raises `Unreadable` if wgmma cannot read it.
+    """Return the (rows, k) tile `t` of shared memory as an operand of wgmma. Raises `Unreadable` if it cannot be read.
 
-    sparse   it is B of products with a sparse A: each step is 64 bytes along K instead of 32
-    octets   elements of 8 bits may be contiguous along the rows too, which tcgen05 reads; and those of 32 bits by the
+    sparse   the tile is B of products with a sparse A: each step is 64 bytes along K instead of 32
+    octets   for tcgen05: elements of 8 bits may also be contiguous along the rows, and elements of 32 bits with the
              swizzle of 128 bytes in units of 32
 
     With chunks of 16 bytes and W the span of the swizzle (16 without one), wgmma reads (PTX ISA, canonical layouts):
@@ -146,8 +146,8 @@ def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMa
         MN-major  W bytes along M or N are contiguous, `leading` to the next W; k by k W apart, groups of 8
                   along k `stride` apart (of 4, in units of 32 bytes). Without a swizzle the two are exchanged.
 
-    Swizzles are XORs of absolute address bits. So the tile may consist of any number of such blocks along K: each
-    instruction takes a step of K, at the distance that `steps` gives.
+    Swizzles are XORs of absolute address bits, so the tile may consist of any number of such blocks along K: each
+    instruction takes one step along K, which begins where `steps` says.
     """
     if t.space != "smem" or rank(t.layout) != 2 or not is_static(t.layout):
         raise Unreadable(f"{t.layout} in {t.space} is no (rows, k) tile of shared memory known at compile time")
@@ -156,12 +156,12 @@ def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMa
         raise Unreadable(f"wgmma does not know the swizzle {t.swizzle}", "it takes those of 32, 64 and 128 bytes")
     if t.align % SWIZZLE_REPEAT[swizzle]:
         known = f"the tile starts at a multiple of {t.align} bytes"
-        raise Unreadable(f"{known}, but must at one of {SWIZZLE_REPEAT[swizzle]} (its swizzle: {swizzle})")
+        raise Unreadable(f"{known}, but its swizzle {swizzle} needs a multiple of {SWIZZLE_REPEAT[swizzle]}")
     size, per = t.elem.bytes, k_of(t.elem, sparse)
     rows, ks = _offsets(t.layout[0], size), _offsets(t.layout[1], size)
     if len(rows) % 8 or len(ks) % per:
         shape = f"{len(rows)} rows of {len(ks)} {t.elem}"
-        raise Unreadable(f"a tile of {shape} is no whole number of 8 rows by {per} elements")
+        raise Unreadable(f"a tile of {shape} does not consist of blocks of 8 rows by {per} elements")
     span = span_of(swizzle)
     if ks[1] == size and swizzle != IN_32:
         return _k_major(swizzle, span, size, rows, ks, per)
@@ -174,7 +174,7 @@ def smem_matrix(t: Tensor, sparse: bool = False, octets: bool = False) -> SmemMa
 
 
 def _offsets(mode: Layout, size: int) -> list[int]:
-    """The byte offset of each index of one mode."""
+    """Return the byte offset of each index of one mode."""
     return [offset * size for offset in images(mode)]
 
 
@@ -195,7 +195,7 @@ def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]
         )
     if len(rows) % (span // size):
         whole = f"the {span} contiguous bytes that a swizzle of {swizzle} permutes are {span // size} rows"
-        raise Unreadable(f"{len(rows)} rows are no multiple of that: {whole}", "take a narrower swizzle")
+        raise Unreadable(f"{len(rows)} rows do not fill the swizzle: {whole}", "take a narrower swizzle")
     far = _blocks(rows, span // size, size, "row")
     near = _blocks(ks[:per], rows_of(swizzle), span, "k")
     steps = tuple(ks[::per])
@@ -205,7 +205,7 @@ def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]
 
 
 def _blocks(offsets: list[int], group: int, pitch: int, what: str) -> int:
-    """The distance of groups of `group` offsets, which lie `pitch` apart inside; 0 if there is one group only."""
+    """Return the distance of groups of `group` offsets, which lie `pitch` apart inside; 0 for one group."""
     distance = offsets[group] if len(offsets) > group else 0
     for i, offset in enumerate(offsets):
         expected = i % group * pitch + i // group * distance
@@ -236,7 +236,7 @@ def _same_steps(ks: list[int], within: list[int], steps: tuple[int, ...]) -> Non
 
 @lru_cache
 def places(layout: Layout) -> Array:
-    """The image of a (thread, value) layout as an array (threads, values)."""
+    """Return the image of a (thread, value) layout as an array (threads, values)."""
     several, count = static_value(layout[0].size), static_value(layout[1].size)
     assert several is not None and count is not None
     threads = np.array([layout[0](t) for t in range(several)])
@@ -244,14 +244,14 @@ def places(layout: Layout) -> Array:
 
 
 def to_tile(fragment: Array, n: int, d: Scalar) -> Array:
-    """The accumulators of 128 threads (128, values) as the (64, n) matrix they are."""
+    """Return the accumulators of 128 threads (128, values) as the (64, n) matrix they are."""
     tile = np.empty(M * n, numpy_dtype(d))
     tile[places(accumulator(n))] = fragment
     return tile.reshape(n, M).T
 
 
 def from_tile(tile: Array, n: int) -> Array:
-    """The inverse of `to_tile`."""
+    """Return the inverse of `to_tile`."""
     return np.ascontiguousarray(tile.T).reshape(-1)[places(accumulator(n))]
 
 
@@ -259,7 +259,7 @@ def read_matrices(
     agent: Agent, machine: Any, descriptor: int, moves: Sequence[int], rows: int, elem: Scalar, major: str,
     k_bytes: int = STEP_BYTES,
 ) -> Array:  # fmt: skip
-    """The operands (moves, rows, k) that `descriptor`, moved by each number of bytes, finds in shared memory."""
+    """Return the operands (moves, rows, k) that `descriptor`, moved by each number of bytes, finds in shared memory."""
     swizzle = next(name for name, mode in MODES.items() if mode == descriptor >> 62)
     leading, stride = ((descriptor >> bit & 0x3FFF) << 4 for bit in (16, 32))
     starts = np.array([(descriptor + (move >> 4) & 0x3FFF) << 4 for move in moves])
@@ -271,7 +271,7 @@ def read_blocks(
     agent: Agent, starts: Array, rows: int, elem: Scalar, major: str, swizzle: str, leading: int, stride: int,
     k_bytes: int = STEP_BYTES, space: str = "smem",
 ) -> Array:  # fmt: skip
-    """The operands (starts, rows, k) that begin at these addresses, in blocks as `smem_matrix` has them."""
+    """Return the operands (starts, rows, k) that begin at these addresses, in blocks as `smem_matrix` has them."""
     where = starts[:, None, None] + _chunks(rows, major, swizzle, leading, stride, k_bytes, elem.bytes)
     pattern = SWIZZLES[swizzle]
     data = agent.load(space, where if pattern is None else pattern(where), elem, 16 // elem.bytes)

@@ -1,13 +1,14 @@
 """Sparse operands of wgmma: half of A is left out, and metadata names the half that is kept.
 
 A row of A comes in groups: 4 elements of 8 or 16 bits of which 2 are kept, or 2 of tf32 of which 1 is. The kept ones
-are packed, so that a sparse A takes half its extent along K. Four bits for each group name them:
+are packed, so that a sparse A takes half its extent along K. Four bits for each group name the kept elements:
 
     4 bits, 2 of 4   the index of the first in bits 0 and 1, of the second, a larger one, in bits 2 and 3
     4 bits, 1 of 2   0b0100 for the first, 0b1110 for the second: the 16-bit halves that are kept
 
-Each thread has words of metadata; one word of all threads covers 16 groups of each of 64 rows: two instructions on
-16 and 32 bits (the sparsity selector chooses one of them), one on 8 bits. `metadata_layout` gives each thread's groups.
+Each thread has words of metadata; one word of all threads covers 16 groups of each of 64 rows, for two instructions on
+16 and 32 bits (the sparsity selector chooses one of them), or one on 8 bits. `metadata_layout` gives each thread's
+groups.
 PTX ISA: wgmma.mma_async.sp, sparse matrix storage, and the fragment figures of its metadata.
 """
 
@@ -26,7 +27,7 @@ GROUPS = 16
 """Groups of each row in one word of every thread."""
 
 FIRST, SECOND = 0b0100, 0b1110
-"""The four bits of 1 in 2: the first is kept, or the second."""
+"""The four bits of a 1:2 group that keeps its first element, or its second."""
 
 
 def group_of(elem: Scalar) -> int:
@@ -46,10 +47,11 @@ def words_for(elem: Scalar, steps: int) -> int:
 
 @lru_cache
 def metadata_layout(elem: Scalar, rows: int = M) -> Layout:
-    """(thread, place of four bits in its word, lowest first) to row + `rows` group: 64 rows, or 16 of a warp.
+    """Return the layout from (thread, four bits of its word, lowest first) to row + `rows` * group; a warp has 16 rows.
 
     16 and 32 bits: two neighbouring threads have 4 groups each of a row, and of the row 8 below, for one instruction;
-    the next two those for the other one. 8 bits: two threads have the rows 8 apart, of half the groups each.
+    the next two threads have those for the other one. 8 bits: of four threads, two have one row and two the row 8
+    below, each half of the groups.
     """
     if elem.bytes == 1:
         return Layout(((2, 2, 8, rows // 16), 8), ((8, 8 * rows, 1, 16), rows))
@@ -57,7 +59,7 @@ def metadata_layout(elem: Scalar, rows: int = M) -> Layout:
 
 
 def group_table(words: Array, elem: Scalar, rows: int = M) -> Array:
-    """The four bits of each group, (rows, 16), from a word of each of ``2 rows`` threads."""
+    """Return the four bits of each group, (rows, 16), from one word in each of ``2 * rows`` threads."""
     bits = words.astype(np.uint32)[:, None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15
     table = np.empty(rows * GROUPS, np.int64)
     table[places(metadata_layout(elem, rows))] = bits
@@ -65,20 +67,20 @@ def group_table(words: Array, elem: Scalar, rows: int = M) -> Array:
 
 
 def group_words(table: Array, elem: Scalar) -> Array:
-    """The inverse of `group_table`."""
+    """Return the words for a table: the inverse of `group_table`."""
     bits: Array = table.T.reshape(-1)[places(metadata_layout(elem, len(table)))].astype(np.uint32)
     return np.sum(bits << np.arange(0, 32, 4, dtype=np.uint32), axis=1, dtype=np.uint32)
 
 
 def valid(table: Array, elem: Scalar) -> Array:
-    """Find the legal entries of a table."""
+    """Tell which entries of a table are legal."""
     if elem.bytes == 4:
         return (table == FIRST) | (table == SECOND)
     return (table & 3) < (table >> 2)
 
 
 def expanded(packed: Array, table: Array, elem: Scalar) -> Array:
-    """The (rows, 2 k) operand that (rows, k) packed elements stand for, zeros included."""
+    """Return the (rows, 2 k) operand that (rows, k) packed elements stand for, zeros included."""
     group = group_of(elem)
     kept = (table[..., None] >> 3 if group == 2 else table[..., None] >> np.array([0, 2])) & group - 1
     whole = np.zeros((*table.shape, group), packed.dtype)
@@ -92,8 +94,8 @@ def compress_sparse(a: Any, dtype: Any) -> tuple[Any, Any]:
     a        a NumPy array (m, k) in the type that NumPy has for `dtype`; m a multiple of 64, k of the extent of an
              instruction (64 bytes). Of every 4 neighbours in a row (2, if they have 32 bits) half are zero
     dtype    f16, bf16, tf32, e4m3, e5m2, i8 or u8
-    Result   (m, k / 2) like `a`, and (m / 64, words, 128) u32: a word for each thread, and for each 32 bytes of a row
-             of 8 bits, 64 bytes of 16 and 32 bits, of what was kept
+    Result   (m, k / 2) like `a`, and (m / 64, words, 128) u32: each word of a thread covers 32 bytes of a row of kept
+             8-bit elements, or 64 bytes of 16- and 32-bit ones
     Errors   ValueError that names the row and the columns where too many are not zero
     """
     return compressed(a, dtype, M, k_of(dtype, sparse=True))
@@ -114,7 +116,7 @@ def kept_of(a: Array, dtype: Scalar) -> tuple[Array, Array]:
 
 
 def compressed(a: Any, dtype: Any, rows: int, step: int) -> tuple[Any, Any]:
-    """As `compress_sparse`, with metadata for blocks of `rows` rows; rows of `a` are multiples of `step` elements."""
+    """Compress as `compress_sparse` does, with metadata for blocks of `rows` rows; `step` divides the rows of `a`."""
     a = np.ascontiguousarray(a)
     if a.ndim != 2 or a.shape[0] % rows or a.shape[1] % step:
         raise ValueError(f"compress_sparse takes ({rows} m, {step} k) elements of {dtype}, not {a.shape}")

@@ -445,7 +445,7 @@ def test_alignment_that_forbids_the_atom() -> None:
 
     text = refused(body)
     assert "error[copy-alignment]" in text
-    assert "must lie at a multiple of 16 bytes, but is known to at one of 2 only" in text
+    assert "must lie at a multiple of 16 bytes, but is only known to lie at one of 2" in text
     assert "cl.copy(ROWS" in text
 
 

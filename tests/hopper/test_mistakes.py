@@ -186,7 +186,7 @@ MISTAKES = [
     (part_of_registers, "wgmma-operand", "`steps` takes at least one, of a dense A in shared memory"),
     (no_steps, "wgmma-operand", "slice(4, None, None) of 4 instructions along K"),
     (operand_in_global_memory, "wgmma-operand", "no (rows, k) tile of shared memory"),
-    (n_of_100, "wgmma-operand", "no whole number of 8 rows"),
+    (n_of_100, "wgmma-operand", "does not consist of blocks of 8 rows"),
     (fence_of_what_is_in_flight, "wgmma-accumulator", "fence_operand takes vectors, not an accumulator in flight"),
     (waited_for_twice, "wgmma-accumulator", "takes accumulators in flight, not a run-time vec<f32,32>"),
     (partition_of_a_wide_tile, "wgmma-accumulator", "an accumulator is (64, n)"),

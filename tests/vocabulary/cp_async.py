@@ -60,7 +60,7 @@ ROWS = [
         refuses=[
             (of(SMEM, GMEM, 12), "copies 4, 8 or 16 bytes, not 12"),
             (of(SMEM, GMEM, 8, "cg"), "cp.async.cg copies 16 bytes, not 8"),
-            (of(Ptr("smem", 8), GMEM, 16), "a multiple of 16 bytes, but is known .* of 8"),
+            (of(Ptr("smem", 8), GMEM, 16), "a multiple of 16 bytes, but is only known .* of 8"),
             (of(GMEM, SMEM, 16), "in global memory, but must be in this block's shared"),
             (of(SMEM, GMEM, 4, prefetch=32), "0, 64, 128 or 256 bytes, not 32"),
         ],

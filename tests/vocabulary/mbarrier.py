@@ -24,7 +24,7 @@ ROWS = [
         [of(BAR, i32)],
         refuses=[
             (of(SMEM, f32), "`count` of mbarrier.init is f32, but must be i32 or u32"),
-            (of(Ptr("smem", 4), i32), "a multiple of 8 bytes, but is known to be one of 4"),
+            (of(Ptr("smem", 4), i32), "a multiple of 8 bytes, but is only known to be one of 4"),
             (of(replace(BAR, elem=u64), i32), "a tensor of u64, but must be one of mbarrier"),
             (of(REMOTE, i32), "in the cluster's shared memory, but must be in this block's"),
         ],

@@ -52,7 +52,7 @@ ROWS = [
             (product("mxf8f6f4", scaled=False, **ONE), "kind::mxf8f6f4 takes two words of scales"),
             (product("mxf8f6f4", several=2, scale="ue8m0"), "a row has 2 scales of 'ue8m0'; there are 1 of ue8m0"),
             (product("mxf8f6f4", scale_a=i32, **ONE), "`scale_a` is i32, but must be u32"),
-            (product("mxf8f6f4", byte_a=4, **ONE), "byte_a is 4: 1 scales begin at"),
+            (product("mxf8f6f4", byte_a=4, **ONE), "byte_a is 4, but must be 0 to 3 and a multiple of 1"),
             (product("mxf8f6f4", thread_a=2, **ONE), "thread_a is 2, not 0 to 1"),
             (of(Vec(u32, 2), *WORDS[1:], 32), "`a` is vec<u32,2>, but must be vec<u32,4>"),
             (of(*WORDS, 16), "k is 16; kind::f8f6f4 takes 32"),

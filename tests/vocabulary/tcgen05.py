@@ -68,7 +68,7 @@ ROWS = [
         [of(SMEM, columns, group) for columns in (32, 64, 128, 256, 512) for group in (1, 2)],
         refuses=[
             (of(GMEM, 32), "must be in this block's shared memory"),
-            (of(SMEM, 96), "there are allocations of 32, 64, 128, 256, 512"),
+            (of(SMEM, 96), "takes 32, 64, 128, 256, 512 columns"),
             (of(SMEM, 32, 3), "cta_group is 1, or 2 for a pair"),
         ],
     ),
@@ -76,7 +76,7 @@ ROWS = [
         tcgen05.Dealloc,
         "cl.tcgen05.dealloc",
         [of(TMEM, 32), of(TMEM, 512, 2)],
-        refuses=[(of(SMEM, 32), "must be in tensor memory"), (of(TMEM, 16), "there are allocations of 32")],
+        refuses=[(of(SMEM, 32), "must be in tensor memory"), (of(TMEM, 16), "takes 32, 64, 128, 256, 512 columns")],
     ),
     Row(tcgen05.RelinquishAllocPermit, "cl.tcgen05.relinquish_alloc_permit", [of(1), of(2)]),
     Row(

@@ -61,6 +61,6 @@ ROWS = [
         tensormap.TensormapAt,
         "cl.tensormap_acquire",
         [of(GMEM, STORED)],
-        refuses=[(of(GMEM, MAP), "is a parameter's"), (of(SMEM, STORED), "must be in global memory")],
+        refuses=[(of(GMEM, MAP), "is the type of a parameter"), (of(SMEM, STORED), "must be in global memory")],
     ),
 ]

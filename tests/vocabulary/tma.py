@@ -137,7 +137,7 @@ ROWS = [
         refuses=[
             (of(images(4), (i32,) * 4, u16, 0, PIXELS, BAR), "takes an im2col map of one row of images, not"),
             (of(one_row(4), (i32,) * 4, i32, 0, PIXELS, BAR), "must be u16"),
-            (of(one_row(4), (i32,) * 4, u16, -1, PIXELS, BAR), "a halo of -1 pixels"),
+            (of(one_row(4), (i32,) * 4, u16, -1, PIXELS, BAR), "not -1"),
             (of(one_row(4), (i32,) * 4, u16, 2, PIXELS, BAR), r"TMA moves a row-major box of \(34, 64\)"),
         ],
     ),
