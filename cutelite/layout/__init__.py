@@ -7,11 +7,11 @@ the mode and the numbers. What every function promises is stated in `laws.py`, a
     errors    the one exception                    layout       Layout and ComposedLayout
     dims      named extents and expressions        make         layouts from shapes, orders, other layouts
     expr      walking expressions: text, values    modes        coalesce, filter
-    facts     what can be proven about them        compose      composition
-    basis     strides that make coordinates        complements  what a layout leaves out
-    f2        strides that are added by XOR        laws         what every function promises, checked on demand
+    facts     provable factors, bounds, order        compose      composition
+    basis     strides that make coordinates        complements  layouts of the gaps between a layout's values
+    f2        strides that are added by XOR        laws         the promises of the functions, checked on demand
     inttuple  nested integer tuples                inverses     right, left, nullspace
-    coords    coordinates and indices              common       what is contiguous in two layouts
+    coords    coordinates and indices              common       elements contiguous in two layouts
     swizzle   XOR permutations                     divide       tiles: divide, product, tile_to_shape
     exact     functions as layouts, by values      tiles        slices, local tiles, thread-value, recast
     text      parsing                              access       bank conflicts, sectors of global memory

@@ -1,7 +1,7 @@
 """The cost of a warp's accesses through a layout: bank conflicts in shared memory, sectors in global memory.
 
 In: a layout from (thread, value), or thread alone, to element offsets; the width of an element; the bytes that one
-instruction moves per thread. Out: reports whose numbers are those of the hardware's counters, and whose text says them.
+instruction moves per thread. Out: reports with the numbers of the hardware's counters, which print as text.
 
 Shared memory has 32 banks of 4 bytes: successive words lie in successive banks, and a bank gives one word at a time
 (the same word to any number of threads). A warp's request is served in phases of at most 128 bytes: all 32 threads
@@ -47,7 +47,7 @@ class BankReport(Frozen):
 
     @property
     def wavefronts(self) -> int:
-        """The passes through shared memory that all phases take; `len(phases)` of them are needed in any case."""
+        """The passes through shared memory of all phases together; `len(phases)` of them without conflicts."""
         return sum(self.phases)
 
     def __str__(self) -> str:
@@ -61,11 +61,11 @@ class BankReport(Frozen):
 
 
 class SectorReport(Frozen):
-    """The global memory that moves for a warp's accesses.
+    """The traffic of global memory for a warp's accesses.
 
-    sectors   per request, how many sectors of 32 bytes it touches
-    needed    per request, how many would hold the bytes it asks for
-    lines     per request, how many cache lines of 128 bytes it touches
+    sectors   per request, the number of sectors of 32 bytes that it touches
+    needed    per request, the number of sectors that would hold its bytes
+    lines     per request, the number of cache lines of 128 bytes that it touches
     """
 
     __slots__ = ("lines", "needed", "sectors")
@@ -83,7 +83,7 @@ class SectorReport(Frozen):
 
     @property
     def efficiency(self) -> float:
-        """The part of the bytes moved that was asked for, by whole sectors."""
+        """The fraction of the moved sectors that the requests need."""
         return sum(self.needed) / sum(self.sectors)
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class SectorReport(Frozen):
 
 
 def requests(function: str, layout: Any, bits: int, access_bytes: int | None) -> Iterator[tuple[int, list[int], int]]:
-    """(first thread, byte address of every thread, bytes each) of every instruction that a warp executes."""
+    """Yield (first thread, byte address of every thread, bytes each) for every instruction that a warp executes."""
     if not is_static(layout):
         raise LayoutError(function, f"{layout} is known at launch only")
     if isinstance(layout(0), tuple):
@@ -106,7 +106,7 @@ def requests(function: str, layout: Any, bits: int, access_bytes: int | None) ->
         access_bytes = min(16, own & -own)
     elements = access_bytes * 8 // bits
     if access_bytes not in (1, 2, 4, 8, 16) or elements * bits != access_bytes * 8:
-        message = f"an access of {access_bytes} bytes is none: 1, 2, 4, 8 or 16 bytes of whole elements are"
+        message = f"an access has 1, 2, 4, 8 or 16 bytes of whole elements, not {access_bytes}"
         raise LayoutError(function, message, access_bytes=access_bytes)
     if rank(layout) > 2 or (rank(layout) == 2 and values % elements):
         message = f"{layout} must map (thread, value) with values in whole accesses of {elements} elements"
@@ -124,7 +124,7 @@ def requests(function: str, layout: Any, bits: int, access_bytes: int | None) ->
 
 
 def _vector(function: str, layout: Any, thread: int, value: int, elements: int) -> int:
-    """The offset of a thread's vector; its elements must be contiguous."""
+    """Return the offset of a thread's vector; its elements must be contiguous."""
     if rank(layout) == 1:
         return int(layout(thread))
     offset = int(layout(thread, value))
@@ -136,14 +136,14 @@ def _vector(function: str, layout: Any, thread: int, value: int, elements: int) 
 
 
 def bank_conflicts(layout: Any, bits: int, access_bytes: int | None = None) -> BankReport:
-    """The bank conflicts of all threads accessing shared memory through a layout.
+    """Return the bank conflicts of all threads that access shared memory through a layout.
 
     layout        (thread, value), or thread, -> element offset; may be swizzled. For ldmatrix and stmatrix the layout
                   of the row addresses, threads being rows, with access_bytes=16
-    bits          of an element
-    access_bytes  per thread and instruction: 1, 2, 4, 8 or 16. Default: the most that a thread's values come in; of a
-                  layout of threads alone, one element (given more, the elements behind each offset go with it)
-    Errors        misaligned, or not contiguous, accesses
+    bits          bits of an element
+    access_bytes  bytes per thread and instruction: 1, 2, 4, 8 or 16. Default: the most that a thread's values fill; for
+                  a layout of threads alone, one element (with more, an access also takes the elements that follow)
+    Errors        for accesses that are misaligned or not contiguous
 
     >>> from cutelite.layout import Layout, Swizzle, composition
     >>> print(bank_conflicts(Layout(32, 32), 32))
@@ -173,7 +173,7 @@ def _words(width: int) -> range:
 
 
 def fullest_bank(addresses: Sequence[int], width: int) -> tuple[int, int]:
-    """The most words that one bank must give for accesses of `width` bytes, and that bank."""
+    """Return the most words that one bank must give for accesses of `width` bytes, and that bank."""
     words = {address // BANK_BYTES + k for address in addresses for k in _words(width)}
     counts = [0] * BANKS
     for word in words:
@@ -183,12 +183,12 @@ def fullest_bank(addresses: Sequence[int], width: int) -> tuple[int, int]:
 
 
 def sectors(layout: Any, bits: int, access_bytes: int | None = None, offset: int = 0) -> SectorReport:
-    """The sectors of global memory that all threads touch through a layout: is the access coalesced?
+    """Return the sectors of global memory that all threads touch through a layout: whether their accesses coalesce.
 
     layout        (thread, value), or thread, -> element offset from a pointer aligned to 128 bytes
-    bits          of an element
+    bits          bits of an element
     access_bytes  as for `bank_conflicts`
-    offset        of the whole tensor behind such a pointer, in elements
+    offset        the tensor's distance from such a pointer, in elements
 
     >>> from cutelite.layout import Layout
     >>> print(sectors(Layout(32), 32))

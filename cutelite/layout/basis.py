@@ -1,4 +1,4 @@
-"""Basis strides: what makes a layout produce coordinates rather than offsets.
+"""Basis strides, with which a layout maps to coordinates rather than offsets.
 
 ``E(0)`` is the unit of coordinate 0, ``E(0, 1)`` that of coordinate 1 within coordinate 0. A `Basis` is a sum of
 scaled units; a layout whose strides are bases maps a coordinate to a coordinate: TMA and predication need that.
@@ -63,7 +63,7 @@ class Basis(Frozen):
         return _basis([(path, function(value)) for path, value in self.terms])
 
     def along(self, path: Path) -> Int:
-        """Its component along E(*path)."""
+        """Return its component along E(*path)."""
         return dict(self.terms).get(path, 0)
 
 
@@ -73,7 +73,7 @@ def _factor(value: Int) -> str:
 
 
 def _basis(terms: Iterable[tuple[Path, Int]]) -> Basis | Int:
-    """The sum of those terms: 0 when nothing is left."""
+    """Return the sum of these terms; 0 if all cancel."""
     total: dict[Path, Int] = {}
     for path, value in terms:
         total[path] = total.get(path, 0) + value
@@ -82,7 +82,7 @@ def _basis(terms: Iterable[tuple[Path, Int]]) -> Basis | Int:
 
 
 def E(*mode: int | list[int] | tuple[int, ...]) -> Any:
-    """The unit of the coordinate at the path of modes `mode`; E() is the integer 1.
+    """Return the unit of the coordinate at the path of modes `mode`; E() is the integer 1.
 
     >>> E(1), E(0, 1), E([0, 1]) == E(0, 1), E()
     (1@1, 1@1@0, True, 1)
@@ -104,7 +104,7 @@ def _single(function: str, e: Basis | Int) -> tuple[Path, Int]:
 
 
 def basis_value(e: Basis | Int) -> Int:
-    """The factor of a scaled unit.
+    """Return the factor of a scaled unit.
 
     >>> basis_value(3 * E(1)), basis_value(7)
     (3, 7)
@@ -113,7 +113,7 @@ def basis_value(e: Basis | Int) -> Int:
 
 
 def basis_get(e: Basis | Int, t: Any) -> Any:
-    """The element of the tuple (or layout) t that the unit points at.
+    """Return the element of the tuple (or layout) t that the unit points at.
 
     >>> basis_get(E(1, 0), (3, (4, 5)))
     4
@@ -126,7 +126,7 @@ def basis_get(e: Basis | Int, t: Any) -> Any:
 
 
 def paths(strides: Iterable[Any]) -> list[Path]:
-    """Every path some stride has a component along, in order; () stands for plain integers."""
+    """Return every path along which some stride has a component, in order; () stands for plain integers."""
     found: set[Path] = set()
     for stride in strides:
         if isinstance(stride, Basis):
@@ -137,7 +137,7 @@ def paths(strides: Iterable[Any]) -> list[Path]:
 
 
 def along(stride: Any, path: Path) -> Any:
-    """The component of a stride (leaf or tuple) along a path; () selects the plain integers."""
+    """Return the component of a stride (leaf or tuple) along a path; () selects the plain integers."""
     if isinstance(stride, tuple):
         return tuple(along(d, path) for d in stride)
     if isinstance(stride, Basis):
@@ -146,7 +146,7 @@ def along(stride: Any, path: Path) -> Any:
 
 
 def coordinate(components: dict[Path, Any]) -> Any:
-    """Nested tuple with the value of each path at its place, and 0 where there is none.
+    """Return the nested tuple with the value of each path at its place, and 0 elsewhere.
 
     >>> coordinate({(0,): 3, (1, 1): 5})
     (3, (0, 5))

@@ -22,9 +22,9 @@ from cutelite.layout.swizzle import Swizzle
 
 @laws.promises(laws.max_common_law)
 def max_common_layout(a: Any, b: Any) -> Layout:
-    """The largest layout R with a(R(i)) == i == b(R(i)): the elements contiguous, and in the same order, in both.
+    """Return the largest layout R with a(R(i)) == i == b(R(i)): elements contiguous, and in one order, in both.
 
-    Swizzled layouts count up to what their swizzle leaves alone.
+    In a swizzled layout, elements count as contiguous as far as the swizzle keeps them together.
 
     >>> max_common_layout(Layout((4, 8)), Layout((4, 8), (1, 16)))
     4:1
@@ -47,7 +47,7 @@ def max_common_layout(a: Any, b: Any) -> Layout:
 
 
 def _common_by_values(a: Layout, b: Layout) -> Layout:
-    """`max_common_layout` of layouts one of which is added by XOR."""
+    """Return `max_common_layout` of two layouts of which one is added by XOR."""
     if (
         not is_static((a.size, b.size))
         or not is_static(a)
@@ -68,7 +68,7 @@ def _fixed_by_swizzle(layout: ComposedLayout) -> int:
 
 
 def _first(layout: Layout, limit: int) -> Layout:
-    """Its first elements: as many as the limit and its modes allow."""
+    """Return the first elements of a layout: as many as the limit and its modes allow."""
     modes: list[tuple[Any, Any]] = []
     for s, d in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
         count = limit if prove_le(limit, s) else s if isinstance(s, int) else gcd(known_divisor(s), limit)
@@ -80,7 +80,7 @@ def _first(layout: Layout, limit: int) -> Layout:
 
 
 def _common_prefix(inverse: Layout, other: Layout) -> Layout:
-    """The first modes of a right inverse of one layout that the other layout takes to 0, 1, 2, ... as well."""
+    """Return the first modes of a right inverse of one layout that the other layout maps to 0, 1, 2, ... too."""
     modes: list[tuple[Any, Any]] = []
     current: Int = 1
     reach: Int = 0
@@ -98,7 +98,7 @@ def _common_prefix(inverse: Layout, other: Layout) -> Layout:
 
 
 def _within(size: Int, reach: Int, count: Int, step: Int) -> Int:
-    """The number of `count` steps beyond `reach` that provably stay below `size`."""
+    """Return the number of `count` steps beyond `reach` that provably stay below `size`."""
     if prove_lt(reach + (count - 1) * step, size):
         return count
     if is_static((size, reach, count, step)):
@@ -108,7 +108,7 @@ def _within(size: Int, reach: Int, count: Int, step: Int) -> Int:
 
 
 def _continues(other: Layout, s: Int, d: Int, current: Int) -> Int:
-    """The number of c below s with other(c * d) == c * current."""
+    """Return the number of c below s with other(c * d) == c * current."""
     try:
         steps = coalesce_modes(composition(other, Layout(s, d)))
     except LayoutError:
@@ -134,7 +134,7 @@ def _is_identity(layout: Layout, inverse: Layout) -> bool:
 
 @named
 def max_common_vector(a: Any, b: Any) -> Int:
-    """The number of elements that are contiguous, and in the same order, in the layouts `a` and `b`.
+    """Return the number of elements that are contiguous, and in the same order, in the layouts `a` and `b`.
 
     >>> max_common_vector(Layout((4, 8)), Layout((4, 8), (1, 16)))
     4
@@ -143,12 +143,12 @@ def max_common_vector(a: Any, b: Any) -> Int:
 
 
 class CopyVector(Frozen):
-    """The widest accesses that a copy may make, and the reason why not wider ones.
+    """The widest accesses that a copy may make, and the reason why they are not wider.
 
-    elements  per access
-    bits      of an access
-    layout    of the elements of the first access: position in the access -> index in both layouts
-    limit     why not twice as many
+    elements  the number of elements of an access
+    bits      the number of bits of an access
+    layout    the first access: position in the access -> index in both layouts
+    limit     the reason why an access does not have twice as many elements
     """
 
     __slots__ = ("elements", "bits", "layout", "limit")  # noqa: RUF023 (what matters most comes first)
@@ -168,12 +168,12 @@ class CopyVector(Frozen):
 def copy_vector(
     src: Any, dst: Any, bits: int, *, src_align: int = 16, dst_align: int = 16, max_bits: int = 128
 ) -> CopyVector:
-    """The widest access with which all of `src` can be copied to `dst`, element i to element i.
+    """Return the widest access with which all of `src` can be copied to `dst`, element i to element i.
 
     src, dst              layouts of one size; they may be swizzled, and over dims: divisibility decides
-    bits                  of an element
-    src_align, dst_align  what the address of element 0 is known to be a multiple of, in bytes
-    max_bits              of one access
+    bits                  bits of an element
+    src_align, dst_align  the known alignment of the address of element 0, in bytes
+    max_bits              the most bits of an access
 
     >>> from cutelite.layout import dims, row_major
     >>> M, K = dims("M K:8")
@@ -201,7 +201,7 @@ def copy_vector(
 
 
 def _vector(common: Layout, elements: int) -> tuple[Layout, str]:
-    """The first elements that are contiguous in both, or why there are not as many."""
+    """Return the first `elements` that are contiguous in both, and the reason if there are fewer."""
     first = _first(common, elements)
     if first.size == elements:
         return first, ""
@@ -211,7 +211,7 @@ def _vector(common: Layout, elements: int) -> tuple[Layout, str]:
 
 
 def _obstacle(name: str, layout: Any, vector: Layout, elements: int, bits: int, align: int) -> str:
-    """The reason why `layout` cannot be accessed by such vectors throughout; "" when it can."""
+    """Return the reason why `layout` cannot be accessed by such vectors throughout; "" when it can."""
     if elements * bits // 8 > align or align % (elements * bits // 8 or 1):
         return f"{name} is aligned to {align} bytes"
     if isinstance(layout, ComposedLayout):

@@ -1,4 +1,4 @@
-"""Complements: what is missing between the values of a layout.
+"""Complements: layouts of the gaps between the values of a layout.
 
 Only the modes that move count (neither size 1 nor stride 0), sorted by stride. A layout is a *chain* when each stride
 is a multiple of the span of the smaller ones (size * stride of the one before): then the gaps are a layout again.
@@ -22,7 +22,7 @@ from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_o
 
 
 def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:
-    """(size, stride, position) of the modes that move, by stride; position is the index whose value is the stride.
+    """Return (size, stride, position) of the modes that move, by stride; layout(position) is the stride.
 
     Every stride must be provably positive, and comparable with the others.
     """
@@ -52,26 +52,26 @@ def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:
 
 
 def component(layout: Layout, path: Path) -> Layout:
-    """The part of a layout that adds to the coordinate at a path: its strides along E(*path)."""
+    """Return the part of a layout that adds to the coordinate at a path: its strides along E(*path)."""
     return raw(layout.shape, along(layout.stride, path))
 
 
 def refuse_composed(function: str, layout: Any) -> None:
-    """`function` has no meaning for composed layouts."""
+    """Refuse composed layouts, for which `function` has no meaning."""
     if not isinstance(layout, Layout):
         raise LayoutError(function, f"{layout} is no layout of shape and stride alone")
 
 
 @laws.promises(laws.complement_law)
 def complement(layout: AnyLayout, cotarget: Any = 1) -> Layout:
-    """The layout of what `layout` leaves out: its values are the starts of further copies of `layout`.
+    """Return the layout of what `layout` leaves out: its values are the starts of further copies of `layout`.
 
-    layout    may be composed where its values are known now
-    cotarget  how far the copies must reach: an int, or a shape or layout for its size or cosize; for a layout that
-              gives coordinates, the shape they are in, or a layout whose coordinates fill it
-    Result    ordered, and disjoint: the sums layout(i) + result(j) are all different. If `layout` is a chain the sums
-              cover all below `cotarget`; if it is not, no layout's would (below a few values)
-    Errors    when layout(i) == layout(j) for some i != j (apart from strides of 0), or dims leave that open
+    layout    may be composed if its values are known at compile time
+    cotarget  the number below which the copies must cover everything: an int, or a shape or layout for its size or
+              cosize; for a layout that gives coordinates, the shape they are in, or a layout whose coordinates fill it
+    Result    ordered, and disjoint: the sums layout(i) + result(j) are all different. If `layout` is a chain, the sums
+              cover all below `cotarget`; if it is not, they do if any layout's would, given few enough values to try
+    Errors    when layout(i) == layout(j) for some i != j (apart from strides of 0), or dims do not decide that
 
     >>> complement(Layout(4, 2), 24)
     (2,3):(1,8)
@@ -93,7 +93,7 @@ def complement(layout: AnyLayout, cotarget: Any = 1) -> Layout:
 
 
 def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
-    """The complement, and the first number below `target` that it leaves uncovered; None when there is none."""
+    """Return the complement, and the first number below `target` that it leaves uncovered; None when there is none."""
     refuse_composed("complement", layout)
     if has_bases(layout):
         return _coordinate_complement(layout, target)
@@ -110,7 +110,7 @@ def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
 
 
 def _composed_complement(layout: ComposedLayout, target: Int) -> Layout:
-    """The complement by values: copies that fill the gaps where a layout can, else lie behind the last value."""
+    """Return the complement by values: copies that fill the gaps where a layout can, else lie behind the last value."""
     if not is_static(layout) or layout.size > exact.MAX_POINTS:
         raise LayoutError("complement", f"the values of {layout} are not known, or too many: it is composed")
     values = list(images(layout))
@@ -122,10 +122,10 @@ def _composed_complement(layout: ComposedLayout, target: Int) -> Layout:
 
 
 def copies(layout: Layout, beside: Iterable[Path] = ()) -> Layout:
-    """The complement as a function of all naturals: copies of `layout` at its values never meet.
+    """Return the complement as a function of all naturals: copies of `layout` at its values never meet.
 
-    Its last mode, where the copies lie side by side, is unbounded; its extent is 1. Of a layout that gives coordinates,
-    so is that along each of them, and along those at the paths `beside`.
+    Its last mode, along which the copies lie side by side, is unbounded and has extent 1. For a layout that gives
+    coordinates there is such a mode along each of them, and along those at the paths `beside`.
     """
     refuse_composed("complement", layout)
     if has_bases(layout):
@@ -138,7 +138,7 @@ def copies(layout: Layout, beside: Iterable[Path] = ()) -> Layout:
 
 
 def _coordinate_copies(layout: Layout, found: set[Path], path: Path) -> Layout:
-    """The complement by coordinates, nested like them: along each, the starts of copies of what the layout covers."""
+    """Return the complement by coordinates, nested like them: along each, the starts of further copies."""
     if path in found:
         along_it = copies(component(layout, path))
         return raw(along_it.shape, _times(along_it.stride, E(*path)))
@@ -153,7 +153,7 @@ def _times(stride: Any, unit: Any) -> Any:
 
 
 def _gaps(layout: Layout) -> tuple[list[tuple[Any, Any]], Int, Int | None]:
-    """The modes that fill the gaps of a layout, where copies of it begin beyond them, and the first hole if any."""
+    """Return the modes that fill the gaps of a layout, the start of further copies, and the first hole if any."""
     modes: list[tuple[Any, Any]] = []
     span: Int = 1
     uncovered: Int | None = None
@@ -177,14 +177,14 @@ def _gaps(layout: Layout) -> tuple[list[tuple[Any, Any]], Int, Int | None]:
 
 
 def _f2_complement(layout: Layout, target: int) -> Layout:
-    """The complement of a layout added by XOR: the bits that complete its values."""
+    """Return the complement of a layout added by XOR: the bits that complete its values."""
     have = columns("complement", flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), spanned=True)
     missing = complement_columns("complement", have, (target - 1).bit_length())
     return coalesce_modes(from_modes([(2, F2(value)) for value in missing]))
 
 
 def _f2_hole(layout: Layout) -> int | None:
-    """The first number that copies of a layout added by XOR leave uncovered; None where its sizes are powers of two."""
+    """Return the first number that copies of an XOR layout leave uncovered; None if its sizes are powers of two."""
     if all(s & (s - 1) == 0 for s in flatten_to_tuple(layout.shape)):
         return None
     spanned = raw(_to_power(layout.shape), layout.stride)
@@ -199,7 +199,7 @@ def _to_power(shape: Any) -> Any:
 
 
 def _values(layout: Layout) -> list[int] | None:
-    """The values of the modes that move; None where they are not known, or too many."""
+    """Return the values of the modes that move; None where they are not known, or too many."""
     moving = filter_zeros(layout)
     if not is_static(moving) or moving.size > exact.MAX_POINTS:
         return None
@@ -207,7 +207,7 @@ def _values(layout: Layout) -> list[int] | None:
 
 
 def _tiled(values: list[int] | None, target: Int) -> Layout | None:
-    """The complement by its values, where the rules find none that covers the target."""
+    """Return the complement by its values, where the rules find none that covers the target."""
     if values is None or isinstance(target, DimExpr) or target + len(values) > exact.MAX_POINTS:
         return None
     modes = exact.tiling(values, target)
@@ -215,7 +215,7 @@ def _tiled(values: list[int] | None, target: Int) -> Layout | None:
 
 
 def _coordinate_complement(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
-    """Coordinate by coordinate: each path has a complement of its own within its extent of the target."""
+    """Return the complement by coordinates: along each path, the complement within the target's extent there."""
     found = {path for path in paths(flatten_to_tuple(layout.stride)) if path}
     rests = []
     uncovered: Int | None = None
@@ -227,13 +227,13 @@ def _coordinate_complement(layout: Layout, target: Any) -> tuple[Layout, Int | N
 
 
 def _box(layout: Any) -> Any:
-    """The shape of the least box that holds the coordinates a layout gives."""
+    """Return the shape of the smallest box that holds the coordinates a layout gives."""
     last = {path: cosize(component(layout, path)) - 1 for path in paths(flatten_to_tuple(layout.stride))}
     return transform_leaf(lambda c: c + 1, coordinate(last))
 
 
 def _extents(target: Any, found: set[Path], path: Path) -> list[tuple[Path, Any]]:
-    """The coordinates of a target shape, each with its extent, as coarse as the layout's paths allow.
+    """Return the coordinates of a target shape, each with its extent, as coarse as the layout's paths allow.
 
     A number is the extent of the only coordinate there is; 1 is that of every coordinate.
     """

@@ -1,9 +1,10 @@
 """Composition of layouts: the rules, and the exact answer where they give none.
 
 A leaf ``s:d`` of `rhs` visits the indices 0, d, 2d, ... of `lhs`. On the merged modes of `lhs`, in order, it skips a
-mode whose extent divides d, or takes every d-th element of one that d divides, and must then leave it at its end; what
-it never reaches does not matter. The leaves together must not carry from one mode of `lhs` into the next. Where a rule
-does not apply there may still be a layout with the right values: for static operands they are computed and factored.
+mode whose extent divides d, or takes every d-th element of a mode whose extent d divides, which it must then leave at
+its end; modes that it never reaches do not matter. The leaves together must not carry from one mode of `lhs` into the
+next. Where a rule does not apply there may still be a layout with the right values: for static operands they are
+computed and factored.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def composition(lhs: Swizzle, rhs: AnyLayout) -> ComposedLayout: ...
 def composition(lhs: Swizzle, rhs: Swizzle) -> Swizzle: ...
 @laws.promises(laws.composition_law)
 def composition(lhs: Any, rhs: Any) -> Any:
-    """The layout R with R(c) == lhs(rhs(c)) for every coordinate of `rhs`, whose shape it refines.
+    """Return the layout R with R(c) == lhs(rhs(c)) for every coordinate of `rhs`, whose shape it refines.
 
     lhs  a layout, a composed layout, or a swizzle
     rhs  a layout (its strides may be bases: coordinates of `lhs`); an int n for n:1; None for no change; a tuple for
@@ -68,9 +69,9 @@ def composition(lhs: Any, rhs: Any) -> Any:
 
 
 def with_shape(layout: L, shape: Any) -> L:
-    """The layout under another shape of the same size: its composition with the compact layout of that shape.
+    """Return the layout under another shape of the same size: its composition with the compact layout of that shape.
 
-    Errors  as of `composition`, and when the sizes differ
+    Errors  as for `composition`, and if the sizes differ
 
     >>> with_shape(Layout((4, 6), (6, 1)), (2, 2, 6))
     (2,2,6):(6,12,1)
@@ -95,7 +96,7 @@ def _by_mode(lhs: Layout, tiler: tuple[Any, ...]) -> Layout:
 
 
 class _Misfit(Exception):
-    """The rules give no layout; `numbers` are those at fault, `mode` the mode of rhs."""
+    """Raised where the rules give no layout; `numbers` are the values at fault, `mode` the mode of rhs."""
 
     def __init__(self, reason: str, mode: Path | None = None, **numbers: object) -> None:
         super().__init__(reason)
@@ -104,7 +105,7 @@ class _Misfit(Exception):
 
 
 class _Target:
-    """The modes that rhs indexes, and how far its leaves have gone into each."""
+    """The modes that rhs indexes, and the part of each that its leaves have used."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -116,7 +117,7 @@ class _Target:
         return str(modes) if modes == self.layout else f"{modes} (that is {self.layout})"
 
     def leaf(self, s: Int, d: Int) -> list[tuple[Any, Any]]:
-        """The modes of c -> layout(c * d) for c < s."""
+        """Return the modes of c -> layout(c * d) for c < s."""
         if is_one(s) or is_zero(d):
             return [(s, 0)]
         last = len(self.shapes) - 1
@@ -141,7 +142,7 @@ class _Target:
         return modes
 
     def _share(self, extent: Int, s: Int, d: Int) -> tuple[Int, Int]:
-        """The number of elements of a leaf within an extent that it leaves, and the number of times that this is s."""
+        """Return the number of elements that a leaf takes of an extent before it leaves it, and s divided by that."""
         count = exact_div(extent, d)
         if count is None:
             known = "divides" if is_static((extent, d)) else "is known to divide"
@@ -208,7 +209,7 @@ def _by_rules(lhs: Layout, rhs: Layout) -> Layout:
 
 
 def _added(parts: list[list[tuple[Any, Any]]], stride: Basis) -> list[tuple[Any, Any]]:
-    """The sum of layouts of the same modes."""
+    """Return the sum of layouts of the same modes."""
     sizes = [s for s, _ in parts[0]]
     if any([s for s, _ in part] != sizes for part in parts):
         raise _Misfit(f"its stride {stride} crosses modes at different places", stride=stride)
@@ -216,7 +217,7 @@ def _added(parts: list[list[tuple[Any, Any]]], stride: Basis) -> list[tuple[Any,
 
 
 def _by_values(lhs: Layout, rhs: Layout) -> Layout | None:
-    """The only layout that may be the composition, if it is: every leaf factored by its values, and all checked."""
+    """Return the composition, every leaf of it factored by its values, if all values are right; else None."""
     strides = flatten_to_tuple(rhs.stride)
     if any(isinstance(d, int) and d < 0 for d in strides):
         return None
@@ -249,7 +250,7 @@ def _along(value: Callable[[Any], Any], d: Any, c: int) -> Any:
 
 
 def _evaluator(lhs: Layout) -> Callable[[Any], Any]:
-    """lhs as a function of what strides add up to: an index, or a sum of bases."""
+    """Return `lhs` as a function of an index, or of a sum of bases."""
     shapes, strides = merged(lhs)
 
     def value(index: Any) -> Any:

@@ -18,7 +18,7 @@ from cutelite.layout.inttuple import flatten_to_tuple, prefix_product, product, 
 
 
 def merge_modes(shapes: list[Any], strides: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The fewest modes with the same values on all naturals: 1s go, and s0:d0, s1:d1 become one where d1 is s0*d0.
+    """Return the fewest modes with the same values on all naturals: 1s go, s0:d0 and s1:d1 join if d1 is s0*d0.
 
     The last mode stays, unbounded as it is, even if its size is 1 (unless it continues the one before it).
     """
@@ -52,7 +52,7 @@ def _is(x: Any, value: int) -> bool:
 
 
 def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
-    """The index of `coord` in a shape with strides `stride`, compact column-major unless given; or in a layout.
+    """Return the index of `coord` in a shape with strides `stride`, compact column-major unless given; or in a layout.
 
     >>> crd2idx((1, 2), (3, 4)), crd2idx((1, 2), (3, 4), (4, 1)), crd2idx(7, (3, 4), (4, 1))
     (7, 6, 6)
@@ -77,7 +77,7 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
 
 
 def _of_ints(coord: Any, shape: Any, stride: Any) -> int | None:
-    """The index if all of it is ints and `coord` fits, without the terms that run-time values need; else None."""
+    """Return the index if all of it is ints and `coord` fits, which needs no symbolic terms; else None."""
     if type(coord) is int:
         if type(shape) is not tuple:
             return coord * stride if type(stride) is int else None
@@ -139,7 +139,7 @@ def _split(coord: Any, shape: Any, stride: Any, terms: list[tuple[Any, Any]]) ->
 
 
 def _sum(terms: list[tuple[Any, Any]]) -> Any:
-    """Sum of coordinate * stride: what is known at compile time in one term, behind the run-time ones."""
+    """Return the sum of coordinate * stride: what is known at compile time in one term, after the run-time ones."""
     known: Any = 0
     running: Any = None
     for c, d in terms:
@@ -159,7 +159,7 @@ def _sum(terms: list[tuple[Any, Any]]) -> Any:
 
 
 def pad_coord(coord: Any, shape: Any) -> Any:
-    """A coordinate with zeros for the trailing modes that it leaves out.
+    """Return a coordinate with zeros for the trailing modes that it leaves out.
 
     >>> pad_coord((1,), (3, (4, 5)))
     (1, 0)
@@ -173,7 +173,7 @@ def pad_coord(coord: Any, shape: Any) -> Any:
 
 
 def compact_strides(shape: Any) -> Any:
-    """Column-major strides; 0 for a mode of size 1.
+    """Return column-major strides; 0 for modes of size 1.
 
     >>> compact_strides((3, (1, 4)))
     (1, (0, 3))
@@ -194,10 +194,11 @@ def _compact(shape: Any, current: Int) -> tuple[Any, Int]:
 
 
 def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
-    """The natural coordinate of an index: the inverse of `crd2idx`, with compact strides unless `stride` is given.
+    """Return the natural coordinate of an index: the inverse of `crd2idx`, with compact strides by default.
 
-    Of a tuple, mode by mode. The last mode (with strides: that of the greatest) is unbounded. `idx` may be a run-time
-    value. Strides must be such that every index has one coordinate: each a multiple of the span of the smaller ones.
+    A tuple is converted mode by mode. The last mode (with strides: the mode of the greatest) is unbounded. `idx` may be
+    a run-time value. Strides must be such that every index has one coordinate: each a multiple of the span of the
+    smaller ones.
 
     >>> idx2crd(7, (3, 4)), idx2crd(30, (3, (2, 2))), idx2crd((2, 5), (3, (2, 4)))
     ((1, 2), (0, (0, 5)), (2, (1, 2)))
@@ -247,7 +248,7 @@ def _unscaled(idx: Any, shape: Any, stride: Any) -> Any:
 
 @named
 def crd2crd(coord: Any, shape: Any, to_shape: Any) -> Any:
-    """`coord` of `shape` as the coordinate of `to_shape` with the same index, mode by mode where both nest.
+    """Return `coord` of `shape` as the coordinate of `to_shape` with the same index, mode by mode where both nest.
 
     >>> crd2crd((1, 2), (3, 4), 12), crd2crd(7, 12, (3, 4)), crd2crd((5, 1), (6, 2), ((2, 3), 2))
     (7, (1, 2), ((1, 2), 1))
@@ -263,7 +264,7 @@ def crd2crd(coord: Any, shape: Any, to_shape: Any) -> Any:
 
 @named
 def increment_coord(coord: Any, shape: Any) -> Any:
-    """The next natural coordinate in colexicographic order; behind the last comes the first again.
+    """Return the next natural coordinate in colexicographic order; behind the last comes the first again.
 
     >>> increment_coord((2, 0), (3, 4)), increment_coord((2, 3), (3, 4))
     ((0, 1), (0, 0))

@@ -70,14 +70,14 @@ def _logical_divide(target: Layout, tiler: Any) -> Layout:
 
 
 def _cut(mode: Layout, n: Int) -> Layout:
-    """A single mode, which is linear, cut into pieces of n: what most divisions come down to."""
+    """Return a single, linear mode cut into pieces of n: the case that most divisions come down to."""
     count = ceil_div_dims(mode.shape, n)
     first = 0 if is_one(n) and not isinstance(mode.stride, Basis) else mode.stride
     return raw((n, count), (first, 0 if is_one(count) else mode.stride * n))
 
 
 def _unzip(layout: Any, tiler: Any) -> Layout:
-    """((tile, rest), ...) as (tiles, rests), nested like the tiler."""
+    """Return ((tile, rest), ...) as (tiles, rests), nested like the tiler."""
     if tiler is None:
         return concat([raw(1, 0), layout])
     if not isinstance(tiler, tuple):
@@ -90,7 +90,7 @@ def _unzip(layout: Any, tiler: Any) -> Layout:
 
 @laws.promises(laws.zipped_divide_law)
 def zipped_divide(target: L, tiler: Any) -> L:
-    """`logical_divide` with all tile modes in the first mode and all rest modes in the second.
+    """Return `logical_divide` with all tile modes in the first mode and all rest modes in the second.
 
     >>> zipped_divide(Layout((8, 6)), (4, 2))
     ((4,2),(2,3)):((1,8),(4,16))
@@ -100,7 +100,7 @@ def zipped_divide(target: L, tiler: Any) -> L:
 
 @laws.promises(laws.regrouped_law)
 def tiled_divide(target: L, tiler: Any) -> L:
-    """`zipped_divide` with the rest modes side by side: ((tile, ...), rest, ...).
+    """Return `zipped_divide` with the rest modes side by side: ((tile, ...), rest, ...).
 
     >>> tiled_divide(Layout((8, 6)), (4, 2))
     ((4,2),2,3):((1,8),4,16)
@@ -110,7 +110,7 @@ def tiled_divide(target: L, tiler: Any) -> L:
 
 @laws.promises(laws.regrouped_law)
 def flat_divide(target: L, tiler: Any) -> L:
-    """`zipped_divide` with all modes side by side: (tile, ..., rest, ...).
+    """Return `zipped_divide` with all modes side by side: (tile, ..., rest, ...).
 
     >>> flat_divide(Layout((8, 6)), (4, 2))
     (4,2,2,3):(1,8,4,16)
@@ -131,12 +131,12 @@ def _spread_both(layout: Layout) -> Layout:
 
 @laws.promises(laws.product_law)
 def logical_product(block: L, tiler: Any) -> L:
-    """(block, copies): `tiler` arranges as many copies of `block` as it has coordinates, each beside the others.
+    """Return (block, copies): `tiler` arranges as many copies of `block` as it has coordinates, each beside the others.
 
     tiler  a layout; an int n for n:1; None for one copy; a tuple for one of these per mode
-    Where the block gives coordinates and the tiler numbers, these count through a grid of copies with the extents of
-    the tiler, if it has a mode for each coordinate, and fills the grid; else along the last coordinate. Where the tiler
-    alone gives coordinates, they are counted likewise.
+    If the block gives coordinates and the tiler numbers, the numbers count through a grid of copies with the extents of
+    the tiler, provided that it has a mode for each coordinate and fills the grid; else they count along the last
+    coordinate. If only the tiler gives coordinates, they are counted in the same way.
 
     >>> logical_product(Layout((2, 2), (4, 1)), Layout(6))
     ((2,2),(2,3)):((4,1),(2,8))
@@ -161,7 +161,7 @@ def _logical_product(block: Layout, tiler: Any) -> Layout:
 
 
 def _places(block: Layout, tiler: Any) -> Layout:
-    """The places of copies: in a grid with a mode for each coordinate, if one of block and tiler gives coordinates."""
+    """Return the places of copies: in a grid with a mode for each coordinate, if block or tiler gives coordinates."""
     grid = copies(block)
     if isinstance(tiler, Layout) and has_bases(tiler):
         own = [path for path in paths(flatten_to_tuple(block.stride)) if path]
@@ -179,12 +179,12 @@ def _places(block: Layout, tiler: Any) -> Layout:
 
 
 def _least_stride(mode: Layout) -> int:
-    """The order of the modes of a tiler, by their strides where these are numbers."""
+    """Return the sort key of a mode of a tiler: its least stride that is a number, else 1."""
     return min((d for d in flatten_to_tuple(mode.stride) if isinstance(d, int) and d), default=1)
 
 
 def _counted(tiler: Layout, own: list[Path]) -> Layout:
-    """A tiler with its coordinates below each path of `own` as one number, which counts through the box they span."""
+    """Return a tiler with its coordinates below each path of `own` as one number, which counts through their box."""
     strides: list[Any] = [0] * len(flatten_to_tuple(tiler.stride))
     steps: dict[Path, Int] = {}
     for path in paths(flatten_to_tuple(tiler.stride)):
@@ -198,7 +198,7 @@ def _counted(tiler: Layout, own: list[Path]) -> Layout:
 
 @laws.promises(laws.regrouped_law)
 def zipped_product(block: L, tiler: Any) -> L:
-    """`logical_product` with the modes of the blocks in the first mode and of the copies in the second.
+    """Return `logical_product` with the modes of the blocks in the first mode and of the copies in the second.
 
     >>> zipped_product(Layout((2, 2), (1, 6)), (3, 4))
     ((2,2),(3,4)):((1,6),(2,1))
@@ -208,7 +208,7 @@ def zipped_product(block: L, tiler: Any) -> L:
 
 @laws.promises(laws.regrouped_law)
 def tiled_product(block: L, tiler: Any) -> L:
-    """`zipped_product` with the modes of the copies side by side.
+    """Return `zipped_product` with the modes of the copies side by side.
 
     >>> tiled_product(Layout((2, 2)), Layout((3, 5)))
     ((2,2),3,5):((1,2),4,12)
@@ -218,7 +218,7 @@ def tiled_product(block: L, tiler: Any) -> L:
 
 @laws.promises(laws.regrouped_law)
 def flat_product(block: L, tiler: Any) -> L:
-    """`zipped_product` with all modes side by side.
+    """Return `zipped_product` with all modes side by side.
 
     >>> flat_product(Layout((2, 2)), Layout((3, 5)))
     (2,2,3,5):(1,2,4,12)
@@ -228,7 +228,7 @@ def flat_product(block: L, tiler: Any) -> L:
 
 @laws.promises(laws.ranked_product_law)
 def blocked_product(block: L, tiler: Any) -> L:
-    """`logical_product` joined rank by rank, elements of a block together: mode k is (block k, copies k).
+    """Return `logical_product` joined rank by rank, elements of a block together: mode k is (block k, copies k).
 
     >>> blocked_product(Layout((2, 5), (5, 1)), Layout((3, 4)))
     ((2,3),(5,4)):((5,10),(1,30))
@@ -238,7 +238,7 @@ def blocked_product(block: L, tiler: Any) -> L:
 
 @laws.promises(laws.ranked_product_law)
 def raked_product(block: L, tiler: Any) -> L:
-    """`logical_product` joined rank by rank, elements of a block apart: mode k is (copies k, block k).
+    """Return `logical_product` joined rank by rank, elements of a block apart: mode k is (copies k, block k).
 
     >>> raked_product(Layout((2, 5), (5, 1)), Layout((3, 4)))
     ((3,2),(4,5)):((10,5),(30,1))
@@ -258,7 +258,7 @@ def _ranked_product(function: str, block: Layout, tiler: Any, block_first: bool)
 
 
 def _of_rank(layout: Layout, rank: int) -> Layout:
-    """With modes 1:0 behind its own."""
+    """Return the layout with modes 1:0 appended up to the rank `rank`."""
     missing = rank - layout.rank
     if not missing and isinstance(layout.shape, tuple):
         return layout
@@ -267,7 +267,7 @@ def _of_rank(layout: Layout, rank: int) -> Layout:
 
 @laws.promises(laws.tile_to_shape_law)
 def tile_to_shape(atom: L, trg_shape: Any, order: Any = None) -> L:
-    """`atom` repeated to fill `trg_shape`, the copies laid out in `order` (column-major by default), modes joined.
+    """Return `atom` repeated to fill `trg_shape`, with copies in `order` (column-major by default), modes joined.
 
     Errors  when an extent of the shape is no multiple of the atom's
 

@@ -34,11 +34,11 @@ class LayoutError(ValueError):
         self.numbers = numbers
 
     def within(self, function: str, what: str) -> LayoutError:
-        """The same error as one of the function that was called, in whose terms `what` puts it."""
+        """Return the same error as one of `function`, which the user called, with `what` for its operands."""
         return LayoutError(function, f"{what}: {self.message}", mode=self.mode, **self.numbers)
 
     def called(self, function: str) -> LayoutError:
-        """The same error, as one of the function that was called."""
+        """Return the same error as one of `function`, which the user called."""
         return LayoutError(function, self.message, mode=self.mode, **self.numbers)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -52,7 +52,7 @@ def _rebuild(
 
 
 def named(function: Callable[P, R]) -> Callable[P, R]:
-    """Errors of what `function` calls bear its name: the one that the user wrote."""
+    """Decorate a function that users call: errors of the functions that it calls bear its name."""
 
     @wraps(function)
     def naming(*args: P.args, **kwargs: P.kwargs) -> R:

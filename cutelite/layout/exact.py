@@ -16,7 +16,7 @@ MAX_POINTS = 1 << 20
 
 
 def values(shapes: Sequence[int], strides: Sequence[Any], zero: Any = 0) -> list[Any]:
-    """A layout's values at 0, 1, ... up to its size; `zero` is the value at 0."""
+    """Return a layout's values at 0, 1, ... up to its size; `zero` is the value at 0."""
     result: list[Any] = [zero]
     for s, d in zip(shapes, strides, strict=True):
         result = [value + c * d for c in range(s) for value in result]
@@ -24,7 +24,7 @@ def values(shapes: Sequence[int], strides: Sequence[Any], zero: Any = 0) -> list
 
 
 def at(index: int, shapes: Sequence[int], strides: Sequence[Any]) -> Any:
-    """The value of a layout at any natural; its last mode is unbounded."""
+    """Return the value of a layout at any natural; its last mode is unbounded."""
     total: Any = 0
     for s, d in zip(shapes[:-1], strides, strict=False):
         index, digit = divmod(index, s)
@@ -33,7 +33,7 @@ def at(index: int, shapes: Sequence[int], strides: Sequence[Any]) -> Any:
 
 
 def factor(function: Callable[[int], Any], n: int) -> list[tuple[int, Any]] | None:
-    """The modes of the coalesced layout with those values on 0..n-1; None when no layout has them.
+    """Return the modes of the coalesced layout with those values on 0..n-1; None when no layout has them.
 
     >>> factor(lambda i: i % 4 + 10 * (i // 4), 12)
     [(4, 1), (3, 10)]
@@ -61,9 +61,9 @@ def factor(function: Callable[[int], Any], n: int) -> list[tuple[int, Any]] | No
 
 
 def tiling(pieces: Sequence[int], target: int) -> list[tuple[int, Any]] | None:
-    """The modes of a layout that places copies of `pieces` without overlap so that all below `target` is covered.
+    """Return the modes of a layout that places copies of `pieces` without overlap, so that they cover all of `target`.
 
-    There is one way at most: the least number left uncovered must be the start of the next copy.
+    There is at most one way: the least number left uncovered must be the start of the next copy.
 
     >>> tiling([0, 2], 8)
     [(2, 1), (2, 4)]
@@ -89,12 +89,12 @@ def tiling(pieces: Sequence[int], target: int) -> list[tuple[int, Any]] | None:
 
 
 def longest_inverse(images: Sequence[int], step_to: Callable[[int, int], int] = operator.mul) -> list[tuple[int, int]]:
-    """The modes of the largest layout R found with images[R(i)] == i, one mode after the other.
+    """Return the modes of the largest layout R found with images[R(i)] == i, one mode after the other.
 
-    step_to  of a count and a stride; for strides added by XOR their product without carries
+    step_to  the product of a count and a stride; for strides added by XOR, the one without carries
 
-    Where no image occurs twice there is one way to continue, and what is found is the largest; else as many ways are
-    tried as `MAX_SEARCH` allows.
+    If no image occurs twice there is one way to continue, and the result is the largest; else up to `MAX_SEARCH` ways
+    are tried.
 
     >>> longest_inverse([0, 3, 1, 4, 2, 5])
     [(3, 2), (2, 1)]
@@ -132,7 +132,7 @@ MAX_SEARCH = 1024
 
 
 def interpolate(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | None:
-    """The modes of a layout, with as few as there can be, that takes each x of `points` to its y.
+    """Return the modes of a layout, with as few as there can be, that takes each x of `points` to its y.
 
     >>> interpolate([(0, 0), (2, 1), (3, 2), (5, 3)])
     [(2, 1), (3, 1)]
@@ -140,7 +140,7 @@ def interpolate(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | No
     extent = max(x for x, _ in points) + 1
     begun = [_Digits((), [()] * len(points), [x for x, _ in points])]
     right = [y for _, y in points]
-    while begun:  # those of one more mode each time
+    while begun:  # with one more mode each time
         for start in begun:
             strides = solve([[*row, x] for row, x in zip(start.rows, start.left, strict=True)], right)
             if strides is not None:
@@ -152,7 +152,7 @@ def interpolate(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | No
 
 
 class _Digits(NamedTuple):
-    """The first modes of a layout to be found: their sizes, the digits of every x in them, and what of x is left."""
+    """The first modes of a layout under search: their sizes, the digits of every x in them, and the rest of every x."""
 
     sizes: tuple[int, ...]
     rows: list[tuple[int, ...]]
@@ -163,7 +163,7 @@ class _Digits(NamedTuple):
         return _Digits((*self.sizes, s), rows, [x // s for x in self.left])
 
     def is_open(self, right: Sequence[int]) -> bool:
-        """Tell whether some strides give the right differences among points of which the same is left."""
+        """Tell whether some strides give the right differences between points with the same rest."""
         first: dict[int, int] = {}
         rows, differences = [], []
         for i, x in enumerate(self.left):
@@ -175,7 +175,7 @@ class _Digits(NamedTuple):
 
 
 def solve(rows: Sequence[Sequence[int]], right: Sequence[int]) -> list[int] | None:
-    """An integer vector v with rows @ v == right; None when there is none.
+    """Return an integer vector v with rows @ v == right; None when there is none.
 
     Column operations bring the rows into echelon form; they are recorded by applying them to a unit matrix as well.
     """

@@ -74,7 +74,7 @@ def _fold(node: Tree, ops: Ops[T]) -> T:
 
 
 def _plus(n: Tree, d: Tree) -> Tree:
-    """The tree of n + d - 1."""
+    """Return the tree of n + d - 1."""
     if d[0] == "const":
         return ("add", n, ("const", d[1] - 1))
     return ("sub", ("add", n, d), ("const", 1))
@@ -84,13 +84,13 @@ def _plus(n: Tree, d: Tree) -> Tree:
 
 
 def tree(x: Int) -> Tree:
-    """The operations that compute x, as one would write them."""
+    """Return the operations that compute x, as a reader would write them."""
     if not isinstance(x, DimExpr):
         return ("const", x)
     if isinstance(x, Dim):
         return ("dim", x)
     terms = dict(x._terms)
-    parts: list[tuple[bool, Tree]] = []  # (is it subtracted, what)
+    parts: list[tuple[bool, Tree]] = []  # (is it subtracted, its tree)
     for mono, c in x._terms:
         if terms.get((), 0) >= 1 and c == 1 and (node := _rounds_up(mono)):
             parts.append((False, _quotient(node, up=True)))
@@ -109,7 +109,7 @@ def tree(x: Int) -> Tree:
 
 
 def _rounds_up(mono: Monomial) -> Node | None:
-    """The node of ``(n-1) // d``, which together with 1 is a ceil_div over dims."""
+    """Return the node of ``(n-1) // d``, which together with 1 is a ceil_div over dims."""
     if len(mono) != 1 or mono[0][1] != 1:
         return None
     node = mono[0][0]
@@ -121,7 +121,7 @@ def _rounds_up(mono: Monomial) -> Node | None:
 
 
 def _product(mono: Monomial, c: int) -> Tree:
-    """c * mono, each dim taking as much of c as makes it whole: 8 units of K{div=8} are K, 2 are K//4."""
+    """Return c * mono, each dim taking as much of c as makes it whole: 8 units of K{div=8} are K, 2 are K//4."""
     atoms = [atom for atom, power in mono for _ in range(power)]
     shares = [1] * len(atoms)
     for whole in (True, False):  # as many dims whole as can be, small units first
@@ -140,7 +140,7 @@ def _product(mono: Monomial, c: int) -> Tree:
 
 
 def _unit(atom: Atom) -> int:
-    """The factor that lets `atom` be written without dividing its dims."""
+    """Return the factor that lets `atom` be written without dividing its dims."""
     if isinstance(atom, Dim):
         return atom.divisible_by
     if atom.op == "//":
@@ -149,7 +149,7 @@ def _unit(atom: Atom) -> int:
 
 
 def _whole(x: Int) -> int:
-    """The least factor that makes every term of x whole."""
+    """Return the least factor that makes every term of x whole."""
     if not isinstance(x, DimExpr):
         return 1
     needed = 1
@@ -178,7 +178,7 @@ def _scaled(atom: Atom, share: int, unit: int) -> Tree:
 
 
 def _quotient(atom: Node, up: bool = False) -> Tree:
-    """The quotient of whole dims; plus 1 if `up`, for one that `_rounds_up`."""
+    """Return the quotient of whole dims; plus 1 if `up`, for one that `_rounds_up`."""
     n, d = atom.args
     scale = lcm(_whole(n), _whole(d))
     if up:
@@ -198,7 +198,7 @@ _LOOSE = ("add", "sub")
 
 
 def text(x: Int) -> str:
-    """x in infix, as `parse_int_tuple` reads it back.
+    """Return x in infix, as `parse_int_tuple` reads it back.
 
     >>> M, K = Dim("M"), Dim("K", divisible_by=8)
     >>> from cutelite.layout import ceil_div
@@ -224,7 +224,7 @@ def _text(node: Tree) -> str:
 
 
 def _operand(node: Tree, tight: bool, right: bool = False, of: str = "") -> str:
-    """Text of an operand, in parentheses where precedence or reading asks for them."""
+    """Return the text of an operand, in parentheses where precedence or reading asks for them."""
     inner = _text(node)
     op = node[0]
     loose = op in _LOOSE
@@ -236,7 +236,7 @@ def _operand(node: Tree, tight: bool, right: bool = False, of: str = "") -> str:
 
 
 def dim_text(dim: Dim) -> str:
-    """``K``, or with its facts ``K{div=8,min=0,max=64}``."""
+    """Return ``K``, or with its facts ``K{div=8,min=0,max=64}``."""
     facts = []
     if dim.divisible_by != 1:
         facts.append(f"div={dim.divisible_by}")
@@ -251,7 +251,7 @@ def dim_text(dim: Dim) -> str:
 
 
 class _Numbers:
-    """Ops that compute; `bindings` gives every dim its value, checked against its facts."""
+    """Ops that compute numbers; `bindings` gives every dim its value, checked against its facts."""
 
     def __init__(self, bindings: Mapping[str, int]) -> None:
         self.bindings = bindings
@@ -302,7 +302,7 @@ def check_facts(function: str, dim: Dim, value: int) -> None:
 
 
 def map_leaves(x: Any, function: Any) -> Any:
-    """x with `function` applied to its ints and expressions: through tuples, and objects with a `map_leaves`."""
+    """Return x with `function` applied to its ints and expressions: through tuples, and objects with a `map_leaves`."""
     if isinstance(x, tuple):
         return tuple(map_leaves(item, function) for item in x)
     if hasattr(x, "map_leaves"):
@@ -311,7 +311,7 @@ def map_leaves(x: Any, function: Any) -> Any:
 
 
 def evaluate(x: Any, bindings: Mapping[str, int]) -> Any:
-    """x with every dim replaced by its value: expression to int, and tuples and layouts leaf by leaf.
+    """Return x with every dim replaced by its value: expression to int, and tuples and layouts leaf by leaf.
 
     Errors  `LayoutError` for a dim without a value, and for a value that contradicts a dim's facts
 
@@ -361,7 +361,9 @@ class _Replace:
 
 
 def substitute(x: Any, mapping: Mapping[Any, Int]) -> Any:
-    """x with dims replaced by ints or expressions; `mapping` is keyed by Dim or by name. Also tuples and layouts.
+    """Return x, which may be a tuple or layout, with dims replaced by ints or expressions.
+
+    mapping  keyed by Dim or by name
 
     >>> M, N = Dim("M"), Dim("N")
     >>> substitute((M * N, M % 8), {M: 8 * N})
@@ -382,7 +384,7 @@ def _atoms(x: Int) -> Iterator[Atom]:
 
 
 def dims_of(x: Any) -> frozenset[Dim]:
-    """The dims in an expression, a tuple or a layout.
+    """Return the dims in an expression, a tuple or a layout.
 
     >>> sorted(map(str, dims_of((Dim("M") // 8, 3, Dim("N") + 1))))
     ['M', 'N']

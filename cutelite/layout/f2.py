@@ -2,8 +2,8 @@
 
 The strides of a layout may come from any semimodule over the integers. In F2 an element is a natural read as a
 polynomial over {0, 1}: addition is XOR, and ``n * F2(v)`` the product without carries. A layout whose sizes are powers
-of two maps bits of the coordinate to vectors of bits; what is linear algebra over {0, 1} then - inverse, complement -
-is done here by elimination.
+of two maps bits of the coordinate to vectors of bits; its inverse and complement are then linear algebra over {0, 1},
+done here by elimination.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class F2(Frozen):
     __radd__ = __add__
 
     def __mul__(self, factor: Any) -> Any:
-        """By a natural: an F2. By a run-time value: its bits, shifted by those of this and joined with ``^``."""
+        """Multiply by a natural, or by a run-time value: shift that by each bit of this, and XOR the results."""
         if isinstance(factor, DimExpr) or (isinstance(factor, int) and factor < 0):
             raise LayoutError("F2", f"{self} is added by XOR, which takes the bits of a natural, not {factor}")
         if isinstance(factor, int):
@@ -60,7 +60,7 @@ class F2(Frozen):
 
 
 def carryless(a: int, b: int) -> int:
-    """The product of naturals read as polynomials over {0, 1}."""
+    """Return the product of naturals read as polynomials over {0, 1}."""
     total = 0
     while a:
         if a & 1:
@@ -70,7 +70,7 @@ def carryless(a: int, b: int) -> int:
 
 
 def uniform(strides: Sequence[Any]) -> list[Any]:
-    """Strides with the integers among XOR strides made XOR strides; 0 stays 0."""
+    """Return the strides, with integers beside XOR strides made XOR strides; 0 stays 0."""
     if not has_f2(strides):
         return list(strides)
     result: list[Any] = []
@@ -84,13 +84,13 @@ def uniform(strides: Sequence[Any]) -> list[Any]:
 
 def has_f2(strides: Sequence[Any]) -> bool:
     """Tell whether a layout of those strides adds by XOR."""
-    return F2 in map(type, strides)  # in C: asked in every composition
+    return F2 in map(type, strides)  # in C, for speed: every composition asks this
 
 
 def columns(function: str, shapes: Sequence[Any], strides: Sequence[Any], spanned: bool = False) -> list[int]:
-    """The contribution of each bit of the index; the sizes must be powers of two.
+    """Return the contribution of each bit of the index; the sizes must be powers of two.
 
-    spanned  sizes are rounded up to powers of two: the differences of values are the same, so values repeat or not
+    spanned  round sizes up to powers of two; that keeps the differences of values, and so whether values repeat
     """
     found: list[int] = []
     for s, d in zip(shapes, strides, strict=True):
@@ -104,7 +104,7 @@ def columns(function: str, shapes: Sequence[Any], strides: Sequence[Any], spanne
 
 
 def right_inverse_columns(matrix: Sequence[int]) -> list[int]:
-    """For unit vectors 1, 2, 4, ... as far as they are in the span: the sum of columns, as a mask, that gives each."""
+    """Return, for unit vectors 1, 2, 4, ... as far as they are in the span, the mask of columns that sum to each."""
     reduced = _echelon(matrix)
     result: list[int] = []
     while True:
@@ -115,7 +115,7 @@ def right_inverse_columns(matrix: Sequence[int]) -> list[int]:
 
 
 def left_inverse_columns(function: str, matrix: Sequence[int]) -> list[int]:
-    """Per bit of the value, what it contributes to the index: a map back from the values of independent columns."""
+    """Return each value bit's contribution to the index: the map back from the values of independent columns."""
     extra = complement_columns(function, matrix)
     bits = max((value.bit_length() for value in matrix), default=0)
     reduced = _echelon([*matrix, *extra])
@@ -125,7 +125,7 @@ def left_inverse_columns(function: str, matrix: Sequence[int]) -> list[int]:
 
 
 def complement_columns(function: str, matrix: Sequence[int], bits: int = 0) -> list[int]:
-    """The unit vectors that, least first, complete independent columns to all values below 2**bits."""
+    """Return the unit vectors that, least first, complete independent columns to all values below 2**bits."""
     reduced = _echelon(matrix)
     if len(reduced) < sum(1 for value in matrix if value):
         raise LayoutError(function, "values of a layout added by XOR repeat")
@@ -139,7 +139,7 @@ def complement_columns(function: str, matrix: Sequence[int], bits: int = 0) -> l
 
 
 def _echelon(matrix: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Highest bit -> (combination of columns with that highest bit, which columns)."""
+    """Return: highest bit -> (a combination of columns with that highest bit, the mask of these columns)."""
     reduced: dict[int, tuple[int, int]] = {}
     for index, value in enumerate(matrix):
         mask = 1 << index
@@ -152,7 +152,7 @@ def _echelon(matrix: Sequence[int]) -> dict[int, tuple[int, int]]:
 
 
 def _express(reduced: dict[int, tuple[int, int]], target: int) -> int | None:
-    """The columns whose sum is `target`, as a mask; None when it is not in their span."""
+    """Return the columns whose sum is `target`, as a mask; None when it is not in their span."""
     mask = 0
     while target:
         if target.bit_length() not in reduced:

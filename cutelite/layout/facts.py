@@ -13,7 +13,7 @@ from cutelite.layout.errors import LayoutError
 
 
 def static_value(x: Int) -> int | None:
-    """x as an int, None when it is known at launch only.
+    """Return x as an int, None when it is known at launch only.
 
     >>> from cutelite.layout import Dim
     >>> M = Dim("M")
@@ -24,7 +24,7 @@ def static_value(x: Int) -> int | None:
 
 
 def known_divisor(x: Int) -> int:
-    """The greatest number that provably divides x; 0 divides 0 alone.
+    """Return the greatest number that provably divides x; 0 divides only 0.
 
     >>> from cutelite.layout import Dim
     >>> K = Dim("K", divisible_by=8)
@@ -34,7 +34,7 @@ def known_divisor(x: Int) -> int:
     if not isinstance(x, DimExpr):
         return abs(x)
     content = gcd(*(c for _, c in x._terms))
-    # beyond its coefficients only a product can hide a factor, as M*(M+1) does, and then one below its degree
+    # beyond the coefficients only products have a common factor, as M*(M+1) has 2, and it is at most the degree
     degree = max(sum(power for _, power in mono) for mono, _ in x._terms)
     for factor in (2, 3, 2):
         if degree >= factor and len(x._terms) > 1 and is_divisible(x, content * factor):
@@ -74,7 +74,7 @@ def is_divisible(x: Int, k: Int) -> bool:
 
 
 def exact_div(x: Int, k: Int) -> Int | None:
-    """x / k when k provably divides x, else None.
+    """Return x / k when k provably divides x, else None.
 
     >>> from cutelite.layout import Dim
     >>> M, K = Dim("M"), Dim("K", divisible_by=8)
@@ -92,7 +92,7 @@ def exact_div(x: Int, k: Int) -> Int | None:
 
 
 def lower_bound(x: Int) -> int | None:
-    """The greatest number that x is provably never below; None when none is known.
+    """Return the greatest number that x is provably never below; None when none is known.
 
     >>> from cutelite.layout import Dim
     >>> M = Dim("M")
@@ -104,7 +104,7 @@ def lower_bound(x: Int) -> int | None:
 
 
 def upper_bound(x: Int) -> int | None:
-    """The least number that x is provably never above; None when none is known.
+    """Return the least number that x is provably never above; None when none is known.
 
     >>> from cutelite.layout import Dim
     >>> upper_bound(Dim("M") % 8), upper_bound(Dim("M"))
@@ -140,7 +140,7 @@ def prove_le(a: Int, b: Int) -> bool:
 
 
 def require_static(function: str, x: Int, what: str) -> int:
-    """x as an int, or a `LayoutError` that names what must be known."""
+    """Return x as an int. Errors: a `LayoutError` that names the value that must be known."""
     if isinstance(x, DimExpr):
         raise LayoutError(function, f"{what} is {x}, but must be known at compile time", value=x)
     return x

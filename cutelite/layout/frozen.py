@@ -1,6 +1,6 @@
 """The base of the values here: immutable, equal and hashed by their fields, picklable.
 
-What ``@dataclass(frozen=True, slots=True)`` does, without importing dataclasses, which costs more than this package.
+They do what ``@dataclass(frozen=True, slots=True)`` does. Importing dataclasses would cost more than this package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Frozen:
             object.__setattr__(self, name, value)
 
     def fields(self) -> tuple[Any, ...]:
-        """The values of all fields."""
+        """Return the values of all fields."""
         return tuple(getattr(self, name) for name in self.__slots__)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

@@ -19,7 +19,7 @@ Mode: TypeAlias = "int | Sequence[int]"
 
 
 def _shape(x: Any) -> Any:
-    """The shape of a layout; anything else is its own shape."""
+    """Return the shape of a layout; anything else is its own shape."""
     return x.shape if hasattr(x, "on_modes") else x
 
 
@@ -40,7 +40,7 @@ def is_static(x: Any) -> bool:
 
 
 def rank(x: Any, mode: Mode | None = None) -> int:
-    """The number of modes of `x`, or of its mode `mode`; 1 for a leaf.
+    """Return the number of modes of `x`, or of its mode `mode`; 1 for a leaf.
 
     >>> rank((2, (3, 4))), rank(7), rank((2, (3, 4)), mode=1)
     (2, 1, 2)
@@ -50,7 +50,7 @@ def rank(x: Any, mode: Mode | None = None) -> int:
 
 
 def depth(x: Any, mode: Mode | None = None) -> int:
-    """The depth to which tuples nest in `x`, or in its mode `mode`; 0 for a leaf.
+    """Return the depth to which tuples nest in `x`, or in its mode `mode`; 0 for a leaf.
 
     >>> depth(7), depth((2, 3)), depth((2, (3, 4)))
     (0, 1, 2)
@@ -60,7 +60,7 @@ def depth(x: Any, mode: Mode | None = None) -> int:
 
 
 def product(x: IntTuple) -> Int:
-    """The product of all leaves of `x`.
+    """Return the product of all leaves of `x`.
 
     >>> product((2, (3, 4)))
     24
@@ -74,7 +74,7 @@ def product(x: IntTuple) -> Int:
 
 
 def size(x: Any, mode: Mode | None = None) -> Int:
-    """The number of elements of a shape or a layout, or of one of its modes.
+    """Return the number of elements of a shape or a layout, or of one of its modes.
 
     >>> size((2, (3, 4))), size((2, (3, 4)), mode=[1])
     (24, 12)
@@ -83,7 +83,7 @@ def size(x: Any, mode: Mode | None = None) -> Int:
 
 
 def product_each(x: IntTuple) -> IntTuple:
-    """The size of each mode of `x`.
+    """Return the size of each mode of `x`.
 
     >>> product_each((2, (3, 4)))
     (2, 12)
@@ -92,7 +92,7 @@ def product_each(x: IntTuple) -> IntTuple:
 
 
 def product_like(x: IntTuple, profile: Any) -> IntTuple:
-    """x in the nesting of `profile`: all that stands in place of a leaf of `profile` is multiplied.
+    """Return x in the nesting of `profile`: the leaves of x in place of a leaf of `profile` are multiplied.
 
     >>> product_like(((2, 3), (4, (5, 6))), (0, (0, 0)))
     (6, (4, 30))
@@ -105,7 +105,7 @@ def product_like(x: IntTuple, profile: Any) -> IntTuple:
 
 
 def flatten(x: Any) -> Any:
-    """All leaves in one tuple; a leaf stays a leaf. Takes layouts too.
+    """Return all leaves in one tuple; a leaf stays a leaf. Takes layouts too.
 
     >>> flatten((2, ((3,), 4))), flatten(7)
     ((2, 3, 4), 7)
@@ -138,7 +138,7 @@ def flatten_to_tuple(x: Any) -> tuple[Any, ...]:
 
 
 def unflatten(leaves: Sequence[Any], profile: Any) -> Any:
-    """The leaves in the nesting of `profile`.
+    """Return the leaves in the nesting of `profile`.
 
     >>> unflatten((1, 2, 3), ((0, 0), 0))
     ((1, 2), 3)
@@ -193,7 +193,7 @@ def is_compatible(a: IntTuple, b: IntTuple) -> bool:
 
 
 def show(x: Any) -> str:
-    """An integer tuple as CuTe prints it: ``(2,(3,4))``, and ``_`` for None.
+    """Return an integer tuple as CuTe prints it: ``(2,(3,4))``, and ``_`` for None.
 
     >>> show((2, (3, None)))
     '(2,(3,_))'
@@ -207,7 +207,7 @@ def show(x: Any) -> str:
 
 
 def get(x: Any, mode: Mode) -> Any:
-    """The mode of `x` at an index `mode`, or at the end of a path of indices.
+    """Return the mode of `x` at an index `mode`, or at the end of a path of indices.
 
     >>> get((2, (3, 4)), 1), get((2, (3, 4)), [1, 0])
     ((3, 4), 3)
@@ -231,7 +231,7 @@ def _item(x: Any, index: int, function: str = "get") -> Any:
 
 
 def select(x: Any, mode: Sequence[int]) -> Any:
-    """The modes of `x` at the indices `mode`, in that order.
+    """Return the modes of `x` at the indices `mode`, in that order.
 
     >>> select((2, 3, (4, 5)), mode=[2, 0])
     ((4, 5), 2)
@@ -242,7 +242,7 @@ def select(x: Any, mode: Sequence[int]) -> Any:
 
 
 def take(x: Any, begin: int, end: int) -> Any:
-    """The modes of `x` from `begin` up to `end`, exclusive.
+    """Return the modes of `x` from `begin` up to `end`, exclusive.
 
     >>> take((2, 3, 4, 5), 1, 3)
     (3, 4)
@@ -254,7 +254,7 @@ def take(x: Any, begin: int, end: int) -> Any:
 
 
 def group_modes(x: Any, begin: int, end: int | None = None) -> Any:
-    """`x` with its modes from `begin` up to `end`, exclusive, or all further ones, as one mode.
+    """Return `x` with its modes from `begin` up to `end`, exclusive, or all further ones, as one mode.
 
     >>> group_modes((2, 3, 4, 5), 1, 3)
     (2, (3, 4), 5)
@@ -281,7 +281,7 @@ def _range(function: str, x: Any, begin: int, end: int) -> tuple[int, int]:
 
 @named
 def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
-    """x with the mode `elem` behind its last, or with as many as it needs for the rank `up_to_rank`.
+    """Return x with the mode `elem` appended: once, or until the rank is `up_to_rank`.
 
     >>> append((2, 3), 4), append(2, 1, up_to_rank=3)
     ((2, 3, 4), (2, 1, 1))
@@ -291,7 +291,7 @@ def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
 
 @named
 def prepend(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
-    """x with the mode `elem` before its first, or with as many as it needs for the rank `up_to_rank`.
+    """Return x with the mode `elem` prepended: once, or until the rank is `up_to_rank`.
 
     >>> prepend((2, 3), 4), prepend(2, 1, up_to_rank=3)
     ((4, 2, 3), (1, 1, 2))
@@ -312,7 +312,7 @@ def _extend(function: str, x: Any, elem: Any, up_to_rank: int | None, behind: bo
 
 
 def repeat(x: Any, n: int) -> Any:
-    """A tuple of n times x; x itself for n = 1.
+    """Return a tuple of n times x; x itself for n = 1.
 
     >>> repeat(2, 3), repeat(2, 1)
     ((2, 2, 2), 2)
@@ -323,7 +323,7 @@ def repeat(x: Any, n: int) -> Any:
 
 
 def repeat_like(x: Any, target: Any) -> Any:
-    """x at every leaf of `target`.
+    """Return x at every leaf of `target`.
 
     >>> repeat_like(0, (1, (2, 3)))
     (0, (0, 0))
@@ -351,9 +351,9 @@ def transform_leaf(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """a / b rounded up: of ints, or mode by mode; modes of a beyond those of b stay.
+    """Return a / b rounded up: of ints, or mode by mode; modes of a beyond those of b stay.
 
-    An int b divides the first modes of a, as in `shape_div`: what one mode leaves of b goes on to the next.
+    An int b divides the first modes of a, as in `shape_div`: the part of b that one mode leaves divides the next.
 
     >>> from cutelite.layout import Dim
     >>> ceil_div(10, 4), ceil_div((10, 7, 3), (4, 2)), ceil_div(Dim("K"), 64)
@@ -376,11 +376,11 @@ def ceil_div(a: Any, b: Any) -> Any:
         if b == 0:
             raise LayoutError("ceil_div", f"{a} is divided by zero")
         return ceil_div_dims(a, b)
-    return (a + (b - 1)) // b  # run-time values: of positive operands
+    return (a + (b - 1)) // b  # run-time values, which must be positive
 
 
 def round_up(a: Any, b: Any) -> Any:
-    """The least multiple of b that is not below a: of ints, or mode by mode; modes of a beyond those of b stay.
+    """Return the least multiple of b that is not below a: of ints, or mode by mode; modes of a beyond those of b stay.
 
     >>> round_up(10, 4), round_up((10, 7, 3), (4, 2))
     (12, (12, 8, 3))
@@ -396,10 +396,10 @@ def round_up(a: Any, b: Any) -> Any:
 
 
 def shape_div(a: Any, b: Any) -> Any:
-    """The shape that is left of a when its first b elements become one.
+    """Return the shape that is left of a when its first b elements become one.
 
-    For ints, one must divide the other, and the result is a / b rounded up. An int b divides the first modes of a: what
-    one mode leaves of b goes on to the next. A tuple b divides mode by mode.
+    For ints, one must divide the other, and the result is a / b rounded up. An int b divides the first modes of a: the
+    part of b that one mode leaves divides the next. A tuple b divides mode by mode.
 
     >>> shape_div(12, 4), shape_div(4, 12), shape_div((3, 4, 5), 6), shape_div((12, 8), (4, 2))
     (3, 1, (1, 2, 5), (3, 4))
@@ -453,7 +453,7 @@ def elem_less(a: Any, b: Any) -> Any:
 
 
 def inner_product(a: Any, b: Any) -> Any:
-    """The sum of the products of corresponding leaves.
+    """Return the sum of the products of corresponding leaves.
 
     >>> inner_product((2, (3, 4)), (1, (10, 100)))
     432
@@ -467,7 +467,7 @@ def inner_product(a: Any, b: Any) -> Any:
 
 
 def prefix_product(x: IntTuple, init: Int = 1) -> IntTuple:
-    """For each leaf the product of all before it, times `init`.
+    """Return, for each leaf, the product of all leaves before it, times `init`.
 
     >>> prefix_product((3, (4, 5)))
     (1, (3, 12))
@@ -481,7 +481,7 @@ def prefix_product(x: IntTuple, init: Int = 1) -> IntTuple:
 
 
 def leaves_with_paths(x: Any, path: tuple[int, ...] = ()) -> Iterable[tuple[tuple[int, ...], Any]]:
-    """Every leaf with the path of modes that leads to it."""
+    """Yield the path of modes to every leaf, and the leaf."""
     if isinstance(x, tuple):
         for index, item in enumerate(x):
             yield from leaves_with_paths(item, (*path, index))

@@ -20,9 +20,9 @@ from cutelite.layout.swizzle import Swizzle
 
 @laws.promises(laws.right_inverse_law)
 def right_inverse(layout: Any) -> Any:
-    """The largest layout R with layout(R(i)) == i, each of whose modes steps along one mode of `layout`.
+    """Return the largest layout R with layout(R(i)) == i, each of whose modes steps along one mode of `layout`.
 
-    Strides that continue nothing are left out, so R is 1:0 at worst. Of a layout that gives coordinates R takes
+    Strides that continue nothing are left out, so R is 1:0 at worst. For a layout that gives coordinates R takes
     coordinates, mode by mode.
 
     >>> right_inverse(Layout((4, 8), (8, 1)))
@@ -65,7 +65,7 @@ def _in_bits(layout: Layout) -> bool:
 
 
 def _f2_right_inverse(layout: Layout) -> Layout:
-    """By linear algebra over the bits of the index; where an extent is no power of two, by the values."""
+    """Invert by linear algebra over the bits of the index, or by values if an extent is no power of two."""
     if _in_bits(layout):
         return _f2_layout(right_inverse_columns(_columns("right_inverse", layout)))
     if layout.size > exact.MAX_POINTS:
@@ -77,7 +77,7 @@ def _f2_right_inverse(layout: Layout) -> Layout:
 
 
 def _f2_layout(values: list[int]) -> Layout:
-    """A layout of bits, with plain strides where they do."""
+    """Return a layout of bits, with plain strides if these give the same values."""
     bits = 0
     for value in values:
         if value & bits:
@@ -87,7 +87,7 @@ def _f2_layout(values: list[int]) -> Layout:
 
 
 def _chain(steps: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any]]:
-    """Modes of size, position whose strides continue each other from 1."""
+    """Return (size, position) of the modes whose strides continue each other from 1."""
     by_stride = {d: (s, p) for s, d, p in steps}
     modes = []
     current: Int = 1
@@ -109,7 +109,7 @@ def _injective(steps: list[tuple[Any, Any, Any]]) -> bool:
 
 
 def _longest(steps: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any]]:
-    """The longest chain where modes overlap: any part of a mode may continue at any multiple of its stride."""
+    """Return the longest chain where modes overlap: any part of a mode may continue at any multiple of its stride."""
     static = [step for step in steps if is_static(step)]
     best: tuple[int, list[tuple[Any, Any]]] = (1, [])
     seen: set[tuple[int, tuple[int, ...]]] = set()
@@ -137,7 +137,7 @@ def _longest(steps: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any]]:
 
 
 def _by_coordinate(layout: Layout, inverse: Callable[[Layout], Layout]) -> Layout:
-    """The inverse along each coordinate, nested like the coordinates."""
+    """Return the inverse along each coordinate, nested like the coordinates."""
     found = [path for path in paths(flatten_to_tuple(layout.stride)) if path]
 
     def build(path: Path) -> Layout:
@@ -157,7 +157,7 @@ def _by_coordinate(layout: Layout, inverse: Callable[[Layout], Layout]) -> Layou
 
 
 def _solved_inverse(layout: Layout) -> Layout | None:
-    """The left inverse that is linear in the coordinates, if there is one, where strides step along several of them."""
+    """Return the left inverse that is linear in the coordinates, for strides along several of them; else None."""
     strides = flatten_to_tuple(layout.stride)
     along_many = any(isinstance(d, Basis) and len(d.terms) > 1 for d in strides)
     if not along_many or not is_static(layout) or layout.size > exact.MAX_SEARCH or () in paths(strides):
@@ -176,7 +176,7 @@ def _solved_inverse(layout: Layout) -> Layout | None:
 
 
 def _swizzled_inverse(function: str, layout: ComposedLayout) -> Any:
-    """The inverse of ``swizzle o 0 o outer``: that of outer, after the swizzle, which is its own inverse."""
+    """Return the inverse of ``swizzle o 0 o outer``: that of outer, after the swizzle, which is its own inverse."""
     if not isinstance(layout.inner, Swizzle) or not is_zero(layout.offset):
         raise LayoutError(function, f"{layout} is not a swizzle of a layout without offset")
     if function == "left_inverse":
@@ -194,7 +194,7 @@ def _swizzled_inverse(function: str, layout: ComposedLayout) -> Any:
 
 @laws.promises(laws.left_inverse_law)
 def left_inverse(layout: Any) -> Any:
-    """The layout L with L(layout(i)) == i; modes of stride 0 are taken to stay at 0.
+    """Return the layout L with L(layout(i)) == i; modes of stride 0 are taken to stay at 0.
 
     Errors  when `layout` is not injective apart from them, or when no layout is its inverse
 
@@ -220,7 +220,7 @@ def left_inverse(layout: Any) -> Any:
 
 
 def _padded_inverse(layout: Layout) -> list[tuple[Any, Any]]:
-    """The inverse where strides are multiples of each other, but not of the spans: gaps are modes of their own."""
+    """Return the inverse for strides that are multiples of each other but not of the spans: gaps become modes."""
     modes: list[tuple[Any, Any]] = []
     below: Int = 1
     before: Int = 0
@@ -236,7 +236,7 @@ def _padded_inverse(layout: Layout) -> list[tuple[Any, Any]]:
 
 
 def _interpolated_inverse(layout: Layout, message: str = "", **numbers: Any) -> list[tuple[Any, Any]]:
-    """Any layout with the right values, where no rule gives one; `message` says why it must be known now."""
+    """Return any layout with the right values, for cases without a rule; `message` says why it must be static."""
     if is_static(layout):
         moving = filter_zeros(layout)
         indices = exact.values(flatten_to_tuple(moving.shape), flatten_to_tuple(Layout(layout.shape).stride))
@@ -254,7 +254,7 @@ def _interpolated_inverse(layout: Layout, message: str = "", **numbers: Any) -> 
 
 @laws.promises(laws.nullspace_law)
 def nullspace(layout: AnyLayout) -> Layout:
-    """The layout of the indices that stay put: layout(nullspace(i)) == layout(0), by its modes of stride 0.
+    """Return the layout of the indices that stay put: layout(nullspace(i)) == layout(0), by its modes of stride 0.
 
     >>> nullspace(Layout((4, 3, 2), (1, 0, 4)))
     3:4

@@ -41,13 +41,13 @@ class BrokenPromise(AssertionError):
 
 
 _cap: ContextVar[int | None] = ContextVar("cutelite.layout.checked", default=None)
-"""The greatest size of a layout that is checked; None: nothing is."""
+"""The greatest size of layouts that are checked; None: no checks."""
 
 
 class checked:
-    """While it is entered, every result of the algebra is held against its law, point by point.
+    """Check, while it is entered, every result of the algebra against its law, point by point.
 
-    cap  layouts of more elements than this are let pass
+    cap  layouts of more elements than this are not checked
 
     >>> from cutelite.layout import composition
     >>> with checked():
@@ -72,11 +72,11 @@ _LISTED = {
     "local_partition_and_offset": "local_partition",
     "slice_and_offset": "slice_",
 }
-"""The names that users know, of functions that they reach by others."""
+"""Public names of functions that users call through other functions."""
 
 
 def promises(law: Callable[..., None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Ties a law to a function: ``law(result, *arguments)``. Errors of what it calls bear its name."""
+    """Tie a law to a function: ``law(result, *arguments)``. Errors of the functions that it calls bear its name."""
 
     def tie(function: Callable[P, R]) -> Callable[P, R]:
         name = _LISTED.get(function.__name__, function.__name__)
@@ -105,7 +105,7 @@ def promises(law: Callable[..., None]) -> Callable[[Callable[P, R]], Callable[P,
 
 
 def check(law: Callable[..., None], result: Any, args: Sequence[Any], kwargs: dict[str, Any], cap: int) -> None:
-    """Hold a result against a law, for several values of the dims if there are any."""
+    """Check a result against a law, for several values of the dims if there are any."""
     for bindings in islice(_bindings(dims_of((result, *args, *kwargs.values()))), 4):
         case = evaluate((result, *args), bindings)
         named = {name: evaluate(value, bindings) for name, value in kwargs.items()}
@@ -114,7 +114,7 @@ def check(law: Callable[..., None], result: Any, args: Sequence[Any], kwargs: di
 
 
 def _bindings(dims: frozenset[Dim]) -> Iterator[dict[str, int]]:
-    """A few values for every dim that its facts allow: the least ones, greater ones, and mixtures."""
+    """Yield a few values for every dim that its facts allow: the least ones, greater ones, and mixtures."""
     if not dims:
         yield {}
         return
@@ -128,7 +128,7 @@ def _bindings(dims: frozenset[Dim]) -> Iterator[dict[str, int]]:
 
 
 def _elements(x: Any) -> int:
-    """The number of elements that checking an argument takes."""
+    """Return the number of elements that a check of an argument visits."""
     if isinstance(x, tuple):
         return max(map(_elements, x), default=0)
     return int(size(x)) if isinstance(x, (Layout, ComposedLayout)) and not isinstance(x, DimExpr) else 0
@@ -141,16 +141,16 @@ def need(condition: bool, promise: str, *facts: object) -> None:
 
 
 def image(layout: Any) -> list[Any]:
-    """Its values at 0, 1, ... up to its size."""
+    """Return a layout's values at 0, 1, ... up to its size."""
     if isinstance(layout, Layout):
         strides = flatten_to_tuple(layout.stride)
-        if set(map(type, strides)) == {int}:  # what nearly all are, without taking every index apart
+        if set(map(type, strides)) == {int}:  # nearly all are: no need to take every index apart
             return exact.values(flatten_to_tuple(layout.shape), strides)
     return [plain(layout(i)) for i in range(int(size(layout)))]
 
 
 def plain(value: Any) -> Any:
-    """A coordinate without the zeros at its ends: what (1, 0) and (1,) have in common. That of zeros is no number."""
+    """Return a coordinate without trailing zeros, so that (1, 0) and (1,) are equal; (0, 0) gives (), not 0."""
     if not isinstance(value, tuple):
         return value
     parts = [plain(part) or 0 for part in value]
@@ -164,7 +164,7 @@ def _as_layout(tiler: Any) -> Any:
 
 
 def at(layout: Any, index: Any) -> Any:
-    """The value of a layout or swizzle at an index, or at a coordinate that leaves trailing modes out."""
+    """Return the value of a layout or swizzle at an index, or at a coordinate that leaves trailing modes out."""
     if isinstance(index, tuple) and not isinstance(layout, Swizzle):
         return layout(pad_coord(index, layout.shape))
     return layout(index)
@@ -174,7 +174,7 @@ def at(layout: Any, index: Any) -> Any:
 
 
 def coalesce_law(result: Any, layout: Any, target_profile: Any = None) -> None:
-    """Same size, same values; one level of modes (mode by mode under a profile), none of which continues another."""
+    """Check size and values; one level of modes (mode by mode under a profile), none of which continues another."""
     need(size(result) == size(layout), "coalesce keeps the size", layout, result)
     need(image(result) == image(layout), "coalesce keeps the values", layout, result)
     if target_profile is None:
@@ -182,12 +182,12 @@ def coalesce_law(result: Any, layout: Any, target_profile: Any = None) -> None:
 
 
 def filter_law(result: Any, layout: Any) -> None:
-    """The same set of values, each once per element that strides other than 0 give."""
+    """Check that the set of values is the same."""
     need(set(image(result)) == set(image(layout)), "filter keeps the set of values", layout, result)
 
 
 def composition_law(result: Any, lhs: Any, rhs: Any) -> None:
-    """result(i) == lhs(rhs(i)), and the shape of `rhs` is refined."""
+    """Check that result(i) == lhs(rhs(i)), and that the shape of `rhs` is refined."""
     if rhs is None:
         same = result == lhs or (result.shape == lhs.shape and image(result) == image(lhs))
         need(same, "None changes nothing", lhs, result)
@@ -205,7 +205,7 @@ def composition_law(result: Any, lhs: Any, rhs: Any) -> None:
 
 
 def complement_law(result: Any, layout: Any, cotarget: Any = 1) -> None:
-    """Ordered; and the sums of values of both are all different (strides of 0 apart)."""
+    """Check that values are in order, and that the sums of values of both all differ (strides of 0 apart)."""
     if any(isinstance(value, tuple) for value in image(result) + image(layout)):
         return  # coordinates: each is complemented by itself, as a layout of offsets
     starts, values = image(result), sorted(set(image(layout)))
@@ -216,7 +216,7 @@ def complement_law(result: Any, layout: Any, cotarget: Any = 1) -> None:
 
 
 def right_inverse_law(result: Any, layout: Any) -> None:
-    """layout(result(i)) == i."""
+    """Check that layout(result(i)) == i."""
     if isinstance(result, ComposedLayout) or not any(isinstance(value, tuple) for value in image(layout)):
         need(image_of(layout, result) == list(range(size(result))), "layout(right_inverse(i)) == i", layout, result)
 
@@ -226,19 +226,19 @@ def image_of(layout: Any, indices: Any) -> list[Any]:
 
 
 def left_inverse_law(result: Any, layout: Any) -> None:
-    """layout(result(layout(i))) == layout(i), so that result(layout(i)) == i where layout is injective."""
+    """Check that layout(result(layout(i))) == layout(i), so result(layout(i)) == i where layout is injective."""
     for value in image(layout):
         need(plain(layout(at(result, value))) == value, "layout(left_inverse(layout(i))) == layout(i)", layout, result)
 
 
 def nullspace_law(result: Any, layout: Any) -> None:
-    """layout(result(i)) == layout(0)."""
+    """Check that layout(result(i)) == layout(0)."""
     stays = all(value == plain(layout(0)) for value in image_of(layout, result))
     need(stays, "the nullspace stays put", layout, result)
 
 
 def max_common_law(result: Any, a: Any, b: Any) -> None:
-    """a(result(i)) == i == b(result(i)), within both."""
+    """Check that a(result(i)) == i == b(result(i)), within both."""
     for layout in (a, b):
         layout = layout.outer if isinstance(layout, ComposedLayout) else layout
         need(cosize(result) <= size(layout), "the common layout lies within both", a, b, result)
@@ -246,7 +246,7 @@ def max_common_law(result: Any, a: Any, b: Any) -> None:
 
 
 def divide_law(result: Any, target: Any, tiler: Any) -> None:
-    """The first mode is target o tiler; all values of the target are there."""
+    """Check that the first mode is target o tiler, and that all values of the target are there."""
     if tiler is None:
         need(result == target, "None changes nothing", target, result)
     elif isinstance(tiler, tuple):
@@ -259,7 +259,7 @@ def divide_law(result: Any, target: Any, tiler: Any) -> None:
 
 
 def zipped_divide_law(result: Any, target: Any, tiler: Any) -> None:
-    """Two modes, the tile and its copies; the first is target o tiler."""
+    """Check that there are two modes, the tile and its copies, and that the first is target o tiler."""
     regrouped_law(result, target, tiler)
     need(result.rank == 2, "a zipped division has two modes", target, tiler, result)
     if isinstance(tiler, tuple) and None not in tiler:
@@ -269,12 +269,12 @@ def zipped_divide_law(result: Any, target: Any, tiler: Any) -> None:
 
 
 def regrouped_law(result: Any, whole: Any, tiler: Any) -> None:
-    """No element is lost."""
+    """Check that no element is lost."""
     need(set(image(whole)) <= set(image(result)), "all elements are there", whole, tiler, result)
 
 
 def local_tile_law(result: tuple[Any, Any], layout: Any, tiler: Any, coord: Any, proj: Any = None) -> None:
-    """tile(x) + offset == layout(coord * tiler + x), mode by mode, within the grid of tiles."""
+    """Check that tile(x) + offset == layout(coord * tiler + x), mode by mode, within the grid of tiles."""
     tile, at_tile = _used(tiler, proj), _used(coord, proj)
     if len(tile) == len(at_tile) == layout.rank and _are_ints(tile + at_tile):
         starts = tuple(c * t for c, t in zip(at_tile, tile, strict=True))
@@ -283,7 +283,7 @@ def local_tile_law(result: tuple[Any, Any], layout: Any, tiler: Any, coord: Any,
 
 
 def local_partition_law(result: tuple[Any, Any], layout: Any, tile: Any, index: Any, proj: Any = None) -> None:
-    """part(x) + offset == layout(thread + tile * x), mode by mode, thread being the coordinate of `index` in `tile`."""
+    """Check that part(x) + offset == layout(thread + tile * x), mode by mode; thread is the coordinate of `index`."""
     if isinstance(tile, Layout) and isinstance(index, int):
         threads = _used(product_each(tile.shape), proj)
         thread = _used(tile.get_flat_coord(index), proj)
@@ -312,13 +312,13 @@ def _strided_law(
 
 
 def identity_law(result: Layout, shape: Any) -> None:
-    """Every coordinate is its own image."""
+    """Check that every coordinate is its own image."""
     coordinates = [plain(idx2crd(i, result.shape)) for i in range(int(size(result)))]
     need(image(result) == coordinates, "the identity", result)
 
 
 def product_law(result: Any, block: Any, tiler: Any) -> None:
-    """The first mode is the block; copies at different values of the tiler share no value."""
+    """Check that the first mode is the block, and that copies at different values of the tiler share no value."""
     if tiler is None:
         need(result == block, "None changes nothing", block, result)
     elif isinstance(tiler, tuple):
@@ -340,7 +340,7 @@ def product_law(result: Any, block: Any, tiler: Any) -> None:
 
 
 def ranked_product_law(result: Any, block: Any, tiler: Any) -> None:
-    """Each mode has the elements of block and tiler together."""
+    """Check that each mode has the elements of block and tiler together."""
     tiler = Layout(1) if tiler is None else _as_layout(tiler)
     for mode in range(result.rank):
         extents = [size(x, mode) for x in (block, tiler) if mode < x.rank]
@@ -348,7 +348,7 @@ def ranked_product_law(result: Any, block: Any, tiler: Any) -> None:
 
 
 def tile_to_shape_law(result: Any, atom: Any, trg_shape: Any, order: Any = None) -> None:
-    """The shape's extents; the atom in the corner."""
+    """Check that the result has the shape's extents, and the atom in the corner."""
     extents = tuple(map(product, trg_shape)) if isinstance(trg_shape, tuple) else product(trg_shape)
     need(is_compatible(extents, result.shape), "the result fills the shape", atom, show(trg_shape), result)
     grid = Layout(tuple(size(mode) for mode in atom) if isinstance(atom.shape, tuple) else atom.shape)
@@ -359,7 +359,7 @@ def tile_to_shape_law(result: Any, atom: Any, trg_shape: Any, order: Any = None)
 
 
 def upcast_law(result: Any, layout: Any, n: int) -> None:
-    """The set of wide elements that the old ones lie in."""
+    """Check that the values are those of the wide elements in which the old ones lie."""
     if n == 1:
         need(result == layout, "the same width changes nothing", layout, result)
     elif isinstance(layout, Layout):
@@ -367,7 +367,7 @@ def upcast_law(result: Any, layout: Any, n: int) -> None:
 
 
 def downcast_law(result: Any, layout: Any, n: int) -> None:
-    """The set of the parts of all old elements."""
+    """Check that the values are those of the parts of all old elements."""
     if n == 1:
         need(result == layout, "the same width changes nothing", layout, result)
     elif isinstance(layout, Layout):
@@ -376,7 +376,7 @@ def downcast_law(result: Any, layout: Any, n: int) -> None:
 
 
 def recast_law(result: Any, new_type_bits: int, old_type_bits: int, src_layout: Any) -> None:
-    """As of `upcast` or `downcast`; nothing changes where both are equally wide."""
+    """Check as `upcast_law` or `downcast_law` does, or that equal widths change nothing."""
     if new_type_bits > old_type_bits:
         upcast_law(result, src_layout, new_type_bits // old_type_bits)
     elif new_type_bits < old_type_bits:
@@ -386,7 +386,7 @@ def recast_law(result: Any, new_type_bits: int, old_type_bits: int, src_layout: 
 
 
 def slice_law(result: tuple[Any, Any], coord: Any, layout: Any) -> None:
-    """sublayout(c) + offset == layout(coord with c in place of its Nones)."""
+    """Check that sublayout(c) + offset == layout(coord with c in place of its Nones)."""
     sub, offset = result
     opened = _openings(coord, layout.shape)
     if isinstance(sub, Layout) and not isinstance(offset, tuple) and isinstance(sub.shape, tuple):
@@ -408,22 +408,22 @@ def _filled(coord: Any, values: Iterator[Any]) -> Any:
 
 
 def as_f2_law(result: Layout, layout: Any) -> None:
-    """The same values."""
+    """Check that the values are the same."""
     need(image(result) == image(layout), "as_f2 keeps the values", layout, result)
 
 
 def compact_law(result: Layout, *args: Any, **kwargs: Any) -> None:
-    """A bijection onto 0 .. size - 1."""
+    """Check that the result is a bijection onto 0 .. size - 1."""
     need(sorted(image(result)) == list(range(size(result))), "compact", result)
 
 
 def layout_like_law(result: Layout, layout: Any) -> None:
-    """The same shape; strides of 0 where there were; else a bijection."""
+    """Check that the shape is the same, and that the values have no gaps."""
     need(is_congruent(result, layout) and result.shape == layout.shape, "the shape stays", layout, result)
     need(len(set(image(result))) == cosize(result), "no gaps", layout, result)
 
 
 def tv_law(result: tuple[Any, Layout], thr_layout: Layout, val_layout: Layout) -> None:
-    """Every element of the tile belongs to one thread and value."""
+    """Check that every element of the tile belongs to one thread and value."""
     tiler, tv = result
     need(is_static(tv) and sorted(image(tv)) == list(range(product(tiler))), "a tile is dealt out", thr_layout, result)

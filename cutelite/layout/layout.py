@@ -68,13 +68,13 @@ class Layout(Frozen):
         self.fill(shape, stride)
 
     def __call__(self, *coord: Any) -> Any:
-        """The image of a coordinate: integral, natural, flat or mixed; of ints, expressions or run-time values."""
+        """Return the image of a coordinate: integral, natural, flat or mixed; ints, expressions or run-time values."""
         if len(coord) == 1:
             return crd2idx(coord[0], self.shape, self.stride)
         return crd2idx(coord, self.shape, self.stride)
 
     def __getitem__(self, mode: int | tuple[int, ...]) -> Layout:
-        """A mode, or the one at a path of modes."""
+        """Return a mode, or the one at a path of modes."""
         result: Layout = get(self, mode)
         return result
 
@@ -104,28 +104,28 @@ class Layout(Frozen):
         return cosize(self)
 
     def on_modes(self, function: Callable[[Any], Any]) -> Layout:
-        """The layout with the same rearrangement done to shape and stride."""
+        """Return the layout with the same rearrangement of shape and stride."""
         return raw(function(self.shape), function(self.stride))
 
     def parts(self) -> tuple[Any, ...]:
-        """The parts that it is made of."""
+        """Return the parts that the layout consists of."""
         return self.shape, self.stride
 
     def map_leaves(self, function: Callable[[Any], Any]) -> Layout:
-        """The layout with `function` applied to every int and expression."""
+        """Return the layout with `function` applied to every int and expression."""
         return Layout(map_leaves(self.shape, function), map_leaves(self.stride, function))
 
     def extended(self, elems: Sequence[Any], behind: bool) -> Layout:
-        """With further modes (layouts) behind or before its own."""
+        """Return the layout with further modes (layouts) behind or before its own."""
         own = list(self) if isinstance(self.shape, tuple) else [self]
         return concat(own + list(elems) if behind else list(elems) + own)
 
     def get_hier_coord(self, index: Any) -> Any:
-        """The natural coordinate that the layout maps to `index`."""
+        """Return the natural coordinate that the layout maps to `index`."""
         return idx2crd(index, self.shape, self.stride)
 
     def get_flat_coord(self, index: Any) -> Any:
-        """The same, with one number per mode."""
+        """Return the coordinate that the layout maps to `index`, with one number per mode."""
         return crd2crd(self.get_hier_coord(index), self.shape, product_each(self.shape))
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class Layout(Frozen):
 
 
 def raw(shape: Any, stride: Any) -> Layout:
-    """A layout of parts that are known to fit."""
+    """Return a layout, without checks, of parts that are known to fit."""
     layout = object.__new__(Layout)
     object.__setattr__(layout, "shape", shape)
     object.__setattr__(layout, "stride", stride)
@@ -144,7 +144,7 @@ def raw(shape: Any, stride: Any) -> Layout:
 
 
 def concat(layouts: Sequence[Any]) -> Layout:
-    """The layout whose modes are those layouts."""
+    """Return the layout whose modes are these layouts."""
     for layout in layouts:
         if not isinstance(layout, Layout):
             why = "is composed" if isinstance(layout, ComposedLayout) else "is no layout"
@@ -156,7 +156,7 @@ def concat(layouts: Sequence[Any]) -> Layout:
 
 
 def has_bases(layout: Layout) -> bool:
-    """Tell whether it gives coordinates."""
+    """Tell whether a layout gives coordinates."""
     return Basis in map(type, flatten_to_tuple(layout.stride))
 
 
@@ -165,7 +165,7 @@ def _tuples(x: Any) -> Any:
 
 
 def checked_shape(shape: Any) -> Any:
-    """A shape, or a list of lists, as a tuple of tuples of extents from 1."""
+    """Return a shape, or a list of lists, as a tuple of tuples of extents from 1."""
     return _shape(_tuples(shape))
 
 
@@ -193,7 +193,7 @@ def _integer(leaf: Any, what: str) -> int:
 
 
 Function: TypeAlias = "Swizzle | Layout | ComposedLayout"
-"""What may stand outermost in a composed layout."""
+"""The functions that can be outermost in a composed layout."""
 
 
 class ComposedLayout(Frozen):
@@ -228,7 +228,7 @@ class ComposedLayout(Frozen):
         self.fill(inner, offset, outer)
 
     def __call__(self, *coord: Any) -> Any:
-        """The image of a coordinate."""
+        """Return the image of a coordinate."""
         index = plus(self.outer(*coord), self.offset)
         return self.inner(pad_coord(index, self.inner.shape) if isinstance(self.inner, Layout) else index)
 
@@ -245,7 +245,7 @@ class ComposedLayout(Frozen):
 
     @property
     def stride(self) -> Any:
-        """It has none."""
+        """Not defined: a composed layout has no strides."""
         raise LayoutError("stride", f"{self} has no strides; its outer layout has")
 
     @property
@@ -269,15 +269,15 @@ class ComposedLayout(Frozen):
         return cosize(self)
 
     def on_modes(self, function: Callable[[Any], Any]) -> ComposedLayout:
-        """The layout with the same rearrangement done to shape and stride of `outer`."""
+        """Return the layout with the same rearrangement of shape and stride of `outer`."""
         return ComposedLayout(self.inner, self.offset, self.outer.on_modes(function))
 
     def parts(self) -> tuple[Any, ...]:
-        """The parts that it is made of."""
+        """Return the parts that the layout consists of."""
         return self.outer, self.offset, *(() if isinstance(self.inner, Swizzle) else (self.inner,))
 
     def map_leaves(self, function: Callable[[Any], Any]) -> ComposedLayout:
-        """The layout with `function` applied to every int and expression."""
+        """Return the layout with `function` applied to every int and expression."""
         return ComposedLayout(
             self.inner if isinstance(self.inner, Swizzle) else self.inner.map_leaves(function),
             map_leaves(self.offset, function),
@@ -285,7 +285,7 @@ class ComposedLayout(Frozen):
         )
 
     def extended(self, elems: Sequence[Any], behind: bool) -> ComposedLayout:
-        """With further modes (layouts) behind or before its own."""
+        """Return the layout with further modes (layouts) behind or before its own."""
         return ComposedLayout(self.inner, self.offset, self.outer.extended(elems, behind))
 
     def _repr_html_(self) -> str | None:
@@ -302,7 +302,7 @@ def _picture(layout: AnyLayout) -> str | None:
 
 
 def plus(index: Any, offset: Any) -> Any:
-    """Index and offset, or coordinates of any length, added; a sum with 0 costs nothing."""
+    """Add an index and an offset, or coordinates of any length; adding 0 emits nothing."""
     if isinstance(index, tuple) and isinstance(offset, tuple):
         width = max(len(index), len(offset))
         index, offset = (x + (0,) * (width - len(x)) for x in (index, offset))
@@ -314,14 +314,14 @@ def plus(index: Any, offset: Any) -> Any:
 
 AnyLayout: TypeAlias = "Layout | ComposedLayout"
 L = TypeVar("L", bound="Layout | ComposedLayout")
-"""What a function of either gives back: the same."""
+"""A function of either kind of layout returns that kind."""
 
 
 # -------------------------------------------------------------------------------------------------- questions
 
 
 def shape(x: AnyLayout, mode: Mode | None = None) -> IntTuple:
-    """The shape of a layout, or of one of its modes.
+    """Return the shape of a layout, or of one of its modes.
 
     >>> shape(Layout((2, (3, 4))), mode=[1])
     (3, 4)
@@ -331,7 +331,7 @@ def shape(x: AnyLayout, mode: Mode | None = None) -> IntTuple:
 
 
 def stride(x: Layout, mode: Mode | None = None) -> Any:
-    """The strides of a layout, or of one of its modes.
+    """Return the strides of a layout, or of one of its modes.
 
     >>> stride(Layout((2, (3, 4))))
     (1, (2, 6))
@@ -340,7 +340,7 @@ def stride(x: Layout, mode: Mode | None = None) -> Any:
 
 
 def cosize(x: Any, mode: Mode | None = None) -> Int:
-    """One more than the span of the indices that a layout `x`, or its mode `mode`, gives: how much memory it needs.
+    """Return one more than the span of the indices that a layout `x`, or its mode `mode`, gives: the memory it needs.
 
     With a swizzle it is rounded up to what the swizzle may reach.
 
@@ -368,7 +368,7 @@ def cosize(x: Any, mode: Mode | None = None) -> Int:
 
 
 def _reached(layout: Layout) -> list[F2]:
-    """The greatest multiple of every XOR stride."""
+    """Return the greatest multiple of every XOR stride."""
     leaves = zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True)
     return [(1 << ((s - 1).bit_length() - 1)) * d for s, d in leaves if isinstance(d, F2) and s > 1] or [F2(0)]
 
@@ -386,9 +386,9 @@ def _composed_cosize(layout: ComposedLayout) -> Int:
 
 
 def leading_dim(x: Any, stride: Any = None) -> int | tuple[int, ...] | None:
-    """The mode of `x` whose stride is 1, preferring one of an extent above 1; a path where it nests; None without one.
+    """Return the mode of `x` whose stride is 1, preferably with an extent above 1: a path if it nests, None if missing.
 
-    Of a composed layout, that of its outer layout.
+    For a composed layout, it is that of the outer layout.
 
     >>> leading_dim(Layout((8, 4), (4, 1))), leading_dim(Layout((8, (2, 4)), (8, (4, 1)))), leading_dim((8,), (2,))
     (1, (1, 1), None)
@@ -411,7 +411,7 @@ def leading_dim(x: Any, stride: Any = None) -> int | tuple[int, ...] | None:
 
 @named
 def get_hier_coord(layout: Layout, index: Any) -> Any:
-    """The natural coordinate that a layout maps to `index`: ``layout.get_hier_coord(index)``.
+    """Return the natural coordinate that a layout maps to `index`: ``layout.get_hier_coord(index)``.
 
     >>> get_hier_coord(Layout((4, (2, 8)), (2, (1, 8))), 11)
     (1, (1, 1))
@@ -421,7 +421,7 @@ def get_hier_coord(layout: Layout, index: Any) -> Any:
 
 @named
 def get_flat_coord(layout: Layout, index: Any) -> Any:
-    """The coordinate that a layout maps to `index`, with one number per mode: ``layout.get_flat_coord(index)``.
+    """Return the coordinate that a layout maps to `index`, with one number per mode: ``layout.get_flat_coord(index)``.
 
     >>> get_flat_coord(Layout((4, (2, 8)), (2, (1, 8))), 11)
     (1, 3)
@@ -430,7 +430,7 @@ def get_flat_coord(layout: Layout, index: Any) -> Any:
 
 
 def size_in_bytes(dtype: Any, layout: AnyLayout) -> Int:
-    """The bytes of memory that a layout of elements needs, up to its cosize.
+    """Return the bytes of memory that a layout of elements needs, up to its cosize.
 
     dtype  a type of elements, with its width as `bits`; or that number of bits
 
@@ -442,7 +442,7 @@ def size_in_bytes(dtype: Any, layout: AnyLayout) -> Int:
 
 
 def get_swizzle_portion(layout: AnyLayout) -> Swizzle:
-    """The swizzle of a layout; the one that changes nothing, S<0,4,3> as in CuTe, of a layout without.
+    """Return the swizzle of a layout; if it has none, the one that changes nothing, S<0,4,3> as in CuTe.
 
     >>> get_swizzle_portion(ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8, 64)))), get_swizzle_portion(Layout(8))
     (S<3,4,3>, S<0,4,3>)
@@ -451,7 +451,7 @@ def get_swizzle_portion(layout: AnyLayout) -> Swizzle:
 
 
 def get_nonswizzle_portion(layout: AnyLayout) -> AnyLayout:
-    """The layout that a swizzle acts on; the layout itself where there is none.
+    """Return the layout that a swizzle acts on; the layout itself if there is none.
 
     >>> get_nonswizzle_portion(ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8, 64))))
     (8,64):(1,8)
@@ -468,7 +468,7 @@ def _portions(function: str, layout: AnyLayout) -> tuple[Swizzle, AnyLayout]:
 
 
 def images(layout: Layout | ComposedLayout) -> tuple[Any, ...]:
-    """The images of all coordinates of a layout of static size, in order; those of ints without a division.
+    """Return the images of all coordinates of a layout of static size, in order; ints are computed without division.
 
     >>> images(Layout((2, 3), (3, 1)))
     (0, 3, 1, 4, 2, 5)

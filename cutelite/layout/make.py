@@ -34,7 +34,7 @@ def make_layout(first: ComposedLayout, /, *layouts: Layout) -> ComposedLayout: .
 def make_layout(shape: IntTuple | Sequence[Any], /, stride: Any = None) -> Layout: ...
 @named
 def make_layout(*args: Any, stride: Any = None) -> Any:
-    """``make_layout(shape, stride=None)``; where `args` are layouts: the layout with those as its modes.
+    """Return ``Layout(shape, stride)``; if `args` are layouts, return the layout with those as its modes.
 
     >>> make_layout((4, 8)), make_layout((4, 8), stride=(8, 1)), make_layout(Layout(4), Layout(8, 4))
     ((4,8):(1,4), (4,8):(8,1), (4,8):(1,4))
@@ -59,7 +59,7 @@ def _with_composed(layouts: Sequence[Any]) -> ComposedLayout:
 
 @laws.promises(laws.compact_law)
 def row_major(shape: Any) -> Layout:
-    """The compact layout whose last leaf is contiguous.
+    """Return the compact layout whose last leaf is contiguous.
 
     >>> row_major((2, (3, 4)))
     (2,(3,4)):(12,(4,1))
@@ -71,9 +71,9 @@ def row_major(shape: Any) -> Layout:
 
 @laws.promises(laws.compact_law)
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """The compact layout with strides growing in the order given: the mode of least order is contiguous.
+    """Return the compact layout with strides growing in the order given: the mode of least order is contiguous.
 
-    order  weakly congruent with the shape; equal orders count from left to right, as a whole mode under one does
+    order  weakly congruent with the shape; equal orders, and the leaves under one order, count from left to right
 
     >>> make_ordered_layout((2, 3, 4), order=(2, 0, 1))
     (2,3,4):(12,1,3)
@@ -90,7 +90,7 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
 
 
 def _spread(order: Any, shape: Any) -> Any:
-    """The order of every leaf."""
+    """Return the order of every leaf."""
     if not isinstance(shape, tuple):
         return order
     return tuple(_spread(order[i] if isinstance(order, tuple) else order, item) for i, item in enumerate(shape))
@@ -105,7 +105,7 @@ def _compact_in(shape: Any, leaves: Sequence[Any], positions: Sequence[int]) -> 
 
 
 def _by_stride(strides: Sequence[Any]) -> list[int]:
-    """Positions in the order of their strides, as far as it is known; else from left to right, run-time ones last."""
+    """Return positions in the order of their strides as far as it is known, then from left to right, run-time last."""
     order: list[int] = []
     for i, d in enumerate(strides):
         place = len(order)
@@ -122,7 +122,7 @@ def _before(a: Any, b: Any) -> bool:
 
 
 def _outermost(layout: Any) -> Layout:
-    """The layout whose coordinates a composed one has."""
+    """Return the layout whose coordinates a composed layout has."""
     while isinstance(layout, ComposedLayout):
         layout = layout.outer
     plain: Layout = layout
@@ -131,7 +131,7 @@ def _outermost(layout: Any) -> Layout:
 
 @laws.promises(laws.layout_like_law)
 def make_layout_like(layout: Any) -> Layout:
-    """The compact layout of the same shape, strides in the same order; modes of stride 0 keep it.
+    """Return the compact layout of the same shape, strides in the same order; modes of stride 0 keep it.
 
     >>> make_layout_like(Layout((2, 3, 4), (100, 1, 0)))
     (2,3,4):(3,1,0)
@@ -148,7 +148,7 @@ def make_layout_like(layout: Any) -> Layout:
 
 @laws.promises(laws.layout_like_law)
 def make_fragment_like(layout: Any) -> Layout:
-    """The compact layout of registers for a partitioned tensor: the first mode (one instruction) is contiguous.
+    """Return the compact layout of registers for a partitioned tensor: the first mode (one instruction) is contiguous.
 
     In the first mode strides of 0 stay 0; the others follow it in the order of their strides.
 
@@ -170,7 +170,7 @@ def make_fragment_like(layout: Any) -> Layout:
 
 @laws.promises(laws.identity_law)
 def make_identity_layout(shape: Any) -> Layout:
-    """The layout that maps every coordinate in `shape` to itself, as a nested coordinate.
+    """Return the layout that maps every coordinate in `shape` to itself, as a nested coordinate.
 
     >>> identity = make_identity_layout((4, (2, 8)))
     >>> identity, identity(13)
@@ -181,7 +181,7 @@ def make_identity_layout(shape: Any) -> Layout:
 
 
 def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
-    """``Swizzle(bits, base, shift)``: CuTe's Swizzle<B, M, S>.
+    """Return ``Swizzle(bits, base, shift)``, CuTe's Swizzle<B, M, S>.
 
     >>> make_swizzle(3, 4, 3)
     S<3,4,3>
@@ -191,7 +191,7 @@ def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
 
 @named
 def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
-    """x with a mode of extent 1 behind its last, or with as many as it needs for the rank `up_to_rank`.
+    """Return x with modes of extent 1 appended: one, or until the rank is `up_to_rank`.
 
     >>> append_ones(Layout((2, 3)), 4), append_ones((2, 3))
     ((2,3,1,1):(1,2,0,0), (2, 3, 1))
@@ -201,7 +201,7 @@ def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
 
 @named
 def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
-    """x with a mode of extent 1 before its first, or with as many as it needs for the rank `up_to_rank`.
+    """Return x with modes of extent 1 prepended: one, or until the rank is `up_to_rank`.
 
     >>> prepend_ones(Layout((2, 3)), 4), prepend_ones((2, 3))
     ((1,1,2,3):(0,0,1,2), (1, 2, 3))
@@ -210,7 +210,7 @@ def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
 
 
 def make_composed_layout(inner: Function, offset: Any, outer: Layout) -> ComposedLayout:
-    """``inner o offset o outer``.
+    """Return ``inner o offset o outer``.
 
     >>> from cutelite.layout import Swizzle
     >>> make_composed_layout(Swizzle(3, 4, 3), 0, Layout((8, 64), (64, 1)))

@@ -18,7 +18,7 @@ from cutelite.layout.swizzle import Swizzle
 
 
 def through(layout: L, function: Callable[[Layout], Layout]) -> L:
-    """`function` of a layout, or of the outer layout of a composed one."""
+    """Apply `function` to a layout, or to the outer layout of a composed one."""
     if isinstance(layout, ComposedLayout):
         return cast("L", ComposedLayout(layout.inner, layout.offset, through(layout.outer, function)))
     return cast("L", function(cast("Layout", layout)))
@@ -35,7 +35,7 @@ def is_one(s: Any) -> bool:
 
 
 def from_modes(modes: Sequence[tuple[Any, Any]]) -> Layout:
-    """A flat layout of (size, stride) pairs: a single mode as a leaf, none as 1:0."""
+    """Return a flat layout of (size, stride) pairs: a single mode as a leaf, none as 1:0."""
     if len(modes) == 1:
         return raw(*modes[0])
     if not modes:
@@ -44,16 +44,16 @@ def from_modes(modes: Sequence[tuple[Any, Any]]) -> Layout:
 
 
 def merged(layout: Layout) -> tuple[list[Any], list[Any]]:
-    """Sizes and strides of the fewest flat modes that agree on all naturals."""
+    """Return the sizes and strides of the fewest flat modes with the same values on all naturals."""
     if not isinstance(layout.shape, tuple):
         return [layout.shape], [layout.stride]
     return merge_modes(list(flatten_to_tuple(layout.shape)), list(flatten_to_tuple(layout.stride)))
 
 
 def with_coordinate(source: Layout, result: Layout) -> Layout:
-    """The result with a stride along the last coordinate of `source`, in a mode of extent 1, if it has none.
+    """Return the result with a stride along the last coordinate of `source`, in a mode of extent 1, if it has none.
 
-    Where nothing moves all strides are 0, and the value would be the number 0 in place of a coordinate of zeros.
+    If nothing moves, all strides are 0, and the value would be the number 0 in place of a coordinate of zeros.
     """
     if not has_bases(source) or has_bases(result):
         return result
@@ -69,7 +69,7 @@ def with_coordinate(source: Layout, result: Layout) -> Layout:
 
 @laws.promises(laws.coalesce_law)
 def coalesce(layout: L, target_profile: Any = None) -> L:
-    """The layout of the fewest flat modes with the same values within its size.
+    """Return the layout of the fewest flat modes with the same values within its size.
 
     target_profile  a tuple: coalesce mode by mode where it nests, and leave modes beyond it alone
 
@@ -82,7 +82,7 @@ def coalesce(layout: L, target_profile: Any = None) -> L:
 
 
 def rejoined(function: str, whole: Layout, modes: list[Layout]) -> Layout:
-    """The layout of the modes that those of `whole` became; what was added must not be added by XOR now."""
+    """Return the layout of `modes`, which the modes of `whole` became; sums must not have become XORs."""
     result = concat(modes)
     if has_f2(flatten_to_tuple(result.stride)) and not has_f2(flatten_to_tuple(whole.stride)):
         reached = [_bits(mode) for mode in modes]
@@ -92,14 +92,14 @@ def rejoined(function: str, whole: Layout, modes: list[Layout]) -> Layout:
 
 
 def _bits(layout: Layout) -> int:
-    """The bits that may be set in its values: from the lowest in any stride to the highest in the last value."""
+    """Return the bits that may be set in its values: from the lowest in any stride to the highest in the last value."""
     strides = [d.value if isinstance(d, F2) else int(d) for d in flatten_to_tuple(layout.stride)]
     lowest = min((d & -d for d in strides if d), default=1)
     return (1 << (int(cosize(layout)) - 1).bit_length()) - lowest if any(strides) else 0
 
 
 def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:
-    """`coalesce` of a layout that is not composed."""
+    """Return `coalesce` of a layout that is not composed."""
     if isinstance(profile, tuple):
         modes = list(layout)
         if len(profile) > len(modes):
@@ -114,7 +114,7 @@ def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:
 
 @laws.promises(laws.filter_law)
 def filter_zeros(layout: L) -> L:
-    """The layout with every mode of stride 0 cut to size 1.
+    """Return the layout with every mode of stride 0 cut to size 1.
 
     >>> filter_zeros(Layout((2, 3), (0, 1)))
     (1,3):(0,1)
@@ -130,7 +130,7 @@ def _without_zeros(shape: Any, stride: Any) -> Any:
 
 @laws.promises(laws.filter_law)
 def filter(layout: L) -> L:  # CuTe's name
-    """The coalesced layout of the modes that are neither of stride 0 nor of size 1: one element per offset.
+    """Return the coalesced layout of the modes that are neither of stride 0 nor of size 1: one element per offset.
 
     >>> filter(Layout((2, 3, 4), (0, 1, 3)))
     12:1
@@ -140,10 +140,10 @@ def filter(layout: L) -> L:  # CuTe's name
 
 @laws.promises(laws.as_f2_law)
 def as_f2(layout: AnyLayout) -> Layout:
-    """The layout of shape and stride, added by XOR, that has the values of a swizzled one.
+    """Return the layout of shape and stride, added by XOR, that has the values of a swizzled layout.
 
-    Errors  when a stride is no power of two, or a size whose bits are torn apart, or the sums have carries, or there is
-            an offset
+    Errors  when a stride is no power of two, or the swizzle separates the bits of a size, or sums have carries, or
+            there is an offset
 
     >>> from cutelite.layout import Swizzle
     >>> as_f2(ComposedLayout(Swizzle(3, 0, 3), 0, Layout((8, 8), (8, 1))))

@@ -11,10 +11,10 @@ from cutelite.layout.frozen import Frozen
 
 
 class Swizzle(Frozen):
-    """XORs `bits` bits from position ``base + shift`` onto those from position `base`, as CuTe's Swizzle<B, M, S>.
+    """The XOR of `bits` bits from position ``base + shift`` onto those from position `base`: CuTe's Swizzle<B, M, S>.
 
-    bits   how many bits (B)
-    base   how many low bits stay (M)
+    bits   the number of bits (B)
+    base   the number of low bits that stay (M)
     shift  distance between source and target bits (S); negative: the source lies below the target
 
     It is its own inverse, and maps every aligned block of ``2**(base + bits + abs(shift))`` indices onto itself.
@@ -44,16 +44,16 @@ class Swizzle(Frozen):
 
     @property
     def fixed(self) -> int:
-        """The number of indices, from every multiple of it, that stay together and in order."""
+        """The length of the aligned runs of indices that stay together and in order."""
         return 1 << self.base if self.bits else 1 << 62
 
     @property
     def size(self) -> int:
-        """The least block of indices that it maps onto itself, at every multiple of the block."""
+        """The length of the smallest aligned block of indices that it maps onto itself."""
         return 1 << (self.base + self.bits + abs(self.shift)) if self.bits else 1
 
     def after(self, other: Swizzle) -> Swizzle:
-        """The swizzle that is this one after the other, where that is one: with the same base and shift.
+        """Return the swizzle that does `other` and then this one, if both have the same base and shift.
 
         >>> Swizzle(3, 4, 3).after(Swizzle(1, 4, 3)), Swizzle(2, 0, 4).after(Swizzle(2, 0, 4)).bits
         (S<2,5,3>, 0)
@@ -66,7 +66,7 @@ class Swizzle(Frozen):
         return Swizzle(more - fewer, self.base + fewer, self.shift)
 
     def __call__(self, index: Any) -> Any:
-        """The index it maps `index` to: an int, or a run-time value with ``& ^ >> <<``."""
+        """Return the index that it maps `index` to: an int, or a run-time value with ``& ^ >> <<``."""
         if not self.bits:
             return index
         if isinstance(index, DimExpr):

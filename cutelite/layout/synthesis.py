@@ -19,11 +19,11 @@ HOPPER_SPANS = {0: 16, 1: 32, 2: 64, 3: 128}
 class SwizzleSearch(Frozen):
     """The result of `synthesize_swizzle`.
 
-    swizzle  of element offsets, free of conflicts for every access; None when no swizzle is
+    swizzle  the swizzle of element offsets that frees every access of conflicts; None if there is none
     best     the best swizzle there is; equal to `swizzle` if that is not None
     reports  the bank conflicts of every access under `best`
-    tried    how many swizzles were compared; all that keep the accesses contiguous and within the tile
-    hopper   what TMA and wgmma call `best`: "none", "32B", "64B", "128B"; None when they cannot do it
+    tried    the number of swizzles compared: all that keep the accesses contiguous and within the tile
+    hopper   the name of `best` in TMA and wgmma: "none", "32B", "64B", "128B"; None if they do not have it
     """
 
     __slots__ = ("swizzle", "best", "reports", "tried", "hopper")  # noqa: RUF023 (what matters most comes first)
@@ -47,13 +47,13 @@ class SwizzleSearch(Frozen):
 
 
 def synthesize_swizzle(accesses: Sequence[Any], bits: int, *, hopper_only: bool = False) -> SwizzleSearch:
-    """The swizzle of a tile's element offsets under which no access has bank conflicts, or the proof that none is.
+    """Find the swizzle of a tile's element offsets under which no access has bank conflicts, or prove there is none.
 
     accesses     layouts as for `bank_conflicts`, or (layout, access_bytes) pairs; all into one tile, not swizzled yet
-    bits         of an element
+    bits         bits of an element
     hopper_only  consider only the swizzles of TMA and wgmma
     The search is exhaustive over all Swizzle(b, m, s) that keep every access contiguous and stay within the tile (its
-    extent rounded up to a power of two). Of several it prefers none at all, then Hopper's own, then the fewest bits.
+    extent rounded up to a power of two). Of several it prefers no swizzle, then Hopper's, then the fewest bits.
 
     >>> rows, columns = Layout((32, 1), (32, 0)), Layout((32, 1), (1, 0))
     >>> print(synthesize_swizzle([rows, columns], 32))
@@ -95,7 +95,7 @@ def _swizzled(swizzle: Swizzle, layout: Any) -> Any:
 
 
 def _candidates(keep: int, top: int, hopper_only: bool) -> Iterator[Swizzle]:
-    """Swizzles of byte addresses below 2**top that keep the low bits, in order of preference."""
+    """Yield swizzles of byte addresses below 2**top that keep the low bits, in order of preference."""
     hopper = [Swizzle(bits, 4, 3) for bits in HOPPER_SPANS if bits == 0 or (keep <= 4 and 7 + bits <= top)]
     if hopper_only:
         yield from (Swizzle(bits, 4, 3) for bits in HOPPER_SPANS)
@@ -111,7 +111,7 @@ def _candidates(keep: int, top: int, hopper_only: bool) -> Iterator[Swizzle]:
 
 
 def hopper_swizzle(swizzle: Swizzle, bits: int) -> str | None:
-    """The name under which TMA and wgmma know a swizzle of elements: "none", "32B", "64B" or "128B"; None if not.
+    """Return the name of a swizzle of elements in TMA and wgmma: "none", "32B", "64B" or "128B"; None without one.
 
     Their units permute 16-byte pieces by the bits above the 128-byte line: S<b,4,3> of byte addresses.
 
@@ -143,13 +143,13 @@ def _parts(function: str, layout: Any) -> tuple[Swizzle, Layout]:
 
 
 def _by_stride(layout: Layout) -> list[tuple[int, int]]:
-    """(extent, stride) of the modes that are not of size 1, by stride."""
+    """Return (extent, stride) of the modes that are not of size 1, by stride."""
     modes = zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True)
     return sorted(((s, d) for s, d in modes if s != 1), key=lambda mode: mode[1])
 
 
 def tma_problems(layout: Any, bits: int) -> list[str]:
-    """The reasons why TMA cannot fill or read a tile of shared memory of that layout in one box; empty when it can.
+    """Return why TMA cannot fill or read a tile of shared memory of that layout in one box; empty if it can.
 
     >>> tma_problems(ComposedLayout(Swizzle(3, 3, 3), 0, Layout((64, 64), (64, 1))), 16)
     []
@@ -180,7 +180,7 @@ def tma_problems(layout: Any, bits: int) -> list[str]:
 
 
 def wgmma_problems(layout: Any, bits: int) -> list[str]:
-    """The reasons why wgmma cannot read an operand of that shared-memory layout; empty when it can.
+    """Return why wgmma cannot read an operand of that shared-memory layout; empty if it can.
 
     It reads blocks of 8 rows, each as long as the swizzle permutes (16 bytes without one), row behind row.
 

@@ -30,9 +30,9 @@ _FACTS = {"div": "divisible_by", "min": "min", "max": "max"}
 
 
 def parse_int_tuple(text: str, dims: Iterable[Dim] | Mapping[str, Any] = ()) -> Any:
-    """The integer tuple that prints as `text`.
+    """Return the integer tuple that prints as `text`.
 
-    dims  what names stand for: dims, or a mapping from names; other names become dims of their own
+    dims  the meaning of names: dims, or a mapping from names; other names become dims of their own
 
     >>> parse_int_tuple("(8,(M,K{div=8}//4+1))")
     (8, (M, K{div=8}//4+1))
@@ -44,7 +44,7 @@ def parse_int_tuple(text: str, dims: Iterable[Dim] | Mapping[str, Any] = ()) -> 
 
 
 def parse_layout(text: str, dims: Iterable[Dim] | Mapping[str, Any] = ()) -> Any:
-    """The layout that prints as `text`; without strides, the compact one.
+    """Return the layout that prints as `text`; without strides, the compact one.
 
     >>> parse_layout("(8,(4,2)):(4,(1,32))"), parse_layout("S<3,4,3> o 0 o (8,64):(64,1)"), parse_layout("(M,8)")
     ((8,(4,2)):(4,(1,32)), S<3,4,3> o 0 o (8,64):(64,1), (M,8):(1,M))
@@ -56,7 +56,7 @@ def parse_layout(text: str, dims: Iterable[Dim] | Mapping[str, Any] = ()) -> Any
 
 
 class _Reader:
-    """Recursive descent over the tokens of a text."""
+    """A recursive-descent parser of the tokens of a text."""
 
     def __init__(self, function: str, text: str, dims: Iterable[Dim] | Mapping[str, Any]) -> None:
         self.function = function
@@ -86,7 +86,7 @@ class _Reader:
         return self.tokens[self.next][0] if self.next < len(self.tokens) else ""
 
     def take(self, *wanted: str) -> str:
-        """The next token when it is one of those, else ""."""
+        """Return the next token when it is one of those, else ""."""
         token = self.peek()
         if token and token in wanted:
             self.next += 1
@@ -126,7 +126,7 @@ class _Reader:
         return ComposedLayout(inner, offset, self.layout())
 
     def tuple_(self) -> Any:
-        """A tuple, or a sum; parentheses around one sum are a tuple unless arithmetic follows them."""
+        """Return a tuple, or a sum; parentheses around one sum are a tuple unless arithmetic follows them."""
         start = self.next
         if self.take("_"):
             return None

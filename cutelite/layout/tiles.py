@@ -29,9 +29,9 @@ def has_underscore(coord: Any) -> bool:
 
 
 def slice_(src: Any, coord: Any) -> Any:
-    """The part of `src`, a tuple or a layout, where `coord` is None; other coordinates fix their mode.
+    """Return the part of `src`, a tuple or a layout, where `coord` is None; other coordinates fix their mode.
 
-    For a layout the offset that goes with the fixed coordinates is `slice_and_offset`'s business.
+    For a layout, `slice_and_offset` also gives the offset of the fixed coordinates.
 
     >>> slice_((3, (4, 5), 6), (None, (0, None), 2))
     (3, 5)
@@ -43,7 +43,7 @@ def slice_(src: Any, coord: Any) -> Any:
 
 @named
 def dice(src: Any, dicer: Any) -> Any:
-    """The part that `slice_` drops: the modes where the coordinate is given.
+    """Return the part that `slice_` drops: the modes where the coordinate is given.
 
     >>> dice((3, (4, 5), 6), (None, (0, None), 2))
     (4, 6)
@@ -72,9 +72,9 @@ def _leaves(t: Any, coord: Any, keep_open: bool) -> list[Any]:
 
 @laws.promises(laws.slice_law)
 def slice_and_offset(coord: Any, layout: L) -> tuple[L, Any]:
-    """(sublayout, offset): layout(coord with its Nones filled in by c) == sublayout(c) + offset.
+    """Return (sublayout, offset): layout(coord with its Nones filled in by c) == sublayout(c) + offset.
 
-    Coordinates may be run-time values. Of a composed layout the offset goes inside, and what comes back is 0.
+    Coordinates may be run-time values. The offset of a composed layout goes inside it, and 0 is returned.
 
     >>> slice_and_offset((1, None), Layout((4, 8)))
     ((8):(4), 1)
@@ -90,11 +90,11 @@ def slice_and_offset(coord: Any, layout: L) -> tuple[L, Any]:
 
 @named
 def make_layout_image_mask(layout: Layout, coord: Any, mode: int) -> Any:
-    """The mask of the indices that a layout gives along one mode: of the blocks of a cluster that share a tile.
+    """Return the mask of the indices that a layout gives along one mode: the blocks of a cluster that share a tile.
 
-    layout  of ranks in the cluster, by coordinate
+    layout  coordinates to ranks in the cluster
     coord   one for each mode; that of `mode` does not count. May hold run-time values
-    Result  bit i is set where the layout gives i; of run-time values one shifted by the offset of the coordinate
+    Result  bit i is set if the layout gives i; for run-time values, one mask shifted by the offset of the coordinate
 
     >>> make_layout_image_mask(Layout((2, 4)), (1, 2), 1), make_layout_image_mask(Layout((2, 4)), (1, 2), 0)
     (170, 48)
@@ -117,7 +117,7 @@ def _zeroed(coord: Any) -> Any:
 
 
 def _projected(tiler: Any, coord: Any, proj: Any) -> tuple[Any, Any]:
-    """Tiler and coordinate without the modes where `proj` is None."""
+    """Return tiler and coordinate without the modes where `proj` is None."""
     if proj is None:
         return tiler, coord
     if not isinstance(proj, tuple) or not rank(tiler) == len(proj) == rank(coord):
@@ -131,7 +131,7 @@ def _open(proj: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @laws.promises(laws.local_tile_law)
 def local_tile_and_offset(layout: L, tiler: Any, coord: Any, proj: Any = None) -> tuple[L, Any]:
-    """The tile at `coord` in the grid of tiles, and its offset; None in `coord` keeps that mode of the grid.
+    """Return the tile at `coord` in the grid of tiles, and its offset; None in `coord` keeps that mode of the grid.
 
     tiler  as for `zipped_divide`
     proj   per mode of tiler and coord something other than None to use it, None to leave it out: one (M, N, K) tiler
@@ -150,7 +150,7 @@ def local_tile_and_offset(layout: L, tiler: Any, coord: Any, proj: Any = None) -
 
 
 def _spread(divided: Layout) -> Layout:
-    """Tile modes and grid modes side by side."""
+    """Return the tile modes and the grid modes side by side."""
     return divided.on_modes(lambda t: (*_as_tuple(t[0]), *_as_tuple(t[1])))
 
 
@@ -159,7 +159,7 @@ def _as_tuple(t: Any) -> tuple[Any, ...]:
 
 
 def local_tile(layout: L, tiler: Any, coord: Any, proj: Any = None) -> L:
-    """The layout of `local_tile_and_offset`.
+    """Return the layout of `local_tile_and_offset`.
 
     >>> local_tile(Layout((64, 32)), (16, 8), (2, 1))
     (16,8):(1,64)
@@ -169,7 +169,7 @@ def local_tile(layout: L, tiler: Any, coord: Any, proj: Any = None) -> L:
 
 @laws.promises(laws.local_partition_law)
 def local_partition_and_offset(layout: L, tile: Any, index: Any, proj: Any = None) -> tuple[L, Any]:
-    """The elements that thread `index` of the thread layout `tile` owns, and their offset.
+    """Return the elements that thread `index` of the thread layout `tile` owns, and their offset.
 
     tile   a layout of threads; elements are dealt out in tiles of its shape
     proj   per mode of `tile` None to leave that mode out, for threads that share elements along it
@@ -187,7 +187,7 @@ def local_partition_and_offset(layout: L, tile: Any, index: Any, proj: Any = Non
 
 
 def local_partition(layout: L, tile: Any, index: Any, proj: Any = None) -> L:
-    """The layout of `local_partition_and_offset`.
+    """Return the layout of `local_partition_and_offset`.
 
     >>> local_partition(Layout((64, 32)), Layout((8, 4)), 9)
     (8,8):(8,256)
@@ -197,7 +197,7 @@ def local_partition(layout: L, tile: Any, index: Any, proj: Any = None) -> L:
 
 @laws.promises(laws.tv_law)
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]:
-    """(tiler, layout_tv) of a tile that threads share: every thread has a block of values, threads side by side.
+    """Return (tiler, layout_tv) of a tile that threads share: every thread has a block of values, threads side by side.
 
     thr_layout  coordinates in the tile -> thread
     val_layout  coordinates in a thread's block -> value
@@ -221,10 +221,10 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
 
 @laws.promises(laws.recast_law)
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
-    """The layout of the memory of `src_layout` in elements of `new_type_bits` where it has `old_type_bits`.
+    """Return the layout of the same memory in elements of `new_type_bits` instead of `old_type_bits`.
 
-    Wider: the modes that lie within one wide element shrink, and must fill it (or there is none: each old element in a
-    wide one of its own); other strides must be multiples of it. Narrower: the contiguous mode lengthens.
+    Wider: modes within one wide element shrink, and must fill it (or there are none, and each old element is in a wide
+    one of its own); other strides must be multiples of it. Narrower: the contiguous mode lengthens.
 
     >>> recast_layout(32, 8, Layout((8, 4), (1, 8))), recast_layout(8, 32, Layout((8, 4), (1, 8)))
     ((2,4):(1,2), (32,4):(1,32))
@@ -243,7 +243,7 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
 
 @laws.promises(laws.upcast_law)
 def upcast(layout: L, n: int) -> L:
-    """The layout in elements that are n old ones.
+    """Return the layout in elements each of which is n old ones.
 
     A mode within one wide element is left with extent 1 and stride 1: the wide elements go on beyond it.
 
@@ -302,9 +302,9 @@ def _upcast(layout: Layout, n: int) -> Layout:
 
 @laws.promises(laws.downcast_law)
 def downcast(layout: L, n: int) -> L:
-    """The layout in elements of which n make an old one: the mode of stride 1 grows.
+    """Return the layout in elements of which n make an old one: the mode of stride 1 grows.
 
-    One of extent 1 grows where no longer one has stride 1; it keeps its stride, if it has one, in a mode beside.
+    If no longer mode has stride 1, one of extent 1 grows; its stride, if it has one, stays in a mode beside it.
 
     >>> downcast(Layout((8, 4), (4, 1)), 4), downcast(Layout((1, 4), (1, 1)), 4)
     ((8,16):(16,1), (1,16):(4,1))

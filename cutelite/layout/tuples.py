@@ -1,4 +1,4 @@
-"""CuTe's vocabulary for tuples: joining, searching, transforming, and questions to their leaves.
+"""CuTe's vocabulary for tuples: joining, searching, transforming, and predicates on their leaves.
 
 In: nested tuples of ints, expressions over dims, or anything else; where it says so, layouts. Out: tuples, positions,
 numbers. None of it knows coordinates or indices.
@@ -29,7 +29,7 @@ ScaledBasis = Basis
 
 
 def wrap(x: Any) -> tuple[Any, ...]:
-    """A tuple of x alone, unless x is a tuple.
+    """Return a tuple of x alone, unless x is a tuple.
 
     >>> wrap(3), wrap((3, 4))
     ((3,), (3, 4))
@@ -38,7 +38,7 @@ def wrap(x: Any) -> tuple[Any, ...]:
 
 
 def unwrap(x: Any) -> Any:
-    """The only element of a tuple `x`, and the only element of that, as long as it is one.
+    """Return the only element of a tuple `x`, and the only element of that, as long as it is a tuple of one.
 
     >>> unwrap(((3,),)), unwrap((3, 4)), unwrap(5)
     (3, (3, 4), 5)
@@ -49,7 +49,7 @@ def unwrap(x: Any) -> Any:
 
 
 def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
-    """The elements of all tuples in one; what is no tuple counts as an element.
+    """Return the elements of all tuples in one; what is no tuple counts as an element.
 
     >>> tuple_cat((1, 2), 3, (4, (5, 6)))
     (1, 2, 3, 4, (5, 6))
@@ -58,7 +58,7 @@ def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
 
 
 def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
-    """A tuple of n times x, also for n = 1.
+    """Return a tuple of n times x, also for n = 1.
 
     >>> repeat_as_tuple(2, 3), repeat_as_tuple(2, 1)
     ((2, 2, 2), (2,))
@@ -69,7 +69,7 @@ def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
 
 
 def front(x: Any) -> Any:
-    """The first leaf of a tuple; of a layout, its first mode that does not nest.
+    """Return the first leaf of a tuple; of a layout, its first mode that does not nest.
 
     >>> from cutelite.layout import Layout
     >>> front(((2, 3), 4)), front(Layout(((2, 3), 4)))
@@ -95,7 +95,7 @@ def get_leaves(x: Any) -> tuple[Any, ...]:
 
 
 def find_if(t: Any, pred_fn: Callable[[Any, Any], Any], hierarchical: bool = True) -> int | tuple[int, ...] | None:
-    """The position of the first leaf of `t` for which ``pred_fn(leaf, position)`` holds; None without one.
+    """Return the position of the first leaf of `t` for which ``pred_fn(leaf, position)`` holds; None without one.
 
     A position is an int at the top level, and a path of modes where the tuple nests; with `hierarchical` false always
     the mode at the top level.
@@ -112,7 +112,7 @@ def find_if(t: Any, pred_fn: Callable[[Any, Any], Any], hierarchical: bool = Tru
 
 
 def find(t: Any, x: Int, hierarchical: bool = True) -> int | tuple[int, ...] | None:
-    """The position of the first leaf of `t` that is x, as `find_if` gives it; an expression over dims is found too.
+    """Return the position of the first leaf of `t` that is x, an int or an expression, as `find_if` returns it.
 
     >>> find((4, (1, 8)), 8), find((4, 2), 8)
     ((1, 1), None)
@@ -123,7 +123,7 @@ def find(t: Any, x: Int, hierarchical: bool = True) -> int | tuple[int, ...] | N
 
 
 def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
-    """`g` of all the results of `f` on corresponding leaves of congruent tuples `args`; of no tuple ``g(f(...))``.
+    """Return `g` of all results of `f` on corresponding leaves of congruent tuples `args`; for no tuple ``g(f(...))``.
 
     >>> transform_apply((1, (2, 3)), f=lambda x: 2 * x, g=lambda *items: sum(items))
     12
@@ -137,7 +137,7 @@ def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) ->
 
 
 def filter_tuple(*args: Any, f: Callable[..., Any]) -> tuple[Any, ...]:
-    """The tuples that `f` makes of corresponding leaves of `args`, joined: () drops a leaf.
+    """Return the tuples that `f` makes of corresponding leaves of `args`, joined: () drops a leaf.
 
     >>> filter_tuple((1, (2, 3), 4), f=lambda x: (x,) if x % 2 == 0 else ())
     (2, 4)
@@ -179,7 +179,7 @@ def has_scaled_basis(x: Any) -> bool:
 
 
 def is_major(mode: Mode, stride: Any) -> bool:
-    """Tell whether a mode is contiguous: the first of its strides is 1. One known at launch only is not taken for 1.
+    """Tell whether a mode is contiguous: the first of its strides is 1. One known only at launch does not count as 1.
 
     stride  the strides, or a layout for its own
 
@@ -192,7 +192,7 @@ def is_major(mode: Mode, stride: Any) -> bool:
 
 
 def get_divisibility(x: Int) -> int:
-    """The greatest number that is known to divide x (`known_divisor`).
+    """Return the greatest number that is known to divide x (`known_divisor`).
 
     >>> from cutelite.layout import Dim
     >>> get_divisibility(12), get_divisibility(4 * Dim("K", divisible_by=8))
@@ -202,9 +202,9 @@ def get_divisibility(x: Int) -> int:
 
 
 def assume(x: Int, divby: int | None = None) -> Int:
-    """x, known to be a multiple of `divby`: of a dim the dim with that fact, which is checked at launch.
+    """Return x, assumed to be a multiple of `divby`: a dim gets that fact, which is checked at launch.
 
-    Errors  when an int is no multiple; for other expressions, whose dims are where facts are given
+    Errors  for an int that is no multiple; for other expressions: give their dims the facts instead
 
     >>> from cutelite.layout import Dim
     >>> assume(Dim("K", max=64), 8), assume(24, 8)
@@ -219,7 +219,7 @@ def assume(x: Int, divby: int | None = None) -> Int:
 
 
 def pretty_str(x: Any) -> str:
-    """An integer tuple or a layout `x` as CuTe prints it (`show`).
+    """Return an integer tuple or a layout `x` as CuTe prints it (`show`).
 
     >>> pretty_str((2, (3, None)))
     '(2,(3,_))'

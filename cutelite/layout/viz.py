@@ -4,7 +4,7 @@ A layout becomes a `Table`: mode 0 runs down, the other modes together run acros
 lies. Three kinds of table: offsets of a layout (swizzled or not), banks of shared memory, and the owners, thread and
 value, of a tile. A table is drawn by `ansi`, `svg`, `html` or `latex`; lines stand where a nested mode starts over.
 Where a layout overlaps - several coordinates at one index, several owners of one element - cells are marked, and it is
-said below.
+said below the cells.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout
 from cutelite.layout.text import parse_int_tuple, parse_layout
 
 MOST_ROWS, MOST_COLUMNS = 64, 128
-"""A table shows no more than these; the rest is left out, and said to be."""
+"""The most rows and columns that a table shows; a note says what is left out."""
 
 
 class Table(Frozen):
@@ -33,11 +33,11 @@ class Table(Frozen):
 
     title    one line above
     cells    rows of (text, colour); a colour counts from 0 to `colours` - 1
-    colours  how many there are to tell apart
-    breaks   after how many rows, and after how many columns, a line is drawn; 0 for nowhere
-    left_out what is not shown, in words; "" when all is
-    note     how the layout overlaps, in words; "" when it does not
-    marked   (row, column) of the cells that do
+    colours  the number of colours
+    breaks   the number of rows, and of columns, after which a line is drawn; 0 for no lines
+    left_out a note on what is not shown; "" if all is
+    note     a note on how the layout overlaps; "" if it does not
+    marked   (row, column) of the cells that overlap
     """
 
     __slots__ = ("title", "cells", "colours", "breaks", "left_out", "note", "marked")  # noqa: RUF023 (as it is drawn)
@@ -77,7 +77,7 @@ class Table(Frozen):
 
 
 def offsets(layout: AnyLayout, colours: int = 8) -> Table:
-    """A table of the index of every element, coloured in turn; elements that share an index are marked.
+    """Return a table of the index of every element, coloured in turn; elements that share an index are marked.
 
     >>> print(offsets(Layout((2, (2, 2)), (4, (1, 2)))))
     (2,(2,2)):(4,(1,2))
@@ -98,11 +98,11 @@ def offsets(layout: AnyLayout, colours: int = 8) -> Table:
 
 
 MOST_COUNTED = 1 << 16
-"""Overlaps are looked for among that many coordinates, and among all those of plain strides."""
+"""The most coordinates among which overlaps are looked for; layouts of plain strides are searched whole."""
 
 
 def _shared_indices(layout: AnyLayout) -> tuple[set[Any], str]:
-    """The indices at which several coordinates lie, and a remark on them."""
+    """Return the indices at which several coordinates lie, and a remark on them."""
     if not is_static(layout):
         return set(), ""
     plain = isinstance(layout, Layout) and all(isinstance(d, int) for d in flatten_to_tuple(layout.stride))
@@ -123,7 +123,7 @@ def _shared_indices(layout: AnyLayout) -> tuple[set[Any], str]:
 
 
 def banks(layout: AnyLayout, bits: int) -> Table:
-    """A table of the bank of shared memory that every element of `bits` bits lies in.
+    """Return a table of the bank of shared memory that every element of `bits` bits lies in.
 
     >>> print(banks(Layout((2, 4), (32, 1)), 32))
     (2,4):(32,1), banks of 32-bit elements
@@ -142,11 +142,11 @@ def banks(layout: AnyLayout, bits: int) -> Table:
 
 
 def owners(layout_tv: AnyLayout, tiler: Any, title: str = "") -> Table:
-    """A table of the thread and value that every element of a tile belongs to; several owners are counted, and marked.
+    """Return a table of the thread and value that own every element of a tile; several owners are counted, and marked.
 
-    layout_tv  (thread, value) -> index in the tile, column-major, as of `make_layout_tv` and of MMA and copy atoms
+    layout_tv  (thread, value) -> index in the tile, column-major, as from `make_layout_tv` and from MMA and copy atoms
     tiler      shape of the tile
-    title      default: both of them
+    title      default: both layouts
 
     >>> print(owners(Layout((4, 2), (2, 1)), (2, 4)))
     (4,2):(2,1) on (2,4)
@@ -184,7 +184,7 @@ def owners(layout_tv: AnyLayout, tiler: Any, title: str = "") -> Table:
 
 
 def _several_owners(tile: Layout, belongs: Mapping[Any, Sequence[tuple[int, int]]]) -> str:
-    """Remarks on elements that have several owners or none, and on owners that have no element."""
+    """Return remarks on elements that have several owners or none, and on owners that have no element."""
     total = _number("owners", tile.size)
     remarks: list[str] = []
     shared = {index: found for index, found in belongs.items() if len(found) > 1}
@@ -217,9 +217,9 @@ class Atom(Protocol):
 
 
 def operands(atom: Atom) -> list[Table]:
-    """Tables of the registers that hold the operands of an MMA: A as (M, K), B as (N, K), C as (M, N).
+    """Return tables of the registers that hold the operands of an MMA: A as (M, K), B as (N, K), C as (M, N).
 
-    Operands in memory are left out, unless it is that of several blocks: `atom.drawn` names the others.
+    `atom.drawn` names the operands that are drawn: those in registers, and those in the memory of several blocks.
     """
     tables = []
     for operand in atom.drawn:
@@ -259,7 +259,7 @@ def _mode(t: Any) -> Any:
 
 
 def _period(shape: Any) -> int:
-    """The number of coordinates after which the first nested mode starts over."""
+    """Return the number of coordinates after which the first nested mode starts over."""
     return int(product(shape[0])) if isinstance(shape, tuple) and len(shape) > 1 else 0
 
 
@@ -267,13 +267,13 @@ def _period(shape: Any) -> int:
 
 
 def _rgb(colour: int, colours: int) -> tuple[int, int, int]:
-    """Pastel hues around the circle; neighbours differ in lightness as well."""
+    """Return a pastel colour of a circle of hues; neighbours differ in lightness too."""
     red, green, blue = hls_to_rgb(colour / max(colours, 1), 0.86 if colour % 2 else 0.74, 0.7)
     return round(red * 255), round(green * 255), round(blue * 255)
 
 
 def ansi(table: Table, color: bool = True) -> str:
-    """The table as text, marked cells with a ``!``; with `color`, cells have backgrounds by ANSI escapes."""
+    """Return the table as text, marked cells with a ``!``; with `color`, cells have backgrounds by ANSI escapes."""
     cells = [
         [(text + "!" if (r, c) in table.marked else text, colour) for c, (text, colour) in enumerate(row)]
         for r, row in enumerate(table.cells)
@@ -303,7 +303,7 @@ def ansi(table: Table, color: bool = True) -> str:
 
 
 def svg(*tables: Table) -> str:
-    """The table as an SVG image; several one above the other."""
+    """Return the table as an SVG image; several one above the other."""
     if len(tables) == 1:
         return _svg(tables[0])[0]
     parts, width, height = [], 0, 0
@@ -314,7 +314,7 @@ def svg(*tables: Table) -> str:
 
 
 def _svg(table: Table) -> tuple[str, int, int]:
-    """The image, its width and its height."""
+    """Return the image, its width and its height."""
     wide = max(28, 7 * max((len(text) for row in table.cells for text, _ in row), default=1) + 8)
     high, left, top = 22, 34, 42
     rows, columns = len(table.cells), len(table.cells[0])
@@ -354,12 +354,12 @@ def _svg(table: Table) -> tuple[str, int, int]:
 
 
 def html(*tables: Table) -> str:
-    """Tables as one piece of HTML: what a notebook shows, and with `page` a file of its own."""
+    """Return tables as one piece of HTML, which a notebook shows, and `page` makes a file of."""
     return "\n".join(f'<div style="overflow-x:auto">{svg(table)}</div>' for table in tables)
 
 
 def latex(*tables: Table) -> str:
-    """Tables as a LaTeX document with a TikZ picture each: marked cells have a thick red frame."""
+    """Return tables as a LaTeX document with a TikZ picture each: marked cells have a thick red frame."""
     lines = [r"\documentclass{standalone}", r"\usepackage{tikz}", r"\begin{document}", r"\begin{tabular}{l}"]
     for table in tables:
         lines += [
@@ -394,7 +394,7 @@ def _tikz(table: Table) -> list[str]:
 
 
 def _tex(text: str) -> str:
-    """Text with LaTeX's own characters escaped."""
+    """Return text with LaTeX's special characters escaped."""
     special = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}", "<": r"\textless{}", ">": r"\textgreater{}"}
     return "".join(special.get(c, "\\" + c if c in "&%$#_{}" else c) for c in text)
 
@@ -410,7 +410,7 @@ def print_latex(layout: AnyLayout) -> None:
 
 
 def print_latex_tv(layout_tv: AnyLayout, tiler: Any) -> None:
-    """Print the owners of a tile's elements, as of `owners`, as a LaTeX document.
+    """Print the owners of a tile's elements, as in `owners`, as a LaTeX document.
 
     >>> print_latex_tv(Layout((2, 2)), (2, 2))   # doctest: +ELLIPSIS
     \\documentclass{standalone}
@@ -420,7 +420,7 @@ def print_latex_tv(layout_tv: AnyLayout, tiler: Any) -> None:
 
 
 def page(*tables: Table) -> str:
-    """Tables as a whole HTML page."""
+    """Return tables as a whole HTML page."""
     title = escape(tables[0].title)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
@@ -429,7 +429,7 @@ def page(*tables: Table) -> str:
 
 
 def notebook(layout: AnyLayout) -> str | None:
-    """The HTML that a notebook shows for a layout; None (for its text) when it is large or known at launch only."""
+    """Return the HTML that a notebook shows for a layout; None for its text, if it is large or known only at launch."""
     if not is_static(layout) or int(size(layout)) > MOST_ROWS * MOST_COLUMNS or not flatten_to_tuple(layout.shape):
         return None
     return html(offsets(layout))
@@ -444,7 +444,7 @@ def picture(
     form: str = "text",
     color: bool = True,
 ) -> str:
-    """The tables that `cutelite layout TEXT` shows of a layout.
+    """Return the tables that `cutelite layout TEXT` shows of a layout.
 
     text   a layout as it prints
     tiler  shape of a tile: the layout is then one from (thread, value) to its elements
@@ -472,7 +472,7 @@ def picture(
 
 
 def render(tables: Sequence[Table], form: str, color: bool = True) -> str:
-    """The tables as "text", coloured or not, as one "svg", a page of "html", or a document for "latex"."""
+    """Return the tables as "text", coloured or not, as one "svg", a page of "html", or a document for "latex"."""
     if form == "text":
         return "\n\n".join(ansi(table, color) for table in tables)
     drawn = {"svg": svg, "html": page, "latex": latex}.get(form)

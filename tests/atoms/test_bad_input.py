@@ -254,7 +254,11 @@ CASES = [
     (nested_coordinate_of_another_rank, "3 indices into the 2 modes of (2,2):(4,8)", "[(0, 0, 0)"),
     (mode_that_is_not_there, "no mode 2 in (M,N), which has 2 modes", "cl.select"),
     (rows_of_odd_length, "recast_layout: stride 5 of (5,5):(5,1)", "cl.recast_tensor"),
-    (misaligned_rows_of_matrices, "must lie at a multiple of 16 bytes, but is only known to lie at one of 2", "cl.copy(load"),
+    (
+        misaligned_rows_of_matrices,
+        "must lie at a multiple of 16 bytes, but is only known to lie at one of 2",
+        "cl.copy(load",
+    ),
     (not_in_registers, "is a fragment in registers, not a run-time tensor<f16,smem", "cl.gemm(MMA"),
     (overlong_fragment, "index 5 is out of bounds", "[5]"),
     (runtime_shape, "needs shapes known at compile time", "cl.copy(a"),

@@ -27,7 +27,7 @@ Operator: TypeAlias = "Callable[[Int, Int], Int]"
 
 
 class Operators:
-    """The arithmetic of expressions, and `from_terms`, which makes one of its normal form."""
+    """The arithmetic of expressions, and `from_terms`, which makes an expression from its normal form."""
 
     __slots__ = ("add", "floordiv", "from_terms", "mod", "mul")
 
@@ -38,7 +38,7 @@ class Operators:
 
 
 class DimExpr:
-    """An integer expression over dims: what a shape or a stride is when it is known at launch only.
+    """An integer expression over dims: a shape or a stride that is known only at launch.
 
     ``+ - * // %`` with ints and other expressions give expressions, or ints where the dims cancel. ``==`` compares
     normal forms, so it means "equal for all values"; ordering and truth are unknown before launch, and raise. Ask
@@ -167,7 +167,7 @@ class Dim(DimExpr):
     min: int
     max: int | None
     key: str
-    """Orders atoms; distinct for distinct ones."""
+    """The key by which atoms are ordered; different for different atoms."""
 
     def __init__(self, name: str, divisible_by: int = 1, *, min: int = 1, max: int | None = None) -> None:
         if not isinstance(name, str) or not name.isidentifier():
@@ -228,7 +228,7 @@ class Node:
 
 
 def key_of(x: Int) -> str:
-    """A text by which expressions are ordered; different for different ones."""
+    """Return a text by which expressions are ordered; different for different ones."""
     if not isinstance(x, DimExpr):
         return str(x)
     return "+".join("*".join([str(c), *(f"{atom.key}^{power}" for atom, power in mono)]) for mono, c in x._terms)
@@ -238,9 +238,9 @@ _DIM_WORD = re.compile(r"([^\W\d]\w*)(?::(\d+))?\Z")
 
 
 def dims(names: str, divisible_by: int = 1) -> Any:
-    """A tuple of Dims from a text of names; a single name gives the Dim itself. ``K:8``: K is a multiple of 8.
+    """Return a tuple of Dims from a text of names; a single name gives the Dim itself. ``K:8``: K is a multiple of 8.
 
-    divisible_by  what dims without a number of their own are multiples of
+    divisible_by  the divisor of dims without a number of their own
 
     >>> M, N, K = dims("M N K:8")
     >>> M, K

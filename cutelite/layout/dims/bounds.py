@@ -14,7 +14,7 @@ from cutelite.layout.errors import LayoutError
 
 
 def bounds(x: Int) -> Bounds:
-    """Least and greatest value of x as far as they can be proven; infinite where not."""
+    """Return the least and greatest value of x as far as they can be proven, else infinities."""
     if not isinstance(x, DimExpr):
         return x, x
     if x._bounds is None:
@@ -31,7 +31,7 @@ def bounds(x: Int) -> Bounds:
 
 
 def sum_bounds(terms: Iterable[tuple[Monomial, int]]) -> Bounds:
-    """Bounds of a sum of products, from those of the atoms."""
+    """Return bounds of a sum of products, from those of the atoms."""
     low: float = 0
     high: float = 0
     for mono, c in terms:
@@ -52,10 +52,10 @@ def _product(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _shifted_bounds(x: DimExpr) -> Bounds:
-    """Bounds of a polynomial that go by its value where all atoms are least: M*K - K is K*(M-1), from 0 on.
+    """Return bounds of a polynomial from its value where all atoms are least: M*K - K is K*(M-1), so 0 or more.
 
     Every atom is written as its least value plus a natural. If no coefficient is negative then, the constant is the
-    least value; if none is positive, the greatest.
+    least value; if none is positive, it is the greatest.
     """
     total: Terms = {}
     for mono, c in x._terms:
@@ -79,7 +79,7 @@ def _shifted_bounds(x: DimExpr) -> Bounds:
 
 
 def _open_quotients(x: DimExpr) -> Int:
-    """x with ``d * (n//d)`` written as ``n - n%d``: the remainder is bounded where the quotient was not.
+    """Return x with ``d * (n//d)`` written as ``n - n%d``: the remainder is bounded where the quotient was not.
 
     It adds terms itself: `add` would put the quotients back together.
     """
@@ -101,7 +101,7 @@ def _atom_bounds(atom: Atom) -> Bounds:
 
 
 def _node_bounds(node: Node) -> Bounds:
-    """Least and greatest value, from those of the operands."""
+    """Return the least and greatest value of a node, from those of its operands."""
     low, high = zip(*(bounds(a) for a in node.args), strict=True)
     if node.op == "min":
         return min(low), min(high)
@@ -115,7 +115,7 @@ def _node_bounds(node: Node) -> Bounds:
 
 
 def quotient(n: float, d: float) -> float:
-    """n // d, either of which may be infinite."""
+    """Return n // d, either of which may be infinite."""
     if abs(n) == inf:
         return n
     if d == inf:
@@ -124,7 +124,7 @@ def quotient(n: float, d: float) -> float:
 
 
 def minimum(*values: Int) -> Int:
-    """The least of them, where it is known; else an expression.
+    """Return the least of the values if it is known, else an expression.
 
     >>> M = Dim("M")
     >>> minimum(M, 1, 3), minimum(M, 64)
@@ -134,7 +134,7 @@ def minimum(*values: Int) -> Int:
 
 
 def maximum(*values: Int) -> Int:
-    """The greatest of them, where it is known; else an expression.
+    """Return the greatest of the values if it is known, else an expression.
 
     >>> maximum(Dim("M"), 1, 0)
     M
@@ -167,7 +167,7 @@ def _dims_first(x: Int) -> tuple[bool, str]:
 
 
 def _extreme_of(x: Int, op: str) -> list[Int]:
-    """The operands of x if it is an `op`, else x: a min of mins is one min, and so is a multiple of a min."""
+    """Return the operands of x if it is an `op`, else x: a min of mins is one min, and so is a multiple of a min."""
     if isinstance(x, DimExpr) and len(x._terms) == 1:
         mono, c = x._terms[0]
         if len(mono) == 1 and mono[0][1] == 1 and c > 0 and isinstance(node := mono[0][0], Node) and node.op == op:

@@ -48,7 +48,7 @@ class Rule:
 
 @lru_cache(maxsize=4096)  # the same extents are divided by the same tiles over and over
 def floordiv(n: Int, d: Int) -> Int:
-    """n // d, rounding towards minus infinity; exact factors leave the division.
+    """Return n // d, rounding towards minus infinity; exact factors leave the division.
 
     Errors  ZeroDivisionError for the int 0
     """
@@ -63,7 +63,7 @@ def floordiv(n: Int, d: Int) -> Int:
 
 @lru_cache(maxsize=4096)
 def mod(n: Int, d: Int) -> Int:
-    """n % d with the sign of d, as in Python.
+    """Return n % d with the sign of d, as in Python.
 
     Errors  ZeroDivisionError for the int 0
     """
@@ -77,7 +77,7 @@ def mod(n: Int, d: Int) -> Int:
 
 
 def ceil_div_dims(n: Int, d: Int) -> Int:
-    """n / d rounded up."""
+    """Return n / d rounded up."""
     if not isinstance(n, DimExpr) and not isinstance(d, DimExpr):
         return -(-n // d)
     if bounds(d)[0] < 1:
@@ -159,7 +159,7 @@ FLOOR_RULES = (
     Rule("n // d == 0", "0 <= n < d", _floor_of_less),
     Rule("(n // k + c) // d == (n + k*c) // (k*d)", "k > 0 and d > 0", _floor_of_quotient),
 )
-"""In the order in which they are tried."""
+"""The rules of ``n // d``, in the order in which they are tried."""
 
 
 # -------------------------------------------------------------------------------------------- the rules of n % d
@@ -221,10 +221,10 @@ MOD_RULES = (
     ),
     Rule("n % d == n", "0 <= n < d", _mod_of_less),
 )
-"""In the order in which they are tried."""
+"""The rules of ``n % d``, in the order in which they are tried."""
 
 
-# ---------------------------------------------------------------------------------------------- what they ask for
+# ---------------------------------------------------------------------------------------------- helpers of the rules
 
 
 def _is_zero(x: Int) -> bool:
@@ -237,14 +237,14 @@ def _is_less(n: Int, d: Int) -> bool:
 
 
 def _only_node(mono: Monomial, op: str) -> Node | None:
-    """The node that a monomial is, if it is one of that operation."""
+    """Return the node that a monomial consists of, if it is one of the operation `op`; else None."""
     if len(mono) == 1 and mono[0][1] == 1 and isinstance(node := mono[0][0], Node) and node.op == op:
         return node
     return None
 
 
 def _common_factor(n: Int, d: Int) -> int:
-    """The greatest int that divides d and n; of n without its constant if d is positive.
+    """Return the greatest int that divides d and n; of n without its constant if d is positive.
 
     The constant may then be rounded down: what it loses is less than one, and changes no quotient.
     """
@@ -255,25 +255,25 @@ def _common_factor(n: Int, d: Int) -> int:
 
 
 def _over_factor(n: Int, d: Int, factor: int) -> tuple[Int, Int]:
-    """n and d over an int, the constant of n rounded down."""
+    """Return n and d divided by an int, the constant of n rounded down."""
     reduced = {mono: c // factor for mono, c in terms_of(n).items()}
     return from_terms(fewest_terms(reduced)), from_terms({mono: c // factor for mono, c in pairs(d)})
 
 
 def _over_monomial(x: Int, lead: Monomial) -> Int:
-    """x over a monomial that divides all of its terms."""
+    """Return x divided by a monomial that divides all of its terms."""
     return from_terms(fewest_terms({over(mono, lead) or (): c for mono, c in pairs(x)}))
 
 
 def _shared_atoms(monomials: list[Monomial]) -> Monomial:
-    """The greatest monomial that divides all of those."""
+    """Return the greatest monomial that divides all of these."""
     powers = [dict(mono) for mono in monomials]
     shared = ((atom, min(mono.get(atom, 0) for mono in powers)) for atom in powers[0])
     return tuple((atom, power) for atom, power in shared if power)
 
 
 def _small_coefficients(n: Int, d: int) -> Int:
-    """n modulo d with every coefficient below d in size, and ``c*(x % e)`` opened where d divides c*e."""
+    """Return n modulo d with every coefficient below d in size, and ``c*(x % e)`` opened where d divides c*e."""
     total: Int = 0
     for mono, c in terms_of(n).items():
         node = _only_node(mono, "%")
@@ -285,7 +285,7 @@ def _small_coefficients(n: Int, d: int) -> Int:
 
 
 def split_multiples(n: Int, d: Int) -> tuple[Int, Int]:
-    """(q, r) with n == q*d + r, where q takes the terms of n that are multiples.
+    """Return (q, r) with n == q*d + r, where q takes the terms of n that are multiples.
 
     For an int d the constant of r lies in [0, d).
     """

@@ -15,14 +15,14 @@ from cutelite.layout.dims.atoms import Atom, Dim, DimExpr, Int, Monomial, Node, 
 
 
 def terms_of(x: Int) -> Terms:
-    """The normal form of x, as a new dict."""
+    """Return the normal form of x, as a new dict."""
     if isinstance(x, DimExpr):
         return dict(x._terms)
     return {(): int(x)} if x else {}
 
 
 def from_terms(terms: Terms) -> Int:
-    """The int or expression with that normal form; zero coefficients are dropped."""
+    """Return the int or expression with that normal form; zero coefficients are dropped."""
     kept = [(mono, c) for mono, c in terms.items() if c]
     if not kept:
         return 0
@@ -44,13 +44,13 @@ def from_terms(terms: Terms) -> Int:
 
 
 def _term_order(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
-    """High degree first, the constant last, then by name: an order that products keep, as division by terms needs."""
+    """Return the sort key of a term: high degrees first, the constant last, then by name. Products keep this order."""
     word = [atom.key for atom, power in term[0] for _ in range(power)]
     return -len(word), word
 
 
 def atom_expr(atom: Atom) -> Int:
-    """The expression that is just that atom (for a dim: its unit)."""
+    """Return the expression that is just that atom (for a dim: its unit)."""
     return from_terms({((atom, 1),): 1})
 
 
@@ -60,7 +60,7 @@ def has_node(terms: Iterable[Monomial]) -> bool:
 
 
 def add(a: Int, b: Int) -> Int:
-    """a + b in normal form."""
+    """Return a + b in normal form."""
     if not isinstance(a, DimExpr):
         if not isinstance(b, DimExpr):
             return a + b
@@ -74,7 +74,7 @@ def add(a: Int, b: Int) -> Int:
 
 
 def fewest_terms(terms: Terms) -> Terms:
-    """A sum with ``n % d`` for ``n - d*(n//d)`` wherever that saves terms.
+    """Return a sum with ``n % d`` for ``n - d*(n//d)`` wherever that saves terms.
 
     So ``8*(n//8) + n%8`` is n, ``n - n%8`` is 8*(n//8), and ``n - 8*(n//8)`` is n%8. All remainders are opened first:
     the result depends on the value of the sum and not on how it was written.
@@ -97,7 +97,7 @@ def fewest_terms(terms: Terms) -> Terms:
 
 
 def opened(terms: Terms) -> Terms:
-    """A sum without remainders."""
+    """Return the sum with every ``n % d`` opened to ``n - d*(n//d)``."""
     total: Terms = {}
     for mono, c in terms.items():
         accumulate(total, _without_remainder(mono, c) if c else {})
@@ -105,7 +105,7 @@ def opened(terms: Terms) -> Terms:
 
 
 def accumulate(total: Terms, more: Terms, factor: int = 1) -> None:
-    """Add terms to a sum in place; what cancels is gone."""
+    """Add terms to a sum in place; terms that cancel are removed."""
     for mono, c in more.items():
         c = total.get(mono, 0) + factor * c
         if c:
@@ -115,7 +115,7 @@ def accumulate(total: Terms, more: Terms, factor: int = 1) -> None:
 
 
 def _without_remainder(mono: Monomial, c: int) -> Terms:
-    """c * mono with ``n - d*(n//d)`` in place of a remainder."""
+    """Return c * mono with ``n - d*(n//d)`` in place of a remainder."""
     for atom, power in mono:
         if isinstance(atom, Node) and atom.op == "%" and power == 1:
             n, d = atom.args
@@ -127,7 +127,7 @@ def _without_remainder(mono: Monomial, c: int) -> Terms:
 
 
 def _with_remainder(terms: Terms, mono: Monomial, c: int, quotient: Node) -> Terms | None:
-    """The sum with a remainder traded for that quotient, which occurs in the term c * mono."""
+    """Return the sum with a remainder in place of `quotient`, which is in the term c * mono; None if none fits."""
     n, d = quotient.args
     lead, scale = pairs(d)[0]
     left = over(tuple(item for item in mono if item[0] is not quotient), lead)
@@ -146,7 +146,7 @@ def _with_remainder(terms: Terms, mono: Monomial, c: int, quotient: Node) -> Ter
 
 
 def mul(a: Int, b: Int) -> Int:
-    """a * b in normal form."""
+    """Return a * b in normal form."""
     if not isinstance(a, DimExpr):
         a, b = b, a
     if not isinstance(a, DimExpr):
@@ -160,7 +160,7 @@ def mul(a: Int, b: Int) -> Int:
 
 
 def multiplied(a: Int | Terms, b: Int) -> Terms:
-    """The terms of a product, without remainders put together."""
+    """Return the terms of a product, without remainders put together."""
     terms: Terms = {}
     for left, c in a.items() if isinstance(a, dict) else pairs(a):
         for right, e in pairs(b):
@@ -170,7 +170,7 @@ def multiplied(a: Int | Terms, b: Int) -> Terms:
 
 
 def times(left: Monomial, right: Monomial) -> Monomial:
-    """The product of two monomials."""
+    """Return the product of two monomials."""
     powers = dict(left)
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power
@@ -178,12 +178,12 @@ def times(left: Monomial, right: Monomial) -> Monomial:
 
 
 def pairs(x: Int) -> tuple[tuple[Monomial, int], ...]:
-    """The terms of x, in order."""
+    """Return the terms of x, in order."""
     return x._terms if isinstance(x, DimExpr) else (((), x),)
 
 
 def over(mono: Monomial, lead: Monomial) -> Monomial | None:
-    """mono / lead, None where it is no monomial."""
+    """Return mono / lead, None where it is no monomial."""
     powers = dict(mono)
     for atom, power in lead:
         left = powers.get(atom, 0) - power
