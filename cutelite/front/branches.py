@@ -1,6 +1,6 @@
 """Jumps, loops, and how a function ends.
 
-A condition known at compile time decides which way is evaluated; the other one is not looked at. A run-time
+A condition known at compile time decides which way is evaluated; the other way is skipped. A run-time
 condition forks the state, and both ways are evaluated.
 """
 
@@ -45,7 +45,7 @@ def _jump_if(frame: Frame, state: State, instr: Instr) -> bool:
         frame.regions.edge(when_false if when_true in failing else when_true, state)
         return True
     yes, no = fork(frame, state, known)
-    if failing:  # threads that fail go no further: the others are still all that there are
+    if failing:  # failing threads go no further: the others keep the whole share
         failed, passed = (yes, no) if when_true in failing else (no, yes)
         failed.share, passed.share = new_share(), state.share
     for target, taken in ((when_true, yes), (when_false, no)):
@@ -85,7 +85,7 @@ def _decided(state: State, known: Any) -> Any:
 
 @handles("ITER")
 def _iter(frame: Frame, state: State, instr: Instr) -> None:
-    """Push an iterator; a range itself, for `loops` decides whether it is unrolled."""
+    """Push an iterator; a range is pushed as it is, since `loops` decides whether it is unrolled."""
     x = state.stack.pop()
     if isinstance(x, Range):
         state.stack.append(x)
@@ -153,7 +153,7 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
     raised = take(state, instr.arg)[0] if instr.arg else None
     if isinstance(raised, type) and issubclass(raised, BaseException):
         raised = raised()
-    if isinstance(raised, CompileError):  # by the library's own functions that are inlined
+    if isinstance(raised, CompileError):  # raised by inlined functions of the library
         raise raised
     if isinstance(raised, AssertionError):
         _fail(frame, state, _message(raised.args[:1]), "assertion failed")
@@ -172,7 +172,7 @@ def _message(args: tuple[Any, ...]) -> str | RuntimeText:
 
 
 def _fail(frame: Frame, state: State, message: str | RuntimeText, what: str) -> None:
-    """Let a kernel fail: while compiling, or, where only some of the threads come here, while running."""
+    """Make the kernel fail: while compiling if all threads come here, else while running."""
     if state.share == frame.start or frame.certain_failure == frame.block.index:
         raise mistake("assertion", "an assertion fails at compile time", _text(message))
     if isinstance(message, RuntimeText):

@@ -26,7 +26,7 @@ from cutelite.ops.control import Ret
 from cutelite.target import compiling_for
 
 INSTRUCTIONS = (branches, builtins, containers, names, operators, patterns)
-"""The modules that register what instructions and builtins do (see `frame` and `calls`)."""
+"""The modules that register the handlers of instructions and builtins (see `frame` and `calls`)."""
 
 RECURSION = 20_000
 """Python frames that inlining may need: about ten for each call that is inlined into another."""
@@ -67,7 +67,7 @@ def build(
 
 
 def _name(text: str, args: dict[str, ArgType]) -> str:
-    """Fill the values of Constexprs into the name of a specialisation. Errors: `CompileError` for what is none."""
+    """Fill the values of Constexprs into the name of a specialisation. Errors: `CompileError` for an invalid text."""
     if "{" not in text:
         return text
     values = {name: getattr(t.value, "__name__", t.value) for name, t in args.items() if isinstance(t, Constant)}
@@ -79,7 +79,7 @@ def _name(text: str, args: dict[str, ArgType]) -> str:
 
 
 def symbol(name: str) -> str:
-    """Turn a name of Python's into one that LLVM and PTX take: `größe` is `gr_f6__df_e`, `<lambda>` is `lambda`."""
+    """Turn a Python name into one that LLVM and PTX take: `größe` is `gr_f6__df_e`, `<lambda>` is `lambda`."""
     plain = "".join(c if c.isalnum() or c == "_" else "" for c in name) or "kernel"
     plain = "".join(c if c.isascii() else f"_{ord(c):x}_" for c in plain)
     return f"_{plain}" if plain[0].isdigit() else plain
@@ -102,7 +102,7 @@ def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder) -
 
 
 def _returned(value: Any, dtype: DType, span: Any) -> Value:
-    """Return what a device function returns, as it is declared. Errors: `CompileError` for another type."""
+    """Return the result of a device function in its declared type. Errors: `CompileError` for another type."""
     if isinstance(value, bool | int | float):
         return as_value(value, dtype)
     found = value.value if isinstance(value, Runtime) else None

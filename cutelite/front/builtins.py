@@ -36,7 +36,7 @@ from cutelite.ops.debug import Breakpoint
 
 
 def _known(*args: Any) -> bool:
-    """Tell whether Python can do it: nothing in `args` is known at run time only."""
+    """Tell whether Python can execute a call: nothing in `args` is known only at run time."""
     return not any(isinstance(x, DimExpr) or tree.holds_runtime(x) for x in args)
 
 
@@ -56,7 +56,7 @@ def _attempt(frame: Frame, function: Any) -> Any:
     evaluation.mutables.mark()
     try:
         found = call(frame, function, [], {})
-    finally:  # errors, and paths that end in it, go on as those of a plain call do
+    finally:  # errors, and paths that end in the call, go on as for a plain call
         if found is None:
             evaluation.mutables.undo()
             undo()
@@ -99,7 +99,7 @@ def _extremum(
 
 
 def _first_extreme(frame: Frame, symbol: str, items: list[Any], key: Any) -> Any:
-    """Return the first item for which no other is ``<`` or ``>``, by keys if there is a function for these."""
+    """Return the first item than which no other is less (or greater), compared by the results of `key` if given."""
     keys = items if key is None else [call(frame, key, [item], {}) for item in items]
     best, extreme = items[0], keys[0]
     for item, value in zip(items[1:], keys[1:], strict=True):
@@ -142,7 +142,7 @@ def _all(frame: Frame, items: Any) -> Any:
 
 
 def own_method(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator of a builtin: objects of the user's classes may have the method `name` for it, which is inlined."""
+    """Decorate a builtin: if the user's class of its argument has the method `name`, that is inlined instead."""
 
     def decorate(builtin: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(builtin)
@@ -172,7 +172,7 @@ def _reversed(frame: Frame, x: Any) -> Any:
     return frame.evaluation.mutables.made(exhaust(reversed(x)), frame.share)
 
 
-# Iterators, which paths must not take items from each other.
+# Iterators. Paths must not take each other's items.
 
 
 @special(iter)
@@ -186,7 +186,7 @@ def _iter(frame: Frame, x: Any, *sentinel: Any) -> Any:
 
 @special(next)
 def _next(frame: Frame, x: Any, *default: Any) -> Any:
-    """Return the next item of an iterator, which all threads have in common."""
+    """Return the next item of an iterator; all threads advance it together."""
     if not isinstance(x, StaticIter):
         raise mistake("builtin", f"{describe(x)} is no iterator", help="make one: `iter(...)`")
     if x.exhausted and default:
@@ -195,7 +195,7 @@ def _next(frame: Frame, x: Any, *default: Any) -> Any:
         what = "has yielded all its items" if x.items else "yields nothing"
         raise mistake("builtin", f"next() of an iterator that {what}", help="give a default: `next(it, None)`")
     if x.spent:
-        x.taken()  # says so
+        x.taken()  # raises the error
     frame.evaluation.mutables.changing(x, frame.share, "next()")
     x.at += 1
     return x.items[x.at - 1]
@@ -266,7 +266,7 @@ def _round(frame: Frame, x: Any, digits: Any = None) -> Any:
     x = _number(x)
     if not isinstance(x, Scalar) or not x.dtype.is_float:
         return x
-    from cutelite.lang import math  # much to load, and few kernels need it
+    from cutelite.lang import math  # late: few kernels need it
 
     return _int(frame, math.rint(x))
 
@@ -285,7 +285,7 @@ def _of_math(name: str) -> Callable[..., Any]:
     def function(frame: Frame, *args: Any) -> Any:
         if _known(*args):
             return python(*args)
-        from cutelite.lang import math  # much to load, and few kernels need it
+        from cutelite.lang import math  # late: few kernels need it
 
         result = getattr(math, name)(*map(_number, args))
         return _int(frame, result) if name in ("ceil", "floor", "trunc") else result
@@ -301,7 +301,7 @@ for _name in MATH:
 
 
 def is_instance(x: Any, kinds: Any) -> bool:
-    """Return isinstance(): a run-time number is an instance of its dtype, of its class, and of `int` or `float`."""
+    """Compute isinstance(): a run-time number is an instance of its dtype, of its class, and of `int` or `float`."""
     for kind in kinds if isinstance(kinds, tuple) else (kinds,):
         if isinstance(kind, DType):
             found = isinstance(x, RuntimeNumber) and x.dtype == kind
@@ -321,7 +321,7 @@ _STAND_FOR: tuple[tuple[type, type], ...] = (
     (Closure, types.FunctionType),
     (RuntimeText, str),
 )
-"""Our class that stands in a kernel for an object of Python's -> the class of that object."""
+"""From each class that stands for a Python object in kernels to the class of that object."""
 
 
 special(isinstance)(lambda frame, x, kinds: is_instance(x, kinds))
@@ -337,7 +337,7 @@ special(hasattr)(lambda frame, obj, name: has_attribute(obj, name))
 
 @special(type)
 def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
-    """Return the dtype of a run-time number, and the class of the Python object that a stand-in of ours stands for."""
+    """Return the dtype of a run-time number; for a stand-in, the class of the Python object that it stands for."""
     if len(args) != 1 or kwargs:
         raise mistake("builtin", "classes are not made in kernels", help="define the class outside")
     (x,) = args
@@ -411,7 +411,7 @@ def _format(frame: Frame, x: Any, spec: Any = "") -> Any:
 
 @special(breakpoint)
 def _breakpoint(frame: Frame, *args: Any, **kwargs: Any) -> None:
-    """Stop in Python's debugger, in the simulator, with the variables as they are here."""
+    """Stop in Python's debugger, in the simulator, with the current variables."""
     state = frame.state
     assert state is not None
     names, values, known = [], [], []

@@ -3,7 +3,7 @@
 In    a function or code object of CPython 3.11, 3.12, 3.13 or 3.14
 Out   `Bytecode`: the reachable instructions in their original order, every argument resolved
 
-All that differs between Python versions ends here. There are no NULLs on the stack, no EXTENDED_ARG, CACHE,
+All differences between Python versions end here. There are no NULLs on the stack, no EXTENDED_ARG, CACHE,
 RESUME or NOP; superinstructions are split and fused tests unfused; jump targets are indices into `Bytecode.instrs`.
 
 The stack is written with its top on the right; `a b -> c` takes b, then a, and leaves c.
@@ -84,8 +84,8 @@ The stack is written with its top on the right; `a b -> c` takes b, then a, and 
     RAISE           0, 1 or 2                [exception [cause]]               (ends)
     UNSUPPORTED     UnsupportedSyntax                                          (ends)
 
-UNSUPPORTED stands where something begins that kernels cannot do. Reading it is no error; evaluating it is:
-``raise CompileError(instr.arg, instr.span)``. What would follow it is left out as unreachable, and so are
+UNSUPPORTED marks the beginning of something that kernels cannot do. Reading it is no error; evaluating it is:
+``raise CompileError(instr.arg, instr.span)``. The code behind it is left out as unreachable, and so are
 exception handlers. A generator function, coroutine, class body or module consists of one UNSUPPORTED.
 
 Comprehensions are ordinary loops. 3.11 calls a nested function for each (`Bytecode.name` is ``<listcomp>`` and so
@@ -157,7 +157,7 @@ class Bytecode(NamedTuple):
     varargs     the name behind ``*``, None without one; `varkw` likewise behind ``**``
     cells       local names that live in cells because a nested function uses them
     free        names of the cells that come with the function, in the order of its closure
-    pycode      where all of this was read from
+    pycode      the code object that all of this was read from
     """
 
     name: str
@@ -179,7 +179,7 @@ class Bytecode(NamedTuple):
         return (*self.positional, *self.kwonly, *(n for n in (self.varargs, self.varkw) if n))
 
     def __str__(self) -> str:
-        """The ``.bytecode`` artefact: line, index and instruction; `>` marks jump targets."""
+        """Return the ``.bytecode`` artefact: line, index and instruction; `>` marks jump targets."""
         targets = {i.arg for i in self.instrs if i.op in JUMPS}
         lines, last = [f"{self.name}({', '.join(self.parameters)})"], 0
         for i, instr in enumerate(self.instrs):
@@ -226,7 +226,7 @@ def read(function: FunctionType | CodeType) -> Bytecode:
 
 
 def stack_effect(op: str, arg: Any) -> tuple[int, int]:
-    """Return how many values an instruction takes and leaves, when it goes on to the next one.
+    """Return the numbers of values that an instruction takes and leaves, if it goes on to the next one.
 
     On a jump, FOR_ITER takes the iterator and leaves nothing; the other jumps do the same either way.
     """
@@ -301,11 +301,11 @@ def _refused(pycode: CodeType, raws: list[_Raw]) -> Instr | None:
 
 
 class _Raw(NamedTuple):
-    """An instruction of CPython's."""
+    """A CPython instruction."""
 
     name: str
     arg: int
-    offset: int  # where jumps to it land: of its first EXTENDED_ARG
+    offset: int  # where jumps to it land: at its first EXTENDED_ARG
     next: int  # offset behind it and its caches; jumps count from here
     span: Span
 
@@ -388,11 +388,11 @@ class _Translation:
         self.locals = pycode.co_varnames + cells + pycode.co_freevars
         self.first_free = len(pycode.co_varnames) + len(cells)
         self.raw = raws[0]
-        self.iterated = raws[0].span.first_line()  # what the loop being read runs over
-        self.tested = self.iterated  # the condition tested last
-        self.asserted: Span | None = None  # that of the `assert` being read
+        self.iterated = raws[0].span.first_line()  # the span of the iterable of the loop being read
+        self.tested = self.iterated  # the span of the condition tested last
+        self.asserted: Span | None = None  # the span of the `assert` being read
         self.keywords: tuple[str, ...] = ()
-        self.behind = 0  # offset up to which a rule has translated what follows its own instruction too
+        self.behind = 0  # offset up to which a rule has translated further instructions
         self.out: list[Instr] = []
         self.labels: dict[int, int] = {}  # offset -> index in `out`; a label of our own has a negative offset
 
@@ -420,7 +420,7 @@ class _Translation:
         return found
 
     def expression_before(self, at: int) -> tuple[_Raw, Span]:
-        """Return where the expression that instruction `at` takes begins, and the span of all of it.
+        """Return the first instruction, and the whole span, of the expression that instruction `at` takes.
 
         Until 3.12 a `for` and a `with` have the span of the whole statement.
         """
@@ -488,7 +488,7 @@ class _Translation:
         self.with_block(self.expression_before(at - 1)[1], self.behind, ("_NULL",))
 
     def with_block(self, span: Span, behind: int, slots: tuple[str, ...] = ()) -> None:
-        """Emit the beginning of a `with` whose block starts at `behind`; `slots` lie on `__exit__` in the block."""
+        """Emit the beginning of a `with` whose block starts at `behind`; in the block, `slots` lie above `__exit__`."""
         (handler,) = {h for start, h in _protected(self.pycode) if start == behind and self.statement_of(h) is _WITH}
         first = self.by_offset[handler]
         swallowed = next(raw.target for raw in self.raws[first:] if raw.name.endswith("IF_TRUE"))
@@ -692,7 +692,7 @@ def _jump_if(op: str) -> _Rule:
 
 
 def _for_iter(*ends: str) -> _Rule:
-    """FOR_ITER, which pops an exhausted iterator by itself and jumps behind the instructions `ends` that would."""
+    """Return the rule of FOR_ITER, which pops an exhausted iterator itself and jumps past `ends`, which would do so."""
 
     def apply(t: _Translation, _: int) -> None:
         at = t.by_offset[t.raw.target]
@@ -939,7 +939,7 @@ class _Flow:
         return self.renumber(), frozenset(self.cells)
 
     def reach(self, at: int, drop: bool = False) -> bool:
-        """Note that control gets to `at` with the present stack, without its top where `drop`; tell if it is new."""
+        """Note that control reaches `at` with the present stack, without its top if `drop`; tell whether it is new."""
         stack = tuple(self.stack[:-1] if drop else self.stack)
         new = at not in self.entry
         known = self.entry.setdefault(at, stack)
@@ -957,7 +957,7 @@ class _Flow:
         return [i._replace(arg=index[self.labels[i.arg]]) if i.op in JUMPS else i for i in instrs]
 
     def step(self, instr: Instr) -> Iterator[Instr]:
-        """Execute one instruction on the stack of slots, and yield what remains of it."""
+        """Execute one instruction on the stack of slots, and yield the final instructions for it."""
         op, arg, stack = instr.op, instr.arg, self.stack
         match op:
             case "_NULL":
@@ -1008,7 +1008,7 @@ class _Flow:
         return self.plain_step(instr)
 
     def named(self, instr: Instr, result: bool = False) -> Instr:
-        """Return the access under the name it has here: an inlined comprehension's, with saved values on the stack.
+        """Return the access under its name here: the comprehension's while saved values are on the stack.
 
         A comprehension's result may be stored, as `result` says, before the saved values just below it are back.
         """

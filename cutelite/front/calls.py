@@ -1,4 +1,4 @@
-"""Calls. Functions written in Python are inlined; what the compiler, NumPy or Python itself brings is executed.
+"""Calls. The user's Python functions are inlined; those of the compiler, of NumPy and of Python itself are executed.
 
 `SPECIAL` holds the builtins that mean something of their own in kernels (see `builtins`).
 """
@@ -36,10 +36,10 @@ from cutelite.lang.promotion import to_dtype
 from cutelite.ops.registers import Elect
 
 MAX_DEPTH = 400
-"""Calls that may be inlined into each other."""
+"""The most calls that may be inlined into each other."""
 
 NATIVE_PACKAGES = frozenset(("cutelite", "cutelite_rt", "numpy", "torch", "jax", "cupy", "ml_dtypes"))
-"""Python functions of these, and of the standard library, are executed by Python and not inlined."""
+"""Packages whose Python functions, like the standard library's, are executed by Python and not inlined."""
 
 INLINED_MODULES = ("cutelite.lib", "cutelite.kernels")
 """The modules of cutelite that are written in the language of kernels itself."""
@@ -48,16 +48,16 @@ _ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, iter
 TAKES_FUNCTIONS: frozenset[Any] = frozenset(
     (map, filter, sorted, functools.reduce, functools.partial, itertools.filterfalse, *_ITERTOOLS)
 )
-"""Python's functions that call a function they are given: they get one that is evaluated when called."""
+"""Functions of Python that call a function argument: they are given one that evaluates the call in the kernel."""
 
 STDLIB = os.path.dirname(os.__file__)
 
 SPECIAL: dict[Any, Callable[..., Any]] = {}
-"""Builtin -> what it does in a kernel: ``(frame, *args, **kwargs) -> result``."""
+"""Builtin -> its implementation in kernels: ``(frame, *args, **kwargs) -> result``."""
 
 
 def special(*builtins: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: in kernels this stands for these builtins."""
+    """Decorate a function that replaces these builtins in kernels."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         SPECIAL.update(dict.fromkeys(builtins, function))
@@ -67,7 +67,7 @@ def special(*builtins: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def _special(own: Callable[..., Any], builtin: Any, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call what stands for a builtin. Where it is called wrongly, Python's words name it as they name the builtin."""
+    """Call the replacement of a builtin. Errors about its arguments name the builtin."""
     try:
         return own(frame, *args, **kwargs)
     except TypeError as error:
@@ -92,7 +92,7 @@ def _call_ex(frame: Frame, state: State, instr: Instr) -> None:
 
 @handles("WITH")
 def _with(frame: Frame, state: State, instr: Instr) -> None:
-    """Ask an object that a `with` is given: does the block run, and what is called before and behind it?"""
+    """Push whether the block of a `with` runs, or the method to call before or after it."""
     obj = state.stack.pop()
     elected = isinstance(obj, Runtime) and isinstance(obj.value.op, Elect)
     if instr.arg == "cond":
@@ -112,15 +112,15 @@ def _with(frame: Frame, state: State, instr: Instr) -> None:
 
 
 def _nothing(*args: Any) -> None:
-    """Begin or end a block that needs nothing for it."""
+    """Do nothing, at the beginning or end of a block that needs nothing."""
 
 
 def _left(obj: Any, rest: types.GeneratorType[Any, Any, Any], *args: Any) -> None:
-    """End the block of a function decorated by `contextlib.contextmanager`: its generator goes on, once."""
+    """End the block of a function decorated by `contextlib.contextmanager`: its generator is resumed, once."""
     if rest.gi_frame is None:
         raise mistake(
             "with",
-            "the block is left in several ways, and the end of this context manager can be executed once",
+            "the block is left in several ways, and the end of this context manager can be executed only once",
             help="write a class with `__enter__` and `__exit__`, which are inlined; or leave the block at its end only",
         )
     obj.__exit__(*args)
@@ -151,7 +151,7 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
 
 
 def evaluate_in(evaluation: Evaluation) -> Callable[[Closure, list[Any], dict[str, Any]], Any]:
-    """Return the function by which native code calls functions of the kernel's. Errors: `closure`."""
+    """Return the function by which native code calls functions made in the kernel. Errors: `closure`."""
 
     def evaluate(closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if evaluation.frame is None:
@@ -183,7 +183,7 @@ def _is_ours(module: str, filename: str) -> bool:
 
 
 def _call_python(frame: Frame, function: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Inline a function of Python's."""
+    """Inline a Python function."""
     code = function.__code__
     bound = bind(code, function.__defaults__ or (), function.__kwdefaults__ or {}, args, kwargs)
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -197,7 +197,7 @@ def class_attribute(cls: type, name: str) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def initialiser(cls: Any) -> types.FunctionType | None:
-    """Return the `__init__` of a class of the user's, to be inlined; None where Python makes the object.
+    """Return the `__init__` of a user's class, to be inlined; None if Python makes the object.
 
     Python makes frozen dataclasses too, unless they have an `__init__` of their own, or a `__post_init__`.
     """
@@ -370,7 +370,7 @@ def _convert(dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def _hashable(x: Any) -> bool:
     try:
         hash(x)
-    except (TypeError, CompileError):  # a method of a run-time value hashes that
+    except (TypeError, CompileError):  # such as a method of a run-time value, which hashes the value
         return False
     return True
 
@@ -395,7 +395,7 @@ def _expanded(function: Any, arg: Any) -> list[Any]:
 
 
 def _callable(frame: Frame, x: Any) -> Any:
-    """Return a function of the user's as one that native code can call."""
+    """Wrap a function of the user so that native code can call it."""
     function = getattr(x, "__cutelite_function__", x)
     if not is_inlined(function):
         return x
@@ -437,7 +437,7 @@ def _owner(function: Any, args: list[Any]) -> Any:
 
 
 def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a native function. If it changes a container that it is given, that must be allowed."""
+    """Call a native function, and refuse changes of containers that are not allowed."""
     held = [(x, contents(x)) for x in args if isinstance(x, CONTAINERS)]
     result = frame.native(function, *args, **kwargs)
     for obj, before in held:
@@ -450,7 +450,7 @@ def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any
 
 
 def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
-    """Return a native function's result as it is kept: iterators as items, new objects as the kernel's own."""
+    """Return the result of a native function: iterators as items, new objects as the kernel's own."""
     if isinstance(result, Iterator) and not isinstance(result, Runtime):
         return frame.evaluation.mutables.made(frame.native(exhaust, result), frame.share)
     if isinstance(function, type) and isinstance(result, function) and tree.take_apart(result) is None:

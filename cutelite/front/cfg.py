@@ -9,7 +9,7 @@ Out   `Cfg`: reachable blocks in an order in which every block comes after its p
 Blocks are named by their place in that order. The entry is block 0 and has no predecessors (it is empty where
 the function begins with a loop). JUMP itself is no part of a block, except in ``while True: pass``.
 
-What CPython wrote twice appears once: above all the test of a `while`, which it copies to the end of the body.
+Code that CPython duplicates appears once: above all the test of a `while`, which it copies to the end of the body.
 So `while` has one form in all versions: a header that tests, a body that leads back to it.
 """
 
@@ -28,8 +28,8 @@ class Loop(NamedTuple):
 
     header      where it is entered and where every back edge leads: the FOR_ITER of a `for`, the test of a
                 `while` (its first block, if the test has several), the body of a ``while True``
-    blocks      all of its blocks, those of inner loops included. A `break` or `return` and what is done just
-                before it lie outside
+    blocks      all of its blocks, those of inner loops included. A `break` or `return`, and the code just before it,
+                lie outside
     exits       edges (from, to) that leave it
     back_edges  edges (from, header)
     assigned    locals and cells that are stored or deleted inside
@@ -57,7 +57,7 @@ class Block(NamedTuple):
     is_failure    True where it raises an exception, as for an `assert`, or only leads to a block that does
     """
 
-    index: int  # type: ignore[assignment]  # of a tuple: nobody looks for items
+    index: int  # type: ignore[assignment]  # hides tuple.index, which is not needed
     start: int
     stop: int
     successors: tuple[int, ...]
@@ -89,7 +89,7 @@ class Cfg(NamedTuple):
         return frozenset().union(*(self.live_in[s] for s in block.successors))
 
     def __str__(self) -> str:
-        """The ``.cfg`` artefact."""
+        """Return the ``.cfg`` artefact."""
         return "\n".join(_dump(self)) + "\n"
 
 
@@ -123,7 +123,7 @@ def build(code: Bytecode) -> Cfg:
     return Cfg(code, blocks, loops, _live_in(code, successors, instrs), _post_dominators(successors, returns))
 
 
-# ---------------------------------------------------------------- blocks, by any number at first
+# ---------------------------------------------------------------- blocks, numbered in any order at first
 
 Ways = Mapping[int, tuple[int, ...]]  # block -> its successors
 
@@ -223,7 +223,7 @@ def _past_jumps(instrs: tuple[Instr, ...], at: int) -> int:
 def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int]:
     """Return for each instruction the first that does the same for the same source, and whose steps do so too.
 
-    CPython copies the test of a `while` to the end of its body. If the copies were told apart, `continue`
+    CPython copies the test of a `while` to the end of its body. If the copies were kept apart, `continue`
     would lead to the one and the end of the body to the other, and one loop in the source would look like two.
     """
     depth = _depths(instrs, steps)
@@ -235,7 +235,7 @@ def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[
     same = [first.setdefault(kind, at) for at, kind in enumerate(kinds)]
     doubtful = [at for at, other in enumerate(same) if at != other]
     doubtful += {same[at] for at in doubtful}
-    while doubtful:  # tell apart what leads to different things, until nothing changes
+    while doubtful:  # separate those that lead to different ones, until nothing changes
         first = {}
         refined = {at: (same[at], *(same[step] for step in steps[at])) for at in sorted(doubtful)}
         named = {at: first.setdefault(kind, at) for at, kind in refined.items()}
@@ -290,7 +290,7 @@ def _loop_bodies(code: Bytecode, ways: Ways) -> dict[int, set[int]]:
 
 
 def _back_edges(ways: Ways) -> Iterator[tuple[int, int]]:
-    """Return the edges to a block that a depth-first walk is still inside of."""
+    """Yield the edges to a block that a depth-first walk is still inside of."""
     inside = {0}
     done: set[int] = set()
     path = [(0, iter(ways[0]))]
@@ -362,7 +362,7 @@ _ADDING = ("LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD")
 
 
 def _collections(code: Bytecode) -> Mapping[int, int]:
-    """Return by offset where on the stack the iterator of a FOR_ITER lies, or the collection that is added to.
+    """Return, by offset, the stack position of the iterator of a FOR_ITER, or of the collection that is added to.
 
     YIELD counts as adding to a collection below everything.
     """

@@ -37,9 +37,9 @@ class Cell:
 
 
 class Closure:
-    """A function of the kernel's: a lambda, nested `def` or comprehension, or a function that native code calls.
+    """A function made in a kernel: a lambda, nested `def` or comprehension, or a function that native code calls.
 
-    evaluate  called where native code calls this function; it evaluates the call where the kernel stands
+    evaluate  called when native code calls this function: evaluates the call at the kernel's current place
     """
 
     __slots__ = ("__name__", "cells", "code", "defaults", "evaluate", "globals", "kwdefaults")

@@ -121,7 +121,7 @@ def _convert(frame: Frame, state: State, instr: Instr) -> None:
     value = state.stack.pop()
     if isinstance(value, RuntimeText):
         raise mistake("f-string", f"`!{instr.arg[0]}` needs a compile-time value", f"this is {describe(value)}")
-    if not tree.holds_unknown(value):  # what does is numbers and dims, which print alike in all three ways
+    if not tree.holds_unknown(value):  # run-time numbers and dims print alike in all three ways
         value = frame.native(CONVERSIONS[instr.arg], value)
     state.stack.append(value)
 

@@ -20,8 +20,8 @@ class Evaluation:
 
     variables  whether the user's variables are kept for debuggers
     frame   the innermost `Frame` that is executing an instruction (frames know this module, not the other way round)
-    memory  what is remembered of loops that have been executed before
-    depth   of inlined calls
+    memory  facts about loops that have been executed before
+    depth   the depth of inlined calls
     cached  results of functions under `functools.cache`
     """
 
@@ -44,7 +44,7 @@ class Evaluation:
         return held[2]
 
     def printf(self, text: RuntimeText, end: str = "\n") -> None:
-        from cutelite.lang.debug import printf  # not light: only kernels that print need it
+        from cutelite.lang.debug import printf  # late: only kernels that print need it
 
         template, args = text.printf()
         printf(template + end.replace("%", "%%"), *args)
@@ -68,7 +68,7 @@ class Evaluation:
 
 
 def _origin(error: Exception) -> types.FrameType | None:
-    """Return the frame of a function of cutelite's that raised the exception; None where Python itself complains."""
+    """Return the frame of the cutelite function that raised the exception; None if Python itself raised it."""
     step = error.__traceback__
     while step is not None:
         module = step.tb_frame.f_globals.get("__name__", "")
@@ -79,7 +79,7 @@ def _origin(error: Exception) -> types.FrameType | None:
 
 
 def _not_taken(error: Exception, call: types.FrameType) -> Mistake:
-    """Return the error for a function of ours that failed: its arguments, and its own message if it meant to raise."""
+    """Return the error for a function of ours that failed: its arguments, and its own message if that was meant."""
     code = call.f_code
     names = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name not in _HIDDEN]
     given = ", ".join(f"{name} = {_shown(call.f_locals[name])}" for name in names if name in call.f_locals)

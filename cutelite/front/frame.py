@@ -34,13 +34,13 @@ class DeadEnd(Exception):
 
 
 Handler = Callable[["Frame", State, Instr], bool | None]
-"""Executes one instruction; True where the block ends."""
+"""Executes one instruction, and returns True if the block ends."""
 
 HANDLERS: dict[str, Handler] = {}
 
 
 def handles(*ops: str) -> Callable[[Handler], Handler]:
-    """Decorator of a function that executes the instructions of these names."""
+    """Decorate a function that executes the instructions of these names."""
 
     def register(handler: Handler) -> Handler:
         HANDLERS.update(dict.fromkeys(ops, handler))
@@ -114,7 +114,7 @@ class Frame:
         loops.execute(self.regions, loop, entry)
 
     def _check_operands(self, instr: Instr, state: State) -> None:
-        """Refuse an operand that depends on the path: it may be given a name or thrown away, but not used."""
+        """Refuse to use an operand that depends on the path; it may be given a name or dropped."""
         if instr.op in ("POP", "STORE", "STORE_CELL", "SWAP", "COPY", "RETURN", "FOR_ITER"):
             return
         taken = stack_effect(instr.op, instr.arg)[0]

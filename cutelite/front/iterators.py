@@ -20,9 +20,9 @@ from cutelite.tuples import NamedTuple
 class StaticIter:
     """The rest of a compile-time sequence.
 
-    ahead  by how many iterations loads are moved up in a loop over it
-    once   a one-shot iterator, such as what `zip` or a generator expression gives: `next` moves it on
-    spent  it has been iterated over
+    ahead  the number of iterations by which loads are moved up in a loop over it
+    once   True for a one-shot iterator, as from `zip` or a generator expression: `next` advances it
+    spent  True once it has been iterated over
     """
 
     __slots__ = ("ahead", "at", "items", "once", "spent")
@@ -80,19 +80,19 @@ def iterate_static(x: Any) -> tuple[Any, ...]:
 
 
 def exhaust(x: Iterator[Any]) -> StaticIter:
-    """Return a one-shot iterator of Python's as items: paths that share it must not take them from each other."""
+    """Return a one-shot Python iterator as items: paths that share it must not take each other's items."""
     return StaticIter(iterate_static(x), once=True)
 
 
 class RangeIter(NamedTuple):
     """A loop counter on the GPU, which goes on until `index` equals `end`: exact even where adding `step` wraps.
 
-    more    tells whether there is a next number, where ``index != end`` does not: a counter that goes all the way
-            round its type ends where it began
-    unroll  the number of iterations that the loop's body has; whether there is a next number is asked once for all
-    ahead   by how many iterations loads are moved up in the body
+    more    whether there is a next number, if ``index != end`` does not tell: a counter that goes all the way round its
+            type ends where it began
+    unroll  the number of iterations in the loop's body, which asks for a next number once for all of them
+    ahead   the number of iterations by which loads are moved up in the body
     turn    the number of the iteration within the body
-    rest    the counter of the iterations that are left over when the body does not fit another time, or None
+    rest    the counter of the iterations that are left when the body does not fit another time, or None
     """
 
     index: Any
@@ -135,7 +135,7 @@ class RangeIter(NamedTuple):
         return self._replace(index=index, more=more, turn=turn)
 
     def remainder(self) -> RangeIter | StaticIter:
-        """Return the iterator over the numbers that are left over: where they are known, one after the other."""
+        """Return the iterator over the numbers that are left; if they are known at compile time, one by one."""
         rest: RangeIter = self.rest
         return rest.one_by_one(self.ahead) if isinstance(rest.index, int) and isinstance(rest.end, int) else rest
 
@@ -155,8 +155,8 @@ class Range:
 
     Where all three are known at compile time it is also a sequence for `zip`, `tuple`, comprehensions and the like.
 
-    unroll    the number of iterations that the body of the loop has
-    prefetch  by how many iterations loads are moved up in the body
+    unroll    the number of iterations in the body of the loop
+    prefetch  the number of iterations by which loads are moved up in the body
     """
 
     start: Any
@@ -170,7 +170,7 @@ class Range:
 
     @property
     def items(self) -> range:
-        """The range as Python's. Errors: `runtime-range` where something is known at run time only."""
+        """The range as a Python range. Errors: `runtime-range` where something is known at run time only."""
         if not self.is_static:
             raise mistake(
                 "runtime-range",
@@ -215,7 +215,7 @@ class Range:
         return replace(self, start=counter.stop() - counter.step, stop=counter.index - counter.step, step=-counter.step)
 
     def count(self) -> Any:
-        """Return the number of its numbers."""
+        """Return how many numbers it has."""
         if self.is_static:
             return len(self.items)
         counter = count_along(self)
@@ -251,7 +251,7 @@ def make_range(*args: Any, unroll: Any = None, prefetch: Any = 0) -> Range:
 
 
 def counter_type(*parts: Any) -> DType:
-    """Return the type of a counter with this start, end and step: i32, or what its run-time parts have in common."""
+    """Return the type of a counter with this start, end and step: i32, or the common type of its run-time parts."""
     typed = [dim_type(x) if isinstance(x, DimExpr) else x.dtype for x in parts if isinstance(x, Scalar | DimExpr)]
     literals = [x for x in parts if isinstance(x, int)]
     if not typed:
@@ -289,9 +289,9 @@ def _in_groups(counter: RangeIter, unroll: int, ahead: int) -> RangeIter:
         left = to_dtype(to_dtype(end - start if up else start - end, unsigned(t)) % unroll, t)
         middle = end - left * step
         return RangeIter(start, middle, step, None, unroll, ahead, 0, RangeIter(middle, end, step))
-    last = end - step  # it is as far from the start as a number of the unsigned type can tell
+    last = end - step  # its distance from the start fits in the unsigned type
     distance = where(up, last - start, start - last)
-    before = to_dtype(distance, unsigned(t)) // to_dtype(size, unsigned(t))  # the last one
+    before = to_dtype(distance, unsigned(t)) // to_dtype(size, unsigned(t))  # the iterations before the last one
     left = where(some, (before + 1) % unroll, 0)
     middle = end - to_dtype(left, t) * step
     enough = logical_and(some, before >= unroll - 1)
@@ -331,7 +331,7 @@ def _as_counter(x: Any, t: DType) -> Any:
 def _end(start: Any, stop: Any, step: Any, t: DType) -> tuple[Any, Any]:
     """Return whether there are any numbers, and ``start + step * (their number)`` modulo the range of their type.
 
-    Distances are unsigned: from -2**31 to 2**31 - 1 is further than an i32 can tell.
+    Distances are unsigned: the one from -2**31 to 2**31 - 1 does not fit in an i32.
     """
     start, stop = to_dtype(start, t), to_dtype(stop, t)
     if isinstance(step, int):

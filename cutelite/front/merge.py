@@ -27,7 +27,7 @@ from cutelite.ops.control import Br
 
 
 def merge(builder: Builder, states: list[State], live: frozenset[str]) -> State:
-    """Return the one state of several paths that meet. Their open blocks jump to a new one, which the builder is at."""
+    """Return the one state of several paths that meet. Their open blocks jump to a new one, which the builder opens."""
     if len(states) == 1:
         (only,) = states
         for name in [name for name in only.locals if name not in live]:
@@ -81,7 +81,7 @@ class _Meeting:
         return tree.with_leaves(first, iter(made))
 
     def _settled(self, column: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return a leaf of each state, where they differ without those that are computed when they are asked for."""
+        """Return a leaf of each state; if they differ, lazy vectors among them are computed."""
         if all(leaf is column[0] for leaf in column) or not any(isinstance(leaf, Lazy) for leaf in column):
             return column
         settled = []
@@ -100,7 +100,7 @@ class _Meeting:
         return wrap_like(next((x for x in column if isinstance(x, Runtime)), None), param)
 
     def jump(self) -> None:
-        """Let all states go to the block, and the builder with them."""
+        """Let all states jump to the block, and move the builder there."""
         for state, passed in zip(self.states, self.args, strict=True):
             self.builder.block = state.block
             self.builder.emit(Br(Jump(self.block, tuple(passed))))

@@ -27,18 +27,18 @@ COPIES = frozenset(("copy", "union", "difference", "intersection", "symmetric_di
 
 
 KINDS = {"StaticIter": "iterator"}
-"""Classes of ours by the name of what they stand for."""
+"""From the names of our stand-in classes to the names of what they stand for."""
 
 
 class Mutables:
-    """The objects that the kernel made, where, and what changed since the marks that are set."""
+    """The objects that the kernel made, the shares of the threads that made them, and their changes since each mark."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[Any, Share]] = {}  # keeps them alive, so that an id stays theirs
         self._marks: list[dict[int, tuple[Any, Any]]] = []
 
     def made(self, obj: Any, share: Share) -> Any:
-        """Remember where an object was made."""
+        """Remember that threads of this share made an object, and return it."""
         self._made[id(obj)] = (obj, share)
         return obj
 

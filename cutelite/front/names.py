@@ -106,7 +106,7 @@ def _store(frame: Frame, state: State, instr: Instr) -> None:
 
 
 def _name_memory(name: str, value: Any, fields: tuple[str, ...]) -> None:
-    """Call shared memory that an object holds by the object's name and its own: `storage.full`."""
+    """Name shared memory in a field of an object after the object and the field: `storage.full`."""
     for field in fields:
         held = getattr(value, field, None)
         if isinstance(held, Tensor) and not held.value.hint and isinstance(held.value.op, SmemAlloc):
@@ -195,7 +195,7 @@ def _property_of(cls: Any, name: str) -> FunctionType | None:
 
 
 def has_attribute(obj: Any, name: str) -> bool:
-    """Return hasattr(), without executing a property of the user's."""
+    """Compute hasattr(), without executing a property of the user's."""
     kind: Any = type(obj)
     return (not isinstance(obj, Runtime) and _property_of(kind, name) is not None) or hasattr(obj, name)
 

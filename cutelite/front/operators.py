@@ -69,11 +69,11 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 MIRRORED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
 ON_DIMS = ("+", "-", "*", "//", "%")
-"""What an expression over dims can be part of; for everything else it becomes a run-time number."""
+"""The operators that leave an expression over dims one; with any other it becomes a run-time number."""
 
 
 def overloads(cls: type) -> dict[str, FunctionType]:
-    """Return the operators that a class of the user's defines in Python, by name without underscores."""
+    """Return the operators that a user's class defines in Python, by name without underscores."""
     return _overloads(cls)
 
 
@@ -139,7 +139,7 @@ def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
 
 
 def _undefined(error: CompileError, symbol: str, a: Any, b: Any) -> CompileError:
-    """Return `error`; where Python has no such operator for these operands, an error that says so in our words."""
+    """Return `error`; if Python has no such operator for these operands, return an error of our own that says so."""
     check_operands(a, b, symbol)
     said = str(error.__cause__) if isinstance(error.__cause__, TypeError) else ""
     if "unsupported operand" in said or "not supported between" in said:

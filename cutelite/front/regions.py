@@ -142,7 +142,7 @@ class Regions:
             running.reshared([state for state in states if not any(state is s for s in waiting)])
 
     def span(self, loop: Loop) -> Span:
-        """The place of the loop's header in the user's code."""
+        """Return the place of the loop's header in the user's code."""
         return self.host.span_of(self.cfg.instrs(self.cfg.blocks[loop.header])[0])
 
     def snapshot(self, state: State) -> Callable[[], None]:

@@ -96,8 +96,8 @@ def _is_unknown(leaf: Any) -> bool:
 
 
 MOST_ELEMENTS = 32
-"""The arguments that a `printf` of CUDA takes. Of a longer vector the first ones are printed; of a tensor that has more
-elements, or an extent that a launch says, its type."""
+"""The most arguments of CUDA's `printf`. Of a longer vector the first elements are printed; of a tensor that has more
+elements, or an extent known only at launch, its type."""
 
 
 def _of_vector(vector: Vector, spec: Any) -> Any:

@@ -19,7 +19,7 @@ from cutelite.tuples import NamedTuple
 
 
 class Leaf(NamedTuple):
-    """The place of a leaf. All are alike; `merge.join_types` decides which leaves can meet."""
+    """The place of a leaf. All are equal; `merge.join_types` decides which leaves can meet."""
 
 
 class Fixed(NamedTuple):

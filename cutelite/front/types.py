@@ -11,7 +11,7 @@ from cutelite.tuples import NamedTuple
 class Constant:
     """An argument that is known at compile time.
 
-    key  what constants are compared by; by default type and value, since 1, True and 1.0 are three constants
+    key  the key by which constants are compared; default: type and value, since 1, True and 1.0 are three constants
     """
 
     __slots__ = ("key", "value")

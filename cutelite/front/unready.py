@@ -1,6 +1,6 @@
 """Objects that are no values yet: an axis without its `.x`, a function that was not called.
 
-Python would compare them in silence.
+Python would compare them without an error.
 
 In    the operands of a comparison or condition
 Out   nothing, or an error that says what may have been forgotten
@@ -26,7 +26,7 @@ from cutelite.layout import DimExpr
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, Closure)
 NUMBERS = (int, float, bool)
 KEYED: tuple[Any, ...] = (set, frozenset, hash, id)
-"""Builtins that tell objects apart."""
+"""Builtins that hash or identify what they are given."""
 
 
 def check_condition(x: Any) -> None:
@@ -36,7 +36,7 @@ def check_condition(x: Any) -> None:
 
 
 def check_comparison(a: Any, b: Any) -> None:
-    """Refuse ``a == b`` and the like where Python finds one of them equal to itself alone."""
+    """Refuse ``a == b`` and the like if, to Python, one of them equals only itself."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, Axes):
             raise _error(x, f"{describe(x)} cannot be compared", "or ask whether it is the same: `is`")
@@ -81,7 +81,7 @@ def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
 
 
 def not_a_class(dtype: DType, kind: Any) -> CompileError:
-    """Return the error for comparing a dtype with `int` or `float`, which it never is."""
+    """Return the error for comparing a dtype with `int` or `float`, which it never equals."""
     return mistake(
         "comparison",
         f"the dtype {dtype} is never `{kind.__name__}`",

@@ -19,8 +19,8 @@ _CURRENT: ContextVar[Builder | None] = ContextVar("cutelite_builder", default=No
 class Builder:
     """Appends ops at the end of `block`; `span` (the user's line being interpreted) is given to each.
 
-    The builder of the compile in progress is found with `Builder.current()`: it lives in a context variable,
-    so compiles in different threads do not meet.
+    `Builder.current()` returns the builder of the compile in progress. It is kept in a context variable, so compiles in
+    different threads do not share it.
     """
 
     def __init__(self, function: Function, block: Block | None = None, target: Any = None) -> None:
@@ -28,11 +28,11 @@ class Builder:
         self.block = block or function.entry
         self.span: Any = None
         self.target = target  # target.Target whose features ops are checked against; None: no check
-        self.made_dims: dict[str, Value] = {}  # by `cl.dim`, with what they were made of
-        self.owned: dict[Value, list[Any]] = {}  # by `tcgen05.claim`: who has which cells of an allocation
+        self.made_dims: dict[str, Value] = {}  # made by `cl.dim`, with the values they were made from
+        self.owned: dict[Value, list[Any]] = {}  # set by `tcgen05.claim`: the claimed cells of each allocation
         self.rounded = False
-        self.approximate = False  # quotients of f32 are
-        self.undone = 0  # how often ops were undone: values made before may be gone
+        self.approximate = False  # whether quotients of f32 are approximate
+        self.undone = 0  # number of undos: values made before the last one may be gone
 
     @staticmethod
     def current() -> Builder | None:
@@ -59,7 +59,7 @@ class Builder:
 
     @contextmanager
     def rounding_each(self) -> Iterator[None]:
-        """Have additions and products that are emitted within round by themselves: `fmad` does not fuse them."""
+        """Make additions and products emitted within round by themselves: `fmad` does not fuse them."""
         before, self.rounded = self.rounded, True
         try:
             yield
@@ -72,7 +72,7 @@ class Builder:
         return block
 
     def snapshot(self, block: Block | None = None) -> Callable[[], None]:
-        """Return a function that undoes what happens from here on: blocks, ops at the end of `block`, dims and claims.
+        """Return a function that undoes what happens after this call: blocks, ops added to `block`, dims and claims.
 
         block  the block that is open again after the undo; default: the one that is open now
         """
@@ -118,7 +118,7 @@ class Builder:
 
 
 def _with(feature: str) -> str:
-    """The first architecture that has `feature`."""
+    """Return the first architecture that has `feature`."""
     return next(name for name, target in TARGETS.items() if target.has(feature))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     class _Lazy:
-        """NumPy, imported when a simulator step first needs it: compiling must not pay for it."""
+        """NumPy, imported when a simulator step first needs it: compiling alone does not load it."""
 
         def __getattr__(self, name: str) -> Any:
             value = getattr(importlib.import_module("numpy"), name)
@@ -35,7 +35,7 @@ class Effect(Flag):
 
     PURE = 0
     READS = auto()  # reads memory through an address or tensor operand (generic proxy)
-    WRITES = auto()  # writes memory likewise
+    WRITES = auto()  # writes memory through one
     ASYNC = auto()  # starts work that goes on after the op (async proxy or cp.async)
     ORDERS = auto()  # barrier, fence or wait: no memory access moves across it
     CONVERGENT = auto()  # its threads execute it together: it must not move under other control flow
@@ -93,7 +93,7 @@ class Llvm(NamedTuple):
 
 @cache
 def numpy_dtype(elem: Scalar) -> Any:
-    """The NumPy dtype that holds `elem` (bf16 and fp8 through ml_dtypes; tf32 as float32)."""
+    """Return the NumPy dtype that holds `elem` (bf16 and fp8 through ml_dtypes; tf32 as float32)."""
     special = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
     if elem.name in special:
         return np.dtype(getattr(importlib.import_module("ml_dtypes"), special[elem.name]))

@@ -1,4 +1,4 @@
-"""Unexpected exceptions as reports of a bug: the stage, the op it was working on, the IR around it."""
+"""Unexpected exceptions as reports of a bug: the stage, the op that it was working on, and the IR around it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cutelite.ir.printer import FunctionText
 
 @contextmanager
 def reported(stage: str, function: Function) -> Iterator[None]:
-    """Turn whatever goes wrong within into an `InternalError`; errors that are reports already pass."""
+    """Turn unexpected exceptions within into an `InternalError`; errors that are reports already pass through."""
     try:
         yield
     except (CompileError, InternalError):
@@ -32,7 +32,7 @@ def _report(error: Exception, stage: str, function: Function) -> InternalError:
 
 
 def _op_at_hand(trace: TracebackType | None) -> Op | None:
-    """The innermost local variable called `op` on the way to the error: every pass calls it that."""
+    """Return the innermost local variable called `op` on the way to the error: passes call the op at hand so."""
     found: Op | None = None
     while trace is not None:
         held = trace.tb_frame.f_locals.get("op")

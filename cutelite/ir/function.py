@@ -15,7 +15,7 @@ class Function:
     """A kernel: its parameters are those of its entry block, then one hidden parameter for each named dim.
 
     dims   name -> the i32 or i64 parameter that holds the extent at launch
-    attrs  what else the kernel was compiled for: block=(x, y, z), cluster=(x, y, z), min_blocks, ...
+    attrs  the other facts that the kernel was compiled for: block=(x, y, z), cluster=(x, y, z), min_blocks, ...
     """
 
     def __init__(self, name: str, blocks: list[Block], dims: dict[str, Value], attrs: dict[str, Any]) -> None:
@@ -53,9 +53,9 @@ def predecessors(blocks: list[Block]) -> dict[Block, list[tuple[Block, Jump]]]:
 
 
 def reverse_postorder(entry: Block) -> list[Block]:
-    """The blocks reachable from `entry`; each comes before its successors, loops apart.
+    """Return the blocks reachable from `entry`; each comes before its successors, loops apart.
 
-    Of two branches the first comes first, with all blocks that only it leads to: so a loop's body stays together.
+    Of two branches the first comes first, with all blocks that only it leads to, so a loop's body stays together.
     """
     order: list[Block] = []
     seen = {entry}
@@ -74,7 +74,7 @@ def reverse_postorder(entry: Block) -> list[Block]:
 
 
 def dominators(order: list[Block]) -> dict[Block, Block]:
-    """Immediate dominators over a reverse postorder (Cooper, Harvey, Kennedy 2001). The entry dominates itself."""
+    """Return immediate dominators over a reverse postorder (Cooper, Harvey, Kennedy 2001); the entry's is itself."""
     index = {block: i for i, block in enumerate(order)}
     before = predecessors(order)
     idom = {order[0]: order[0]}
@@ -102,7 +102,7 @@ def _common(a: Block, b: Block, idom: dict[Block, Block], index: dict[Block, int
 
 
 def post_dominators(order: list[Block]) -> dict[Block, Block]:
-    """The immediate post-dominator of each block that has one; blocks from which there is no way out have none.
+    """Return the immediate post-dominator of each block that has one; blocks from which there is no way out have none.
 
     Cooper, Harvey, Kennedy 2001, on the reversed graph with one exit (None) behind all blocks without successors.
     """
@@ -159,7 +159,7 @@ Interval = tuple[int, int]
 
 
 def dominated(order: list[Block]) -> dict[Block, Interval]:
-    """The interval of each block of a reverse postorder."""
+    """Return the interval of each block of a reverse postorder."""
     idom = dominators(order)
     children: dict[Block, list[Block]] = {block: [] for block in order}
     for block in order[1:]:

@@ -1,4 +1,4 @@
-"""Values, ops and blocks. `Op` and `@op`: one class declares an instruction, and all else is derived from it.
+"""Values, ops and blocks. `Op` and `@op`: one class declares an instruction, from which everything else is derived.
 
 The annotations of the class body are its fields, in order. A field annotated `Value`, `Value | None` or
 `tuple[Value, ...]` is an operand; `Jump` is a successor; everything else is a compile-time constant. The
@@ -25,9 +25,9 @@ class Value:
 
     def __init__(self, type: Type, op: Op | None = None, hint: str = "", shape: Any = None) -> None:
         self.type = type
-        self.op = op  # what defines it; None for a block parameter
+        self.op = op  # the op that defines it; None for a block parameter
         self.hint = hint  # the user's name for it, for printing
-        self.shape = shape  # of a vector: how the frontend sees its elements; None: as (n,)
+        self.shape = shape  # of a vector: its shape in the frontend; None: (n,)
 
     def __repr__(self) -> str:
         return f"%{self.hint or 'v'}: {self.type}"
@@ -175,7 +175,7 @@ class Op:
         """Execute the op for `lanes`, a `simulation.Lanes`. One that blocks returns a `Wait`, or generates several."""
         raise NotImplementedError(f"{self.name} has no meaning in the simulator")
 
-    # All that follows from the declaration.
+    # Everything that follows from the declaration.
 
     def __getitem__(self, field: str) -> Any:
         return getattr(self, field)
@@ -197,7 +197,7 @@ class Op:
             elif held is not None:
                 found.append(held)
         operands = tuple(found)
-        if not self._jumping:  # the frontend completes jumps when it knows what they pass
+        if not self._jumping:  # the frontend adds the arguments of jumps later
             self._operands = operands
         return operands
 
@@ -215,7 +215,7 @@ class Op:
         return self.effects == Effect.PURE
 
     def with_fields(self, **changes: Any) -> Op:
-        """A copy with other fields, and no results yet."""
+        """Return a copy with other fields, and no results yet."""
         copy = object.__new__(type(self))
         for field in self.fields:
             name = field.name
@@ -224,7 +224,7 @@ class Op:
         return copy
 
     def map_operands(self, values: Callable[[Value], Value], jumps: Callable[[Jump], Jump] | None = None) -> Op:
-        """A copy whose operands went through `values` (and whose jumps through `jumps`)."""
+        """Return a copy whose operands went through `values` (and whose jumps through `jumps`)."""
         changes: dict[str, Any] = {}
         for name, kind in self._holding:
             held = getattr(self, name)
@@ -258,7 +258,7 @@ def op(
     elementwise: bool = False,
     terminator: bool = False,
 ) -> Callable[[C], C]:
-    """Class decorator that reads the fields, sets the facts and registers the class."""
+    """Return a class decorator that reads the fields, sets the facts and registers the class."""
 
     def declare(cls: C) -> C:
         cls.name, cls.source = name, source
@@ -282,7 +282,7 @@ def op(
 
 
 def _fields(cls: type[Op]) -> tuple[Field, ...]:
-    """The fields of `cls` and its bases, bases first; one that is declared again stands where it was last."""
+    """Return the fields of `cls` and its bases, bases first; one that is declared again stands where it was last."""
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__[: cls.__mro__.index(Op)]):
         for name, annotation in vars(base).get("__annotations__", {}).items():

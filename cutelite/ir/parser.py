@@ -43,7 +43,7 @@ class ParseError(ValueError):
 
 
 def parse_function(text: str, filename: str = "<cir>") -> Function:
-    """The one function in `text`, of ops that are registered: import `cutelite.ops` first.
+    """Return the one function in `text`, of ops that are registered: import `cutelite.ops` first.
 
     Raises `ParseError`; does not verify.
     """
@@ -51,7 +51,7 @@ def parse_function(text: str, filename: str = "<cir>") -> Function:
 
 
 def parse_type(text: str) -> Type:
-    """The type that prints as `text`. Raises `ParseError`."""
+    """Return the type that prints as `text`. Raises `ParseError`."""
     parser = _Parser(text, "<type>")
     found = parser.type()
     parser.end()
@@ -64,9 +64,9 @@ class _Parser:
         self.at = 0
         self.aliases: dict[str, Type] = {}
         self.values: dict[str, Value] = {}
-        self.pending: dict[str, int] = {}  # used, not yet defined: where
+        self.pending: dict[str, int] = {}  # names used but not yet defined, and where
         self.blocks: dict[str, Block] = {}
-        self.unplaced: dict[str, int] = {}  # jumped to, not yet seen: where
+        self.unplaced: dict[str, int] = {}  # blocks jumped to but not yet seen, and where
         self.skip()
 
     # Characters.
@@ -109,7 +109,7 @@ class _Parser:
         return self.match(_NAME, what)
 
     def enclosed(self, stop: str) -> tuple[str, int]:
-        """The text up to the next character of `stop` outside any brackets, and where it begins."""
+        """Return the text up to the next character of `stop` outside any brackets, and where it begins."""
         start, depth = self.at, 0
         for i in range(start, len(self.text)):
             c = self.text[i]
@@ -224,7 +224,7 @@ class _Parser:
         return op
 
     def span(self, start: int) -> Span:
-        """From `start` to the last character read."""
+        """Return the span from `start` to the last character read."""
         text = self.text[start : self.at].rstrip()
         line = self.text.count("\n", 0, start) + 1
         column = start - self.text.rfind("\n", 0, start) - 1
@@ -364,7 +364,7 @@ class _Parser:
         return self.leaf(read, text if word != "S<" else self.text[start : at + len(text) + 1], at)
 
     def leaf(self, read: Any, text: str, at: int) -> Any:
-        """Read a layout leaf by `read`; its `text` begins at `at`."""
+        """Read a layout leaf with `read`; its `text` begins at `at`."""
         try:
             return read(text)
         except ValueError as error:

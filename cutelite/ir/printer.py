@@ -25,12 +25,12 @@ ALIAS_LENGTH = 24  # a type whose text is longer, and that occurs twice, gets a 
 
 
 def function_text(function: Function, mark: Op | None = None) -> str:
-    """The whole function; the line of `mark` ends in an arrow."""
+    """Return the whole function; the line of `mark` ends in an arrow."""
     return FunctionText(function).whole(mark)
 
 
 def op_text(op: Op) -> str:
-    """One op by itself: values go by their hints, or by numbers in the order in which they occur."""
+    """Return one op by itself: values have their hints as names, or numbers in the order in which they occur."""
     names = Names()
     for value in (*op.results, *op.operands):
         names.name_value(value)
@@ -132,7 +132,7 @@ class Names:
 
 
 def _identifier(hint: str) -> str:
-    """`hint` as a name that the parser reads: letters, digits, dots and underscores, no digit first."""
+    """Return `hint` as a name that the parser reads: letters, digits, dots and underscores, no digit first."""
     name = "".join(c if c.isascii() and (c.isalnum() or c in "_.") else "_" for c in hint)
     return f"_{name}" if name[:1].isdigit() or name[:1] == "." else name
 
@@ -158,7 +158,7 @@ class _OpPrinter:
         return f"{head}{f' {fields}' if fields else ''}{f' : {types}' if types else ''}"
 
     def constant(self, held: Any) -> str:
-        """A field's value, or an attribute's: operands, jumps and tuples of them included."""
+        """Return a field's value, or an attribute's: operands, jumps and tuples of them included."""
         match held:
             case Value():
                 return self.value(held)
@@ -173,7 +173,7 @@ class _OpPrinter:
 
 
 def shown_fields(op: Op) -> Iterator[tuple[str, Any]]:
-    """The fields of `op` that are not at their defaults."""
+    """Return the fields of `op` that are not at their defaults."""
     for field in op.fields:
         held = getattr(op, field.name)
         if field.required or type(held) is not type(field.default) or held != field.default:
@@ -181,7 +181,7 @@ def shown_fields(op: Op) -> Iterator[tuple[str, Any]]:
 
 
 def scalar_text(held: Any) -> str:
-    """A constant that holds no other: bool, int, float, None, string, layout, dim expression, swizzle."""
+    """Return a constant that holds no other: bool, int, float, None, string, layout, dim expression, swizzle."""
     match held:
         case None | bool() | int():
             return str(held)
@@ -199,7 +199,7 @@ def scalar_text(held: Any) -> str:
 
 
 def _aliases(function: Function) -> dict[Type, str]:
-    """Long types that occur more than once, in order of first occurrence, with the names they get."""
+    """Return the long types that occur more than once, in order of first occurrence, with the names they get."""
     counts: Counter[Type] = Counter()
 
     def count(held: object) -> None:

@@ -1,7 +1,7 @@
 """The protocols between `ops` and `sim`: the simulator as an op's `simulate` sees it.
 
 In: nothing of the simulator. Out: `Lanes` (the threads that execute an op), `Machine` (their CTA: shared memory,
-barriers, mbarriers, asynchronous engine), `Agent` (asynchronous work while it runs), `Wait` (the reason for which
+barriers, mbarriers, asynchronous engine), `Agent` (asynchronous work while it runs), `Wait` (the condition that
 threads wait). `cutelite.sim` implements them; `cutelite/sim/machine.py` shows how each kind of op is written with them.
 
 Addresses are int64 arrays in every space. Shared memory of the CTA with rank r in its cluster lies at
@@ -43,7 +43,7 @@ class Lanes(Protocol):
     How many lanes there are follows from the op's `scope`:
 
     thread     any number of threads that stand at this op; all are active
-    warp       the 32 lanes of one warp, those that take no part are not active; with ``wide = True`` in the class,
+    warp       the 32 lanes of one warp, of which those that take part are active; with ``wide = True`` in the class,
                32 lanes for each of several warps: `warps` gives (warps, 32, ...) views
     warpgroup  128 lanes, all active
     cta        all threads of the CTA that have not left, all active
@@ -60,13 +60,13 @@ class Lanes(Protocol):
     tid: Array  # int64 (lanes,): each thread's linear index in its CTA (x fastest)
 
     def get(self, value: Value) -> Any:
-        """An operand: (lanes,), or (lanes, n) for a vector; for a TensorMap the descriptor object (`TileMap`)."""
+        """Return an operand: (lanes,), or (lanes, n) for a vector; the `TileMap` of a descriptor for a TensorMap."""
 
     def define(self, *results: Array) -> None:
-        """The op's results, in order, each of the dtype and shape of its type."""
+        """Set the op's results, in order, each of the dtype and shape of its type."""
 
     def dim(self, expr: object) -> Any:
-        """The value of an integer expression over dims: an int, or an array (lanes,) after `bind_dim`."""
+        """Return the value of an integer expression over dims: an int, or an array (lanes,) after `bind_dim`."""
 
     def stop(self, values: dict[str, Array], known: dict[str, str]) -> None:
         """Stop in Python's debugger, once for each warp, with these values of its active threads."""
@@ -75,10 +75,10 @@ class Lanes(Protocol):
         """Bind `dim` (a `layout.Dim`) to `value` for these threads, from here on."""
 
     def load(self, space: str, address: Array, elem: Scalar, n: int = 1, mask: Array | None = None) -> Array:
-        """`n` neighbouring elements at each address (lanes, ...): (lanes, ..., n); 0 where not active or masked."""
+        """Return `n` neighbours at each address (lanes, ...): (lanes, ..., n); 0 for inactive or masked lanes."""
 
     def store(self, space: str, address: Array, elem: Scalar, data: Array, mask: Array | None = None) -> None:
-        """Write data (lanes, ..., n) at addresses (lanes, ...); of equal addresses, the last lane's data stays."""
+        """Write data (lanes, ..., n) at addresses (lanes, ...); at equal addresses, the last lane's data stays."""
 
     def atomic(
         self,
@@ -90,34 +90,34 @@ class Lanes(Protocol):
         compare: Array | None = None,
         mask: Array | None = None,
     ) -> Array:
-        """Read-modify-write in lane order; the old values (lanes,). `operand` may be (lanes, n): n neighbours each.
+        """Update memory in lane order and return the old values (lanes,). `operand` may be (lanes, n): n neighbours.
 
         action  'add', 'min', 'max', 'and', 'or', 'xor', 'exch', 'inc', 'dec' (PTX: atom), or 'cas' with `compare`
         """
 
     def special(self, name: str) -> Array:
-        """A special register by PTX name: 'tid.x', 'nctaid.z', 'laneid', 'clock64'...; also 'activemask'."""
+        """Return a special register by PTX name: 'tid.x', 'nctaid.z', 'laneid', 'clock64'...; or 'activemask'."""
 
     def fault(self, where: Array, message: str, code: str = "fault", help: str = "") -> None:
-        """An error in the user's kernel, if any active lane of `where` is true. `code`: as in ``error[code]``."""
+        """Report an error in the user's kernel if any active lane of `where` is True. `code`: as in ``error[code]``."""
 
     def print(self, texts: Sequence[str]) -> None:
-        """printf: a text for each lane; those of active lanes are printed, in thread order."""
+        """Print a text for each active lane, in thread order."""
 
     def each(self) -> Iterator[int]:
-        """The active lanes, by index into the arrays."""
+        """Yield the active lanes, by index into the arrays."""
 
     def jump(self, to: Jump) -> None:
-        """A terminator: all go to that block."""
+        """Let all lanes go to that block, as a terminator."""
 
     def branch(self, cond: Array, then: Jump, other: Jump) -> None:
-        """A terminator: lanes where `cond` holds go to `then`, the others to `other`."""
+        """Let lanes where `cond` holds go to `then`, the others to `other`, as a terminator."""
 
     def leave(self) -> None:
-        """A terminator: these threads are done with the kernel."""
+        """End these threads, as a terminator."""
 
     def warps(self, array: Array) -> Array:
-        """(lanes, ...) as (warps, 32, ...): a view, of use in 'warp' and 'warpgroup' ops."""
+        """Return a view of (lanes, ...) as (warps, 32, ...), for 'warp' and 'warpgroup' ops."""
 
     @property
     def machine(self) -> Machine: ...
@@ -131,22 +131,22 @@ class Agent(Protocol):
 
     @property
     def part(self) -> Array:
-        """The threads whose work this is, as positions among those that started it: it ends for each by itself."""
+        """The threads whose work this is, as positions among those that started it; each one's work ends by itself."""
 
     def load(self, space: str, address: Array, elem: Scalar, n: int = 1, of: Array | None = None) -> Array:
-        """As `Lanes.load`; `of` says for each address the position in `part` of the thread that reads there."""
+        """Load as `Lanes.load`; `of` gives, for each address, the position in `part` of the thread that reads there."""
 
     def store(self, space: str, address: Array, elem: Scalar, data: Array, of: Array | None = None) -> None: ...
     def atomic(self, space: str, address: Array, action: str, elem: Scalar, operand: Array) -> None: ...
 
     def complete_tx(self, address: int, bytes: int) -> None:
-        """`bytes` of the mbarrier's transaction have arrived (`address`: smem or cluster)."""
+        """Count `bytes` of the mbarrier's transaction as arrived (`address`: smem or cluster)."""
 
     def arrive(self, address: int, count: int = 1) -> None:
         """Arrive on an mbarrier, as cp.async.mbarrier.arrive does when the copies before it are complete."""
 
     def result(self, ticket: int) -> Any:
-        """Return the result of `read` of earlier work, which is executed now if it was not yet."""
+        """Return the result of `read` of earlier work, which is executed now if it has not been."""
 
     def fail(
         self,
@@ -176,15 +176,15 @@ class Engine(Protocol):
         barrier: int | None = None,
         proxy: str = "async",
     ) -> int:
-        """Begin work of these lanes (or of one `lane`, or an array of them); returns its ticket.
+        """Begin work of these lanes (or of one `lane`, or an array of them), and return its ticket.
 
-        Work of several threads ends for each of them by itself, unless it is `in_order`: see `Agent.part`.
+        The work of each thread ends by itself, unless it is `in_order`: see `Agent.part`.
 
-        queue     the queue that commit and wait name: 'cp.async', 'bulk', 'wgmma', or 'none' for work that only an
-                  mbarrier can tell the end of (TMA loads, st.async)
-        read      executed at some moment from now on: reads the sources; `write` and `result` get what it returns
+        queue     the queue that commit and wait name: 'cp.async', 'bulk', 'wgmma', or 'none' for work whose end only an
+                  mbarrier signals (TMA loads, st.async)
+        read      executed at some moment from now on: reads the sources; its result is passed to `write` and `result`
         write     executed at some later moment: writes the destination, completes transactions
-        in_order  after all earlier work of this queue by these threads (wgmma)
+        in_order  execute it after all earlier work of this queue by these threads (wgmma)
         barrier   the address of the mbarrier on which it ends, if any: at this offset in each block that it writes to
         proxy     the proxy by which it accesses memory: 'async' or 'generic'
         """
@@ -193,7 +193,7 @@ class Engine(Protocol):
         """Close a group for each of these threads: its work in `queue` since its last commit."""
 
     def wait(self, lanes: Lanes, queue: str, pending: int | None = 0, *, reads_only: bool = False) -> None:
-        """Complete all but the latest `pending` groups of these threads; or only what they read (``.read``).
+        """Complete all but the latest `pending` groups of these threads; with `reads_only`, only their reads.
 
         None: complete everything, committed or not (cp.async.wait_all).
         """
@@ -202,7 +202,7 @@ class Engine(Protocol):
         """Execute `action` once all that these threads started in `queue` so far is complete, committed or not."""
 
     def result(self, ticket: int) -> Any:
-        """Return the result of `read` of this work, which a wait has retired; else an error. Tickets fit in int64."""
+        """Return the result of `read` of this work; an error unless a wait has retired it. Tickets fit in int64."""
 
     def in_flight(self, lanes: Lanes, queue: str) -> bool:
         """Tell whether any work that these threads started in `queue` is incomplete."""
@@ -219,7 +219,7 @@ class Mbarriers(Protocol):
     def inval(self, lanes: Lanes, address: Array) -> None: ...
 
     def arrive(self, lanes: Lanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0) -> Array:
-        """expect-tx of `expect` bytes, then `count` arrivals; returns the state before, uint64 (lanes,)."""
+        """Expect `expect` more bytes, then arrive `count` times; return the state before, uint64 (lanes,)."""
 
     def arrive_drop(
         self, lanes: Lanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0
@@ -227,13 +227,13 @@ class Mbarriers(Protocol):
     def expect_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
     def complete_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
     def expect_arrivals(self, lanes: Lanes, address: Array, count: Array | int = 1) -> None:
-        """Have the current phase alone expect `count` more arrivals (cp.async.mbarrier.arrive without .noinc)."""
+        """Make only the current phase expect `count` more arrivals (cp.async.mbarrier.arrive without .noinc)."""
 
     def test(self, lanes: Lanes, address: Array, parity: Array) -> Array:
-        """test_wait.parity: whether the phase of this parity has completed, bool (lanes,)."""
+        """Return whether the phase of this parity has completed, bool (lanes,) (test_wait.parity)."""
 
     def test_state(self, lanes: Lanes, address: Array, state: Array) -> Array:
-        """test_wait: whether the phase that was current in `state` has completed."""
+        """Return whether the phase that was current in `state` has completed (test_wait)."""
 
     def wait(self, lanes: Lanes, address: Array, parity: Array) -> Wait:
         """Block until the phase of this parity has completed."""
@@ -253,7 +253,7 @@ class Barriers(Protocol):
     def reduce(
         self, lanes: Lanes, id: Array | int, count: Array | int | None, action: str, a: Array
     ) -> Generator[Wait, None, Array]:
-        """barrier.red: `action` 'and', 'or' or 'popc' over all taking part; ``result = yield from ...`` (lanes,)."""
+        """Combine all `a` by 'and', 'or' or 'popc' at a barrier: ``result = yield from ...`` (lanes,) (barrier.red)."""
 
     def cluster_arrive(self, lanes: Lanes) -> None: ...
     def cluster_wait(self, lanes: Lanes) -> Wait: ...
@@ -263,7 +263,7 @@ class TensorMemory(Protocol):
     """Tensor memory of a CTA. An address is ``lane << 16 | column``; misuse is an error."""
 
     def alloc(self, lanes: Lanes, columns: int, cta_group: int) -> Generator[Wait, None, int]:
-        """Allocate columns, when there are enough: ``address = yield from ...``."""
+        """Allocate columns once there are enough: ``address = yield from ...``."""
 
     def dealloc(self, lanes: Lanes, address: int, columns: int, cta_group: int) -> None: ...
     def relinquish(self, lanes: Lanes) -> None: ...
@@ -271,12 +271,12 @@ class TensorMemory(Protocol):
         """Report a `cta_group` of 2 where there are no pairs of CTAs."""
 
     def collect(self, lanes: Lanes, buffer: str, action: str, operand: tuple[object, ...]) -> None:
-        """Do what an instruction says of a buffer of operands: 'fill', 'use', 'lastuse', 'discard'."""
+        """Apply an instruction's use of a buffer of operands: 'fill', 'use', 'lastuse', 'discard'."""
 
     def place(self, lanes: Lanes, address: int, lane: Array, column: Array) -> Array:
         """Return the bytes in the space 'tmem' of cells that are `lane` lanes and `column` columns from an address.
 
-        That of the CTA of rank r in its cluster begins at ``r << 24``.
+        The tensor memory of the CTA with rank r in its cluster begins at ``r << 24``.
         """
 
 
@@ -285,7 +285,7 @@ class Machine(Protocol):
 
     rank: int  # in its cluster
     cluster_size: int
-    launch_over: bool  # a thread of it has learnt that a request to cancel a cluster failed
+    launch_over: bool  # one of its threads has seen that a request to cancel a cluster failed
 
     @property
     def engine(self) -> Engine: ...
@@ -297,16 +297,16 @@ class Machine(Protocol):
     def tmem(self) -> TensorMemory: ...
 
     def to_generic(self, space: str, address: Array) -> Array:
-        """cvta: the generic address of an address in `space`."""
+        """Return the generic address of an address in `space` (cvta)."""
 
     def from_generic(self, space: str, address: Array) -> Array:
-        """cvta.to: back again; an address outside of `space` gives one that no access can use."""
+        """Return the address in `space` of a generic one; outside of `space`, one that no access can use (cvta.to)."""
 
     def from_host(self, address: Array) -> Array:
-        """Addresses in global memory of host addresses in the launch's arrays; others give one no access can use."""
+        """Return the global addresses of host addresses in the launch's arrays; for others, unusable addresses."""
 
     def space_of(self, address: Array) -> Array:
-        """isspacep: for each generic address 'gmem', 'smem', 'cluster' or 'rmem', '' for none (own shared: 'smem')."""
+        """Return the space of each generic address: 'gmem', 'smem' (also own cluster), 'cluster', 'rmem', or ''."""
 
     def smem_address(self, alloc: Any, lanes: Lanes) -> Array:
         """Return the address of the `smem.alloc` op `alloc`: its offset, or one that the simulator chose."""
@@ -314,28 +314,28 @@ class Machine(Protocol):
     def const_address(self, array: Any, lanes: Any) -> Array: ...
     def rmem_address(self, alloc: Any, lanes: Lanes) -> Array: ...
     def map_to_rank(self, address: Array, rank: Array | int) -> Array:
-        """mapa: the cluster address of the same byte in the CTA `rank`."""
+        """Return the cluster address of the same byte in the CTA `rank` (mapa)."""
 
     def rank_of(self, address: Array) -> Array:
-        """getctarank: the rank of the CTA whose shared memory holds a cluster address."""
+        """Return the rank of the CTA whose shared memory holds a cluster address (getctarank)."""
 
     def fence(self, lanes: Lanes, kind: str) -> None:
-        """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp'. For the checker."""
+        """Tell an observer of a fence: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp', ..."""
 
     def publish_map(self, lanes: Lanes, address: Array) -> None:
-        """The TMA descriptors at these addresses of global memory have been written, and released to TMA."""
+        """Note that the TMA descriptors at these global addresses have been written, and released to TMA."""
 
     def acquire_map(self, lanes: Lanes, address: Array) -> None:
-        """These threads acquire the descriptors at these addresses: what lies there now, they may use."""
+        """Let these threads acquire the descriptors at these addresses, so that they may use what lies there now."""
 
     def stored_map(self, lanes: Lanes, lane: int, address: int, type: TensorMap) -> TileMap:
-        """Return the descriptor at an address that a lane has acquired; an error where it has not."""
+        """Return the descriptor at an address that a lane has acquired; report an error if it has not."""
 
     def cancel_cluster(self) -> tuple[int, int, int] | None:
-        """Keep a cluster that has not started from running: blockIdx of its first block, or None where that fails."""
+        """Keep a cluster that has not started from running: blockIdx of its first block, or None if that fails."""
 
     def set_registers(self, lanes: Lanes, count: int) -> Wait | None:
-        """setmaxnreg: to `count` registers a thread; waits where the CTA's pool has too few left."""
+        """Set the registers of each thread to `count`; wait while the CTA's pool has too few left (setmaxnreg)."""
 
 
 RANK_SHIFT = 24
@@ -343,7 +343,7 @@ RANK_SHIFT = 24
 
 
 class TileMap(Protocol):
-    """A TMA descriptor as `Lanes.get` gives it. `coord` is the first element of a tile, outermost mode first.
+    """A TMA descriptor as `Lanes.get` returns it. `coord` is the first element of a tile, outermost mode first.
 
     Tiles are uint8 (bytes,), row-major with the innermost dimension contiguous, before any swizzle.
     """
@@ -351,34 +351,34 @@ class TileMap(Protocol):
     box_bytes: int
 
     def words(self) -> Array:
-        """Return the descriptor as a record in memory: `ops.tensormap.WORDS`."""
+        """Return the descriptor as its record in memory (`ops.tensormap.WORDS`)."""
 
     def read(self, agent: Agent, coord: Sequence[int]) -> Array:
-        """A tile from global memory; what lies outside the tensor is 0 (or NaN, if the map says so)."""
+        """Return a tile from global memory; elements outside the tensor are 0 (or NaN, if the map says so)."""
 
     def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        """A tile to global memory, or with `action` ('add', 'min'...) reduced into it.
+        """Write a tile to global memory, or with `action` ('add', 'min'...) reduce it into that.
 
-        Outside is left out, but rows of the tensor that end within 16 bytes are written up to the end of these.
+        Elements outside are left out, but rows of the tensor that end within 16 bytes are written up to their end.
         Negative coordinates are an error.
         """
 
     def get_smem(self, agent: Agent, address: int) -> Array:
-        """The tile at this shared address, its swizzle undone; an error where the address is aligned too little."""
+        """Return the tile at this shared address, its swizzle undone; report an address that is not aligned enough."""
 
     def put_smem(self, agent: Agent, address: int, tile: Array) -> None: ...
 
     def read_pixels(self, agent: Agent, coord: Sequence[int], offsets: Sequence[int], halo: int = 0) -> Array:
-        """A row of pixels, by an im2col map: of each `offsets` further, 0 outside of the images.
+        """Return a row of pixels by an im2col map, each at `offsets` further; 0 outside of the images.
 
-        halo  of a map along one row of images: pixels that follow those of each part
+        halo  for a map along one row of images: the number of further pixels after each part
         """
 
     def with_halo(self, halo: int) -> TileMap:
-        """The same descriptor along one row of images, whose tiles have `halo` pixels more in each part."""
+        """Return the same descriptor along one row of images, with tiles of `halo` more pixels in each part."""
 
     def write_pixels(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        """The converse, without offsets, or with `action` a reduction; nothing outside of the images."""
+        """Write or reduce a row of pixels, without offsets; nothing outside of the images."""
 
     def repeated(self, times: int) -> TileMap:
-        """The same descriptor, whose tiles in shared memory are `times` boxes, one behind the other."""
+        """Return the same descriptor with tiles in shared memory of `times` boxes, one behind the other."""

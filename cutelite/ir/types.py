@@ -2,8 +2,8 @@
 
 In: nothing but the layout leaf. Out: frozen values that print the way `ir.parser` reads them.
 
-A type says everything that is known at compile time. `Tensor` carries its layout, whose leaves are ints or
-expressions over named dims, so no layout is ever a run-time thing.
+A type says everything that is known at compile time. `Tensor` includes its layout, whose leaves are ints or
+expressions over named dims, so layouts never exist at run time.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Scalar(Type):
         return int(x)
 
     def __or__(self, other: None) -> Any:
-        """In annotations: a number that may be left out."""
+        """Return, for annotations, the type of a number that may be left out."""
         return Union[self, None] if other is None else NotImplemented  # noqa: UP007  # of an object, not a type
 
     __ror__ = __or__
@@ -99,7 +99,7 @@ SCALARS: dict[str, Scalar] = {
 }
 
 I32_DIM_LIMIT = (1 << 31) - (1 << 16)
-"""The largest extent that a dim has as an i32; a larger one is an i64. Small sums (`M + 63`) then stay i32 as well."""
+"""The largest extent of a dim that is an i32; larger ones are i64. Small sums (`M + 63`) then stay i32 too."""
 
 SPACES = ("gmem", "smem", "rmem", "cluster", "const", "generic", "tmem")
 """Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); constant; generic;
@@ -164,16 +164,16 @@ class Tensor(Type):
 class TensorMap(Type):
     """A TMA descriptor (a 128-byte kernel parameter) of a tensor in global memory, rank 1 to 5.
 
-    layout   of the whole tensor in global memory, outermost mode first as in row-major code
+    layout   the layout of the whole tensor in global memory, outermost mode first as in row-major code
     box      elements one TMA operation moves, one extent per mode, in the layout's order
-    swizzle  'none', '32B', '64B', '128B' or '128B_ATOM_32B': the pattern tiles have in shared memory
-    stored   it lies in global memory instead, where the device has put it; extents and strides are what is there
-    corners  of an im2col map, whose tensor is (images, ..., channels) and whose box (pixels, channels): for each mode
-             between the first and the last where pixels begin, from its start, then for each where they end, from its
+    swizzle  'none', '32B', '64B', '128B' or '128B_ATOM_32B': the pattern of tiles in shared memory
+    stored   the descriptor lies in global memory, where the GPU has put it, and has the extents and strides
+    corners  for an im2col map, whose tensor is (images, ..., channels) and whose box (pixels, channels): for each mode
+             between the first and the last the first pixel, from the mode's start, then for each the last one, from its
              end
-    strides  of an im2col map, for each of these modes how far apart pixels lie; empty: 1
-    wide     'w' or 'w128' of a map whose pixels lie in one row of images, along the mode before the last (which alone
-             has corners and a stride); of 'w128' they are 128, in four parts
+    strides  for an im2col map, the distance of pixels along each of these modes; empty: 1
+    wide     'w' or 'w128' for a map whose pixels lie in one row of images, along the mode before the last (which alone
+             has corners and a stride); with 'w128' they are 128, in four parts
     """
 
     elem: Scalar
@@ -187,12 +187,12 @@ class TensorMap(Type):
 
     @property
     def parts(self) -> int:
-        """Parts of a row of pixels, behind each of which a halo may lie."""
+        """The parts of a row of pixels, each of which a halo may follow."""
         return 4 if self.wide == "w128" else 1
 
     @property
     def tile_bytes(self) -> int:
-        """The bytes of one load, which its mbarrier is to `expect`."""
+        """The bytes of one load, which its mbarrier must expect."""
         count = self.elem.bytes
         for extent in self.box:
             count *= extent
@@ -208,7 +208,7 @@ class TensorMap(Type):
 class InFlight(Type):
     """A value that an asynchronous operation still reads or writes: only its wait makes it `inner`.
 
-    A vector stays in the registers that the operation was given: elements of 8 and 16 bits several to a 32-bit one. A
+    A vector stays in the registers that the operation was given, with several elements of 8 or 16 bits in each. A
     tensor is an accumulator in tensor memory.
     """
 
@@ -219,7 +219,7 @@ class InFlight(Type):
 
 
 def elem_of(t: Type) -> Scalar:
-    """The scalar a scalar, vector, tensor or descriptor is made of."""
+    """Return the scalar a scalar, vector, tensor or descriptor is made of."""
     match t:
         case Scalar():
             return t
@@ -231,5 +231,5 @@ def elem_of(t: Type) -> Scalar:
 
 
 def with_elem(t: Type, elem: Scalar) -> Type:
-    """`t` (a scalar or vector) with another element type: what an elementwise conversion or comparison returns."""
+    """Return `t` (scalar or vector) with another element type: the type of an elementwise conversion or comparison."""
     return Vec(elem, t.n) if isinstance(t, Vec) else elem

@@ -12,14 +12,14 @@ def verify(function: Function, stage: str = "") -> None:
     """Raise `InternalError`, with the op at fault marked, unless `function` is well-formed.
 
     Blocks end in exactly one terminator; jumps pass what their block takes; every use is dominated by its
-    definition; every op's own rules hold and its results have the types they should.
+    definition; every op's own rules hold, and its results have the types that it declares.
     """
     known = set(map(id, function.blocks))
     for block in function.blocks:
         _check_shape(function, block, known, stage)
     order = reverse_postorder(function.entry)
     within = dominated(order)
-    defined = dict.fromkeys(function.dims.values(), within[order[0]])  # where each value so far is defined
+    defined = dict.fromkeys(function.dims.values(), within[order[0]])  # the block interval of each value defined so far
     for block in order:
         here = within[block]
         defined.update(dict.fromkeys(block.params, here))
@@ -57,7 +57,7 @@ def _check_op(function: Function, op: Op, defined: dict[Value, Interval], here: 
 
 
 def _broken(function: Function, op: Op, message: str, stage: str) -> InternalError:
-    """The error that shows `op` among its neighbours."""
+    """Return the error that shows `op` among its neighbours."""
     text = FunctionText(function)
     return InternalError(message, stage=stage, op=text.op(op), ir=str(text), span=op.span)
 

@@ -221,7 +221,7 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
 
 @laws.promises(laws.recast_law)
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
-    """Return the layout of the same memory in elements of `new_type_bits` instead of `old_type_bits`.
+    """Return the layout of `src_layout`'s memory in elements of `new_type_bits` instead of `old_type_bits`.
 
     Wider: modes within one wide element shrink, and must fill it (or there are none, and each old element is in a wide
     one of its own); other strides must be multiples of it. Narrower: the contiguous mode lengthens.
@@ -243,7 +243,7 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
 
 @laws.promises(laws.upcast_law)
 def upcast(layout: L, n: int) -> L:
-    """Return the layout in elements each of which is n old ones.
+    """Return the layout in wider elements, each of n old ones.
 
     A mode within one wide element is left with extent 1 and stride 1: the wide elements go on beyond it.
 

@@ -1,7 +1,7 @@
 """Passes: typed SSA to typed SSA, a file per pass, in the order of `PIPELINE`.
 
-In: what the frontend built, with tensors, layouts and dims. Out: what `lower` spells: scalars, vectors, pointers.
-Users add passes of their own (`cl.passes.register`) and say pipelines as text (the option `passes`).
+In: the frontend's IR, with tensors, layouts and dims. Out: IR that `lower` can spell: scalars, vectors, pointers.
+Users add passes of their own (`cl.passes.register`) and write pipelines as text (the option `passes`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def run(
     """Run the passes in order and return the resulting function.
 
     dump      called after each pass with its name and the function
-    times     seconds for each pass by name are added here
+    times     the seconds of each pass are added here, by name
     verified  check the IR after each pass; otherwise only after passes of users
-    Errors    `CompileError` for mistakes that a pass finds; `InternalError` where a pass broke the IR. What a pass of a
-              user's raises goes on as it is
+    Errors    `CompileError` for mistakes that a pass finds; `InternalError` if a pass broke the IR. Exceptions of a
+              user's pass are passed on
     """
     _claim(function)
     for step in pipeline:
@@ -52,7 +52,7 @@ def run(
 
 
 def _claim(function: Function) -> None:
-    """Point the values of this function to its ops: an earlier run left them pointing to those it ended with."""
+    """Make the results of each op point to it: an earlier run may have left them pointing to copies."""
     for op in function.ops():
         for value in op.results:
             value.op = op

@@ -1,7 +1,7 @@
 """Integer identities, as rows of pattern and result: ``(x + 0, x)``.
 
 `x` and `y` stand for any value, `a` and `b` for constants. Integers wrap, so a row must hold modulo 2**bits; one
-that does not says under which condition it does.
+that does not has a condition.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Known(Pattern):
 
 
 class Node(Pattern):
-    """An op, by name, of patterns or numbers."""
+    """An op, by name, on patterns or numbers."""
 
     def __init__(self, op: str, *args: Any) -> None:
         self.op, self.args = op, args
@@ -71,7 +71,7 @@ x, y, a, b = Any_(), Any_(), Known(), Known()
 
 
 def _positive(t: Scalar, a: int, b: int) -> bool:
-    """Both constants and their product are positive numbers of the type."""
+    """Tell whether both constants and their product are positive numbers of the type."""
     return a > 0 and b > 0 and a * b <= t.range[1]
 
 
@@ -125,14 +125,14 @@ Emit = Callable[[Op], Any]
 
 
 def simplify(op: Op, emit: Emit) -> Value | None:
-    """A value equal to the result of `op`, an op not emitted yet; None where it is as simple as can be."""
+    """Return a value equal to the result of `op`, which is not emitted yet; None if it cannot be simplified."""
     if isinstance(op, Select):
         return _select(op)
     t = op.result.type
     if not isinstance(t, Scalar) or not (t.is_int or t == boolean) or isinstance(op, Cmp):
         return None
     swapped = op.name in COMMUTATIVE and known_integer(op["a"]) is not None and known_integer(op["b"]) is None
-    if swapped:  # a constant stands on the right
+    if swapped:  # constants go to the right
         op = type(op)(a=op["b"], b=op["a"])
     for row in _ROWS.get(op.name, ()):
         found: dict[Pattern, Any] = {}
@@ -151,7 +151,7 @@ def _select(op: Select) -> Value | None:
 
 
 def known_integer(value: Value) -> int | None:
-    """The integer that `value` is known to be."""
+    """Return the integer that `value` is known to be."""
     return value.op.value if isinstance(value.op, Const) and isinstance(value.op.value, int) else None
 
 
@@ -171,7 +171,7 @@ def _match(pattern: Any, held: Value | Op, t: Scalar, found: dict[Pattern, Any])
 
 
 def _built(result: Any, t: Scalar, found: dict[Pattern, Any], emit: Emit) -> Value:
-    """The value of a row's right side."""
+    """Emit the right side of a row, and return its value."""
     if isinstance(result, Any_):
         return found[result]  # type: ignore[no-any-return]
     number = _computed(result, found)
@@ -183,7 +183,7 @@ def _built(result: Any, t: Scalar, found: dict[Pattern, Any], emit: Emit) -> Val
 
 
 def _computed(result: Any, found: dict[Pattern, Any]) -> int | None:
-    """A right side made of constants only."""
+    """Return the number of a right side made of constants only; None for any other."""
     if isinstance(result, int):
         return result
     if isinstance(result, Known):

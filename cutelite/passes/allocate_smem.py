@@ -3,7 +3,7 @@
     %a = smem.alloc type=tensor<f16,smem,64:1,128>     ->   %a = smem.alloc type=..., offset=0
 
 Tensors of the coarsest alignment come first, so that little is lost between; dynamic tensors lie behind all
-others, at the same offset. The sum is left in ``attrs["smem_bytes"]``, for the launcher to ask for.
+others, at the same offset. The launcher reads the sum from ``attrs["smem_bytes"]``.
 
 Errors: `shared-memory` when the sum exceeds what a block of the target may use, with the list of tensors.
 Needs: verified IR. Keeps: every op, in order.

@@ -1,4 +1,4 @@
-"""Refuse an index that is known now and lies outside its tensor.
+"""Refuse an index that is known at compile time and lies outside its tensor.
 
 Needs: verified IR, `fold` so that constants are seen. Keeps: everything.
 Errors: `index-out-of-bounds`, at the line of the access.

@@ -1,9 +1,9 @@
 """Refuse uses of `setmaxnreg` on which a kernel would hang.
 
-A block's pool is its registers at launch: for each thread as many as the register file allows, in multiples of 8. The
-`setmaxnreg` that a warpgroup executes is found by following branches that only its place in the block decides.
+A block's pool is its registers at launch: for each thread as many as the register file allows, in multiples of 8. To
+find the `setmaxnreg` that a warpgroup executes, branches are followed that only its place in the block decides.
 
-Errors: `setmaxnreg` where the warpgroups together ask for more than the pool, and where one that has given none back
+Errors: `setmaxnreg` if the warpgroups together ask for more than the pool, and if one that has given no registers back
 asks for fewer than it has. Needs: `fold`, so that constants are seen. Keeps: every op, in order.
 """
 
@@ -34,7 +34,7 @@ def check_registers(function: Function, context: Context) -> Function:
     per_sm = max(1, function.attrs.get("min_blocks") or 1)
     start = REGISTER_FILE // per_sm // prod(block) // 8 * 8
     if start > MOST_PER_THREAD or function.attrs.get("max_registers"):
-        return function  # then ptxas chooses the number at the start
+        return function  # ptxas chooses the number of registers at launch
     met = [_Walk(function, group * WARPGROUP).changes() for group in range(groups)]
     for found in met:
         first = found[0] if len(found) == 1 else None
@@ -54,7 +54,7 @@ def check_registers(function: Function, context: Context) -> Function:
 
 
 class _Walk:
-    """The path of a thread through the kernel; both branches where the condition is not known."""
+    """The path of a thread through the kernel: both sides of branches whose condition is not known."""
 
     def __init__(self, function: Function, thread: int) -> None:
         x, y, _ = function.attrs["block"]
@@ -63,7 +63,7 @@ class _Walk:
         self.known: dict[Value, int | bool | None] = {}
 
     def changes(self) -> list[SetMaxNReg]:
-        """The `setmaxnreg` ops that the thread can reach."""
+        """Return the `setmaxnreg` ops that the thread can reach."""
         found: list[SetMaxNReg] = []
         left: list[Block] = [self.function.entry]
         seen = {self.function.entry}
@@ -79,9 +79,9 @@ class _Walk:
         return found
 
     def value(self, value: Value) -> int | bool | None:
-        """Return the number that the thread's place decides; None if it does not."""
+        """Return the number that the thread's place in the block decides; None if it does not."""
         if value not in self.known:
-            self.known[value] = None  # of a loop
+            self.known[value] = None  # ends the recursion around a loop
             self.known[value] = self._value(value)
         return self.known[value]
 

@@ -8,7 +8,7 @@ from cutelite.tuples import NamedTuple
 
 
 class Warned(NamedTuple):
-    """A warning of a pass about a kernel that compiles."""
+    """A warning of a pass, about a kernel that compiles."""
 
     diagnostic: Diagnostic
     span: Span | None

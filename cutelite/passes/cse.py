@@ -2,7 +2,7 @@
 
     %a = add a=%x, b=%y; %b = add a=%x, b=%y   ->   %a = add a=%x, b=%y, with %a for %b
 
-LLVM does this as well; here it keeps the IR small for later passes (address arithmetic above all).
+LLVM does this too; here it keeps the IR small for later passes (above all address arithmetic).
 
 Needs: verified IR. Keeps: every op with an effect, in order.
 """

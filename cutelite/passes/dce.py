@@ -3,7 +3,7 @@
     %a = add a=%x, b=%y   with no use of %a   ->   nothing
 
 A value is used if an op with an effect needs it, directly or through others; so a number that is only passed around
-a loop is dropped as well.
+a loop is dropped too.
 
 Needs: verified IR. Keeps: every op with an effect that others can see, in order.
 """

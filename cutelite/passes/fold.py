@@ -6,7 +6,7 @@ Only integers and bools are computed here: that decides indices and branches. Fl
 rounds for every format. Blocks that are no longer reached are dropped, and so are block parameters that every jump
 gives the same value.
 
-Needs: verified IR. Keeps: effects, in order; the number of every value.
+Needs: verified IR. Keeps: effects, in order; the value of every result.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cutelite.passes.rewrite import Rewrite
 
 def fold(function: Function, context: Context) -> Function:
     decided = True
-    while decided:  # without a branch, a parameter may have one value left, and that may decide another branch
+    while decided:  # a decided branch may leave a parameter one value, which may decide another branch
         function, decided = _round(function)
     return function
 
@@ -138,7 +138,7 @@ def launch_constant(register: str, attrs: dict[str, Any]) -> int | None:
 
 
 def wrap(number: int, t: Scalar) -> int | bool:
-    """Return `number` as the integer type `t` holds it: modulo 2**bits."""
+    """Return `number` as an integer of type `t`: modulo 2**bits."""
     if t == boolean:
         return bool(number)
     low, high = t.range
@@ -148,7 +148,7 @@ def wrap(number: int, t: Scalar) -> int | bool:
 def evaluate(op: Op, known: list[Any]) -> int | bool | None:
     """Return the integer or bool that `op` computes from these operands (None: not known)."""
     if isinstance(op, Const):
-        return None  # results are made of it
+        return None  # the result of folding is one
     t = op.result.type
     if not isinstance(t, Scalar) or not (t.is_int or t == boolean) or any(not isinstance(k, int) for k in known):
         return None
@@ -198,7 +198,7 @@ RULES: dict[str, Callable[..., int | None]] = {
     "shl": lambda bits, a, b: a << b if 0 <= b < bits else 0,
     "shr": lambda bits, a, b: a >> (b if 0 <= b < bits else bits),
 }
-"""The function of each op, of the width in bits and the operands; None where it has no value."""
+"""For each op the function that folds it: (width in bits, operands) -> result, or None if it has none."""
 
 FOLDED = frozenset((*RULES, "cmp", "select", "cvt", "special"))
-"""Ops that may have something to fold; all are pure or, for special registers, decided only where they are."""
+"""Ops that may be folded: all are pure, but for special registers, which are folded only where they are known."""

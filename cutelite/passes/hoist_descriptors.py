@@ -7,13 +7,13 @@
       %t = tensor.make p=%q                         %w = cvt a=%u, type=u64
       %e = wgmma.descriptor t=%t                    %e = add a=%d, b=%w
 
-with %p the address of %ring. Making a descriptor takes an address apart, in some six instructions, which neither LLVM
-nor ptxas knows to move out of a loop. Adding a number of units of 16 bytes to one is a multiply-add.
+with %p the address of %ring. Making a descriptor takes some six instructions, which neither LLVM nor ptxas moves out of
+a loop. Adding a number of units of 16 bytes to one is a multiply-add.
 
 The address has a field of 14 bits, and no carry may reach the bits above it. So the descriptor to add to is that of an
 allocation, whose address fits. The address of the tile fits too, so a sum modulo 2**64 is right whatever its partial
-sums; and products do not wrap in their own types because the tile is in bounds, as for indices. Tiles at other
-addresses (behind a pointer that was chosen, or masked) keep their descriptors.
+sums are; and products do not wrap in their own types because the tile is in bounds, like indices. Tiles at other
+addresses (from a pointer that was selected, or masked) keep their descriptors.
 
 Needs: `lower_tensors`, so that distances are arithmetic. Keeps: every op with an effect, in order.
 """
@@ -35,7 +35,7 @@ from cutelite.passes.rewrite import Rewrite
 from cutelite.passes.uniform import Uniform
 
 DESCRIPTORS = ("wgmma.descriptor", "tcgen05.descriptor", "tcgen05.smem_descriptor")
-# by name: most kernels have none, and need not wait for `ops.wgmma` to be imported
+# by name: most kernels have none, and need not import `ops.wgmma`
 UNIT = 16  # bytes: the unit of addresses in descriptors (PTX ISA, matrix-descriptor-encode)
 FAR = 1 << 18  # bytes: the bound of the address in a descriptor
 MOST = 4  # terms of a distance: with more, making a descriptor is cheaper than moving one
@@ -53,11 +53,11 @@ def hoist_descriptors(function: Function, context: Context) -> Function:
 
 
 class _Parting:
-    """The new function in the making.
+    """The new function under construction.
 
     parts  for each descriptor's tile: its allocation, and its distance from the start of that
-    home   the old block in which each value is defined; hoisted ones are known from its end on
-    index  the place of each old block in the order: of two that dominate a third, the earlier dominates the later
+    home   the old block in which each value is defined; a hoisted value can be used from the end of that block on
+    index  the position of each old block in the order: of two that dominate a third, the earlier dominates the later
     """
 
     def __init__(self, function: Function, parts: dict[Op, tuple[Any, list[Term]]]) -> None:
@@ -124,7 +124,7 @@ def _taken_apart(tile: Value) -> tuple[Any, list[Term]]:
 
 
 def _terms(distance: Value) -> list[Term]:
-    """A distance in bytes as a sum of multiples of 16; none if it is not known to be one."""
+    """Return a distance in bytes as a sum of multiples of 16; no terms if it is not known to be one."""
     found: list[Term] = []
     left = [(distance, 1)]
     while left:

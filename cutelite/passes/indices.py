@@ -29,7 +29,7 @@ class IndexOps:
         self._made: dict[object, Any] = {}
 
     def make(self, cls: type[Op], *fields: Any) -> Any:
-        """The result of the pure op ``cls(*fields)``."""
+        """Return the result of the pure op ``cls(*fields)``."""
         builder = self.rewrite.builder
         if builder.block is not self._block:
             self._block, self._made = builder.block, {}
@@ -42,9 +42,9 @@ class IndexOps:
         return Index(self, type, number=number)
 
     def index(self, value: Value, type: Scalar) -> Index:
-        """Return a coordinate with its known part apart: ``i + 4`` is 4 and i.
+        """Return a coordinate with its known part split off: ``i + 4`` is 4 and i.
 
-        That the sum did not wrap follows from the access being in bounds.
+        The sum cannot have wrapped, since the access is in bounds.
         """
         op = value.op
         if isinstance(op, Const):
@@ -55,7 +55,7 @@ class IndexOps:
         return Index(self, type, value, whole=value)
 
     def literal(self, x: Int, type: Scalar) -> Value:
-        """A number or an expression over dims as a value."""
+        """Return a number or an expression over dims as a value."""
         value: Value = self.make(DimOp if isinstance(x, DimExpr) else Const, x, type)
         return value
 
@@ -95,10 +95,10 @@ class DimWidths:
 class Index:
     """An integer of the kernel that a layout can be applied to: ``value + dims + number``.
 
-    type    the type that products and sums are computed in
+    type    the type in which products and sums are computed
     value   the part known at run time only, of 32 or 64 bits; None if there is none
     dims    the part that is an expression over dims; 0 if there is none
-    number  the part known now
+    number  the part known at compile time
     whole   the sum as a value, if there is one: quotients and remainders need it
     """
 
@@ -126,7 +126,7 @@ class Index:
         return self if self.value is not None or isinstance(self.dims, DimExpr) else self.number
 
     def run_time(self) -> list[Value]:
-        """Return the parts that are not known now, of type `type`: their sum and the number make the whole."""
+        """Return the run-time parts, of type `type`: their sum plus the number is the index."""
         dims = [self.ops.literal(self.dims, self.type)] if isinstance(self.dims, DimExpr) else []
         return dims if self.value is None else [*dims, self._wide()]
 
@@ -136,7 +136,7 @@ class Index:
         return self.ops.cast(self.value, self.type)
 
     def materialise(self, t: Scalar | None = None) -> Value:
-        """The sum as one value: of type `t`, or of the type its run-time part has."""
+        """Return the sum as one value, of type `t` or by default of the type of its run-time part."""
         own = self.value.type if self.value is not None else self.type
         assert isinstance(own, Scalar)
         if self.whole is None:
@@ -172,7 +172,7 @@ class Index:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Index:
-        """In bounds, an index is not negative."""
+        """Divide; an index in bounds is not negative."""
         return self._divided(FloorDiv, other)
 
     def __mod__(self, other: Any) -> Index:

@@ -1,4 +1,4 @@
-"""Make one vector access of neighbouring loads, or stores, whose alignment is known to allow it.
+"""Join neighbouring loads, or stores, into one vector access if their alignment is known to allow it.
 
     %x = ld p=%p, type=f32                            %v = ld p=%p, type=vec<f32,2>
     %q = ptr.add p=%p, bytes=%four, align=4      ->   %x = vec.gather a=%v, picks=(0), scalar=True
@@ -6,7 +6,7 @@
 
 Loads move up to the first of the run, stores down to the last; no access that could conflict is between. Addresses
 are neighbours if they differ by a number. The alignment of a base address follows from the arithmetic that makes it and
-from the divisors of dims. Linear in the number of ops, which LLVM's own pass is not.
+from the divisors of dims. The pass is linear in the number of ops, unlike LLVM's own.
 
 Needs: `lower_tensors`, `cse` so that equal addresses are one value. Keeps: every other op, in order.
 """
@@ -56,7 +56,7 @@ class Access:
 
     @property
     def key(self) -> object:
-        """Equal for accesses that may become one."""
+        """The same for accesses that may become one."""
         return type(self.op), self.root, elem_of(self.type), *_hints(self.op)
 
 
@@ -107,13 +107,13 @@ def _join(rewrite: Rewrite, run: Run) -> None:
         rewrite.replace(access.op.result, rewrite.emit(VecGather(whole, picks, scalar)))
 
 
-# Finding them.
+# The search for runs.
 
 SPACES = {"gmem": ("gmem",), "smem": ("smem",), "cluster": ("smem",), "rmem": ("rmem",), "const": ("const",)}
 """Memory that an access may touch, by the space of its address; generic ones may touch any."""
 EVERYWHERE = ("gmem", "smem", "rmem")
 MOVABLE = Effect.UNMERGEABLE | Effect.CONVERGENT
-"""Effects that accesses may move across."""
+"""Effects of ops that accesses may be moved across."""
 
 
 class _Groups:
@@ -134,12 +134,12 @@ class _Groups:
             yield from _cut(self.open.pop(key), self.alignments)
 
     def touching(self, spaces: tuple[str, ...]) -> list[object]:
-        """The keys of groups in any of these spaces."""
+        """Return the keys of groups in any of these spaces."""
         return [key for key, group in self.open.items() if not set(group[0].spaces).isdisjoint(spaces)]
 
 
 def _runs(block: Block, alignments: Alignments) -> Iterator[Run]:
-    """Find the runs of a block. An op that accesses must not be moved across closes their group."""
+    """Yield the runs of a block. An op that accesses must not move across closes their group."""
     loads, stores = _Groups(alignments), _Groups(alignments)
     for place, op in enumerate(block.ops):
         if isinstance(op, Load):
@@ -169,7 +169,7 @@ def _address(p: Value) -> tuple[Value, int]:
 
 
 def _cut(accesses: list[Access], alignments: Alignments) -> Iterator[Run]:
-    """The widest runs of a group, of two accesses or more."""
+    """Yield the widest runs of a group, of two accesses or more."""
     if len(accesses) < 2:
         return
     accesses = sorted(accesses, key=lambda access: access.offset)
@@ -183,7 +183,7 @@ def _cut(accesses: list[Access], alignments: Alignments) -> Iterator[Run]:
 
 
 def _wide(accesses: list[Access], i: int, align: int) -> Iterator[Run]:
-    """Runs that begin with access `i`, the widest first."""
+    """Yield runs that begin with access `i`, the widest first."""
     start, bytes = accesses[i].offset, MAX_VECTOR_BYTES
     while bytes > accesses[i].bytes:
         if align % bytes == 0 and start % bytes == 0:
@@ -208,7 +208,7 @@ class Alignments:
             for dim in dims_of(layout) if layout is not None else ():
                 if dim.name in function.dims:
                     self._known[function.dims[dim.name]] = _power(dim.divisible_by)
-        self._passed: dict[Value, list[Value]] = {}  # what each block parameter may be
+        self._passed: dict[Value, list[Value]] = {}  # the values that each block parameter may have
         for block, sources in predecessors(order).items():
             for index, param in enumerate(block.params):
                 self._passed.setdefault(param, []).extend(jump.args[index] for _, jump in sources)
@@ -266,5 +266,5 @@ class Alignments:
 
 
 def _power(number: int) -> int:
-    """The greatest power of two that divides it."""
+    """Return the greatest power of two that divides a number."""
     return number & -number if number else MOST

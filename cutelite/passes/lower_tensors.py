@@ -11,7 +11,7 @@ address and differ in an immediate. `load_all` and `store_all` become the widest
 swizzle and alignment allow. With ``attrs["assertions"]``, every index known at run time only is checked first.
 
 Tensors remain as values (`tensor.make`, `tensor.address`) for ops that take one as an address.
-Errors: none; `check_indices` has seen to constant indices.
+Errors: none; `check_indices` has refused constant indices out of bounds.
 Needs: verified IR. Keeps: every other op, in order.
 """
 
@@ -112,7 +112,7 @@ class _Lowering:
         self.rewrite.replace(op.result, self._element(op))
 
     def _element(self, op: ElementAccess) -> Value:
-        """The address of the element that `op` accesses."""
+        """Return the address of the element that `op` accesses."""
         shape = self._shape(op.t)
         t = shape.type
         if self.checked:
@@ -126,25 +126,25 @@ class _Lowering:
         return self.index_ops.index(self.rewrite.value(value), width)
 
     def _address(self, p: Value, shape: _Shape, distance: Any, align: int) -> Value:
-        """The address `distance` bytes (a number, an expression over dims, or an `Index`) into the tensor."""
+        """Return the address `distance` bytes (a number, an expression over dims, or an `Index`) into the tensor."""
         t, moved = shape.type, self.index_ops.number(0, shape.width) + distance
         if t.swizzle is None or not t.swizzle.bits:
             return self._move(p, moved, align)
         block = t.swizzle.size
-        if t.align % block:  # whole blocks are added behind the swizzle, which addresses far apart then share
+        if t.align % block:  # whole blocks are added after the swizzle, so that far addresses share it
             p, known = _peeled(p)
             aside = (known + moved.number) // block * block
             near = self._moved(p, moved + (known - aside), 1)
             swizzled = self.make(PtrSwizzle, near, t.swizzle, gcd(align, block))
             return self._move(swizzled, self.index_ops.number(aside, i32), align)
-        # The base has none of the bits that change: swizzle the distance alone, and of that the part that does
+        # The base has none of the bits that change: swizzle only the distance, and of that only the part that does
         # not move whole blocks.
         aside = moved.number // block * block
         within = t.swizzle((moved + -aside).known())
         return self._move(p, self.index_ops.number(aside, moved.type) + within, align)
 
     def _move(self, p: Value, distance: Index, align: int) -> Value:
-        """Return `p` moved by `bytes`, as a multiple of exactly `align`."""
+        """Return `p` moved by `distance` bytes, known to be a multiple of `align` and no more."""
         p = self._moved(p, distance, align)
         assert isinstance(p.type, Ptr)
         return p if p.type.align == align else self.make(PtrAdd, p, self.make(Const, 0, i32), align)
@@ -199,7 +199,7 @@ class _Lowering:
     def _store_all(self, op: Any) -> None:
         shape, base, data = self._shape(op.t), self.pointers[self.rewrite.value(op.t)], self.rewrite.value(op.a)
         t = shape.type
-        element = {offset: i for i, offset in enumerate(images(t.layout))}  # the last of several at one offset
+        element = {offset: i for i, offset in enumerate(images(t.layout))}  # at a shared offset, the last element
         for offset, width in accesses(t):
             picks = tuple(element[offset + i] for i in range(width))
             part = self.emit(VecGather(data, picks, scalar=width == 1))
@@ -208,14 +208,14 @@ class _Lowering:
 
 
 def _apart(t: Tensor, offset: Index) -> Index:
-    """The distance of the element at `offset` from the first one, as addresses count: in bytes, or columns."""
+    """Return how far the element at `offset` is from the first, in the units of addresses: bytes or columns."""
     return (
         offset * t.elem.bytes if t.space != "tmem" else offset if t.elem.bits == 32 else offset // (32 // t.elem.bits)
     )
 
 
 def _peeled(p: Value) -> tuple[Value, int]:
-    """`p` without the distances known at compile time that were added last, and their sum in bytes."""
+    """Return `p` without the distances known at compile time that were added last, and their sum in bytes."""
     known = 0
     while isinstance(p.op, PtrAdd) and isinstance(p.op.bytes.op, Const):
         known += int(p.op.bytes.op.value)
@@ -226,9 +226,9 @@ def _peeled(p: Value) -> tuple[Value, int]:
 class _Shape:
     """Facts about a tensor type, computed once.
 
-    width           of offsets in bytes: i32, or i64 for global memory that may reach beyond 2**31 bytes
-    scaled, scale   the layout with strides in bytes, which leaves no product to scale, and 1; a composed layout as it
-                    is, and the bytes of an element
+    width           the type of offsets in bytes: i32, or i64 for global memory that may reach beyond 2**31 bytes
+    scaled, scale   the layout with strides in bytes, and 1, which saves a product; for a composed layout the layout as
+                    it is, and the bytes of an element
     """
 
     def __init__(self, t: Tensor) -> None:

@@ -3,10 +3,10 @@
     %n = dim expr=dim<ceil_div(K,64)>, type=i32    ->   at entry: %n = floordiv a=(add a=%K, b=%c63), b=%c64
 
 An expression over dims of the launch is computed at entry, from the hidden parameters; one that holds a dim made
-inside the kernel, right after the `dim.bind` that makes it. Dims are never negative, so divisions of theirs by
-positive numbers are unsigned ones.
+inside the kernel, right after the `dim.bind` that makes it. Dims are never negative, so their divisions by positive
+numbers are unsigned.
 
-Needs: `lower_tensors`, which asks for the last of them. Keeps: every other op, in order.
+Needs: `lower_tensors`, which creates the last of these expressions. Keeps: every other op, in order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
 Key = tuple[Int, Scalar]
-"""An expression, and the type that is asked for."""
+"""An expression, and the type in which it is needed."""
 
 
 def materialise_dims(function: Function, context: Context) -> Function:
@@ -81,7 +81,7 @@ def _key(op: DimOp) -> Key:
 def _homes(rewrite: Rewrite) -> dict[DimBind | None, list[Key]]:
     """Return the expressions to compute at entry (None), and after each bind.
 
-    Of several binds that an expression needs it comes after the last in reverse postorder, which the others dominate.
+    An expression that needs several binds comes after the last of them in reverse postorder, which the others dominate.
     """
     wanted: dict[DimBind | None, list[Key]] = {}
     binds: dict[str, tuple[int, DimBind]] = {}
@@ -101,7 +101,7 @@ def _homes(rewrite: Rewrite) -> dict[DimBind | None, list[Key]]:
 
 
 def _check_bound(op: DimOp, known: Collection[str]) -> None:
-    """Check that a parameter's annotation names the dim: only then it has a value."""
+    """Check that a parameter's annotation names the dim, which has no value otherwise."""
     for dim in dims_of(op.expr):
         if dim.name not in known:
             help = f"name it in the annotation of a parameter, as in `Tensor[f32, ({dim.name},)]`, or pass a number"
@@ -109,7 +109,7 @@ def _check_bound(op: DimOp, known: Collection[str]) -> None:
 
 
 class _DimOps:
-    """`layout.Ops` as ops of the type that is asked for. An operand is an int or a value, with its least value."""
+    """`layout.Ops` as ops of the type that is needed. An operand is an int or a value, with its least value."""
 
     def __init__(self, rewrite: Rewrite, dims: dict[str, Value]) -> None:
         self.emit = rewrite.emit

@@ -3,8 +3,8 @@
     wgmma.fence_operand values=(%a,)   wgmma.fence_operand values=(%b,)
         ->   wgmma.fence_operand values=(%a,), number=0   wgmma.fence_operand values=(%b,), number=1
 
-Needs: verified IR. Keeps: everything else, and fences that are no instruction. A kernel without a fence is returned
-as it is.
+Needs: verified IR. Keeps: everything else, and fences that emit no instruction. A kernel without a fence is returned
+unchanged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cutelite.ir.function import Function
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
-FENCE = "wgmma.fence_operand"  # by name: kernels without one need not wait for `ops.wgmma` to be imported
+FENCE = "wgmma.fence_operand"  # by name: kernels without one need not import `ops.wgmma`
 
 
 def number_fences(function: Function, context: Context) -> Function:

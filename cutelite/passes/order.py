@@ -30,8 +30,8 @@ class Pass(NamedTuple):
     function  the pass
     why       the reason for its place
     after     the passes that must run before it
-    ours      False for a pass of a user's
-    refuses   whether it reports mistakes of the user's, or a function of the frontend's IR that tells whether it may
+    ours      False for a user's pass
+    refuses   whether it reports mistakes of the user, or a function of the frontend's IR that tells whether it may
     """
 
     function: PassFunction
@@ -46,39 +46,39 @@ class Pass(NamedTuple):
 
 
 PIPELINE = (
-    Pass(fold, why="branches and indices that are known decide what the others see"),
+    Pass(fold, why="decided branches and known indices help all other passes"),
     Pass(check_indices, why="while tensors and their indices are whole", after=(fold,), refuses=True),
-    Pass(check_registers, why="branches that are known say who comes there", after=(fold,), refuses=True),
+    Pass(check_registers, why="decided branches show which threads come to an op", after=(fold,), refuses=True),
     Pass(
         unroll_loops,
-        why="indices of registers that a short loop's counter gives are known",
+        why="the counter of a short loop becomes known, and with it indices into registers",
         after=(fold, check_indices),
     ),
     Pass(
         promote_rmem,
-        why="values can be followed, memory cannot",
+        why="later passes can follow values, but not memory",
         after=(fold, check_indices, unroll_loops),
         refuses=True,
     ),
-    Pass(allocate_smem, why="a kernel that asks for too much is refused before work goes into it", refuses=True),
+    Pass(allocate_smem, why="a kernel that needs too much is refused before work goes into it", refuses=True),
     Pass(lower_tensors, why="addresses become arithmetic like any other", after=(promote_rmem, check_indices)),
     Pass(
         materialise_dims,
-        why="strides and extents have been asked for",
+        why="no later pass asks for strides or extents",
         after=(lower_tensors,),
         refuses=mentions_other_dims,
     ),
-    Pass(hoist_descriptors, why="what a tile's address is made of is arithmetic now", after=(lower_tensors,)),
+    Pass(hoist_descriptors, why="the address of a tile is arithmetic now", after=(lower_tensors,)),
     Pass(cse, why="neighbouring accesses share most of their address", after=(lower_tensors, materialise_dims)),
-    Pass(fold, why="address arithmetic of known numbers, and parameters that promotion made in vain", after=(cse,)),
-    Pass(join_accesses, why="addresses that differ by a number can be told, and LLVM is not asked", after=(cse,)),
-    Pass(dce, why="what was only there for the passes above goes", after=(fold, join_accesses)),
-    Pass(number_fences, why="the fences that are left are to be found again in machine code", after=(dce,)),
+    Pass(fold, why="address arithmetic of known numbers, and parameters that promotion added in vain", after=(cse,)),
+    Pass(join_accesses, why="addresses that differ by a number are visible; LLVM's own pass is slow", after=(cse,)),
+    Pass(dce, why="ops that only the passes above needed are dropped", after=(fold, join_accesses)),
+    Pass(number_fences, why="only the fences that remain are looked for in machine code", after=(dce,)),
 )
 """The order, as a table. Verified IR goes into each pass and comes out of it."""
 
 
 def refusals(function: Function) -> Sequence[Pass]:
-    """Return the passes up to the last that may report a mistake of the user's in this function of the frontend."""
+    """Return the passes up to the last that may report a mistake of the user in this function of the frontend."""
     may = (step.refuses if isinstance(step.refuses, bool) else step.refuses(function) for step in PIPELINE)
     return PIPELINE[: 1 + max(at for at, refuses in enumerate(may) if refuses)]

@@ -4,9 +4,9 @@
     tensor.store t=%r, coord=(%two), a=%x          ->   %r_1 = vec.put a=%r, b=%x, places=(2)
     %v = tensor.load_all t=%r                           uses of %v become uses of %r_1
 
-A tensor stays in memory (local memory, per thread) if an index into it is known at run time only, or its
-address is taken; the first is reported as a warning. With ``attrs["debug"]`` all stay. Block parameters are put where
-stores meet and the tensor is read later (pruned SSA: Cytron et al. 1991, dominance frontiers).
+A tensor stays in memory (local memory, per thread) if an index into it is known only at run time, or its address is
+taken; a run-time index is reported as a warning. With ``attrs["debug"]`` every tensor stays. Block parameters are put
+where stores meet and the tensor is read later (pruned SSA: Cytron et al. 1991, dominance frontiers).
 
 Errors: `register-tensor-unwritten` for reading an element that no path has written.
 Needs: verified IR, `fold` for indices. Keeps: every other op, in order.
@@ -105,7 +105,7 @@ class _RegisterUses:
         self.registers: list[Register] = []
         self.of: dict[Op, RegisterUse] = {}
         self.within: dict[Block, list[Op]] = {}  # the ops of `of` and `allocs`, in order
-        self.views: dict[Value, tuple[Register, int]] = {}  # a tensor value is this register from this element on
+        self.views: dict[Value, tuple[Register, int]] = {}  # tensor value -> its register and first element
         self.in_memory: set[Register] = set()
         self.indexed: dict[Register, Op] = {}
         self.allocs: dict[Op, Register] = {}
@@ -169,7 +169,7 @@ class _RegisterUses:
                 return False
             offset = int(op.offset.op.value)
         self.views[op.result] = register, start + offset
-        return op.type.elem == register.type.elem  # LLVM takes care of recast ones
+        return op.type.elem == register.type.elem  # LLVM promotes recast ones
 
 
 def _reads(op: Op, use: RegisterUse) -> bool:
@@ -241,7 +241,7 @@ def _frontiers(order: list[Block]) -> dict[Block, list[Block]]:
 
 
 Written = dict[Register, int]
-"""For each register a bit for each element that may have been written."""
+"""For each register, a mask of the elements that may have been written."""
 
 
 def _maybe_written(order: list[Block], found: _RegisterUses) -> dict[Block, Written]:
@@ -323,7 +323,7 @@ class _Renaming:
         return Jump(there.block, there.args + tuple(current[register] for register in self.params[jump.block]))
 
     def _undefined(self, register: Register) -> Value:
-        """Emit zeros: visible only in an element written on some paths and read on others."""
+        """Emit zeros: they are visible only in an element written on some paths and read on others."""
         elem = register.type.elem
         zero = self.rewrite.emit(Const(0.0 if elem.is_float else False if elem.kind == "bool" else 0, elem))
         return self._named(self.rewrite.emit(VecSplat(zero, register.type.n)), register)

@@ -1,13 +1,13 @@
-"""Have a kernel keep the value of each op, for `kernel.compare_with_gpu(..., by="line")`.
+"""Make a kernel keep the value of each op, for `kernel.compare_with_gpu(..., by="line")`.
 
     %x = ld p=%a              ->   %x = ld p=%a
     %y = mul a=%x, b=%x            record number=0, what="k.py:7: ld", value=%x
                                    %y = mul a=%x, b=%x
                                    record number=1, what="k.py:8: mul", value=%y
 
-Left out is what may rightly differ from one run to the next, with all that is computed of it: clocks, results of
-atomics, of polls, tokens of barriers, numbers made of addresses. So is what a branch on such a value leads to, since
-threads may come there another number of times. Moves of elements are left out too: they change nothing.
+Values that may differ between runs are left out, with all that is computed from them: clocks, results of atomics and of
+polls, tokens of barriers, numbers made from addresses. So are ops under a branch on such a value, since threads may
+come there a different number of times. Ops that only move elements are left out too.
 
 Needs: the frontend's IR, whose attributes say `record`. Keeps: every value and every op, in order.
 """
@@ -27,7 +27,7 @@ _CHANGING = (
     "activemask", "atom", "ld.strong", "mbarrier.", "clusterlaunchcontrol.", "multimem.ld_reduce", "createpolicy",
     "wgmma.descriptor", "tcgen05.descriptor", "tcgen05.smem_descriptor", "tcgen05.alloc",
 )  # fmt: skip
-"""Beginnings of names of ops whose results may differ from run to run."""
+"""Beginnings of the names of ops whose results may differ from run to run."""
 
 _MOVES = ("vec.", "wgmma.fence")
 

@@ -1,4 +1,4 @@
-"""The rewriting of a function: a new one is made op by op, and the old one stays as it is.
+"""Rewriting of a function: a new one is made op by op, and the old one stays as it is.
 
     rewrite = Rewrite(function)
     for op in rewrite:                      # blocks in reverse postorder, so definitions come before their uses
@@ -23,7 +23,7 @@ from cutelite.ir.op import Op
 
 
 class Rewrite:
-    """The new function while it is made. Blocks that cannot be reached, and block parameters `dropped`, are left out.
+    """A new function under construction, without blocks that cannot be reached and the block parameters `dropped`.
 
     builder  puts ops at the end of the new block; what it emits gets the span of the old op being looked at
     """
@@ -47,7 +47,7 @@ class Rewrite:
             yield from self.ops(block)
 
     def blocks(self) -> Iterator[Block]:
-        """Each old block, once its new one has been started."""
+        """Yield each old block, once its new one has been started."""
         for block in self.order:
             new = self._blocks[block]
             if new is not self.function.entry:
@@ -56,7 +56,7 @@ class Rewrite:
             yield block
 
     def ops(self, block: Block) -> Iterator[Op]:
-        """The ops of an old block."""
+        """Yield the ops of an old block."""
         for op in block.ops:
             self.builder.span = op.span
             yield op
@@ -70,7 +70,7 @@ class Rewrite:
         return self._blocks[old]
 
     def jump(self, jump: Jump) -> Jump:
-        """A jump of the old function, whose arguments are mapped already, to the new block."""
+        """Return the jump to the new block for a jump of the old function, whose arguments are mapped already."""
         args = jump.args
         if self._dropped:
             pairs = zip(args, jump.block.params, strict=True)
@@ -106,5 +106,5 @@ class Rewrite:
         return new
 
     def emit(self, op: Op) -> Any:
-        """`Builder.emit`."""
+        """Emit an op, as `Builder.emit` does."""
         return self.builder.emit(op)

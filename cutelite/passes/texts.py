@@ -1,4 +1,4 @@
-"""Pipelines as text, and passes of users: what the option `passes` says -> the passes to run."""
+"""Pipelines as text, and passes of users: the option `passes` -> the passes to run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cutelite.passes.order import Pass, PassFunction
 P = TypeVar("P", bound="Callable[..., object]")
 
 REQUIRED = ("allocate_smem", "lower_tensors", "materialise_dims")
-"""Passes that make what `lower` can spell; a pipeline has all of them."""
+"""Passes without which `lower` cannot spell the IR; every pipeline has all of them."""
 
 _users: dict[str, PassFunction] = {}
 
 
 def register(function: P) -> P:
-    """Decorator: make a pass of the user's known by the function's name, for the option `passes`.
+    """Decorate a pass of yours: it is then known by the function's name in the option `passes`.
 
         @cl.passes.register
         def count_loads(function: Function, context: cl.passes.Context) -> Function:
@@ -28,9 +28,9 @@ def register(function: P) -> P:
         kernel.options(passes="+count_loads>dce")
 
     The function takes an IR function and a `Context`, and returns the function to go on with; `passes/rewrite.py` has
-    the tool to make a new one. The IR is verified behind it. A function of the same name takes its place. Its code is
-    part of the key in the disk cache; what it prints is seen where a kernel is compiled, not where it is found.
-    Errors  ValueError for the name of a pass of cutelite's own
+    the tool to make a new one. The IR is verified after it. A later function of the same name replaces it. Its code is
+    part of the key in the disk cache; it prints only when a kernel is compiled, not when it is found in the cache.
+    Errors  ValueError for the name of one of cutelite's passes
     """
     name = function.__name__
     if name in _own():
@@ -40,13 +40,13 @@ def register(function: P) -> P:
 
 
 def pipeline(text: str | None) -> tuple[Pass, ...]:
-    """Return the passes that a text says, separated by commas; None is `PIPELINE`.
+    """Return the passes that a text names, separated by commas; None is `PIPELINE`.
 
         fold, promote_rmem, ...   exactly these, in this order
         +mine>cse                 `PIPELINE`, with `mine` behind the last `cse`; `+mine<cse`: before the first
-        +mine                     at the end
-        -join_accesses            without every `join_accesses`
-        fold=mine                 `mine` in the place of every `fold`
+        +mine                     `PIPELINE`, with `mine` at the end
+        -join_accesses            `PIPELINE` without every `join_accesses`
+        fold=mine                 `PIPELINE` with `mine` in the place of every `fold`
 
     Errors  `OptionError` for a pass that is not known, comes before one that it needs, or must not be left out
     """
@@ -68,7 +68,7 @@ def pipeline(text: str | None) -> tuple[Pass, ...]:
 
 
 def of_users(text: str | None) -> tuple[PassFunction, ...]:
-    """Return the functions of users that a text names, which decide about the code as the text itself does."""
+    """Return the functions of users that a text names: the generated code depends on them."""
     return tuple(step.function for step in pipeline(text) if not step.ours)
 
 

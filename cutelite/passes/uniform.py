@@ -1,8 +1,8 @@
 """The values that ptxas can prove to be the same for all lanes of a warp.
 
 It keeps those in uniform registers. Kernel parameters, numbers and values computed from them are uniform; values that
-depend on a thread's place in its block, or come from memory, are not. `make_warp_uniform`, a shuffle from a known lane,
-is. Control flow that differs among lanes is ignored.
+depend on a thread's place in its block, or come from memory, are not. The result of `make_warp_uniform`, a shuffle from
+a known lane, is uniform. Control flow that differs among lanes is ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Uniform:
     """A test of the values of a function: ``Uniform(function)(value)``."""
 
     def __init__(self, function: Function) -> None:
-        params = () if "device" in function.attrs else function.entry.params  # which each thread has its own of
+        params = () if "device" in function.attrs else function.entry.params  # each thread has its own
         self._same: set[Value] = {*params, *function.dims.values()}
         order = reverse_postorder(function.entry)
         before = predecessors(order)
@@ -42,7 +42,7 @@ class Uniform:
         return True
 
     def _parts(self, value: Value) -> list[Value] | None:
-        """Return the values that decide a value; None if the lane does, or it is not known."""
+        """Return the values that decide a value; None if the lane decides it, or that is not known."""
         if value in self._given:
             return self._given[value]
         op = value.op

@@ -1,4 +1,4 @@
-"""Unroll loops of few iterations, known in number, whose body is short and straight.
+"""Unroll loops with few iterations, known in number, whose body is short and without branches.
 
     br ^loop(0); ^loop(%i): cond_br %i != 3, then=^body, other=^out; ^body: ...; br ^loop(%i + 1)
         ->   the body for 0, for 1 and for 2, one after the other; br ^out
@@ -6,7 +6,7 @@
 Numbers that depend on the counter are then constants: indices into register tensors, offsets of addresses. Loops with
 barriers, asynchronous work or inline PTX stay as they are, and so do longer ones: `cl.range(n, unroll=)` unrolls those.
 
-What follows from that is folded.
+Constants that this creates are folded.
 
 Needs: folded IR. Keeps: effects, in order.
 """
@@ -57,7 +57,7 @@ def unroll_loops(function: Function, context: Context) -> Function:
 
 
 def _unroll(rewrite: Rewrite, loop: Short) -> None:
-    """Emit all iterations into the header's block."""
+    """Emit all iterations into the block of the header."""
     back = _only_jump(loop.body)
     assert back is not None
     values = loop.entry.args
@@ -102,7 +102,7 @@ def _short(header: Block, before: dict[Block, list[tuple[Block, Jump]]]) -> Shor
 
 
 def _iterations(header: Block, end: CondBr, entry: Jump, back: Jump) -> int | None:
-    """Return the number of iterations, if it is known and small: of a counter that goes on until it is a constant."""
+    """Return the number of iterations, if known and small, of a counter that goes on until it equals a constant."""
     test = end.cond.op
     if not isinstance(test, Cmp) or test.predicate != "ne" or test.a not in header.params:
         return None

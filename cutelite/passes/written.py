@@ -1,4 +1,4 @@
-"""Find the parameters whose memory a kernel writes, so that arrays that must not be written can be refused.
+"""Find the parameters whose memory a kernel writes, so that read-only arrays can be refused.
 
 In: the frontend's IR. Out: names of parameters. The address of each write is followed through views, arithmetic
 and loops to the parameters that it may come from. Writes of `inline_ptx` are not known, and left out.
@@ -17,7 +17,7 @@ _PLACES = ("dst", "p", "t", "map")  # fields with the address that an op writes 
 
 
 def written_parameters(function: Function) -> tuple[str, ...]:
-    """The names of the parameters that are written, in order; those of fields of structs as `struct.field`."""
+    """Return the names of the parameters that are written, in order; those of fields of structs as `struct.field`."""
     home = {param: block for block in function.blocks for param in block.params}
     before = predecessors(function.blocks)
     entry = function.entry

@@ -209,7 +209,7 @@ ROWS = [
             scaled_refused("blocks of 16 scaled by ue8m0: kind::mxf8f6f4 has those of 32 by ue8m0", block=16),
             scaled_refused("M is 64; with block scales it is 128, for a pair 256", m=64),
             scaled_refused("M is 128; .* with a dense A", m=128, cta_group=2, metadata=TMEM),
-            scaled_refused("96 numbers along K are of mxf4 and mxf4nvf4", deep=True),
+            scaled_refused("96 numbers along K are for mxf4 and mxf4nvf4", deep=True),
             scaled_refused("N is 20; kind::mxf8f6f4 with cta_group::1 takes multiples of 8", n=20),
         ],
     ),

@@ -3,8 +3,8 @@
 unrolled  over compile-time items: the body once for each item
 trial     `while`: unrolled, until a run-time value decides whether it goes on
 run_time  over `range`, and any other `while`: a header block with parameters, and the body once
-carried   which parameters the header has
-ahead     loads of later iterations, done ahead (`prefetch`)
+carried   the parameters of the header
+ahead     loads of later iterations, executed ahead (`prefetch`)
 
 A run-time loop is found by executing its body. The worked trace of this loop, where `n` and `x` are parameters:
 

@@ -1,4 +1,4 @@
-"""Loads of later iterations, done ahead within the body of an unrolled loop: `cl.range(..., unroll=4, prefetch=3)`.
+"""Loads of later iterations, executed ahead within the body of an unrolled loop: `cl.range(..., unroll=4, prefetch=3)`.
 
     load 0, use 0, store 0, load 1, use 1, store 1      ->      load 0, load 1, use 0, store 0, use 1, store 1
 
@@ -18,11 +18,11 @@ from cutelite.lang.emit import mistake
 
 
 def move_ahead(regions: Regions, loop: Loop, starts: list[tuple[Block, int]], distance: int) -> None:
-    """Move the loads of iterations up, which end with the builder's block.
+    """Move the loads of these iterations up; the last iteration ends with the builder's block.
 
     Errors    `prefetch` where there are branches among the iterations, or no load that can be moved
-    starts    of each iteration: its block, and the number of ops there before it
-    distance  by how many iterations loads are moved up at most
+    starts    for each iteration its block, and the number of ops there before it
+    distance  the most iterations by which loads are moved up
     """
     if len(starts) < 2 or not distance:
         return
@@ -64,7 +64,7 @@ def _is_load(op: Op) -> bool:
 
 
 def _needed(load: Op, place: dict[Op, int]) -> set[Op]:
-    """Return a load and the ops of the body that it needs; none of them where one cannot be moved."""
+    """Return a load and the ops of the body that it needs; the empty set if one of them cannot be moved."""
     found, pending = {load}, [load]
     while pending:
         for value in pending.pop().operands:

@@ -50,13 +50,13 @@ class Known(NamedTuple):
 
 
 class RunTimeLoop:
-    """One run-time loop on its way to being found.
+    """The search for the parameters of one run-time loop.
 
     carried  the parameters of the header, as far as they are known
     late     the names that only the body binds, and that are bound when the loop ends, since it is certain to begin
-    fresh    the names that the body binds to another object whenever it is executed: no parameter can stand for those
+    fresh    the names that the body binds to a new object at each execution: no parameter can stand for those
     params   the parameters of the header last opened, in their order
-    starts   of each iteration in the body last executed: its block, and the number of ops there before it
+    starts   for each iteration in the body last executed: its block, and the number of ops there before it
     """
 
     def __init__(self, regions: Regions, loop: Loop, entry: State, peeled: int = 0) -> None:
@@ -73,7 +73,7 @@ class RunTimeLoop:
         self.counter = entry.stack[-1] if loop.is_for else RangeIter(0, 0, 1)
 
     def run(self) -> State | None:
-        """Execute the loop. Return the state in which its unrolled body leaves iterations over, or None."""
+        """Execute the loop. Return the state in which iterations are left after the unrolled body, or None."""
         regions, first_error = self.regions, None
         while True:
             self.carried = {key: t for key, t in self.carried.items() if key[0] not in self.fresh}
@@ -134,7 +134,7 @@ class RunTimeLoop:
     def _open_header(self) -> State:
         """Return the state in a new header block, with a parameter for everything carried; enter it from the entry.
 
-        Parameters of what is bound late begin as any number: nothing reads it.
+        Parameters for names that are bound late begin with any number, since nothing reads it.
         """
         builder, entry = self.regions.builder, self.entry
         block = builder.new_block(label="loop")
@@ -144,7 +144,7 @@ class RunTimeLoop:
         builder.block = entry.block
 
         def opened(slot: Slot, held: Any, first: Callable[[Any, Any], Value]) -> Any:
-            """Return a slot's content in the header: parameters for what is carried of it, which begin as `first`."""
+            """Return a slot's content in the header: parameters for its carried leaves, which begin as `first`."""
             leaves: list[Any] = []
             structure = tree.flatten(held, leaves)
             for i, leaf in enumerate(leaves):
@@ -169,7 +169,7 @@ class RunTimeLoop:
         return state
 
     def _closed(self, header: State, latch: State) -> bool:
-        """Jump back to the header if its parameters are all that changed, and return True; else add what else did."""
+        """Jump back to the header if its parameters are all that changed, and return True; else add the rest."""
         found = grown(self.entry, header, latch, self.carried, self.live)
         names = self.live & self.loop.assigned - self.fresh if self.certain else ()
         bound = bound_by(latch, self.entry, names)
@@ -187,7 +187,7 @@ class RunTimeLoop:
         return False
 
     def _share_out(self, left: list[State]) -> None:
-        """Split the entry's share among the ways out: leaving is one decision; with a single way out, it is none."""
+        """Split the entry's share among the ways out; a single way out keeps all of it."""
         for state, part in zip(left, split(self.entry.share, len(left)) if left else (), strict=True):
             state.share = part
         self.regions.reshared(left)

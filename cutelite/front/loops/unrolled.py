@@ -10,7 +10,7 @@ from cutelite.front.state import State
 from cutelite.lang.emit import mistake
 
 UNROLL_LIMIT = 100_000
-"""The most iterations that are unrolled. A `while` that has not ended by then is taken for one that never does."""
+"""The most iterations that are unrolled. A `while` that has not ended by then counts as endless."""
 
 
 def unrolled(regions: Regions, loop: Loop, state: State) -> None:
