@@ -93,9 +93,8 @@ def mma_async(
     acc          the (64, N) accumulator, readable or in flight
     accumulate   False: ``a @ b.T`` alone; may be a run-time bool, the same in all threads
     negate_a     multiply by ``-a``; `negate_b` likewise. `saturate`, for integers: clamp sums instead of wrapping
-    metadata     for a sparse A, of which `a` is the (64, K / 2) that `compress_sparse` keeps: this thread's u32 words,
-                 which name the kept elements, one for 32 bytes of a row of `a`, or for 64 if elements have 16 or 32
-                 bits
+    metadata     for a sparse A, of which `a` is the (64, K / 2) that `compress_sparse` keeps: this thread's u32 words
+                 of places, one for 32 bytes of a row of `a` (for 64 if elements have 16 or 32 bits)
     fenced       `fence` was called for `acc` in this iteration: several products may share one, which lets ptxas make
                  one group of them
     steps        the instructions to start, of those along K, each of 32 bytes: ``slice(0, 2)`` for the first two, to
