@@ -419,8 +419,25 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     """
     if a.dtype == np.float64:
         return _fma64(*np.broadcast_arrays(a, b, c))
-    wide = product_and_sum(*(v.astype(np.float64) for v in (a, b, c)))
+    x, y, z = (v.astype(np.float64) for v in (a, b, c))
+    if a.dtype == np.float32:
+        total = x * y + z
+        found: Array = total.astype(np.float32)
+        if _rounds_alike(total, found):
+            return found
+    wide = product_and_sum(x, y, z)
     return rounded(wide, bf16, "rn") if a.dtype == numpy_dtype(bf16) else wide.astype(a.dtype)
+
+
+def _rounds_alike(total: Array, found: Array) -> bool:
+    """Tell whether exact sums, of which `total` is the nearest f64, surely round to f32 as that does: to `found`.
+
+    Not where it is half-way between two f32, in the 29 bits that an f64 has more, or where an f32 has fewer bits.
+    """
+    low = np.ascontiguousarray(total).view(np.uint32)[..., 0::2]
+    if np.count_nonzero(low << np.uint32(3) == np.uint32(0x80000000)):
+        return False
+    return not np.count_nonzero((np.abs(found) < np.float32(2.0**-126)) & (total != 0))
 
 
 def product_and_sum(x: Array, y: Array, z: Array) -> Array:

@@ -7,7 +7,7 @@ Out   a `Program`: for each block its `BlockCode`
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from cutelite.ir.op import Op
 from cutelite.ops.arith import Const
 from cutelite.ops.index import Dim, DimBind, Special
 from cutelite.ops.tensor import RmemAlloc, SmemAlloc, static_cosize
+from cutelite.sim.contraction import Contracted, contracted
 from cutelite.target.targets import WARP as WARP
 from cutelite.target.targets import WARPGROUP as WARPGROUP
 
@@ -52,11 +53,11 @@ class BlockCode:
 
     __slots__ = ("defined", "entering", "label", "meet", "params", "steps")
 
-    def __init__(self, block: Block, watch: Watch | None) -> None:
+    def __init__(self, block: Block, watch: Watch | None, sums: Mapping[Op, Contracted]) -> None:
         self.label = block.label
         self.params = tuple(block.params)
         self.defined = frozenset([value for op in block.ops for value in op.results])
-        self.steps = tuple([_step(op, watch) for op in block.ops])
+        self.steps = tuple([_step(op, watch, sums.get(op)) for op in block.ops])
         self.meet: BlockCode | None = None
         self.entering: frozenset[Value] = frozenset()  # parameters, and values that it or what comes after it uses
 
@@ -69,11 +70,12 @@ class BlockCode:
         return key in self.entering or key in self.defined or isinstance(key, str)
 
 
-def _step(op: Op, watch: Watch | None) -> Step:
+def _step(op: Op, watch: Watch | None, sum: Contracted | None) -> Step:
     members = getattr(op, "members", None)
+    simulate = op.simulate if sum is None else sum.simulate
     return Step(
         op,
-        op.simulate if watch is None else _watched(op, watch),
+        simulate if watch is None else _watched(op, simulate, watch),
         op.scope != "thread",
         _is_generator(type(op).simulate),
         op.wide or op.scope == "cta",
@@ -88,14 +90,14 @@ def _is_generator(simulate: Callable[[Any, Any], Any]) -> bool:
     return inspect.isgeneratorfunction(simulate)
 
 
-def _watched(op: Op, watch: Watch) -> Callable[[Any], Any]:
-    """`op.simulate`, with a call of `watch` before it."""
+def _watched(op: Op, simulate: Callable[[Any], Any], watch: Watch) -> Callable[[Any], Any]:
+    """`simulate` of an op, with a call of `watch` before it."""
 
-    def simulate(lanes: Any) -> Any:
+    def watched(lanes: Any) -> Any:
         watch(op, lanes)
-        return op.simulate(lanes)
+        return simulate(lanes)
 
-    return simulate
+    return watched
 
 
 class Program:
@@ -104,11 +106,12 @@ class Program:
     def __init__(self, function: Function, watch: Watch | None = None) -> None:
         self.function = function
         order = reverse_postorder(function.entry)
-        self.codes: dict[Block, BlockCode] = {block: BlockCode(block, watch) for block in order}
+        sums = contracted(function, order)
+        self.codes: dict[Block, BlockCode] = {block: BlockCode(block, watch, sums) for block in order}
         self.entry = self.codes[function.entry]
         for block, meet in post_dominators(order).items():
             self.codes[block].meet = self.codes[meet]
-        for block, live_in in liveness(order).items():
+        for block, live_in in liveness(order, sums).items():
             self.codes[block].entering = frozenset(live_in.union(block.params))
         ops = [op for block in order for op in block.ops]
         if watch is None:
@@ -191,7 +194,7 @@ def name_of(op: Op) -> str:
     return op.result.hint or str(op.result.type)
 
 
-def liveness(order: list[Block]) -> dict[Block, set[Value]]:
+def liveness(order: list[Block], sums: Mapping[Op, Contracted]) -> dict[Block, set[Value]]:
     """For each block the values that it or what comes after it uses, without its parameters."""
     uses: dict[Block, set[Value]] = {}
     own: dict[Block, set[Value]] = {}
@@ -199,7 +202,8 @@ def liveness(order: list[Block]) -> dict[Block, set[Value]]:
         defined = set(block.params)
         used: set[Value] = set()
         for op in block.ops:
-            used.update(value for value in op.operands if value not in defined)
+            operands = (*op.operands, *sums[op].factors) if op in sums else op.operands
+            used.update(value for value in operands if value not in defined)
             defined.update(op.results)
         uses[block], own[block] = used, defined
     live_in: dict[Block, set[Value]] = {block: set(uses[block]) for block in order}
