@@ -155,31 +155,20 @@ class DiskCache:
         It could not after `timeout` seconds, or as soon as someone else has written the entry, or where there are
         no locks. The operating system frees the lock of a process that dies.
         """
-        path = self._path(key, _LOCK)
-        entry = self._path(key, _ENTRY)
-        descriptor = self._acquire(path, entry, timeout)
+        path, entry = self._path(key, _LOCK), self._path(key, _ENTRY)
+        deadline, pause, descriptor = time.monotonic() + timeout, 0.001, None
+        with contextlib.suppress(OSError):  # read-only, or a file system without locks: `put` will say so if it matters
+            self._make_directory()
+            while self._writable and (descriptor := _try_lock(path)) is None:
+                if os.path.exists(entry) or time.monotonic() + pause > deadline:
+                    break
+                time.sleep(pause)
+                pause = min(pause * 1.5, 0.05)
         try:
             yield descriptor is not None
         finally:
             if descriptor is not None:
                 _release(descriptor, path)
-
-    def _acquire(self, path: str, entry: str, timeout: float) -> int | None:
-        deadline = time.monotonic() + timeout
-        pause = 0.001
-        while self._writable:
-            try:
-                self._make_directory()
-                descriptor = _try_lock(path)
-            except OSError:
-                return None  # read-only, or a file system without locks: `put` will say so if it matters
-            if descriptor is not None:
-                return descriptor
-            if os.path.exists(entry) or time.monotonic() + pause > deadline:
-                return None
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.05)
-        return None
 
     # ---- the whole cache
 

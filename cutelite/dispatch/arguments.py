@@ -8,6 +8,7 @@ Out   `Bound`: an `ArgType` for each parameter, a width for each named dim, and 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -23,6 +24,7 @@ from cutelite_rt.signature import bind, data
 from cutelite_rt.signature.bind import MISSING as MISSING
 from cutelite_rt.signature.bind import MapRequest as MapRequest
 from cutelite_rt.signature.bind import problem_of
+from cutelite_rt.signature.kinds import Parameter
 
 
 class Bound(NamedTuple):
@@ -55,10 +57,16 @@ class Call(bind.Call):
         self.needed: dict[str, None] = {}  # dims that the types bound so far mention, in order
         self.token: list[Hashable] = []
         self.wide = False  # an array has too many elements for 32-bit indices
+        self.behind: list[tuple[Parameter, Any]] = []  # arrays that addresses in memory lead to
 
     def done(self, types: dict[str, ArgType]) -> Bound:
         """Finish the call: all parameters are bound."""
         self.settle(self.needed)
+        for wanted, array in self.behind:  # checked last, for the launcher learns no dims from them
+            within = copy.copy(self)
+            within.values, within.arrays = [], []
+            wanted.fit(within, array)
+        self.settle(())
         dims = {name: i64 if self.dims[name][0] > I32_DIM_LIMIT else i32 for name in self.needed}
         self.values += (self.dims[name][0] for name in self.needed)
         names = tuple(name for name, t in dims.items() if t is i64)

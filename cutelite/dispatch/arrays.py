@@ -22,7 +22,7 @@ from cutelite_rt.dtype import compact_strides
 from cutelite_rt.errors import ArgumentError
 from cutelite_rt.gpu.tensormap import Tiling
 from cutelite_rt.signature import kinds
-from cutelite_rt.signature.data import Box, Strided
+from cutelite_rt.signature.data import Box, Nested, Strided
 
 VECTOR_BYTES = 16
 """Tensors whose address is a multiple of this are specialised for it: the widest vector access."""
@@ -187,7 +187,9 @@ class PointersParameter(Parameter):
         self._says = repr(spec)
         self._data = self._of._data._replace(says=self._says)
         pointee = _memory(f"{name}[...]", spec.to)
-        self._to, self._pointee = pointee.pointed_to(), pointee.data
+        self._to, self._pointee = pointee.pointed_to(), pointee._data
+        if isinstance(self._pointee, kinds.Array) and isinstance(nested := self._pointee.layout, Nested):
+            self._pointee = self._pointee._replace(layout=nested._replace(cosize=nested.cosize or 0))
         layout = self._to.layout
         self._dims = [contract.dim(dim) for dim in sorted(dims_of((layout.shape, layout.stride)), key=str)]
 
@@ -199,27 +201,11 @@ class PointersParameter(Parameter):
     def bind(self, call: Call, argument: Any) -> Struct:
         addresses = self._of.bind(call, argument)
         for i, pointee in enumerate(getattr(argument, "pointees", ())):
-            self._check(call, f"{self.name}[{i}]", pointee)
+            call.behind.append((self._pointee._replace(name=f"{self.name}[{i}]"), pointee))
         for dim in self._dims:
             call.states(self.name, dim)
         call.needed.update(dict.fromkeys(dim.name for dim in self._dims))
         return Struct(PointerArray, (("addresses", addresses), ("to", Constant(self._to))))
-
-    def _check(self, call: Call, name: str, argument: Any) -> None:
-        view = call.read(name, argument)
-        call.dtype(name, self._to.elem.name, view.dtype)
-        call.aligned(name, view.pointer, self._to.align if view.size else 1)
-        wanted = self._pointee
-        if isinstance(wanted, kinds.Array) and isinstance(wanted.layout, Strided):
-            modes = len(wanted.layout.shape)
-            if len(view.shape) != modes:
-                raise call.error(name, f"has {len(view.shape)} modes, but {wanted.says} has {modes}")
-            strides = map(contract.expr, contract.modes(self._to.layout.stride))
-            for i, (extent, found) in enumerate(zip(wanted.layout.shape, view.shape, strict=True)):
-                call.expects(name, extent, found, f"extent {found} in mode {i}")
-            for i, (stride, found) in enumerate(zip(strides, view.strides, strict=True)):
-                if view.shape[i] > 1:
-                    call.expects(name, stride, found, f"stride {found} in mode {i}")
 
 
 def known_dtype(call: Call, name: str, dtype: Scalar | DTypeVar) -> Scalar:

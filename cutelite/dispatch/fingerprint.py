@@ -297,8 +297,6 @@ class _Reader:
                 return self.of(dict(x))
             case TypeVar():
                 return self._all("TypeVar", (x.__name__,))
-            case enum.EnumMeta():
-                return self._enum_class(x)
             case enum.Enum():
                 return self._all("enum", (type(x), x.name, x.value))
             case type():
@@ -449,28 +447,21 @@ class _Reader:
     def _class(self, cls: type) -> bytes:
         known = _known_by_name(cls)
         if known is not None:
-            self._asks(cls.__module__, cls.__qualname__)
+            if not isinstance(cls, enum.EnumMeta):
+                self._asks(cls.__module__, cls.__qualname__)
             return _join("class", _text(known))
         parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
         if type(cls) is not type:
             parts.append(type(cls))
+        if isinstance(cls, enum.EnumMeta):  # its members' values, and of the others what the user wrote
+            parts += (part for name in cls.__members__ for part in (name, cls[name].value))
         for name, member in sorted(vars(cls).items()):
-            if name not in _OF_NO_CONSEQUENCE:
+            written = isinstance(member, types.FunctionType | property | staticmethod | classmethod)
+            if name not in _OF_NO_CONSEQUENCE and (written or not isinstance(cls, enum.EnumMeta)):
                 parts += (name, member)
         if hasattr(cls, "__cutelite_parts__"):  # shared storage, whose annotations are what it allocates
             parts += cls.__cutelite_parts__()
         return self._all("own class", parts)
-
-    def _enum_class(self, cls: enum.EnumMeta) -> bytes:
-        if (known := _known_by_name(cls)) is not None:
-            return _join("class", _text(known))
-        parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
-        for member in cls.__members__:
-            parts += (member, cls[member].value)
-        for name, held in sorted(vars(cls).items()):
-            if isinstance(held, types.FunctionType | property | staticmethod | classmethod):
-                parts += (name, held)
-        return self._all("own enum", parts)
 
     def _instance(self, x: Any) -> bytes:
         kind = type(x)

@@ -243,21 +243,14 @@ class Program:
         ), streams.of(arguments.values())
 
     def _group(self, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView]) -> _Group:
-        rows: list[kinds.Parameter] = []
-        for name in arguments:
-            if (view := views.get(name)) is None:
-                rows.append(kinds.Constant(name))
-            else:
-                rows.append(kinds.Array(name, "", view.dtype, data.Strided(view.shape, view.strides)))
-        ways = [p.kind for p in self._signature.parameters.values()]
-        positional = sum(way != inspect.Parameter.KEYWORD_ONLY for way in ways)
-        only = sum(way == inspect.Parameter.POSITIONAL_ONLY for way in ways)
-        table = Table(kinds.Signature(self.__name__, tuple(rows), positional, only))
-        defaults = {
-            name: p.default
-            for name, p in self._signature.parameters.items()
-            if p.default is not inspect.Parameter.empty
-        }
+        rows: dict[str, kinds.Parameter] = {name: kinds.Constant(name) for name in arguments}
+        for name, view in views.items():
+            rows[name] = kinds.Array(name, "", view.dtype, data.Strided(view.shape, view.strides))
+        said = self._signature.parameters
+        positional = sum(p.kind != p.KEYWORD_ONLY for p in said.values())
+        only = sum(p.kind == p.POSITIONAL_ONLY for p in said.values())
+        table = Table(kinds.Signature(self.__name__, tuple(rows.values()), positional, only))
+        defaults = {name: p.default for name, p in said.items() if p.default is not p.empty}
         group = _Group([name for name in arguments if name in views])
         anew = functools.partial(self._anew, group)
         calls = Callbacks(anew, building.constant, lambda held: bytes(held[0]))

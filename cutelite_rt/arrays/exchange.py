@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.arrays.dlpack import CPU, CUDA, CUDA_MANAGED, Tensor, content, fill, is_capsule
@@ -140,17 +140,27 @@ class TypeTable:
                 self._put(id(kind), self._known[kind])
 
     def _put(self, address: int, row: tuple[int, int, int]) -> None:
-        at = hash_of(address) & self.mask
-        while self._words[ENTRY_WORDS * at] not in (0, address):
-            at = (at + 1) & self.mask
+        at = place_of(self._words, hash_of(address), self._size, ENTRY_WORDS, known=address)
         # The address last: whoever finds it finds the rest.
-        self._words[ENTRY_WORDS * at + 1 : ENTRY_WORDS * (at + 1)] = list(row)
-        self._words[ENTRY_WORDS * at] = address
+        self._words[at + 1 : at + ENTRY_WORDS] = list(row)
+        self._words[at] = address
 
 
 def hash_of(address: int) -> int:
     """Return where a search for an object begins; the low bits of addresses, which are alike, are dropped."""
     return address >> 4
+
+
+def place_of(words: Any, begin: int, size: int, step: int, first: int = 0, known: int = 0) -> int:
+    """The number of the word that tells a free entry of a table with open addressing, or the entry of `known`.
+
+    begin  the place where the search begins, of `size`, a power of two
+    step   words from one place to the next; `first` those before the word of the first place
+    """
+    at = begin & size - 1
+    while words[first + step * at] not in (0, known):
+        at = (at + 1) & size - 1
+    return first + step * at
 
 
 class Way(NamedTuple):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import struct
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -145,7 +146,7 @@ class Function:
             kind = self.driver.raw.CUfunction_attribute(_MAX_DYNAMIC_SMEM)
             self.driver.call("cuFuncSetAttribute", self.handle, kind, config.smem, doing=doing)
             self._smem_allowed = config.smem
-        if config.cluster and _volume(config.cluster) > _PORTABLE_CLUSTER:
+        if config.cluster and math.prod(config.cluster) > _PORTABLE_CLUSTER:
             kind = self.driver.raw.CUfunction_attribute(_NON_PORTABLE_CLUSTER)
             doing = f"allowing a large cluster for {describe(self, config)}"
             self.driver.call("cuFuncSetAttribute", self.handle, kind, 1, doing=doing)
@@ -315,7 +316,7 @@ def _exceeded(function: Function, config: LaunchConfig) -> list[str]:
         for axis, extent, limit in zip("xyz", dims, most, strict=True):
             if not 1 <= extent <= limit:
                 found.append(f"{what} {axis} is {extent}; {where} takes 1 to {limit}")
-    threads = _volume(config.block)
+    threads = math.prod(config.block)
     most_threads = min(limits.max_threads_per_block, function.usage().max_threads)
     if threads > most_threads:
         found.append(f"a block has {threads} threads; this kernel takes {most_threads} on {where}")
@@ -335,16 +336,11 @@ def _exceeded(function: Function, config: LaunchConfig) -> list[str]:
 
 def _too_many_blocks(function: Function, config: LaunchConfig) -> list[str]:
     occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
-    per_sm = int(function.driver.call(occupancy, function.handle, _volume(config.block), config.smem))
+    per_sm = int(function.driver.call(occupancy, function.handle, math.prod(config.block), config.smem))
     fit = per_sm * function.device.limits.sm_count
-    blocks = _volume(config.grid)
+    blocks = math.prod(config.grid)
     return [f"a cooperative grid of {blocks} blocks; {fit} fit on {function.device!r} at once"] if blocks > fit else []
 
 
 def _smem(function: Function, config: LaunchConfig) -> str:
     return f"{config.smem} bytes of dynamic and {function.artifact.static_smem} of static shared memory"
-
-
-def _volume(dims: Dim3) -> int:
-    x, y, z = dims
-    return x * y * z

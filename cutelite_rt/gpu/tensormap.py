@@ -18,15 +18,8 @@ from cutelite_rt.gpu.device import device
 
 # Values of the driver's enums (cuda.h).
 INTERLEAVES = {"none": 0, "16B": 1, "32B": 2}
-SWIZZLES = {
-    "none": 0,
-    "32B": 1,
-    "64B": 2,
-    "128B": 3,
-    "128B_ATOM_32B": 4,
-    "128B_ATOM_32B_FLIP_8B": 5,
-    "128B_ATOM_64B": 6,
-}
+_SWIZZLES = "none", "32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B"
+SWIZZLES = {name: i for i, name in enumerate(_SWIZZLES)}
 L2_PROMOTIONS = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
 OOB_FILLS = {"zero": 0, "nan": 1}
 WIDE = {"w": 0, "w128": 1}

@@ -115,26 +115,18 @@ def _digits(n: int) -> tuple[int, int]:
 
 
 _lock = forks.lock()
-_loaded: dict[bytes, tuple[int, mmap.mmap]] = {}  # never freed: somebody may still have a function of it
+_loaded: dict[bytes, int] = {}
 
 
 def executable(code: bytes) -> int:
-    """The address of `code` in memory that may be executed; equal code is there once. Errors: OSError."""
+    """The address of `code` in memory that may be executed; equal code is there once, for ever. Errors: OSError."""
     with _lock:
-        found = _loaded.get(code)
-        if found is None:
-            found = _loaded[code] = _mapped(code)
-        return found[0]
+        if code not in _loaded:
+            _loaded[code] = _mapped(code)
+        return _loaded[code]
 
 
-def forever(code: bytes) -> int:
-    """The address of `code` in its own memory, which is never freed. Errors: OSError."""
-    address, memory = _mapped(code)
-    api("Py_IncRef", None, ctypes.py_object)(memory)
-    return address
-
-
-def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
+def _mapped(code: bytes) -> int:
     """Code in pages of its own, readable and executable, and writable no more."""
     memory = mmap.mmap(-1, len(code), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.write(code)
@@ -147,7 +139,8 @@ def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
         clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
         clear.argtypes = ctypes.c_void_p, ctypes.c_void_p
         clear(address, address + len(code))
-    return address, memory
+    api("Py_IncRef", None, ctypes.py_object)(memory)  # somebody may have a function of it even when Python ends
+    return address
 
 
 _new = api("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cutelite_rt.arrays.dlpack import CUDA, Tensor, fill
+from cutelite_rt.arrays.exchange import place_of
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import Parameters
 from cutelite_rt.gpu.tensormap import MapForm
@@ -209,10 +210,7 @@ class OutcomeTable:
             size *= 2
         self._block = (ctypes.c_uint64 * (_ENTRIES + size))(size - 1, 0, recent)
         for each in outcomes:
-            at = each.hash & size - 1
-            while self._block[_ENTRIES + at]:
-                at = (at + 1) & size - 1
-            self._block[_ENTRIES + at] = each.address
+            self._block[place_of(self._block, each.hash, size, 1, _ENTRIES)] = each.address
         self.address = ctypes.addressof(self._block)
 
     @property

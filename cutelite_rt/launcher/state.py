@@ -165,16 +165,11 @@ class Launcher:
             number, _ = self._constants.setdefault(key, (next(_numbers), x))
             if lasting and 4 * len(self._identified) < CONSTANTS:
                 self._identified.append(x)
-                self._identify(id(x), number)
+                table, address = self._by_identity, id(x)
+                at = exchange.place_of(table, exchange.hash_of(address), CONSTANTS, 2, known=address)
+                table[at + 1] = number
+                table[at] = address
         return number
-
-    def _identify(self, address: int, number: int) -> None:
-        table = self._by_identity
-        at = exchange.hash_of(address) % CONSTANTS
-        while table[2 * at] not in (0, address):
-            at = (at + 1) % CONSTANTS
-        table[2 * at + 1] = number
-        table[2 * at] = address
 
 
 def _pointers(words: Iterable[int]) -> ctypes.Array[ctypes.c_uint64]:

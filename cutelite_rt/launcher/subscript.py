@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite_rt import forks
+from cutelite_rt.arrays.exchange import place_of
 from cutelite_rt.launcher import native
 from cutelite_rt.launcher.environment import Environment
 from cutelite_rt.launcher.image import Machine
@@ -93,10 +94,8 @@ def _table(rows: list[tuple[tuple[int, ...], Any, Held]], size: int) -> ctypes.A
     step = ENTRY_BYTES // WORD
     table = (ctypes.c_uint64 * (step * (1 + size)))(size - 1)
     for words, key, held in rows:
-        at = hash_of(words) & size - 1
-        while table[step * (1 + at) + KEY_WORDS]:
-            at = (at + 1) & size - 1
-        table[step * (1 + at) : step * (1 + at) + KEY_WORDS + 2] = [*words, id(held), id(key)]
+        at = place_of(table, hash_of(words), size, step, step + KEY_WORDS)
+        table[at - KEY_WORDS : at + 2] = [*words, id(held), id(key)]
     return table
 
 

@@ -38,7 +38,7 @@ def _watcher() -> int | None:
     """The number under which CPython has our watcher."""
     if not hasattr(ctypes.pythonapi, "PyDict_AddWatcher") or native.unsupported() is not None:
         return None
-    code = native.forever(_counting(ctypes.addressof(CHANGES)))
+    code = native.executable(_counting(ctypes.addressof(CHANGES)))
     api("Py_IncRef", None, ctypes.py_object)(CHANGES)  # clearing modules at exit changes watched dicts too
     try:
         return int(api("PyDict_AddWatcher", ctypes.c_int, ctypes.c_void_p)(code))

@@ -167,11 +167,6 @@ class Call:
         if stated is not dim and stated != dim:
             raise self.error(name, f"uses {dim}, which another parameter has as {stated}: declare each dim once")
 
-    def expects(self, name: str, wanted: Expr, found: int, what: str) -> None:
-        """Note that `found`, in words `what`, has to be the value of `wanted`, once every dim is known."""
-        expr = wanted if isinstance(wanted, Expression) else Expression(str(wanted), wanted)
-        self._later.append((expr, found, name, what))
-
     def _dim(self, name: str, dim: Dim, found: tuple[int, ...], mode: int, what: str, sure: bool) -> None:
         value = found[mode]
         self.states(name, dim)

@@ -75,6 +75,6 @@ def test_a_process_ends_as_ever() -> None:
 def test_others_may_have_all_the_watchers() -> None:
     assert run("import ctypes\nadd = ctypes.pythonapi.PyDict_AddWatcher\ntaken = 0\n"
                "from cutelite_rt.launcher import native, watching\n"
-               "code = ctypes.c_void_p(native.forever(watching._counting(ctypes.addressof(ctypes.c_uint64()))))\n"
+               "code = ctypes.c_void_p(native.executable(watching._counting(ctypes.addressof(ctypes.c_uint64()))))\n"
                "try:\n    while True: add(code); taken += 1\nexcept RuntimeError: pass\n"
                "print(taken > 0, watching.watch([globals()]))") == "True False\n"  # fmt: skip

@@ -265,24 +265,19 @@ static void note_later(call *l, const rule *wanted) {
     next->leaf = l->leaf, next->array = l->array, next->wanted = wanted;
 }
 
-static int encode_tiled(const call *l, void *out, const map_form *form, u64 address, const u64 *sizes, const u64 *jumps,
-                        const u32 *steps) {
-    CUresult status = cuTensorMapEncodeTiled(
-        out, (CUtensorMapDataType)form->dtype, form->rank, (void *)(uintptr_t)address, (const cuuint64_t *)sizes,
-        (const cuuint64_t *)jumps, form->box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)form->swizzle,
-        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+static int encoded(const call *l, CUresult status) {
     return status ? failed(l->kernel->name, "encoding a tensor map for", status) : 0;
 }
 
-static int encode_im2col(const call *l, void *out, const map_form *form, u64 address, const u64 *sizes, const u64 *jumps,
-                         const u32 *steps) {
-    CUresult status = cuTensorMapEncodeIm2col(
-        out, (CUtensorMapDataType)form->dtype, form->rank, (void *)(uintptr_t)address, (const cuuint64_t *)sizes,
-        (const cuuint64_t *)jumps, form->lower, form->upper, form->box[0], form->box[1], steps,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)form->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return status ? failed(l->kernel->name, "encoding a tensor map for", status) : 0;
-}
+#define MAP_OF (CUtensorMapDataType)form->dtype, form->rank, (void *)(uintptr_t)address, (const cuuint64_t *)sizes, \
+               (const cuuint64_t *)jumps
+#define MAP_SETTINGS CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)form->swizzle, \
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
+#define ENCODE_TILED(l, out, form, address, sizes, jumps, steps) \
+    encoded(l, cuTensorMapEncodeTiled(out, MAP_OF, form->box, steps, MAP_SETTINGS))
+#define ENCODE_IM2COL(l, out, form, address, sizes, jumps, steps) \
+    encoded(l, cuTensorMapEncodeIm2col(out, MAP_OF, form->lower, form->upper, form->box[0], form->box[1], steps, \
+                                       MAP_SETTINGS))
 
 typedef struct { /* of a tensor map, and which argument it is of */
     u32 leaf;
@@ -292,8 +287,6 @@ typedef struct { /* of a tensor map, and which argument it is of */
 #define WRONG(what, ...) wrong_##what(__VA_ARGS__)
 #define NOTE(what, ...) note_##what(__VA_ARGS__)
 #define NOT_MINE(condition) 0
-#define ENCODE_TILED encode_tiled
-#define ENCODE_IM2COL encode_im2col
 @@rules.c@@
 
 /* Arguments, each with its words: `leaf` is the number of it, `i` that of it among arrays. */
