@@ -90,6 +90,7 @@ class Step:
         return render(mistake, self.span, [Note(f"the op is `{self.op}`", None)])
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class GpuComparison:
     """The result of `kernel.compare_with_gpu`; true where all arguments agree. ``print`` shows the lines at fault.
 
@@ -98,16 +99,11 @@ class GpuComparison:
     remark       what is to be said of steps that were looked for and not found, or of some that were not looked at
     """
 
-    def __init__(
-        self,
-        kernel: str,
-        compared: Sequence[str],
-        differences: Sequence[Difference],
-        steps: Sequence[Step] = (),
-        remark: str = "",
-    ) -> None:
-        self.kernel, self.compared, self.differences = kernel, tuple(compared), tuple(differences)
-        self.steps, self.remark = tuple(steps), remark
+    kernel: str
+    compared: Sequence[str]
+    differences: Sequence[Difference]
+    steps: Sequence[Step] = ()
+    remark: str = ""
 
     def __bool__(self) -> bool:
         return not self.differences

@@ -17,17 +17,12 @@ from cutelite_rt.signature import data
 
 def layout(spec: TensorSpec, layout: Layout) -> data.Strided | data.Nested:
     """The layout of an array, which the annotation names."""
-    shape, stride = modes(layout.shape), modes(layout.stride)
+    shape, stride = (modes if isinstance(modes, tuple) else (modes,) for modes in (layout.shape, layout.stride))
     if any(isinstance(extent, tuple) for extent in shape):
         cosize = layout.cosize
         return data.Nested(str(layout), None if isinstance(cosize, DimExpr) else cosize)
     strides = None if spec.stride is None else tuple(map(expr, stride))
     return data.Strided(tuple(map(expr, shape)), strides, "row" if spec.order == "row" else "col")
-
-
-def modes(x: Any) -> tuple[Any, ...]:
-    """The modes of a shape or stride."""
-    return x if isinstance(x, tuple) else (x,)
 
 
 def dtype(wanted: Scalar | DTypeVar) -> data.DType:

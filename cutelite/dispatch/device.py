@@ -55,18 +55,14 @@ def host_array(view: rt.ArrayView) -> Any:
     size = DTYPES[view.dtype].bytes
     if view.size == 0:
         return numpy.empty(view.shape, f"u{size}")
-    first, end = _allocation(view) or view.span
+    first, end = view.span
+    if view.library == "torch" and hasattr(view.owner, "untyped_storage"):
+        # The whole allocation: TMA writes the last 16 bytes of a row whole.
+        storage = view.owner.untyped_storage()
+        first, end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
     memory = numpy.asarray(_Memory(first, end - first, view.readonly, view.owner))
     strides = tuple(stride * size for stride in view.strides)
     return numpy.ndarray(view.shape, f"u{size}", memory, view.pointer - first, strides)
-
-
-def _allocation(view: rt.ArrayView) -> tuple[int, int] | None:
-    """First and end address of the allocation that holds the array; TMA writes the last 16 bytes of a row whole."""
-    if view.library != "torch" or not hasattr(view.owner, "untyped_storage"):
-        return None
-    storage = view.owner.untyped_storage()
-    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
 
 
 class _Memory:

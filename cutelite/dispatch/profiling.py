@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 28
 
 
 class Warp(NamedTuple):
-    """A warp that has run: its block, its number in it, its multiprocessor, its first and last cycle, events lost."""
+    """A warp that has run: its block, its number in it, its multiprocessor, its first and last cycle."""
 
     block: int
     warp: int

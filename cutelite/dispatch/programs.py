@@ -202,7 +202,9 @@ class Program:
                 finally:
                     _planning.group = None
             return self._executed(arguments, ordinal)
-        shape = self._shape(arguments, views)
+        # What the plans of a group share.
+        seen = [(name, view.dtype, view.shape, view.strides, view.device) for name, view in views.items()]
+        shape = (*seen, streams.of(arguments.values()))
         with self._lock:
             current = all(source.is_current() for each in self._groups.values() for source in each.watched)
             if not current or len(self._groups) >= _MOST_SHAPES:
@@ -234,13 +236,6 @@ class Program:
             raise ArgumentError(f"{self.__name__}(): a program returns nothing: give it the arrays to write to")
 
     # Groups: arguments of equal shapes.
-
-    def _shape(self, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView]) -> Hashable:
-        """Return the key of a group: the facts of arguments that its plans share."""
-        return tuple(
-            (view.dtype, view.shape, view.strides, view.device) if (view := views.get(name)) else None
-            for name in arguments
-        ), streams.of(arguments.values())
 
     def _group(self, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView]) -> _Group:
         rows: dict[str, kinds.Parameter] = {name: kinds.Constant(name) for name in arguments}

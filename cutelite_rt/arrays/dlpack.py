@@ -63,19 +63,19 @@ _dying_pointer = api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, c
 _keep_forever = api("Py_IncRef", None, ctypes.py_object)
 
 
-class Parsed(NamedTuple):
+class Facts(NamedTuple):
     """The content of a capsule: strides in elements, None for compact row-major."""
 
     pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
     dtype: tuple[int, int]  # (type code, bits)
-    lanes: int
     device: tuple[int, int]  # (type, id)
-    readonly: bool
+    lanes: int = 1
+    readonly: bool = False
 
 
-def parse(capsule: object) -> Parsed:
+def parse(capsule: object) -> Facts:
     """Read a capsule without taking it over: its memory lives as long as the capsule does.
 
     Errors: ValueError where it is no capsule of DLPack 0 or 1, or another consumer has taken it.
@@ -90,37 +90,24 @@ def parse(capsule: object) -> Parsed:
     raise ValueError(f"{capsule!r} is not a DLPack capsule that may still be read")
 
 
-def _parse(tensor: Tensor, readonly: bool) -> Parsed:
+def _parse(tensor: Tensor, readonly: bool) -> Facts:
     rank = tensor.ndim
     if not 0 <= rank <= _MOST_MODES or (rank and not tensor.shape):
         raise ValueError(f"the capsule has {rank} extents{'' if tensor.shape else ' without an array of them'}")
-    return Parsed(
-        (tensor.data or 0) + tensor.byte_offset,
-        tuple(tensor.shape[:rank]),
-        tuple(tensor.strides[:rank]) if tensor.strides else None,
-        (tensor.type_code, tensor.type_bits),
-        tensor.type_lanes,
-        (tensor.device_type, tensor.device_id),
-        readonly,
-    )
+    pointer, dtype = (tensor.data or 0) + tensor.byte_offset, (tensor.type_code, tensor.type_bits)
+    strides, device = tensor.strides and tuple(tensor.strides[:rank]), (tensor.device_type, tensor.device_id)
+    return Facts(pointer, tuple(tensor.shape[:rank]), strides or None, dtype, device, tensor.type_lanes, readonly)
 
 
-def fill(
-    tensor: Tensor,
-    pointer: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    dtype: tuple[int, int],
-    device: tuple[int, int],
-) -> object:
-    """Write the facts of an array to `tensor`; return the extents and strides, to be kept alive as long as `tensor`."""
-    numbers = ctypes.c_int64 * len(shape)
-    extents, steps = numbers(*shape), numbers(*strides)
-    tensor.data, tensor.byte_offset = pointer, 0
-    tensor.device_type, tensor.device_id = device
-    tensor.ndim = len(shape)
-    tensor.type_code, tensor.type_bits = dtype
-    tensor.type_lanes = 1
+def fill(tensor: Tensor, of: Facts) -> object:
+    """Write an array to `tensor`; return its extents and strides, to be kept alive as long as `tensor`."""
+    numbers = ctypes.c_int64 * len(of.shape)
+    extents, steps = numbers(*of.shape), numbers(*of.strides or ())
+    tensor.data, tensor.byte_offset = of.pointer, 0
+    tensor.device_type, tensor.device_id = of.device
+    tensor.ndim = len(of.shape)
+    tensor.type_code, tensor.type_bits = of.dtype
+    tensor.type_lanes = of.lanes
     tensor.shape = ctypes.cast(extents, ctypes.POINTER(ctypes.c_int64))
     tensor.strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
     return extents, steps
@@ -156,22 +143,14 @@ def _outlive_python() -> None:
 atexit.register(_outlive_python)
 
 
-def export(
-    pointer: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    dtype: tuple[int, int],
-    device: tuple[int, int],
-    owner: object,
-    versioned: bool,
-) -> object:
-    """Return a capsule for the memory at `pointer`; it keeps `owner` alive until its consumer releases it."""
+def export(of: Facts, owner: object, versioned: bool) -> object:
+    """Return a capsule for an array; it keeps `owner` alive until its consumer releases it."""
     managed: _Managed | _ManagedVersioned
     if versioned:
         managed, name = _ManagedVersioned(*_VERSION), _VERSIONED
     else:
         managed, name = _Managed(), _PLAIN
-    numbers = fill(managed.tensor, pointer, shape, strides, dtype, device)
+    numbers = fill(managed.tensor, of)
     managed.deleter = _deleter_address.value
     address = ctypes.addressof(managed)
     _exports[address] = managed, (numbers, owner)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cutelite_rt import forks
-from cutelite_rt.arrays.dlpack import CPU, CUDA, CUDA_MANAGED, Tensor, content, fill, is_capsule
+from cutelite_rt.arrays.dlpack import CPU, CUDA, CUDA_MANAGED, Facts, Tensor, content, fill, is_capsule
 from cutelite_rt.arrays.memory import ArrayView, DeviceArray, adapter, reader_library
 from cutelite_rt.dtype import DTYPES
 
@@ -91,12 +91,12 @@ def filled(address: int, view: ArrayView) -> object:
     kind, ordinal = view.device
     device = (CUDA if kind == "cuda" else CPU), ordinal
     dtype = DTYPES[view.dtype].dlpack or (0, 0)
-    return fill(Tensor.from_address(address), view.pointer, view.shape, view.strides, dtype, device)
+    return fill(Tensor.from_address(address), Facts(*view[:3], dtype, device))
 
 
 def refused(address: int) -> object:
     """Write a `DLTensor` of an impossible dtype to `address`: launchers refuse it. The result is as for `filled`."""
-    return fill(Tensor.from_address(address), 0, (), (), (255, 255), (CPU, 0))
+    return fill(Tensor.from_address(address), Facts(0, (), (), (255, 255), (CPU, 0)))
 
 
 # Types as compiled launchers look them up.

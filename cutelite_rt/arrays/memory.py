@@ -423,8 +423,8 @@ class DeviceArray:
             with self.device.active():
                 self.device.driver.call("cuCtxSynchronize")
         versioned = max_version is not None and max_version[0] >= 1
-        where = self.__dlpack_device__()
-        return dlpack.export(self.pointer, self.shape, self.strides, kind, where, self, versioned)
+        facts = dlpack.Facts(self.pointer, self.shape, self.strides, kind, self.__dlpack_device__())
+        return dlpack.export(facts, self, versioned)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

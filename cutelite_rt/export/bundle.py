@@ -50,9 +50,9 @@ class Variant(NamedTuple):
 class HostCode(NamedTuple):
     """Machine code that launches all variants.
 
-    interface  `interface.digest()` of the runtime that it is for
+    interface  `launcher.image.digest()` of the runtime that it is for
     signature  the open one, of all variants
-    images     by CPU, as `os.uname` calls it: the launcher's, see `launcher.Machine`
+    images     by CPU, as `os.uname` calls it: the launcher's, see `launcher.image.Machine`
     """
 
     interface: str

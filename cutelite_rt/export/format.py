@@ -16,11 +16,22 @@ from typing import Any
 from cutelite_rt.artifact import Artifact, ArtifactError
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu.params import KINDS as PARAMETERS
-from cutelite_rt.signature.data import KINDS, MOST_DEPTH, dims_of
+from cutelite_rt.signature.data import KINDS, MOST_DEPTH, Count, Positive, dims_of
 from cutelite_rt.signature.kinds import Parameter, Signature, mentioned
 
 _ARCH = re.compile(r"sm_[1-9]\d{1,3}[af]?")
 _I64 = 1 << 63
+_ARTIFACT: dict[str, Any] = {
+    "name": str,
+    "arch": str,
+    "params": tuple[str, ...],
+    "written": tuple[str, ...],
+    "built_with": tuple[Count, ...],
+    **dict.fromkeys(("static_smem", "dynamic_smem", "max_threads"), Count),
+    **dict.fromkeys(("registers", "spills"), typing.Annotated[int, range(-1, _I64)]),
+    **dict.fromkeys(("block", "cluster"), tuple[Positive, ...] | None),
+}
+"""What a file may have in the fields of an artefact."""
 
 
 def check_signature(signature: Any) -> None:
@@ -47,25 +58,16 @@ def check_signature(signature: Any) -> None:
 
 def check_artifact(artifact: Artifact) -> None:
     """Check the fields of an artefact. Errors: `ArtifactError`."""
-    _check("artefact.name", artifact.name, str, 0)
-    if not isinstance(artifact.arch, str) or not _ARCH.fullmatch(artifact.arch):
+    for field, wanted in _ARTIFACT.items():
+        _check(f"artefact.{field}", getattr(artifact, field), wanted, 0)
+    if not _ARCH.fullmatch(artifact.arch):
         raise _wrong("artefact.arch", artifact.arch, "an architecture, such as sm_90a")
     for i, kind in enumerate(artifact.params):
-        if not isinstance(kind, str) or kind not in PARAMETERS:
-            raise _wrong(f"params[{i}]", kind, "the kind of a parameter")
-    for name in artifact.written:
-        if not isinstance(name, str):
-            raise _wrong("written", artifact.written, "names of parameters")
-    for least, fields in ((0, ("static_smem", "dynamic_smem", "max_threads")), (-1, ("registers", "spills"))):
-        for name in fields:
-            _check(f"artefact.{name}", getattr(artifact, name), typing.Annotated[int, range(least, _I64)], 0)
-    for name, least, count in (("block", 1, 3), ("cluster", 1, 3), ("built_with", 0, 2)):
-        value = getattr(artifact, name)
-        if value is None and name != "built_with":
-            continue
-        numbers = isinstance(value, tuple) and all(type(x) is int and least <= x < _I64 for x in value)
-        if not numbers or len(value) != count:
-            raise _wrong(name, value, f"{count} numbers")
+        if kind not in PARAMETERS:
+            raise _wrong(f"artefact.params[{i}]", kind, "the kind of a parameter")
+    for field, count in (("block", 3), ("cluster", 3), ("built_with", 2)):
+        if (value := getattr(artifact, field)) is not None and len(value) != count:
+            raise _wrong(f"artefact.{field}", value, f"{count} numbers")
 
 
 def check_variant(signature: Any, artifacts: Sequence[Artifact]) -> None:

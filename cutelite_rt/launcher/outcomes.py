@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cutelite_rt.arrays.dlpack import CUDA, Tensor, fill
+from cutelite_rt.arrays.dlpack import CUDA, Facts, Tensor, fill
 from cutelite_rt.arrays.exchange import place_of
 from cutelite_rt.gpu.launch import Function, LaunchConfig
 from cutelite_rt.gpu.params import Parameters
@@ -174,7 +174,7 @@ class Plan:
 def _tensor(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[object, int]:
     """A `tensor` of launcher.c with these extents and strides, and its address."""
     tensor = Tensor()
-    numbers = fill(tensor, 0, shape, strides, (0, 0), (CUDA, 0))
+    numbers = fill(tensor, Facts(0, shape, strides, (0, 0), (CUDA, 0)))
     return (numbers, tensor), ctypes.addressof(tensor)
 
 

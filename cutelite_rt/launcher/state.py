@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from cutelite_rt import forks
 from cutelite_rt.arrays import exchange
 from cutelite_rt.arrays import stream as streams
-from cutelite_rt.arrays.memory import UnreadableArray, read
+from cutelite_rt.arrays.memory import ArrayView, UnreadableArray, read
 from cutelite_rt.gpu.driver import Driver
 from cutelite_rt.launcher import native, watching
 from cutelite_rt.launcher.asked import FACTS, GENERAL
@@ -198,12 +198,11 @@ def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
         if array is not None and exchange.way_of(type(array)).how == exchange.BY_PYTHON:
             place = address + i * exchange.TENSOR_BYTES
             try:
-                view = read(array, stream)
-            except UnreadableArray:  # Python launches then, and names the argument
+                view: ArrayView | None = read(array, stream)
+            except UnreadableArray:
+                view = None
+            if view is None or view.readonly:  # Python launches then: it names the argument, or asks what is written
                 keep.append(exchange.refused(place))
-                continue
-            if view.readonly:  # Python launches then, and checks whether the kernel writes it
-                keep.append(exchange.refused(place))
-                continue
-            keep.append((view, exchange.filled(place, view)))
+            else:
+                keep.append((view, exchange.filled(place, view)))
     return stream, keep

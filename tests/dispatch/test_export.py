@@ -85,7 +85,8 @@ class Column:
         kind = DTYPES[a.dtype].dlpack
         assert kind is not None
         where = self.__dlpack_device__()
-        return dlpack.export(a.pointer + self.shift, a.shape[::-1], a.strides[::-1], kind, where, a, versioned)
+        facts = dlpack.Facts(a.pointer + self.shift, a.shape[::-1], a.strides[::-1], kind, where)
+        return dlpack.export(facts, a, versioned)
 
 
 @pytest.fixture(scope="module")

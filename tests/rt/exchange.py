@@ -46,7 +46,8 @@ class Array:
 
         kind = DTYPES[self.dtype].dlpack
         assert kind is not None
-        return dlpack.export(self.pointer + self.offset, self.shape, self.strides, kind, self.device, self, True)
+        facts = dlpack.Facts(self.pointer + self.offset, self.shape, self.strides, kind, self.device)
+        return dlpack.export(facts, self, True)
 
 
 def _read(array: Array, address: int) -> int:

@@ -125,7 +125,7 @@ class Exporter:
         view = read(self.array)
         kind = DTYPES[view.dtype].dlpack
         assert kind is not None
-        return dlpack.export(view.pointer, view.shape, view.strides, kind, self.device, self, not self.old)
+        return dlpack.export(dlpack.Facts(*view[:3], kind, self.device), self, not self.old)
 
 
 @pytest.mark.parametrize("old", [True, False])
@@ -197,7 +197,7 @@ class Says:
         return self.device
 
     def __dlpack__(self, **wanted: Any) -> object:
-        return dlpack.export(*self.facts, self, True)
+        return dlpack.export(dlpack.Facts(*self.facts), self, True)
 
 
 def contradicting() -> Says:
@@ -268,7 +268,7 @@ def test_our_own_capsules_are_read_by_numpy(versioned: bool) -> None:
             return 1, 0
 
         def __dlpack__(self, **wanted: Any) -> object:
-            return dlpack.export(source.ctypes.data, (3, 2), (9, 3), (0, 32), (1, 0), self, versioned)
+            return dlpack.export(dlpack.Facts(source.ctypes.data, (3, 2), (9, 3), (0, 32), (1, 0)), self, versioned)
 
     owner = Ours()
     gone = weakref.ref(owner)
@@ -289,7 +289,7 @@ def test_a_capsule_nobody_takes_lets_go() -> None:
     for versioned in (True, False):
         owner = Owner()
         gone = weakref.ref(owner)
-        capsule = dlpack.export(0x1000, (3,), (1,), (2, 32), (2, 0), owner, versioned)
+        capsule = dlpack.export(dlpack.Facts(0x1000, (3,), (1,), (2, 32), (2, 0)), owner, versioned)
         assert dlpack.parse(capsule)[:3] == (0x1000, (3,), (1,))
         del owner
         gc.collect()
@@ -309,7 +309,7 @@ def test_exports_may_outlive_python() -> None:
             def __init__(self): self.array = np.arange(4.0)
             def __dlpack_device__(self): return 1, 0
             def __dlpack__(self, **wanted):
-                return dlpack.export(self.array.ctypes.data, (4,), (1,), (2, 64), (1, 0), self, True)
+                return dlpack.export(dlpack.Facts(self.array.ctypes.data, (4,), (1,), (2, 64), (1, 0)), self, True)
 
         import sys
         sys.kept = np.from_dlpack(Ours())  # freed when everything else has gone
@@ -608,7 +608,7 @@ def test_our_arrays_by_dlpack(cuda: FakeCuda) -> None:
     for versioned in ({}, {"max_version": (1, 1)}, {"max_version": (0, 8)}):
         capsule = array.__dlpack__(**versioned)  # type: ignore[arg-type]
         assert ("versioned" in repr(capsule)) == (versioned == {"max_version": (1, 1)})
-        assert dlpack.parse(capsule) == (array.pointer, (3, 5), (5, 1), (4, 16), 1, (2, 0), False)
+        assert dlpack.parse(capsule) == (array.pointer, (3, 5), (5, 1), (4, 16), (2, 0), 1, False)
     assert cuda.calls.count("cuCtxSynchronize") == 3
     array.__dlpack__(stream=-1)
     assert cuda.calls.count("cuCtxSynchronize") == 3
