@@ -73,7 +73,7 @@ class Options:
         None, "--generate-line-info",
     )  # fmt: skip
     debug: bool = _option(
-        FLAG, False, "put lines and variables into the cubin for cuda-gdb, and optimise nothing (docs/nvidia-tools.md)",
+        FLAG, False, "put lines and variables into the cubin for cuda-gdb, and optimise nothing (docs/cuda-gdb.md)",
         None, "--device-debug",
     )  # fmt: skip
     opt: int = _option(
