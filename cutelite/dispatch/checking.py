@@ -146,20 +146,12 @@ def made_up(kernel: Kernel | BoundKernel, launch: Launch, given: dict[str, Any])
     bound = kernel.signature.ahead((), given, False)
     arguments = {}
     for name, t in bound.types.items():
-        if isinstance(t, Tensor | TensorMap):
-            arguments[name] = (
-                _random(given[name], t.elem) if isinstance(given.get(name), tuple) else _missing(kernel, name)
-            )
-        elif name in given:
-            arguments[name] = given[name]
-        else:
-            _missing(kernel, name)
+        elem = t.elem if isinstance(t, Tensor | TensorMap) else None
+        if not (name in given if elem is None else isinstance(given.get(name), tuple)):
+            raise ArgumentError(f"{kernel.__name__}(): argument `{name}` is not given: for an array its shape, as in "
+                                f"{name}=256x128; or a number")  # fmt: skip
+        arguments[name] = given[name] if elem is None else _random(given[name], elem)
     return Call(kernel, launch, tuple(arguments.values()), {})
-
-
-def _missing(kernel: Kernel, name: str) -> Any:
-    raise ArgumentError(f"{kernel.__name__}(): argument `{name}` is not given: for an array its shape, as in "
-                        f"{name}=256x128; or a number")  # fmt: skip
 
 
 def _random(shape: tuple[int, ...], elem: Scalar) -> Any:

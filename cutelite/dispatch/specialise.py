@@ -105,7 +105,8 @@ class Specialisations:
         # The sources of the function, by whether lines count, and of each specialisation, since its constants may be
         # functions too. The dict is replaced and never changed, since other threads read it while they launch.
         self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
-        self._watched: tuple[fingerprint.Source, ...] = ()  # those that depend on globals or closures
+        # Those that depend on globals or closures, which `drop_if_changed` looks at; another tuple when they change.
+        self.watched: tuple[fingerprint.Source, ...] = ()
         self._lock = forks.lock()
         self._making: dict[object, threading.Lock] = {}
 
@@ -130,14 +131,9 @@ class Specialisations:
         """Return ``prepare(simulation(spec))``, computed once. Errors: as `get`."""
         return self._once(self.programs, spec, lambda: prepare(self.simulation(spec)))
 
-    @property
-    def watched(self) -> tuple[fingerprint.Source, ...]:
-        """The sources whose names `drop_if_changed` looks at; a new tuple whenever they change."""
-        return self._watched
-
     def drop_if_changed(self) -> bool:
         """Forget everything if a global or a closure's variable holds another object than when it was compiled."""
-        if all(source.is_current() for source in self._watched):
+        if all(source.is_current() for source in self.watched):
             return False
         with self._lock:
             before = self._sources
@@ -241,7 +237,7 @@ class Specialisations:
 
     def _depend_on(self, sources: dict[bool | Specialisation, fingerprint.Source]) -> None:
         self._sources = sources
-        self._watched = tuple(source for source in sources.values() if source.names or source.cells)
+        self.watched = tuple(source for source in sources.values() if source.names or source.cells)
 
     def _read(self, key: bool | Specialisation) -> fingerprint.Source:
         if isinstance(key, bool):

@@ -16,31 +16,18 @@ from cutelite_rt.launcher import native, watching
 from cutelite_rt.launcher.asked import DIVERTED
 from cutelite_rt.signature.table import WORD
 
-PYTHON = [
-    "PyLong_AsLongLong",
-    "PyLong_AsUnsignedLongLong",
-    "PyLong_AsDouble",
-    "PyLong_AsVoidPtr",
-    "PyLong_FromLongLong",
-    "PyErr_Occurred",
-    "PyErr_Clear",
-    "PyErr_ExceptionMatches",
-    "Py_IncRef",
-    "Py_DecRef",
-    "PyTuple_GetItem",
-    "PyTuple_Size",
-    "PyBytes_FromStringAndSize",
-    "PyObject_Vectorcall",
-    "PyObject_VectorcallMethod",
-    "PyObject_GetAttr",
-    "PySequence_GetItem",
-    "PyObject_IsInstance",
-    "PyDict_GetItemWithError",
-    "PyCell_Get",
-    "PyEval_SaveThread",
-    "PyEval_RestoreThread",
-]
-"""Functions of CPython that launchers call; all are exported, and documented."""
+_FIELDS = (
+    # What every launch reads comes first, so that it shares two lines of the CPU's caches.
+    "diverted changes recent torch int_ one_digit digit_flags float_ cuCtxGetId PyEval_SaveThread cuLaunchKernelEx "
+    "PyEval_RestoreThread none counts_none tuple PyLong_AsLongLong PyLong_AsUnsignedLongLong PyLong_AsDouble "
+    "PyLong_AsVoidPtr PyLong_FromLongLong PyErr_Occurred PyErr_Clear PyErr_ExceptionMatches Py_IncRef Py_DecRef "
+    "PyTuple_GetItem PyTuple_Size PyBytes_FromStringAndSize PyObject_Vectorcall PyObject_VectorcallMethod "
+    "PyObject_GetAttr PySequence_GetItem PyObject_IsInstance PyDict_GetItemWithError PyCell_Get cuCtxPushCurrent "
+    "cuCtxPopCurrent cuTensorMapEncodeTiled cuTensorMapEncodeIm2col true_ false_ bool_ list exception is_neg dltensor "
+    "types types_mask learn"
+)
+ENVIRONMENT = {name: i * WORD for i, name in enumerate(_FIELDS.split())}
+"""Offsets in `environment`, in bytes. Py...: functions of CPython, all exported and documented; cu...: the driver's."""
 
 DRIVER = {
     "cuLaunchKernelEx": (11, 6),
@@ -65,18 +52,6 @@ _OBJECTS: dict[str, object] = {
     "is_neg": "is_neg",
     "dltensor": "dltensor",
 }
-_OTHERS = (
-    *("types", "types_mask", "recent", "learn", "diverted", "changes"),
-    *("one_digit", "digit_flags", "counts_none", "torch"),
-)
-_USUAL = (
-    *("diverted", "changes", "recent", "torch", "int_", "one_digit", "digit_flags", "float_"),
-    *("cuCtxGetId", "PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "none", "counts_none", "tuple"),
-)
-"""Fields that every launch reads: first, so that they share two lines of the CPU's caches."""
-
-ENVIRONMENT = {name: i * WORD for i, name in enumerate(dict.fromkeys((*_USUAL, *PYTHON, *DRIVER, *_OBJECTS, *_OTHERS)))}
-"""Offsets in `environment`, in bytes."""
 
 
 class Environment:
@@ -87,7 +62,8 @@ class Environment:
         self._lock = forks.lock()
         self._learn = self.learn
         self._torch: ctypes.Array[ctypes.c_char] | None = None
-        words = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in PYTHON}
+        python = (name for name in ENVIRONMENT if name.startswith("Py"))
+        words = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in python}
         words |= {name: driver.address_of(name, since) for name, since in DRIVER.items()}
         words |= {name: id(value) for name, value in _OBJECTS.items()}
         words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}

@@ -165,7 +165,7 @@ SMALL int check_array(call *l, const array_row *row, const seen *s, u64 *device,
     u64 beside = s->address & ((wanted->align ? wanted->align : bytes) - 1);
     if (OFTEN(!wanted->align)) *flag = !(s->address & 15);
     if (OFTEN(!beside)) return OK;
-    if (has_elements(s->rank, s->extents)) return WRONG(address, l, s->address);
+    if (has_elements(s->rank, s->extents)) return WRONG(pointer, l, s->address, wanted->align);
     return NOT_MINE(1) ? SLOW : OK;
 }
 

@@ -197,8 +197,6 @@ static int wrong_pointer(const call *l, u64 address, u64 align) {
                  (unsigned)align);
 }
 
-static int wrong_address(const call *l, u64 address) { return wrong_pointer(l, address, row_of(l)->is->align); }
-
 static int wrong_float(const call *l, u64 bits) {
     double value;
     memcpy(&value, &bits, sizeof value);
