@@ -492,7 +492,7 @@ class RowStream:
             ring = shared(
                 arrays[0].dtype, make_layout((part.vector, team.threads * team.teams, slots, len(arrays))), align=128
             )
-            turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(i32, (1,))
+            turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(team.number().dtype, (1,))
             turn[0], row[0] = 0, team.number()
             queue = RowStream(part, arrays, 0, True, False, True, fill, ring, full, turn, row, ahead, False, together)
             for number in static_range(slots):
@@ -503,7 +503,7 @@ class RowStream:
                 raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
             ring = shared(arrays[0].dtype, make_layout((part.chunk, stages, len(arrays))), align=128)
             full = shared(mbarrier, (stages,))
-            turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(i32, (1,))
+            turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(team.number().dtype, (1,))
             turn[0], row[0] = 0, team.number()
             if team.lane == 0:
                 for stage in static_range(stages):

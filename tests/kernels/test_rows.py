@@ -320,6 +320,11 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, dtype: Any, checked: Callab
     close(found.weight, (d * xhat).sum(0), dtype)
 
 
+@pytest.mark.parametrize("p", [Plan(32, 1, 1, 8, 1, stages=1), Plan(32, 1, 2, 8, 1, ahead=1)], ids=str)
+def test_rows_that_are_copied_ahead_from_arrays_of_any_size(p: Plan) -> None:
+    soft.forward(cl.bf16, 512, p, False).compile(wide_dims=True)
+
+
 @pytest.mark.parametrize("center", [False, True])
 def test_rows_that_are_normed_together(center: bool, checked: Callable[[int], None]) -> None:
     checked(1)
