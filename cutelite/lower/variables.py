@@ -164,7 +164,8 @@ class DebugInfo(Nodes):
             types = self._names.setdefault((scope, name), [])
             if node not in types:
                 types.append(node)
-            shown = name + "'" * types.index(node)  # what Python calls alike is several variables of DWARF
+            number = types.index(node)  # what Python calls alike is several variables of DWARF
+            shown = f"{name}${number + 1}" if number else name
             variable = self._once(f'!DILocalVariable(name: "{escaped(shown)}", scope: !{scope}, type: !{node})')
             inlined = "" if call is None else f", inlinedAt: !{call}"
             place = self._once(f"!DILocation(line: 0, scope: !{scope}{inlined})")

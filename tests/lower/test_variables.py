@@ -71,7 +71,7 @@ def test_variables_have_their_types() -> None:
         "values": "[4 f32]",
         "known": "i32",
         "x": "bool",
-        "x'": "bf16",
+        "x$2": "bf16",
     }
     assert kernel().named("a").given["type"].given["name"] == "tensor<f32,gmem,(N):(1),16>"
 
