@@ -158,6 +158,8 @@ class _Module:
 
     def _block(self, block: Block) -> None:
         w = self.w
+        if self.variables:
+            self.variables.enter()
         if block is not self.function.entry:
             w.lines.append(f"{self.labels[block]}:")
             for param in block.params:

@@ -55,6 +55,7 @@ class DebugInfo(Nodes):
         self._made: dict[str, int] = {}
         self._last = ""  # the reference to the line of the instruction before
         self._homes: dict[_Key, str] = {}  # local memory, by scope, name and type
+        self._stored: dict[tuple[str, int], str] = {}  # what this block has written there, by place
         self._held: dict[_Key, set[Value]] = {}  # register tensors that a variable is, by scope and name
         self._names: dict[_Key, list[int]] = {}  # types of a variable
         for op in function.ops():
@@ -79,6 +80,10 @@ class DebugInfo(Nodes):
         if span is not None:
             self._last = f", !dbg !{self._location(span)}"
         return self._last
+
+    def enter(self) -> None:
+        """Begin a block, which knows nothing of what others have written."""
+        self._stored.clear()
 
     def dims(self, w: Writer) -> None:
         """Keep the named dims of the launch, as variables of the kernel."""
@@ -142,8 +147,12 @@ class DebugInfo(Nodes):
             t = value.type
             step = part.size // t.n if isinstance(t, Vec) else 0
             for number, element in enumerate(w.elements(value)):
+                offset = part.offset + number * step
+                if self._stored.get((home, offset)) == element:  # of a vector of which another element has changed
+                    continue
+                self._stored[home, offset] = element
                 llvm, held = _kept(w, t, element)
-                place = w.define(f"getelementptr i8, ptr {home}, i64 {part.offset + number * step}")
+                place = w.define(f"getelementptr i8, ptr {home}, i64 {offset}")
                 w.line(f"store {llvm} {held}, ptr {place}")
 
     def _laid_out(self, names: tuple[str, ...], types: list[Type]) -> tuple[list[Part], int]:

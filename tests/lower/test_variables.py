@@ -133,3 +133,15 @@ def test_it_computes_the_same_on_a_gpu() -> None:
     a, b = rt.to_device(np.arange(128, dtype=np.float32)), rt.to_device(np.zeros(128, np.float32))
     sums.options(debug=True)[2](a, b)
     np.testing.assert_array_equal(rt.from_device(b)[:60], 8 * np.arange(60) + 16)
+
+
+def test_only_elements_that_changed_are_stored() -> None:
+    @cl.kernel(block=32)
+    def puts(a: Tensor[f32, (64,)]) -> None:
+        vec = a.load()
+        for i in cl.static_range(8):
+            vec = vec.put(i, 1.0)
+        a[0] = vec[63]
+
+    text = puts.compile(debug=True, arch="sm_90a").build.llvm
+    assert text.count("store float ") == 64 + 8 + 1  # `vec` once, an element each time, and `a[0]`
