@@ -48,10 +48,10 @@ def whole(n: Any, what: str, least: int = 0) -> int:
 
 
 def is_exact(x: Any) -> bool:
-    """Tell whether an extent is of ints and tuples alone: 1, True and 1.0 are equal, and do not launch alike."""
-    return type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
+    """Tell whether an extent is None, or ints and tuples alone: 1, True and 1.0 are equal, and do not launch alike."""
+    return x is None or type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
 
 
 def hashable(x: Any, what: str) -> Extent | None:
     """Return an extent that may be a key: as it is, or what a list says as (x, y, z). Errors: as `extents`."""
-    return x if x is None or is_exact(x) else extents(x, what)
+    return x if is_exact(x) else extents(x, what)

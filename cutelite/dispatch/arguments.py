@@ -66,7 +66,7 @@ class Call(bind.Call):
             within = copy.copy(self)
             within.values, within.arrays = [], []
             wanted.fit(within, array)
-        self.settle(())
+            within.settle(())
         dims = {name: i64 if self.dims[name][0] > I32_DIM_LIMIT else i32 for name in self.needed}
         self.values += (self.dims[name][0] for name in self.needed)
         names = tuple(name for name, t in dims.items() if t is i64)

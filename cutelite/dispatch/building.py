@@ -8,6 +8,7 @@ Programs that launch a few times never import this: it brings in LLVM's bindings
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -46,7 +47,7 @@ def launcher(
     """
     try:
         table = Table(signature.data(), dict(each for p in signature.parameters for each in p.classes()))
-        calls = Callbacks(launch, constant, _resolved(signature))
+        calls = Callbacks(launch, constant, functools.partial(_resolved, signature))
         made = launcher_of(table, calls, driver, signature.defaults, f"launch({signature}), compiled", environment)
         return made, Subscripts(image.Machine.of(_image(environment)), environment_of(driver), by_key)
     except (Unsupported, ToolchainError, CudaError, OSError) as error:
@@ -79,12 +80,9 @@ def constant(x: Any) -> tuple[Hashable, bool]:
     return fingerprint.constant_key(x), fingerprint.lasts(x)
 
 
-def _resolved(signature: Signature) -> Callable[..., bytes]:
-    def resolved(held: Held, /, *args: Any, **kwargs: Any) -> bytes:
-        launch: Launch = held[1]
-        return launch.resolved(signature.match(args, kwargs) if callable(launch.grid) else {}).settled()
-
-    return resolved
+def _resolved(signature: Signature, held: Held, /, *args: Any, **kwargs: Any) -> bytes:
+    launch: Launch = held[1]
+    return launch.resolved(signature.match(args, kwargs) if callable(launch.grid) else {}).settled()
 
 
 # Told to launchers.
@@ -96,20 +94,20 @@ def watch(sources: Watched) -> Watch:
     return names, [(cell, UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
 
 
-def outcome(signature: Signature, table: Table, went: LaunchRecord) -> Outcome:
-    return Outcome(went.function, went.config, *slots_of(table, signature.settled(went.bound)))
+def outcome(signature: Signature, table: Table, went: LaunchRecord) -> Outcome | None:
+    """Return the outcome of a launch; None for a launch that launchers cannot repeat.
 
-
-def can_be_kept(table: Table, went: LaunchRecord) -> bool:
-    """Tell whether a launcher can repeat a launch: it encodes its tensor maps; and types of arguments have to tell all
-    dtypes, those of numbers of a dtype variable that are no arrays.
+    They encode tensor maps of some forms alone, and tell dtypes by the types of arguments: so numbers of a dtype
+    variable must not be arrays.
     """
     if any(isinstance(value, MapRequest) and not value.tiling.by_launchers for value in went.bound.values):
-        return False
+        return None
     arguments = went.arguments
     plain = int, float, bool, type(None), getattr(sys.modules.get("numpy"), "generic", bool)
     of_variables = (leaf for leaf in table.leaves if isinstance(leaf, Number) and isinstance(leaf.dtype, Variable))
-    return all(isinstance(_found(arguments, leaf.name), plain) for leaf in of_variables)
+    if not all(isinstance(_found(arguments, leaf.name), plain) for leaf in of_variables):
+        return None
+    return Outcome(went.function, went.config, *slots_of(table, signature.settled(went.bound)))
 
 
 def _found(arguments: Mapping[str, Any], name: str) -> Any:

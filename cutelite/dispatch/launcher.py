@@ -164,9 +164,8 @@ class Launching:
                 self.launcher.forget()  # what was launched before was made from what is watched no more
             self._watched = watched
             self.launcher.watch(building.watch(watched))
-        table = self.launcher.table
-        if key is not None and building.can_be_kept(table, went):
-            self.launcher.add(key, building.outcome(self._signature(), table, went), generation)
+        if key is not None and (outcome := building.outcome(self._signature(), self.launcher.table, went)):
+            self.launcher.add(key, outcome, generation)
 
     def build(self, driver: Driver, environment: Config) -> None:
         """Compile the launcher; launches go to it from now on, and by it to this driver."""

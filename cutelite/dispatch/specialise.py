@@ -254,22 +254,13 @@ class OnlyOne(Specialisations):
         self.spec = spec
         self.compiled[spec] = compiled
 
-    def get(self, spec: Specialisation, environment: Config) -> Compiled:
-        """Return the compiled specialisation. Errors: `ArgumentError` for another one."""
-        self._check(spec)
-        return self.compiled[self.spec]
-
-    def simulation(self, spec: Specialisation) -> Function:
-        """Return its IR for the simulator. Errors: as `get`."""
-        self._check(spec)
-        return super().simulation(spec)
-
     def drop_if_changed(self) -> bool:
         return False
 
-    def _check(self, spec: Specialisation) -> None:
+    def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
+        """As for any kernel. Errors: `ArgumentError` for another specialisation."""
         if spec == self.spec:
-            return
+            return super()._once(made, spec, make)
         given = {**dict(spec.types), **dict(spec.dims), "block": spec.block, "cluster": spec.cluster, "wide": spec.wide}
         only = self.spec
         known = {**dict(only.types), **dict(only.dims), "block": only.block, "cluster": only.cluster, "wide": only.wide}

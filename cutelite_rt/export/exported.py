@@ -229,7 +229,7 @@ class ExportedKernel:
     ) -> tuple[Hashable, list[Any]]:
         """The key of a launch, and its arrays and numbers. Errors: for launches that are not planned."""
         shapes = launch.grid, launch.block, launch.cluster
-        if kwargs or type(launch.smem) is not int or not all(x is None or is_exact(x) for x in shapes):
+        if kwargs or type(launch.smem) is not int or not all(map(is_exact, shapes)):
             raise TypeError
         key, found = [len(args), *shapes, launch.smem, *ways_of(launch), context_id], []
         parameter: Any

@@ -330,16 +330,11 @@ def _exceeded(function: Function, config: LaunchConfig) -> list[str]:
     if config.smem + function.artifact.static_smem > limits.smem_per_block_optin:
         found.append(f"a block needs {_smem(function, config)}; {where} has {limits.smem_per_block_optin}")
     if config.cooperative and not found:
-        found += _too_many_blocks(function, config)
+        occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        fit = int(function.driver.call(occupancy, function.handle, threads, config.smem)) * limits.sm_count
+        if (blocks := math.prod(config.grid)) > fit:
+            found.append(f"a cooperative grid of {blocks} blocks; {fit} fit on {where} at once")
     return found
-
-
-def _too_many_blocks(function: Function, config: LaunchConfig) -> list[str]:
-    occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
-    per_sm = int(function.driver.call(occupancy, function.handle, math.prod(config.block), config.smem))
-    fit = per_sm * function.device.limits.sm_count
-    blocks = math.prod(config.grid)
-    return [f"a cooperative grid of {blocks} blocks; {fit} fit on {function.device!r} at once"] if blocks > fit else []
 
 
 def _smem(function: Function, config: LaunchConfig) -> str:

@@ -88,8 +88,7 @@ def is_exact(key: Any) -> bool:
     if type(key) is not tuple or not 2 <= len(key) <= 4:
         return False
     grid, block, stream, smem = key + (None, 0)[len(key) - 2 :]
-    exact = shapes.is_exact(grid) and (block is None or shapes.is_exact(block))
-    return exact and streams.stays(stream) and type(smem) is int
+    return shapes.is_exact(grid) and shapes.is_exact(block) and streams.stays(stream) and type(smem) is int
 
 
 def given_stream(launch: ExportedLaunch) -> int | None:
