@@ -62,7 +62,7 @@ class _ArrayParameter(Parameter):
         return self.without(call, math.prod(shape))
 
     def given(self, call: Call, argument: Any) -> ArgType:
-        """As `bind`, of an array."""
+        """Bind an array that is there."""
         raise NotImplementedError
 
     def without(self, call: Call, elements: int | None) -> ArgType:
@@ -72,7 +72,7 @@ class _ArrayParameter(Parameter):
 
 @takes(TensorSpec)
 class TensorParameter(_ArrayParameter):
-    """`Tensor[...]`."""
+    """A parameter `Tensor[...]`."""
 
     def __init__(self, name: str, spec: TensorSpec) -> None:
         layout = spec.layout(name)

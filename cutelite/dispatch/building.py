@@ -39,11 +39,11 @@ def launcher(
     driver: Driver,
     environment: Config,
 ) -> tuple[Launcher, Subscripts] | None:
-    """The launcher of a kernel, and its subscripts.
+    """Return the launcher of a kernel, and its subscripts.
 
     launch  (key or None, held, *args, **kwargs): launch from the start
-    by_key  what a subscript of the kernel gives
-    Result  None where there can be no launcher: launches stay Python's; the reason is printed where `verbose` asks
+    by_key  (key): the function that ``kernel[key]`` is
+    Result  None where there can be no launcher, and Python goes on launching; with `verbose` the reason is printed
     """
     try:
         table = Table(signature.data(), dict(each for p in signature.parameters for each in p.classes()))
@@ -59,12 +59,12 @@ def launcher(
 def launcher_of(
     table: Table, calls: Callbacks, driver: Driver, defaults: dict[str, Any], doc: str, environment: Config
 ) -> Launcher:
-    """The launcher that goes through these tables. Errors: `ToolchainError`, `CudaError`, OSError."""
+    """Return the launcher of these tables. Errors: `ToolchainError`, `CudaError`, OSError."""
     return Launcher(image.Machine.of(_image(environment)), table, calls, driver, defaults, doc)
 
 
 def _image(environment: Config) -> bytes:
-    """The launcher's machine code: from the disk cache, where nobody but this user can have put it, or made now."""
+    """Return the launcher's machine code: from the disk cache if that is this user's alone, else compiled now."""
     text = image.launcher_ir()
     cache = open_cache(environment)
     if cache is None or not cache.is_private():
@@ -111,7 +111,7 @@ def outcome(signature: Signature, table: Table, went: LaunchRecord) -> Outcome |
 
 
 def _found(arguments: Mapping[str, Any], name: str) -> Any:
-    """The field or item called 'x.y.0' in an argument; None where something on the way is not given."""
+    """Return the field or item called 'x.y.0' of an argument; None if something on the way is None."""
     first, *path = name.split(".")
     found = arguments[first]
     for part in path:

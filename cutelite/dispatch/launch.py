@@ -69,7 +69,7 @@ def from_subscript(key: Any, declared: bool = True) -> Launch:
 
 
 def shortest(shape: Dim3) -> int | tuple[int, ...]:
-    """As one writes it: (64, 1, 1) is 64."""
+    """Return a shape as one writes it: 64 for (64, 1, 1)."""
     x, y, z = shape
     return shape if z > 1 else (x, y) if y > 1 else x
 

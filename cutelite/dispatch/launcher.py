@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from cutelite_rt.launcher.subscript import Subscripts
 
 Watched = tuple[fingerprint.Source, ...]
-"""What the kernel was made from, as `Specialisations` looks at it."""
+"""The sources that a kernel was made from, as `Specialisations.watched` has them."""
 
 LAUNCHES = 8
 """The launcher is compiled after this many launches."""
 
 Held = tuple[Any, ...]
-"""What a launch has besides its arguments: `Launch.facts`, and the `Launch` itself."""
+"""The part of a launch that is not arguments: `Launch.facts`, and the `Launch` itself."""
 
 MOST_HELD = 1024
-"""At most this many ``kernel[...]`` are kept, so that the same subscript finds one at once."""
+"""At most this many results of ``kernel[...]`` are kept, so that an equal subscript gets the same one."""
 
 
 class LaunchRecord(NamedTuple):
@@ -55,7 +55,7 @@ class LaunchRecord(NamedTuple):
 
 
 class HeldLaunch(functools.partial[None]):
-    """``kernel[...]`` as long as Python launches: a call launches so."""
+    """The result of ``kernel[...]`` as long as Python launches: calling it launches."""
 
     kernel: str
 
@@ -67,12 +67,12 @@ class Launching:
     """The launches of one kernel.
 
     kernel     its name
-    signature  makes it, at a launch
-    read       what a subscript of the kernel says. Errors: `LaunchError`
-    launch     (key, held, *args, **kwargs): launch from the start, and tell `went_well` of it, with the key
+    signature  (): the kernel's signature
+    read       (key): the launch that a subscript means. Errors: `LaunchError`
+    launch     (key, held, *args, **kwargs): launch from the start, and report it to `went_well` with the key
 
-    entry      (held, *args, **kwargs): launches
-    subscript  ``kernel[...]``: what launches so
+    entry      (held, *args, **kwargs): launch
+    subscript  (key): the function that ``kernel[key]`` is
     """
 
     __slots__ = ("__dict__", "__weakref__", "subscript")  # the last is on the way of each launch
@@ -131,13 +131,13 @@ class Launching:
         return made
 
     def _enter(self, made: HeldLaunch) -> None:
-        """Have it launch by the launcher; a partial takes a new state, as it does from a pickle."""
+        """Make it launch by the launcher; a partial takes a new state, as it does from a pickle."""
         state: Any = made
         state.__setstate__((self.entry, made.args, {}, vars(made)))
 
     @property
     def generation(self) -> object:
-        """Another one whenever all was forgotten."""
+        """Return an object that `forget` replaces by another."""
         return None if self.launcher is None else self.launcher.generation
 
     def forget(self) -> None:

@@ -69,7 +69,7 @@ class Signature:
         return self.bound(self.match(args, kwargs), stream)
 
     def bound(self, given: dict[str, Any], stream: int | None = None) -> Bound:
-        """As `bind`, of an argument for each parameter."""
+        """Bind a call that gives an argument for each parameter, by name. Errors: as `bind`."""
         call = Call(self.kernel, given.values(), stream)
         bound: dict[str, tuple[ArgType, list[Any]]] = {}
         for p in self._order:

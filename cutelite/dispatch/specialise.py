@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Specialisation:
-    """All that a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options.
+    """The facts that a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options.
 
     wide  block indices are 64 bits wide
 
@@ -69,7 +69,7 @@ class Specialisation:
         return Specialisation(dict(self.types), dict(self.dims), self.block, self.cluster, self.arch, given, self.wide)
 
     def facts(self) -> tuple[Any, ...]:
-        """All its fields, as one value to compare and hash."""
+        """Return all fields as one value, to compare and hash."""
         return self.types, self.dims, self.block, self.cluster, self.arch, self.options, self.wide
 
     @property
@@ -258,7 +258,7 @@ class OnlyOne(Specialisations):
         return False
 
     def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
-        """As for any kernel. Errors: `ArgumentError` for another specialisation."""
+        """Make it as for any kernel. Errors: `ArgumentError` for another specialisation."""
         if spec == self.spec:
             return super()._once(made, spec, make)
         given = {**dict(spec.types), **dict(spec.dims), "block": spec.block, "cluster": spec.cluster, "wide": spec.wide}

@@ -127,7 +127,7 @@ class TypeTable:
         return self._size - 1
 
     def add(self, kind: type, way: Way) -> None:
-        """Have arrays of `kind` read that way."""
+        """Make launchers read arrays of `kind` that way."""
         with self._lock:
             self._known[kind] = way.how, *way.functions
             if 2 * len(self._known) > self._size:

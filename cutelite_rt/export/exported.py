@@ -73,7 +73,7 @@ class _Launched(NamedTuple):
 
 
 def _values(signature: Signature, fitted: Fitted, given: int) -> list[tuple[int | None, Any]]:
-    """`_Plan.values` of a launch of which `given` arguments were given, by position."""
+    """Return `_Plan.values` of a launch that was given `given` arguments, by position."""
     values: list[tuple[int | None, Any]] = []
     for i, parameter in enumerate(signature.parameters):
         for _ in parameter.leaves():  # one at most: parameters of several leaves are not planned
@@ -87,7 +87,7 @@ def _values(signature: Signature, fitted: Fitted, given: int) -> list[tuple[int 
 
 
 def _context() -> tuple[int, int]:
-    """Handle and id of the calling thread's context, 0 without: handles are used again, ids never are."""
+    """Return handle and id of the calling thread's context, 0 without one. The driver reuses handles, but no ids."""
     raw = cuda.get().raw
     status, handle = raw.cuCtxGetCurrent()
     address = 0 if status else int(handle)
@@ -155,7 +155,7 @@ class ExportedKernel:
         return held
 
     def held(self, launch: Any) -> Callable[..., None]:
-        """Return a function that launches so each time."""
+        """Return a function of the arguments that launches this way."""
         if self._launcher is None:
             return partial(self._launch_by_python, launch)
         facts = asked.facts_while(streams.stays(launch.stream), lambda: self._settled(launch))
@@ -168,7 +168,7 @@ class ExportedKernel:
         return asked.settled_facts(launch, (1, 1, 1), asked.BY_DIMS if by_dims else asked.ODD)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """As a launch with the grid that the kernel was exported with."""
+        """Launch with the grid that the kernel was exported with."""
         self._default(*args, **kwargs)
 
     def launch(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
@@ -291,13 +291,13 @@ class ExportedKernel:
 def load_kernel(
     source: str | os.PathLike[str] | bytes | Bundle, sync: bool = False, host_code: bool = False
 ) -> ExportedKernel:
-    """The kernel that `kernel.export(path)` wrote: from its file, from the bytes of one, or from a `Bundle`.
+    """Load the kernel that `kernel.export(path)` wrote: from its file, from the bytes of one, or from a `Bundle`.
 
     sync       wait for each launch, so that a fault is reported by the launch that caused it
     host_code  let machine code for this CPU launch, where the file has some (`kernel.export(cpus=...)`): it can do
                whatever this process can, so only from those whose programs you would run
-    Errors     `ArtifactError` for what is none, or damaged; OSError; with `host_code` also `CudaError` where there is
-               no driver
+    Errors     `ArtifactError` for other files and damaged ones; OSError; with `host_code` also `CudaError` where there
+               is no driver
     """
     if isinstance(source, bytes):
         source = Bundle.from_bytes(source)
@@ -339,7 +339,7 @@ def _is_for_here(code: HostCode) -> bool:
 
 
 def _constant(x: Any) -> tuple[Hashable, bool]:
-    """As `Fixed` compares them. Other classes, which no signature takes, may say anything of themselves: not kept."""
+    """Return a constant as `Fixed` compares it, and whether that never changes: of classes that signatures take."""
     return (type(x), repr(x)), x is LEFT_OUT or type(x) in (str, int, float)
 
 

@@ -196,7 +196,7 @@ _FORMS: dict[str, tuple[list[Any], int, tuple[int, int]]] = {
     "Im2col": ([*[ctypes.POINTER(ctypes.c_int)] * 2, *[ctypes.c_uint32] * 2], 4, (12, 0)),
     "Im2colWide": ([*[ctypes.c_int] * 2, *[ctypes.c_uint32] * 2], 5, (12, 8)),
 }
-"""Of the driver's functions: types of what says the box, how many settings follow, the CUDA version that brought it."""
+"""The driver's functions that encode: types of the arguments for the box, settings behind it, first CUDA version."""
 
 
 class TensorMaps:

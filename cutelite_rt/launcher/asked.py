@@ -23,7 +23,7 @@ from cutelite_rt.shapes import Dim3, Extent, extents, is_wide, whole
 
 @dataclass(frozen=True, repr=False)
 class ExportedLaunch:
-    """Everything about a launch but the arguments, as far as no compiler is needed: grids are numbers.
+    """A launch without its arguments, for kernels that need no compiler: grids are numbers.
 
     grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. None: by
                  the rule that the kernel was exported with
@@ -82,7 +82,7 @@ def from_subscript(key: Any, launch: type[Launch], least: int, forms: str) -> La
 
 
 def is_exact(key: Any) -> bool:
-    """Tell whether ``kernel[key]`` is what it is for an equal key."""
+    """Tell whether ``kernel[key]`` may be kept, and given again for an equal key."""
     if type(key) is int:
         return True
     if type(key) is not tuple or not 2 <= len(key) <= 4:
@@ -92,7 +92,7 @@ def is_exact(key: Any) -> bool:
 
 
 def given_stream(launch: ExportedLaunch) -> int | None:
-    """The handle of a launch's stream; None where it names none. Errors: `LaunchError` for what is no stream."""
+    """Return the handle of a launch's stream; None if it names none. Errors: `LaunchError` for other objects."""
     try:
         return None if launch.stream is None else streams.handle(launch.stream)
     except (TypeError, ValueError) as error:
@@ -156,7 +156,7 @@ _class_numbers = itertools.count()  # no two threads get the same one
 
 
 def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None, bits: int = 0) -> bytes:
-    """Facts of a launch; `settings` is all that specialises or configures it but its grid and stream."""
+    """Return the facts of a launch; `settings` has all that specialises or configures it except grid and stream."""
     if any(not 0 <= extent <= most for extent, most in zip(grid, MAX_GRID, strict=True)):
         bits, grid = bits | ODD, (0, 0, 0)
     bits |= NO_BLOCKS * (0 in grid) | STREAM * (stream is not None)
@@ -164,7 +164,7 @@ def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None,
 
 
 def facts_while(stays: bool, settled: Callable[[], bytes]) -> bytes:
-    """Facts to keep: settled ones; where grid or stream may change, facts by which each launch asks again."""
+    """Return facts to keep: `settled()`, or, if grid or stream may change, facts that make each launch ask Python."""
     try:
         return settled() if stays else facts_of((1, 1, 1), None, None, UNRESOLVED)
     except LaunchError:  # Python says it, at the launch
@@ -172,7 +172,7 @@ def facts_while(stays: bool, settled: Callable[[], bytes]) -> bytes:
 
 
 def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> bytes:
-    """Facts of a launch as it is now, on that grid. Errors: `LaunchError`."""
+    """Return the facts of a launch on that grid, with its stream as it is now. Errors: `LaunchError`."""
     settings = (x if x is None else extents(x, "shape") for x in (launch.block, launch.cluster))
     wide = is_wide(grid, launch.block)
     settled = (*settings, whole(launch.smem, "smem"), *ways_of(launch), wide)

@@ -107,20 +107,20 @@ class Launcher:
         self._state[STATE[name] // WORD] = value
 
     def bound(self, facts: bytes, launch: object) -> Callable[..., None]:
-        """A builtin that launches so: `function` with (facts, launch) ahead of its arguments."""
+        """Return a builtin that launches as these facts say: `function` with (facts, launch) ahead of its arguments."""
         return native.builtin(self._method, (facts + self._own, launch, self.function))
 
     def __len__(self) -> int:
-        """Variants that it has."""
+        """Return the number of outcomes that it has."""
         return len(self._outcomes.outcomes)
 
     @property
     def generation(self) -> object:
-        """An object that is another one after each `forget`."""
+        """Return an object that `forget` replaces by another."""
         return self._constants
 
     def add(self, key: bytes, outcome: Outcome | Plan, generation: object) -> None:
-        """Repeat this outcome for launches of that key, unless `forget` was called since `generation`."""
+        """Keep an outcome for launches of that key, unless `forget` was called since `generation` was read."""
         keyed = KeyedOutcome(self.table.places, key, outcome)
         with self._lock:
             if generation is not self._constants:
@@ -158,7 +158,7 @@ class Launcher:
         self._watched = block, watch
 
     def _constant(self, x: Any) -> int:
-        """The number of a constant: the same for equal ones."""
+        """Return the number of a constant; equal constants have the same one."""
         key, lasting = self._calls.constant(x)
         with self._lock:
             # Kept alive, for a key may have the ids of what it holds.

@@ -39,7 +39,7 @@ class Binder:
         self._dims = [dim.name for dim in signature.dims]
 
     def fit(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Fitted:
-        """`stream` is where the launch goes, if that is said. Errors: `ArgumentError`."""
+        """Bind the arguments of a call; `stream` is the launch's, None where it names none. Errors: `ArgumentError`."""
         given = self._names.match(args, kwargs)
         call = bind.Call(self.signature.kernel, given.values(), stream)
         for parameter, argument in zip(self.signature.parameters, given.values(), strict=True):

@@ -116,8 +116,8 @@ class Table:
         self.names = tuple(sys.intern(parameter.name) for parameter in signature.parameters)
         self.dims = tuple(dim.name for dim in signature.dims)
         self._block = bytearray(ctypes.sizeof(_Signature))  # one block: launches find it in few lines of the caches
-        self._known: dict[tuple[bytes, tuple[int, ...]], int] = {}  # what is in it, of equal bytes once
-        self._links: list[int] = []  # places in it that hold places in it
+        self._known: dict[tuple[bytes, tuple[int, ...]], int] = {}  # offsets of its parts; equal ones are stored once
+        self._links: list[int] = []  # offsets of words in it that are offsets in it
         self._rows = rows = Rows(len(self.names), classes)
         for slot, parameter in enumerate(signature.parameters):
             parameter.rows(rows, slot, ALWAYS)
@@ -215,7 +215,7 @@ class Table:
         said.scratch = at
 
     def _put(self, data: bytes, *links: int) -> int:
-        """The place in the block of these bytes, which have places in it at `links`."""
+        """Return the offset in the block of these bytes; their words at `links` are offsets in it too."""
         at = self._known.get((data, links))
         if at is None:
             at = self._known[data, links] = len(self._block)
@@ -224,7 +224,7 @@ class Table:
         return at
 
     def _loaded(self, said: bytes) -> int:
-        """The address of the block, with `said` at its begin, and addresses where it has places."""
+        """Return the address of the block, with `said` at its beginning and addresses in the place of offsets."""
         self._block[: len(said)] = said
         self._links += range(_Signature.fetch.offset, len(said), WORD)
         size = len(self._block)

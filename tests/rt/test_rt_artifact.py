@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutelite_rt.artifact import Artifact, ArtifactError
@@ -37,6 +37,7 @@ ARTIFACTS = st.builds(
 ONE = Artifact("add", "sm_90a", b"\x7fELF", ".version 8.0", ("ptr", "i32"), signature={"dims": ["M", "N"]})
 
 
+@settings(max_examples=30)
 @given(ARTIFACTS)
 def test_bytes_come_back_as_they_were(artifact: Artifact) -> None:
     assert Artifact.from_bytes(artifact.to_bytes()) == artifact
