@@ -1,7 +1,7 @@
 """Lines, functions and variables of the user's as LLVM debug metadata, which comes out as DWARF in PTX.
 
-Each variable has local memory of its own, for each call through which its function was inlined, and each op `variable`
-stores there what the variable holds. A debugger finds it at the same place at any time:
+Each variable has local memory of its own, which the calls of its function share, and each op `variable` stores there
+what the variable holds. A debugger finds it at the same place at any time:
 
     %v0 = alloca [4 x i8]                                    #dbg_declare(ptr %v0, !9, !DIExpression(), !10)
     store i32 %i, ptr %v0, !dbg !10                          !9 = !DILocalVariable(name: "i", scope: !5, type: !8)
@@ -33,7 +33,16 @@ _GENERIC = ("gmem", "smem", "rmem", "const", "generic")
 """Spaces whose addresses are given as generic ones; those of others are numbers."""
 
 _Key = tuple[Any, ...]
-_Scope = tuple[int, int | None]
+
+
+class Scope(NamedTuple):
+    """A function as it was inlined: its node, that of the place of the call, None in the kernel, and how often the same
+    function is among its callers.
+    """
+
+    function: int
+    call: int | None = None
+    depth: int = 0
 
 
 class Part(NamedTuple):
@@ -54,10 +63,11 @@ class DebugInfo(Nodes):
         self.unit = self._node("")  # written when the file is known
         self._made: dict[str, int] = {}
         self._last = ""  # the reference to the line of the instruction before
-        self._homes: dict[_Key, str] = {}  # local memory, by scope, name and type
+        self._homes: dict[_Key, str] = {}  # local memory, by function, depth, name and type
+        self._declared: set[tuple[Scope, str, str]] = set()
         self._stored: dict[tuple[str, int], str] = {}  # what this block has written there, by place
         self._held: dict[_Key, set[Value]] = {}  # register tensors that a variable is, by scope and name
-        self._names: dict[_Key, list[int]] = {}  # types of a variable
+        self._names: dict[_Key, list[int]] = {}  # types of a variable, by function and name
         for op in function.ops():
             if op.name == "variable":
                 self._held.setdefault(_of(op), set()).update(op["values"])
@@ -88,17 +98,17 @@ class DebugInfo(Nodes):
     def dims(self, w: Writer) -> None:
         """Keep the named dims of the launch, as variables of the kernel."""
         for name, value in self.function.dims.items():
-            self._keep(w, (self.scope, None), name, ("",), (value,))
+            self._keep(w, Scope(self.scope), name, ("",), (value,))
 
     def keep(self, w: Writer, op: Any) -> None:
         """Write what a variable holds now into its memory."""
-        scope, call = self._scope(op.span)
+        scope = self._scope(op.span)
         held = self._held[_of(op)]
         value = op["values"][0]
         if len(held) == 1 and isinstance(value.op, RmemAlloc):
-            self._declare_tensor(w, (scope, call), op["called"], value)
+            self._declare_tensor(w, scope, op["called"], value)
         else:
-            self._keep(w, (scope, call), op["called"], op["parts"], op["values"])
+            self._keep(w, scope, op["called"], op["parts"], op["values"])
 
     # Places.
 
@@ -119,30 +129,34 @@ class DebugInfo(Nodes):
             )
         return self._made[key]
 
-    def _scope(self, span: Span) -> _Scope:
-        """Return the function that `span` lies in, and the place at which it was inlined; None in the kernel."""
+    def _scope(self, span: Span) -> Scope:
+        """Return the function that `span` lies in, as it was inlined."""
         if span.caller is None:
-            return self.scope, None
+            return Scope(self.scope)
         function = self._subprogram(span.filename, span.function or "<lambda>", span.line)
         key = f"call {span.caller!r}"
         if key not in self._made:  # distinct: each call is an inlined scope of its own
             self._made[key] = self._node("distinct " + self._place(span.caller))
-        return function, self._made[key]
+        same = (span.filename, span.function)
+        return Scope(function, self._made[key], sum((call.filename, call.function) == same for call in span.callers()))
 
     def _place(self, span: Span) -> str:
-        scope, call = self._scope(span)
-        column = 0 if span.col is None else span.col + 1
-        inlined = "" if call is None else f", inlinedAt: !{call}"
-        return f"!DILocation(line: {span.line}, column: {column}, scope: !{scope}{inlined})"
+        return self._location_in(
+            self._scope(span), f"line: {span.line}, column: {0 if span.col is None else span.col + 1}"
+        )
+
+    def _location_in(self, scope: Scope, place: str) -> str:
+        inlined = "" if scope.call is None else f", inlinedAt: !{scope.call}"
+        return f"!DILocation({place}, scope: !{scope.function}{inlined})"
 
     def _location(self, span: Span) -> int:
         return self._once(self._place(span))
 
     # Variables.
 
-    def _keep(self, w: Writer, where: _Scope, name: str, parts: tuple[str, ...], values: tuple[Value, ...]) -> None:
+    def _keep(self, w: Writer, scope: Scope, name: str, parts: tuple[str, ...], values: tuple[Value, ...]) -> None:
         members, size = self._laid_out(parts, [value.type for value in values])
-        home = self._home(w, where, name, self._struct(members, size), size)
+        home = self._home(w, scope, name, self._struct(members, size), size)
         for part, value in zip(members, values, strict=True):
             t = value.type
             step = part.size // t.n if isinstance(t, Vec) else 0
@@ -165,32 +179,37 @@ class DebugInfo(Nodes):
             end = start + size
         return parts, end
 
-    def _home(self, w: Writer, where: _Scope, name: str, node: int, size: int, memory: str = "") -> str:
-        """Return the memory of a variable: that which is given, or its own, allocated when it is first kept."""
-        scope, call = where
-        key = (scope, call, name, node, memory)
-        if key not in self._homes:
-            types = self._names.setdefault((scope, name), [])
+    def _home(self, w: Writer, scope: Scope, name: str, node: int, size: int, memory: str = "") -> str:
+        """Return the memory of a variable: that which is given, or its own, allocated when it is first kept.
+
+        Calls of a function share it, since one is over when the next begins, unless that is one within it.
+        """
+        key = (scope.function, scope.depth, name, node)
+        if not memory and key not in self._homes:
+            self._homes[key] = f"%v{len(self._homes)}"
+            w.entry.append(f"  {self._homes[key]} = alloca [{size} x i8], align 8")
+        home = memory or self._homes[key]
+        if (scope, name, home) not in self._declared:
+            self._declared.add((scope, name, home))
+            types = self._names.setdefault((scope.function, name), [])
             if node not in types:
                 types.append(node)
             number = types.index(node)  # what Python calls alike is several variables of DWARF
             shown = f"{name}${number + 1}" if number else name
-            variable = self._once(f'!DILocalVariable(name: "{escaped(shown)}", scope: !{scope}, type: !{node})')
-            inlined = "" if call is None else f", inlinedAt: !{call}"
-            place = self._once(f"!DILocation(line: 0, scope: !{scope}{inlined})")
-            home = self._homes[key] = memory or f"%v{len(self._homes)}"
-            if not memory:
-                w.entry.append(f"  {home} = alloca [{size} x i8], align 8")
+            variable = self._once(
+                f'!DILocalVariable(name: "{escaped(shown)}", scope: !{scope.function}, type: !{node})'
+            )
+            place = self._once(self._location_in(scope, "line: 0"))
             w.entry.append(f"    #dbg_declare(ptr {home}, !{variable}, !DIExpression(), !{place})")
-        return self._homes[key]
+        return home
 
-    def _declare_tensor(self, w: Writer, where: _Scope, name: str, value: Value) -> None:
+    def _declare_tensor(self, w: Writer, scope: Scope, name: str, value: Value) -> None:
         """Declare a register tensor as the array that it is."""
         t = value.type
         assert isinstance(t, Tensor)
         n = static_cosize(t.layout)
         array = self._array(self._number(t.elem, in_memory=True), n, n * t.elem.bytes)
-        self._home(w, where, name, array, 0, f"{w.one(value)}.generic")
+        self._home(w, scope, name, array, 0, f"{w.one(value)}.generic")
 
     # Types.
 

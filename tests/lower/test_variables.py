@@ -145,3 +145,26 @@ def test_only_elements_that_changed_are_stored() -> None:
 
     text = puts.compile(debug=True, arch="sm_90a").build.llvm
     assert text.count("store float ") == 64 + 8 + 1  # `vec` once, an element each time, and `a[0]`
+
+
+def power(x: f32, n: int) -> f32:
+    y = x * 2.0
+    return y if n == 0 else y + power(y, n - 1)
+
+
+def test_calls_share_memory_unless_one_is_within_another() -> None:
+    @cl.kernel(block=32)
+    def powers(a: Tensor[f32, (64,)]) -> None:
+        a[0] = power(a[0], 1)
+        a[1] = power(a[1], 1)
+
+    def places(call: Entry) -> tuple[bytes, ...]:
+        return tuple(
+            entry.given["place"] for entry in call.within if entry.tag == "variable" and "place" in entry.given
+        )
+
+    body = unit(powers.compile(debug=True, arch="sm_90a").ptx).named("powers")
+    outer = [entry for entry in body.within if entry.tag == "inlined"]
+    inner = [entry for call in outer for entry in call.within if entry.tag == "inlined"]
+    assert [len({*map(places, calls)}) for calls in (outer, inner)] == [1, 1]
+    assert not set(places(outer[0])) & set(places(inner[0]))
