@@ -33,12 +33,13 @@ def check(given: argparse.Namespace) -> int:
 
 def _reports(given: argparse.Namespace) -> list[CheckReport]:
     """Check the launches that the command line asks for."""
-    asked = checking.Asked(given.seeds if given.seed is None else [given.seed], given.blocks, not given.no_notes)
+    seeds = given.seeds if given.seed is None else [given.seed]
+    asked = {"seeds": seeds, "blocks": given.blocks, "notes": not given.no_notes}
     if given.grid is not None:
         arguments = dict(map(_argument, given.arg))
         kernel = find_kernel(given.kernel)
         launch = Launch(given.grid, given.block, given.cluster, given.smem)
-        reports = [checking.made_up(kernel, launch, arguments).check(asked)]
+        reports = [checking.made_up(kernel, launch, arguments).check(**asked)]
         if given.trace and all(reports):
             _save_traces(given.trace, [checking.made_up(kernel, launch, arguments).trace()])
         return reports
@@ -49,7 +50,7 @@ def _reports(given: argparse.Namespace) -> list[CheckReport]:
     kernel_asked = kernel_in(module, name, path) if name else None
     try:
         with running(f"{path} stopped", module.__file__):
-            reports = checking.each_launch(checking.entry_of(module), kernel_asked, lambda call: call.check(asked))
+            reports = checking.each_launch(checking.entry_of(module), kernel_asked, lambda call: call.check(**asked))
     except checking.NoEntry as error:
         raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
     if given.trace and all(reports):

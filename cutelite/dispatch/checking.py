@@ -7,7 +7,7 @@ Out   a `CheckReport` for each launch
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from types import FunctionType, ModuleType
@@ -35,14 +35,6 @@ class NoEntry(LookupError):
     """A program has no entry function to call, so its launches cannot be seen."""
 
 
-class Asked(NamedTuple):
-    """Options of a check, as `Kernel.check` has them."""
-
-    seeds: int | Iterable[int]
-    blocks: int | None = None
-    notes: bool = True
-
-
 class Call(NamedTuple):
     """A launch that a program makes, to compile, trace or check instead. Its arrays are in host memory."""
 
@@ -64,9 +56,8 @@ class Call(NamedTuple):
         found: Timeline = self.kernel.trace_launch(self.launch, *self.args, **self.kwargs)
         return found
 
-    def check(self, asked: Asked | None = None) -> CheckReport:
-        """Check it: `Kernel.check_launch`."""
-        options = {} if asked is None else asked._asdict()
+    def check(self, **options: Any) -> CheckReport:
+        """Check it: `Kernel.check_launch`, with its options."""
         found: CheckReport = self.kernel.check_launch(self.launch, *self.args, **options, **self.kwargs)
         return found
 

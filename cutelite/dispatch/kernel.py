@@ -304,7 +304,7 @@ class Kernel:
             self._profiled_to(self._settings.environment.profile_dir, launch, args, kwargs)
             return
         if checked.ordinal is None:
-            self._simulate(launch, checked.grid, checked.spec, checked.bound)
+            self._simulate(launch, checked)
             return
         function, config = self._run(launch, checked, checked.ordinal)
         environment = self._settings.environment
@@ -459,25 +459,30 @@ class Kernel:
 
     # In the simulator.
 
-    def _simulate(self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound) -> None:
-        mirrors = _mirrors(launch, bound)
-        environment, sim = self._settings.environment, _simulator()
+    def _simulate(self, launch: Launch, checked: _Checked) -> None:
+        mirrors, environment = _mirrors(launch, checked.bound), self._settings.environment
         seed = environment.sim_seed if launch.seed is None else launch.seed
         try:
-            _, values, dims = self._simulation(spec, bound, mirrors)
-            ready = self._made.prepared(spec, sim.Program), grid, values
-            said = {"dims": dims, "smem_dynamic": launch.smem}
             if not environment.check:
-                sim.run(*ready, **said, seed=seed)
+                self._simulated("run", launch, checked, mirrors, seed=seed)
                 return
-            seeds = range(seed, seed + environment.check)
-            report = sim.check(*ready, **said, seeds=seeds, stdout=sys.stdout, pdl=launch.pdl or None)
+            options = {"seeds": range(seed, seed + environment.check), "pdl": launch.pdl or None}
+            report = self._simulated("check", launch, checked, mirrors, stdout=sys.stdout, **options)
             if report.error is not None and len(report.findings) == 1:
                 raise report.error  # as without a check
             report.raise_if_wrong()
         finally:
             if mirrors is not None:
                 mirrors.write_back()
+
+    def _simulated(
+        self, how: str, launch: Launch, checked: _Checked, mirrors: Mirrors | None = None, **options: Any
+    ) -> Any:
+        """Have the simulator 'run', 'check' or 'trace' a launch, on its arrays or on their mirrors."""
+        function, values, dims = self._simulation(checked.spec, checked.bound, mirrors)
+        sim, options["dims"] = _simulator(), dims
+        program = function if how == "trace" else self._made.prepared(checked.spec, sim.Program)
+        return getattr(sim, how)(program, checked.grid, values, smem_dynamic=launch.smem, **options)
 
     def _simulation(
         self, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
@@ -554,12 +559,8 @@ class Kernel:
         if checked.ordinal is not None and checked.bound.arrays:
             name = checked.bound.arrays[0][0]
             raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
-        _, values, dims = self._simulation(checked.spec, checked.bound)
-        program = self._made.prepared(checked.spec, _simulator().Program)
         options["compiled"] = self._made.costs(checked.spec) if notes else None
-        report: CheckReport = _simulator().check(
-            program, checked.grid, values, dims=dims, smem_dynamic=launch.smem, **options
-        )
+        report: CheckReport = self._simulated("check", launch, checked, **options)
         return report
 
     @_told
@@ -573,11 +574,9 @@ class Kernel:
         return self._trace(launch, self._blocks("trace", launch, args, kwargs))
 
     def _trace(self, launch: Launch, checked: _Checked) -> Timeline:
-        function, values, dims = self._simulation(checked.spec.under(profile=True), checked.bound)
         seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
-        timeline: Timeline = _simulator().trace(
-            function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed
-        )
+        checked = checked._replace(spec=checked.spec.under(profile=True))
+        timeline: Timeline = self._simulated("trace", launch, checked, seed=seed)
         return timeline
 
     @_told
@@ -586,8 +585,7 @@ class Kernel:
         tally: Tally = _simulator().Tally()
         checked = self._checked(launch, args, kwargs)
         if checked is not None:
-            function, values, dims = self._simulation(checked.spec, checked.bound)
-            _simulator().run(function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, observer=tally)
+            self._simulated("run", launch, checked, observer=tally)
         return tally
 
     @_told
@@ -624,7 +622,8 @@ class Kernel:
         if checked.ordinal is None or mirrors is None:
             raise ArgumentError(f"{self.__name__}(): a comparison with the GPU takes arrays on a GPU")
         before, writers = mirrors.kept(), Writers()
-        self._simulate_for(writers, launch, checked, mirrors)
+        seed = self._settings.environment.sim_seed
+        self._simulated("run", launch, checked, mirrors, observer=writers, seed=seed)
         self._run(launch, checked, checked.ordinal)
         found = self._differences(launch, checked, mirrors, writers, tolerance)
         names = [name for name, _ in checked.bound.arrays]
@@ -637,13 +636,6 @@ class Kernel:
 
         steps, remark = self._first_steps(launch, checked, mirrors, restore, tolerance)
         return GpuComparison(self.__name__, names, found, steps, remark)
-
-    def _simulate_for(self, observer: Any, launch: Launch, checked: _Checked, mirrors: Mirrors) -> None:
-        function, values, dims = self._simulation(checked.spec, checked.bound, mirrors)
-        seed = self._settings.environment.sim_seed
-        _simulator().run(
-            function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, observer=observer, seed=seed
-        )
 
     def _differences(
         self, launch: Launch, checked: _Checked, mirrors: Mirrors, writers: Writers, tolerance: float | None
@@ -667,7 +659,7 @@ class Kernel:
         from cutelite.dispatch.records import Logs, by_line, check_same, longest, remark
 
         checked = checked._replace(spec=checked.spec.under(record=True))
-        ordinal, grid = checked.ordinal, checked.grid
+        ordinal, grid, seed = checked.ordinal, checked.grid, self._settings.environment.sim_seed
         assert ordinal is not None, "it is on a GPU"
         compiled = self._compiled(launch, checked.spec)
         function = self._made.simulation(checked.spec)
@@ -676,7 +668,7 @@ class Kernel:
         followers = by_line(
             logs,
             lambda: self._run(launch, checked, ordinal),
-            lambda follower: self._simulate_for(follower, launch, checked, mirrors),
+            lambda follower: self._simulated("run", launch, checked, mirrors, observer=follower, seed=seed),
             restore, function, math.prod(grid), tolerance,
         )  # fmt: skip
         last = followers[-1]

@@ -114,33 +114,27 @@ class TypeTable:
     def __init__(self) -> None:
         self._lock = forks.lock()
         self._known: dict[type, tuple[int, int, int]] = {}  # and keeps the types, so that their addresses stay theirs
-        self._size = 64
-        self._words = (ctypes.c_uint64 * (ENTRY_WORDS * self._size))()
         self._outgrown: list[object] = []  # a launch may still read one
+        self._renew(64)
 
-    @property
-    def address(self) -> int:
-        return ctypes.addressof(self._words)
-
-    @property
-    def mask(self) -> int:
-        return self._size - 1
+    def _renew(self, size: int) -> None:
+        self._words = (ctypes.c_uint64 * (ENTRY_WORDS * size))()
+        self.address, self.mask = ctypes.addressof(self._words), size - 1
 
     def add(self, kind: type, way: Way) -> None:
         """Make launchers read arrays of `kind` that way."""
         with self._lock:
             self._known[kind] = way.how, *way.functions
-            if 2 * len(self._known) > self._size:
+            if 2 * len(self._known) > self.mask + 1:
                 self._outgrown.append(self._words)
-                self._size *= 2
-                self._words = (ctypes.c_uint64 * (ENTRY_WORDS * self._size))()
+                self._renew(2 * (self.mask + 1))
                 for each, row in self._known.items():
                     self._put(id(each), row)
             else:
                 self._put(id(kind), self._known[kind])
 
     def _put(self, address: int, row: tuple[int, int, int]) -> None:
-        at = place_of(self._words, hash_of(address), self._size, ENTRY_WORDS, known=address)
+        at = place_of(self._words, hash_of(address), self.mask + 1, ENTRY_WORDS, known=address)
         # The address last: whoever finds it finds the rest.
         self._words[at + 1 : at + ENTRY_WORDS] = list(row)
         self._words[at] = address

@@ -29,13 +29,13 @@ EXAMPLES_ALONE = ("hopper_gemm_tiled", "softmax", "reduction", "tensorop_gemm", 
 
 def seconds(call: Callable[[], object], seed: int) -> tuple[float, float]:
     """Of a check of what a call launches, once it is compiled, and of the simulation alone."""
-    from cutelite.dispatch.checking import Asked, each_launch
+    from cutelite.dispatch.checking import each_launch
 
     started = time.process_time()
     call()
     alone = time.process_time() - started
     started = time.process_time()
-    for report in each_launch(call, None, lambda made: made.check(Asked([seed], None, False))):
+    for report in each_launch(call, None, lambda made: made.check(seeds=[seed], notes=False)):
         report.raise_if_wrong()
     return time.process_time() - started, alone
 
