@@ -1,13 +1,14 @@
-"""Typed SSA to LLVM IR text: scalars as instructions, what LLVM does not know as inline assembly.
+"""Typed SSA to LLVM IR text: instructions where LLVM has them, inline assembly for everything else.
 
-function   one function; `writer` has its lines    structure  branches, and what is no instruction
-instructions  ops by LLVM                         assembly   ops by PTX, inline
-templates  the spelling of ops, taken apart       types  constants    as LLVM writes them
-calls      linked functions                       debug      source lines; variables  the user's, for debuggers
-reports    `printf` and assertions                profile  records    events and values that a kernel writes
+function      a whole function; `writer` collects its lines    structure  branches, constants, vectors
+instructions  ops that LLVM has instructions for               assembly   ops written as inline PTX
+templates     the spelling of ops, taken apart                 types, constants  as LLVM writes them
+calls         linked functions                                 debug      source lines; variables  those of the user,
+                                                                          for debuggers
+reports       `printf` and assertions                          profile, records  events and values that a kernel writes
 
-In: a function that has been through `passes.PIPELINE`. Out: one module as text, for `toolchain`. Knows no op: each
-says how it is spelled (`contract.Llvm`, `contract.Ptx`); those that are no instruction are in `structure`.
+Input: a function that has been through `passes.PIPELINE`. Output: one module as text, for `toolchain`. No op is known
+by name here: each says how it is spelled (`contract.Llvm`, `contract.Ptx`), except those in `structure`.
 """
 
 from cutelite.lower.function import to_llvm

@@ -1,8 +1,9 @@
-"""Ops spelled as PTX: inline assembly with the registers numbered and the constraints written.
+"""Ops spelled as PTX: this writes the inline assembly, with numbered registers and constraints.
 
 LLVM numbers the operands of inline assembly, results first. A tied operand is an input that must be in the register of
-a result; the text names the result. LLVM may put a result into the register of any other input, as if one instruction
-read all inputs and then wrote all results. A result that is written before the last input is read forbids that (`&`).
+a result; the text names that result. LLVM may put a result into the register of any other input, since it takes the
+text for one instruction that reads all inputs before it writes a result. A result that the text writes before it has
+read the last input is therefore marked early (`&`): it gets a register of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cutelite.lower.types import REGISTERS, Register, count, leaf, vector
 from cutelite.lower.writer import Writer, zero
 
 ATTRIBUTES = {"plain": "#1", "convergent": "#2", "pure": "#3", "pure convergent": "#4"}
-"""Attribute groups of calls of inline assembly; `module` writes what they stand for."""
+"""The attribute groups that calls of inline assembly refer to; `function` writes their definitions."""
 
 REGISTER_BITS = 32
 
@@ -46,7 +47,7 @@ class _Places:
 
     def __init__(self, t: Type, n: int, packed: bool) -> None:
         self.elem = leaf(t)
-        packed = packed and elem_of(t).bits < REGISTER_BITS and not isinstance(t, InFlight)  # those are, already
+        packed = packed and elem_of(t).bits < REGISTER_BITS and not isinstance(t, InFlight)  # in flight: packed already
         bits = elem_of(t).bits if packed else REGISTER_BITS
         self.chunks: list[int] = []
         while n:
@@ -55,7 +56,7 @@ class _Places:
                 k //= 2
             self.chunks.append(k)
             n -= k
-        as_bits = isinstance(t, Scalar | Vec | InFlight) and elem_of(t) == tf32  # PTX has tf32 in .b32 registers
+        as_bits = isinstance(t, Scalar | Vec | InFlight) and elem_of(t) == tf32  # PTX holds tf32 in .b32 registers
         self.registers = [REGISTERS[f"i{k * bits}" if packed or as_bits else self.elem] for k in self.chunks]
 
     def fill(self, w: Writer, elements: list[str]) -> Iterator[str]:
@@ -67,7 +68,7 @@ class _Places:
             at += k
 
     def empty(self, w: Writer, results: list[str]) -> list[str]:
-        """Return the elements that the registers `results` hold."""
+        """Take the elements out of the registers `results`. Return their names."""
         found: list[str] = []
         for name, register, k in zip(results, self.registers, self.chunks, strict=True):
             found += w.unpack(self._cross(w, name, k, register, inward=False), self.elem, k)
@@ -83,7 +84,7 @@ class _Places:
 
 
 class _Call:
-    """One piece of inline assembly. `start` is the first element that it takes of each vector; None takes all."""
+    """One piece of inline assembly. It takes each vector's elements from `start` on; all of them if `start` is None."""
 
     def __init__(self, w: Writer, op: Op, form: Ptx, start: int | None) -> None:
         self.w, self.op, self.form, self.start = w, op, form, start
@@ -117,7 +118,7 @@ class _Call:
         self.output_count = at
 
     def write(self) -> list[list[str]]:
-        """Write it. Return the elements of each result."""
+        """Write the call. Return the elements of each result."""
         text = "".join(
             piece.replace("$", "$$") if isinstance(piece, str) else self._filled(piece)
             for piece in pieces(self.form.template)
@@ -140,7 +141,7 @@ class _Call:
         return found
 
     def _early(self) -> set[int]:
-        """Return the results that a statement names before the last statement that names an input."""
+        """Return the numbers of the results that are named in a statement before the last one that names an input."""
         statement, last, first = 0, 0, dict[int, int]()
         for piece in pieces(self.form.template):
             if isinstance(piece, str):
@@ -180,7 +181,7 @@ class _Call:
         return f"${numbers[0]}" if len(numbers) == 1 else f"{{{', '.join(f'${n}' for n in numbers)}}}"
 
     def _take(self, field: str) -> None:
-        """Number the registers of an operand, which the text mentions for the first time."""
+        """Number the registers of an operand, at its first mention in the text."""
         numbers = self.numbers[field] = []
         for value in self._values(field):
             for register, name in self._registers(field, value):
@@ -211,7 +212,7 @@ class _Call:
 
 
 def _quoted(text: str) -> str:
-    r"""Return `text` as it stands in an LLVM string: ``"`` is ``\22``."""
+    r"""Return `text` as it is written in an LLVM string: ``"`` is ``\22``."""
     if '"' in text or "\\" in text or "\n" in text:
         return text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
     return text

@@ -12,7 +12,7 @@ def call(w: Writer, op: Any) -> None:
     args = []
     for value in op.inputs:
         name, t = w.one(value), leaf(value.type)
-        if t.startswith("ptr addrspace(7)"):  # shared::cluster addresses are no part of LLVM's generic casts
+        if t.startswith("ptr addrspace(7)"):  # LLVM cannot cast shared::cluster addresses to generic ones
             wide = w.define(f"ptrtoint {t} {name} to i32")
             name, t = w.define(f"inttoptr i32 {wide} to {SPACES['smem']}"), SPACES["smem"]
         if t.startswith("ptr addrspace"):

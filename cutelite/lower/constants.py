@@ -8,7 +8,7 @@ from math import copysign, frexp, inf, isfinite, isnan, ldexp
 from cutelite.ir.types import Scalar
 
 FORMATS = {"f16": (5, 10), "bf16": (8, 7), "e4m3": (4, 3), "e5m2": (5, 2), "f32": (8, 23), "tf32": (8, 23)}
-"""Bits of exponent and of stored significand."""
+"""Bits of the exponent and of the stored significand, by format."""
 
 
 def constant(value: int | float | bool, elem: Scalar) -> str:
@@ -37,7 +37,7 @@ def _double_bits(value: float) -> int:
 
 
 def float_bits(value: float, elem: Scalar) -> int:
-    """Return the bits of `value` in the format of `elem`. e4m3 has no infinity: too large a number becomes NaN."""
+    """Return the bits of `value` in the format of `elem`. e4m3 has no infinity: too large numbers become NaN."""
     if elem.name == "f64":
         return _double_bits(value)
     exponent_bits, stored = FORMATS[elem.name]
@@ -56,11 +56,11 @@ def float_bits(value: float, elem: Scalar) -> int:
     exponent = max(frexp(abs(value))[1] - 1, 1 - bias)
     units = ldexp(abs(value), stored - exponent)
     whole = _to_even(units)
-    bits = whole + ((exponent + bias - 1) << stored)  # a hidden bit of `whole` adds the 1 that is missing
+    bits = whole + ((exponent + bias - 1) << stored)  # the hidden bit of `whole` adds 1 to the exponent
     largest = nan - 1 if no_infinity else infinity - 1
     return sign | (bits if bits <= largest else nan if no_infinity else infinity)
 
 
 def _to_even(x: float) -> int:
-    """Round to the nearest integer; of two that are equally near, to the even one."""
+    """Round to the nearest integer; of two equally near ones, to the even one."""
     return int(x) if x >= ldexp(1.0, 53) or x == inf else round(x)

@@ -1,8 +1,8 @@
-"""Source places as LLVM debug metadata, which comes out as `.loc` of PTX.
+"""Source lines as LLVM debug metadata, which becomes `.loc` in PTX.
 
-The backend is told a number in place of each source line, and a table in the text's comments says which place a number
-stands for (`toolchain/places.py` reads it and writes the places into the PTX). So two calls of a function stay apart:
-a place is a line, a column and the chain of calls that it was inlined through. LLVM's backend for PTX writes no chains.
+LLVM gets a number in place of each source line, and a table in comments of the text says which place a number stands
+for (`toolchain/places.py` reads it and writes the places into the PTX). A place is a line, a column and the chain of
+calls that it was inlined through, which LLVM's PTX backend cannot write. So two calls of a function stay apart.
 
     ; place 3 in 1: 74 8 "/home/me/gemm.py" "load"      number 3, inlined by the call at place 1; 0 is the kernel itself
 """
@@ -15,7 +15,7 @@ from cutelite.diag import Span
 
 
 class Nodes:
-    """Metadata nodes, numbered from `first`."""
+    """Metadata nodes of a module, numbered from `first`."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -29,18 +29,18 @@ class Nodes:
 
 
 class LineInfo(Nodes):
-    """The nodes of source lines, and the table of places, numbered from 1."""
+    """The metadata nodes of source lines, and the table of places, which are numbered from 1."""
 
     def __init__(self, kernel: str, first: int = 0) -> None:
         super().__init__(first)
         self.kernel = kernel
         self._spans: dict[Span, int] = {}
         self._nodes: dict[int, int] = {}
-        self.unit = self._node("")  # written when the file is known
+        self.unit = self._node("")  # filled in by `start`, when the file is known
         self.scope = self._node("")
 
     def start(self, span: Span | None) -> str:
-        """Return the reference to put behind `define`: the scope of the kernel, whose body holds `span`."""
+        """Return the reference to put behind `define`: the kernel's scope. `span` is a place in the kernel's body."""
         file = self._node(file_node(outermost(span).filename if span else "<unknown>"))
         signature = self._node(f"!DISubroutineType(types: !{self._node('!{}')})")
         self.nodes[self.unit - self.first] = (
@@ -53,7 +53,7 @@ class LineInfo(Nodes):
         return f" !dbg !{self.scope}"
 
     def at(self, span: Span | None) -> str:
-        """Return the reference to put behind an instruction. Calls must have one, so an unknown place is line 0."""
+        """Return the reference to put behind an instruction. A call must have one, so an unknown place is line 0."""
         number = 0 if span is None else self._place(span)
         if number not in self._nodes:
             self._nodes[number] = self._node(f"!DILocation(line: {number}, scope: !{self.scope})")
@@ -64,7 +64,7 @@ class LineInfo(Nodes):
             caller = 0 if span.caller is None else self._place(span.caller)
             self._spans[span] = number = len(self.places) + 1
             column = 0 if span.col is None else span.col + 1
-            import json  # 2 ms, which kernels without source lines need not cost
+            import json  # imported here: it takes 2 ms, which kernels without source lines save
 
             names = f"{json.dumps(span.filename)} {json.dumps(span.function or '<lambda>')}"
             self.places.append(f"; place {number} in {caller}: {span.line} {column} {names}")
@@ -83,7 +83,7 @@ def file_node(path: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return `text` as a string of LLVM IR has it."""
+    """Return `text` as it is written in a string of LLVM IR."""
     return "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else _octets(c) for c in text)
 
 

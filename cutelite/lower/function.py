@@ -1,8 +1,8 @@
 """A function as one LLVM module: signature, blocks, phis, attributes and metadata.
 
-ABI: the parameters in order (a scalar as its LLVM type, bool and 8-bit floats as i8; a tensor or pointer to global
-memory as a pointer; a TMA descriptor by value, 128 bytes), then one i32 or i64 for each named dim. All shared
-memory is one external array, whose size the launch gives.
+ABI: the parameters in order (a scalar as its LLVM type, but bool and 8-bit floats as i8; a tensor in, or pointer to,
+global memory as a pointer; a TMA descriptor by value, 128 bytes), then one i32 or i64 for each named dim. All shared
+memory is one external array, whose size is given at launch.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ attributes #2 = { convergent nounwind }
 attributes #3 = { nounwind memory(none) }
 attributes #4 = { convergent nounwind memory(none) }
 attributes #5 = { noreturn nounwind }"""
-"""What `assembly.ATTRIBUTES` refers to; #0 is the kernel's own."""
+"""The attribute groups that `assembly.ATTRIBUTES` refers to; #0, the kernel's own, is written for each kernel."""
 
 
 def to_llvm(function: Function, target: Target, line_info: bool = False) -> str:
     """Return LLVM IR text for `function`, which has been through `passes.PIPELINE`.
 
-    With an attribute `device` it is a function that others call: the name of the dtype that it returns, or 'void'.
+    With an attribute `device` it is a function that others call; the attribute names its return type, or is 'void'.
 
     line_info  refer to the user's source lines
     Errors     `InternalError` for an op that no pass expanded and that has no spelling
@@ -63,9 +63,9 @@ class _Module:
         self.debug: LineInfo | DebugInfo | None = None
         self.variables: DebugInfo | None = None
         if function.attrs.get("debug"):
-            from cutelite.lower.variables import DebugInfo  # which few compiles need
+            from cutelite.lower.variables import DebugInfo  # imported here: few compiles need it
 
-            self.debug = self.variables = DebugInfo(function, first=loops + 1)  # loops' nodes come before
+            self.debug = self.variables = DebugInfo(function, first=loops + 1)  # the loops' nodes come first
         elif line_info:
             self.debug = LineInfo(function.name, first=loops + 1)
 
@@ -123,14 +123,14 @@ class _Module:
         match t:
             case TensorMap():
                 return f'{TENSOR_MAP}"nvvm.grid_constant" {name}'
-            case Tensor() | Ptr() if "device" in self.function.attrs:  # C's pointers are generic
+            case Tensor() | Ptr() if "device" in self.function.attrs:  # pointers in C are generic
                 w.names[value] = near = f"%near{len(w.entry)}"
                 w.entry.append(f"  {near} = addrspacecast ptr {name} to {leaf(t)}")
                 return f"ptr noundef align {t.align} {name}"
             case Tensor() | Ptr():
                 return f"{leaf(t)} noundef align {t.align} {name}"
             case Scalar() if t.kind == "bool":
-                return f"i8 noundef {name}"  # made a bool at the start of the entry block
+                return f"i8 noundef {name}"  # converted to a bool at the start of the entry block
             case Scalar():
                 return f"{memory(t)} noundef {name}"
         raise InternalError(f"a kernel cannot take a {t}", stage="lower")
@@ -201,7 +201,7 @@ class _Module:
             return
         assert isinstance(op, CondBr)
         targets = [self.labels[jump.block] for jump in jumps]
-        if jumps[0].block is jumps[1].block:  # a phi takes one value from each block: part the ways
+        if jumps[0].block is jumps[1].block:  # a phi takes one value for each block: give each jump a block
             targets = [f"{self.labels[block]}_{i}" for i in range(2)]
             self.trampolines |= {(block, i): label for i, label in enumerate(targets)}
         w.line(f"br i1 {w.one(op.cond)}, label %{targets[0]}, label %{targets[1]}{loop}")
@@ -210,12 +210,12 @@ class _Module:
             w.line(f"br label %{self.labels[jump.block]}")
 
     def _goes_back(self, block: Block) -> bool:
-        """Tell whether a loop ends with this block."""
+        """Tell whether this block jumps back, and so ends a loop."""
         end = block.terminator
         return end is not None and any(self.place[jump.block] <= self.place[block] for jump in end.jumps)
 
     def _loop(self) -> int:
-        """Give a loop a node of its own. Node 0 forbids unrolling, which LLVM does even around inline assembly."""
+        """Return the number of a new node for a loop. It refers to node 0, which forbids unrolling."""
         self.loops += 1
         return self.loops
 
@@ -239,7 +239,7 @@ class _Module:
                 w.lines[line + i] = f"  {name} = phi {t} {pairs}"
 
     def _source(self, block: Block, jump: Jump) -> str:
-        """Return the label of the LLVM block that the jump leaves from."""
+        """Return the label of the LLVM block that the jump is written in."""
         end = block.terminator
         assert end is not None
         number = next(i for i, other in enumerate(end.jumps) if other is jump)

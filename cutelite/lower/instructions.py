@@ -1,4 +1,4 @@
-"""Ops spelled as LLVM instructions: `contract.Llvm` filled in, once for each element of a vector or for groups."""
+"""Ops spelled as LLVM instructions: `contract.Llvm` filled in for each element, or group of elements, of a vector."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cutelite.lower.writer import Writer, zero
 
 
 def write(w: Writer, op: Op, form: Llvm, contract: str) -> None:
-    """Write `op`; `contract` is the flag for arithmetic that may fuse, or ''."""
+    """Write `op`; `contract` is LLVM's flag for arithmetic that may be fused, or ''."""
     for declaration in form.declares:
         w.declared[declaration] = None
     found = pieces(form.body)
@@ -30,7 +30,7 @@ def _is_scalar(value: Value) -> bool:
 
 
 def _once(w: Writer, op: Op, found: tuple[Piece, ...], contract: str) -> None:
-    """Write an op without vectors, the common case, as `_Copies` would."""
+    """Write an op without vectors, as `_Copies` would but faster: this is the common case."""
     results = {"out" if len(op.results) == 1 else f"out{i}": value for i, value in enumerate(op.results)}
     local: dict[str, str] = {}
     parts: list[str] = []
@@ -60,7 +60,7 @@ def _once(w: Writer, op: Op, found: tuple[Piece, ...], contract: str) -> None:
 
 
 class _Operand:
-    """One operand as each copy takes it: its name in each copy, and its type."""
+    """One operand as the copies take it: a name for each copy, and the type."""
 
     __slots__ = ("elem", "names", "width")
 
@@ -79,14 +79,14 @@ class _Copies:
         self.w, self.op, self.form, self.contract = w, op, form, contract
         values = [v for field in op.fields if field.kind in ("one", "optional") and (v := op[field.name]) is not None]
         counts = [n for v in values if (n := count(v.type)) is not None]
-        self.length = max(counts, default=None)  # elements of the vector operands
+        self.length = max(counts, default=None)  # elements of each vector operand; None without vectors
         self.copies = -(-(self.length or 1) // form.group) if form.group else 1
         self.operands: dict[str, _Operand] = {}
         self.results = {"out" if len(op.results) == 1 else f"out{i}": value for i, value in enumerate(op.results)}
         self.shares = {name: self._share(value.type) for name, value in self.results.items()}
 
     def _share(self, t: Type) -> tuple[str, int]:
-        """Return the type and the number of the elements that one copy makes of a result of type `t`."""
+        """Return the type and the number of elements that one copy produces, for a result of type `t`."""
         n = count(t) or 1
         if self.form.group == 0:
             return self._memory(t), n
@@ -108,7 +108,7 @@ class _Copies:
             if elem == "i1":
                 names, elem = tuple(w.convert("zext", name, "i1", "i8") for name in names), "i8"
             return _Operand([w.pack(names, elem)], elem, len(names))
-        if count(t) is None:  # a scalar goes to every copy; in a group of its own it is the first
+        if count(t) is None:  # every copy takes the scalar; if the copy is a vector, as its first element
             rest = names[0] if self.length is not None else zero(elem)
             return _Operand([w.pack([names[0]] + [rest] * (group - 1), elem)] * self.copies, elem, group)
         if group == 1:
@@ -125,7 +125,7 @@ class _Copies:
             for hole, text in zip(holes, texts[1:], strict=True):
                 if hole.kind == "value" and hole.name not in self.results:
                     parts.append(self._operand(hole.name).names[copy])
-                else:  # a result or temporary: what comes first is its definition
+                else:  # a result or temporary: the first mention defines it
                     key = hole.name if hole.kind == "value" else f".{hole.name}"
                     if key not in local:
                         local[key] = self.w.fresh()
@@ -146,14 +146,14 @@ class _Copies:
         return names
 
     def _prepared(self) -> tuple[list[str], list[Hole]]:
-        """Fill in what is the same in each copy. Return the text, with the holes that are left."""
+        """Fill in what all copies have in common. Return the text between the holes that are left, and these holes."""
         texts, holes = [""], []
         for piece in pieces(self.form.body):
             if isinstance(piece, str):
                 texts[-1] += piece
             elif piece.kind in ("value", "temporary"):
                 if piece.kind == "value" and piece.name not in self.results:
-                    self._operand(piece.name)  # written before the copies, for it may need lines of its own
+                    self._operand(piece.name)  # prepared before the copies: it may write lines of its own
                 holes.append(piece)
                 texts.append("")
             else:

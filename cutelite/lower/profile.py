@@ -1,13 +1,14 @@
-"""Profiles of a kernel: rings of events in global memory, one for each thread that may write.
+"""Profiles of a kernel: each thread that writes events has a ring of them in global memory.
 
-The host writes the address of a buffer and the number of blocks it has room for to `@cutelite_profile` before a launch
-(`dispatch/profiling.py`). A warp has `2 * RING` bytes of it: the ring of its first lane, which usually speaks for the
-warp, then those of the other lanes, an eighth of a quarter each. In place of lane 0's share of the latter stands what
-tells the time: clock and nanoseconds at the start and at the end, the SM, and that the warp has run.
+Before a launch the host writes to `@cutelite_profile` the address of a buffer and the number of blocks that fit into it
+(`dispatch/profiling.py`). A warp has `2 * RING` bytes of the buffer. The first half is the ring of its first lane,
+which usually speaks for the warp; the second half has `LANE` bytes for each lane. Lane 0 has no second ring: its bytes
+hold the clock and the nanoseconds at the start and at the end, the SM, and a 1 that says that the warp has run.
 
-An event is 8 bytes: the lower half of the clock, and 2 bits of phase, 10 of name, 20 of value. The thread keeps the
-address of its next event, the mask of its ring and the mask of lanes before it in four registers. Where the host has
-written no address, that mask has every lane, so that none is the first and nothing is written.
+An event is 8 bytes: the lower half of the clock, and 2 bits of phase, 10 of name, 20 of value. The thread keeps in four
+registers: the address of its next event, the mask of its ring, the mask of the lanes before it, and the address of the
+warp's bytes. Of the threads that are active at an event, the first writes. If the host has written no address, each
+thread's mask has every lane: no thread is the first, and nothing is written.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ GLOBAL = "@cutelite_profile = addrspace(1) externally_initialized global [2 x i6
 
 
 def _time(at: int) -> str:
-    """Return PTX that writes clock and nanoseconds at an offset, by the thread `first`."""
+    """Return PTX in which the thread `first` writes the clock and the nanoseconds at offset `at`."""
     return (
         f"mov.u64 t, %clock64; @first st.global.b64 [p+{at}], t; "
         f"mov.u64 t, %globaltimer; @first st.global.b64 [p+{at + 8}], t; "
@@ -40,7 +41,7 @@ _BEGIN = (
     "{ .reg .pred on, zero, first; .reg .b32 b, w, x, y; .reg .b64 p, t; "
     "mov.u32 b, %ctaid.z; mov.u32 x, %nctaid.y; mov.u32 y, %ctaid.y; mad.lo.u32 b, b, x, y; "
     "mov.u32 x, %nctaid.x; mov.u32 y, %ctaid.x; mad.lo.u32 b, b, x, y; "
-    "ld.global.v2.b64 {p, t}, [$4]; cvt.u32.u64 x, t; min.u32 b, b, x; "  # blocks beyond share the last place
+    "ld.global.v2.b64 {p, t}, [$4]; cvt.u32.u64 x, t; min.u32 b, b, x; "  # blocks that do not fit share the last place
     "mov.u32 w, %tid.z; mov.u32 y, %tid.y; mad.lo.u32 w, w, BLOCK_Y, y; "
     "mov.u32 y, %tid.x; mad.lo.u32 w, w, BLOCK_X, y; "
     "and.b32 x, w, 31; shr.u32 w, w, 5; mad.lo.u32 b, b, WARPS, w; mul.wide.u32 t, b, WARP; "
@@ -61,7 +62,7 @@ _END = f"{{ .reg .pred first; .reg .b64 p, t; setp.eq.b32 first, $1, 0; mov.u64 
 
 
 def begin(w: Writer, function: Function, note: str) -> None:
-    """Write what comes first in a kernel that is profiled."""
+    """Write the start of a kernel that is profiled: the four registers, and the first times."""
     x, y, z = function.attrs["block"]
     numbers = {
         "BLOCK_X": x, "BLOCK_Y": y, "WARPS": -(-x * y * z // 32), "WARP": 2 * RING, "RING_MASK": RING - 1,
@@ -84,7 +85,7 @@ def begin(w: Writer, function: Function, note: str) -> None:
 
 
 def mark(w: Writer, op: Any) -> None:
-    """Write an event to the ring, and go on to its next place; nothing in a kernel that is not profiled."""
+    """Write an event to the ring, and advance in the ring. Writes nothing in a kernel that is not profiled."""
     if not w.profiled:
         return
     head = (PHASES.index(op.phase) + 1) << 30 | w.marks.index(op.label) << 20
@@ -102,7 +103,7 @@ def mark(w: Writer, op: Any) -> None:
 
 
 def ret(w: Writer, op: Any) -> None:
-    """Write the time at which the warp ends, if the kernel is profiled, and the end."""
+    """Write the end of the kernel; if it is profiled, first the time at which the warp ends."""
     if w.profiled:
         w.line(f'call void asm sideeffect "{_END}", "l,r"(i64 %profile.warp, i32 %profile.below)')
     w.line("ret void" if op.value is None else f"ret {leaf(op.value.type)} {w.one(op.value)}")

@@ -1,11 +1,11 @@
-"""Values that a kernel keeps of all its ops, to be compared with the simulator's: a log in global memory a thread.
+"""Logs of the values that all ops of a kernel produce, one for each thread, to compare them with the simulator's.
 
-The host writes five 64-bit numbers to `@cutelite_records` before a launch (`dispatch/records.py`): the address of the
-logs, the number of blocks it has room for, the first byte of what is kept, the number of bytes that are kept, and the
-bytes of a log. A thread counts the bytes of all it has recorded. A record that begins in the window which the host
-wants is written; so that several launches, each with the next window, give any number of values.
+Before a launch the host writes five 64-bit numbers to `@cutelite_records` (`dispatch/records.py`): the address of the
+logs, the number of blocks that they have room for, the first byte to keep, the number of bytes to keep, and the size of
+a log in bytes. A thread counts the bytes of all its records, and writes those records that begin in the window of bytes
+to keep. So several launches, each with the next window, give any number of values.
 
-A record is its op's number + 1, and then the value's elements, each in one 32-bit word, or two.
+A record is its op's number + 1, and then the value's elements, each in one or two 32-bit words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cutelite.ops.debug import record_words
 GLOBAL = "@cutelite_records = addrspace(1) externally_initialized global [5 x i64] zeroinitializer, align 16"
 
 AT_ONCE = 24
-"""Words of a record that one piece of assembly writes."""
+"""The most words of a record that one piece of assembly writes."""
 
 _BEGIN = (
     "{ .reg .pred on; .reg .b32 b, w, x, y; .reg .b64 n, t, u; "
@@ -29,7 +29,7 @@ _BEGIN = (
     "mov.u32 x, %nctaid.x; mov.u32 y, %ctaid.x; mad.lo.u32 b, b, x, y; cvt.u64.u32 n, b; "
     "mov.u32 w, %tid.z; mov.u32 y, %tid.y; mad.lo.u32 w, w, BLOCK_Y, y; "
     "mov.u32 y, %tid.x; mad.lo.u32 w, w, BLOCK_X, y; "
-    "ld.global.b64 t, [$3+8]; setp.lt.u64 on, n, t; "  # blocks beyond keep nothing
+    "ld.global.b64 t, [$3+8]; setp.lt.u64 on, n, t; "  # blocks that do not fit keep nothing
     "cvt.u64.u32 u, w; mad.lo.u64 u, n, THREADS, u; ld.global.b64 t, [$3+32]; mul.lo.u64 u, u, t; "
     "ld.global.b64 t, [$3]; add.u64 u, u, t; ld.global.b64 $1, [$3+16]; sub.u64 $0, u, $1; "
     "ld.global.b64 t, [$3+24]; add.u64 t, t, $1; selp.b64 $2, t, 0, on; }"
@@ -37,7 +37,7 @@ _BEGIN = (
 
 
 def begin(w: Writer, function: Function, note: str) -> None:
-    """Write what comes first in a kernel that keeps its values."""
+    """Write the start of a kernel that keeps its values: the registers that hold the log's place and window."""
     x, y, z = function.attrs["block"]
     w.recorded = True
     text = _BEGIN.replace("BLOCK_X", str(x)).replace("BLOCK_Y", str(y)).replace("THREADS", str(x * y * z))
@@ -53,7 +53,7 @@ def begin(w: Writer, function: Function, note: str) -> None:
 
 
 def record(w: Writer, op: Any) -> None:
-    """Write a record to the thread's log, if it begins in the window that is wanted."""
+    """Write a record to the thread's log, if it begins in the window of bytes to keep."""
     if not w.recorded:
         return
     words = [str(op.number + 1)]
@@ -76,7 +76,7 @@ def record(w: Writer, op: Any) -> None:
 
 
 def _words(w: Writer, name: str, t: str, bits: int) -> list[str]:
-    """Return the bits of an element, as names of i32."""
+    """Return the names of the i32 that hold the bits of an element."""
     if t == "i1":
         return [w.define(f"zext i1 {name} to i32")]
     whole = f"i{bits}"

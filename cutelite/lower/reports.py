@@ -17,7 +17,7 @@ ASSERTFAIL = "declare void @__assertfail(ptr, ptr, i32, ptr, i64) #5"
 
 
 def string(w: Writer, text: str) -> str:
-    """Return a generic pointer to `text`, with a zero behind it."""
+    """Return a generic pointer to `text`, zero-terminated."""
     octets = text.encode() + b"\0"
     spelled = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in octets)
     constant = f'private unnamed_addr addrspace(1) constant [{len(octets)} x i8] c"{spelled}"'
@@ -26,7 +26,7 @@ def string(w: Writer, text: str) -> str:
 
 
 def assert_fail(w: Writer, op: Any) -> None:
-    """Fail: the driver prints file, line, function, block and thread with the message, and the launch ends."""
+    """Write a failure: the driver prints the message with file, line, function, block and thread; the launch ends."""
     w.declared[ASSERTFAIL] = None
     span = op.span
     file, line, function = (span.filename, span.line, span.function) if span else ("<unknown>", 0, "")
@@ -36,7 +36,7 @@ def assert_fail(w: Writer, op: Any) -> None:
 
 
 def printf(w: Writer, op: Any) -> None:
-    """Print. Arguments go through local memory, promoted as C does for `...`: to f64, i32 or i64."""
+    """Write a call that prints. Arguments go through local memory, promoted to f64, i32 or i64 as C does for `...`."""
     w.declared[VPRINTF] = None
     promoted = [_promoted(w, value) for value in op.args]
     places, size = [], 0

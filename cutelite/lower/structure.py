@@ -1,6 +1,6 @@
-"""Ops that are no instruction: constants, vectors made and taken apart, and the ends of blocks.
+"""Ops that become no instruction or assembly: constants, vectors made and taken apart, and the ends of blocks.
 
-Each is a function of the writer and the op. Vectors cost nothing here: they are tuples of names.
+Each function here takes the writer and the op. Vectors cost nothing: they are tuples of names.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "ret": profile.ret,
     "unreachable": lambda w, op: w.line("unreachable"),
 }
-"""By op name. Branches are written by `function`, which knows the blocks."""
+"""The functions, by op name. Branches are written by `function`, which knows the blocks."""
 
 
 def missing(op: Op) -> str:

@@ -1,4 +1,4 @@
-"""The templates of ops, taken apart once: fixed text, and holes.
+"""The templates of ops, taken apart once into fixed text and holes.
 
 "$out = fadd $contract $a:type $a, $b"   ->   text " = fadd ", contract, type of a, value of a, ...
 """
@@ -16,10 +16,10 @@ _HOLE = re.compile(
 
 
 class Hole(NamedTuple):
-    """A place to fill in.
+    """A place of a template to fill in.
 
     kind      'value', 'type' or 'suffix' of the operand or result `name`; 'temporary'; 'constant' (a field); 'contract'
-    register  which one of an operand is meant, None for all of them
+    register  the number of one register of an operand; None for all of them
     """
 
     kind: str

@@ -16,7 +16,7 @@ TENSOR_MAP = "ptr byval([128 x i8]) align 64 "
 
 
 def scalar(elem: Scalar) -> str:
-    """Return the LLVM type of one number in a register; 8-bit floats are their bits."""
+    """Return the LLVM type of one number in a register; an 8-bit float is an i8 with its bits."""
     return FLOATS.get(elem.name) or f"i{elem.bits}"
 
 
@@ -27,8 +27,8 @@ def memory(elem: Scalar) -> str:
 
 @cache
 def count(t: Type) -> int | None:
-    """Return the number of LLVM values that stand for a vector of this type; None for a type that is no vector."""
-    if isinstance(t, InFlight):  # stays in 32-bit registers
+    """Return the number of LLVM values that stand for a vector of this type; None if the type is no vector."""
+    if isinstance(t, InFlight):  # as 32-bit registers
         if isinstance(t.inner, Tensor):
             return None
         return t.inner.n * min(32, t.inner.elem.bits) // 32
@@ -37,7 +37,7 @@ def count(t: Type) -> int | None:
 
 @cache
 def leaf(t: Type) -> str:
-    """Return the LLVM type of a value, or of each of the elements that stand for a vector."""
+    """Return the LLVM type of a value, or of each element of a vector."""
     match t:
         case Scalar():
             return scalar(t)
@@ -68,10 +68,10 @@ def suffix(elem: str, n: int) -> str:
 class Register(NamedTuple):
     """The register that hands a value of one LLVM type to inline assembly.
 
-    letter  of the constraint
+    letter  letter of the constraint
     type    LLVM type of the operand
-    to      LLVM opcode from the value to the operand; '' if they are the same
-    back    and from a result to the value
+    to      LLVM opcode that converts the value to the operand; '' if they have one type
+    back    LLVM opcode that converts a result to the value
     """
 
     letter: str
@@ -93,7 +93,7 @@ REGISTERS = {
     SPACES["generic"]: Register("l", SPACES["generic"]),
     SPACES["gmem"]: Register("l", SPACES["gmem"]),
     SPACES["const"]: Register("l", SPACES["const"]),
-    # PTX takes a narrower address as it is (PTX ISA, operands: addresses as operands); these spaces need 32 bits.
+    # PTX accepts addresses of 32 bits (PTX ISA, operands: addresses as operands), enough for these spaces.
     **{SPACES[space]: Register("r", "i32", "ptrtoint", "inttoptr") for space in ("smem", "cluster", "rmem", "tmem")},
 }
-"""By LLVM type of the value. 8-bit numbers travel in 16-bit registers: PTX has no smaller ones."""
+"""The registers, by LLVM type of the value. 8-bit numbers travel in 16-bit registers: assembly has no smaller ones."""

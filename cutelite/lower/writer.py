@@ -1,7 +1,7 @@
-"""The body of a function as it is written: lines of LLVM IR, and the LLVM names of the values so far.
+"""The body of a function while it is written: lines of LLVM IR, and the LLVM names of the values so far.
 
 A scalar or pointer is one LLVM value. A vector is a tuple of them, one for each element, from its definition to
-its uses: LLVM takes `<128 x float>` apart at a price that grows faster than the number of elements.
+its uses: LLVM's time to take a `<128 x float>` apart grows faster than the number of elements.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ ZERO = {"half": "0xH0000", "bfloat": "0xR0000", "float": "0.0", "double": "0.0",
 
 
 class Writer:
-    """Lines of LLVM IR. `note` goes behind each of them: the reference to its source line, or nothing."""
+    """Lines of LLVM IR. `note`, written behind each of them, is the reference to its source line, or empty."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.entry: list[str] = []  # what must stand at the start of the entry block: local memory
+        self.entry: list[str] = []  # lines for the start of the entry block, which allocate local memory
         self.names: dict[Value, str | tuple[str, ...]] = {}
         self.declared: dict[str, None] = {}  # in order
-        self.globals: dict[str, str] = {}  # constants, and their names
-        self.structs: dict[tuple[str, ...], str] = {}  # types of the registers of a struct, and its name
+        self.globals: dict[str, str] = {}  # names of constants
+        self.structs: dict[tuple[str, ...], str] = {}  # names of structs, by the types of their members
         self.note = ""
         self.profiled = False
         self.recorded = False
@@ -31,7 +31,7 @@ class Writer:
         self._next = 0
 
     def fresh(self) -> str:
-        """Return a name for the next instruction: numbered in the order of definitions, as LLVM demands."""
+        """Return a name for the next instruction: numbered in the order of definitions, as LLVM requires."""
         self._next += 1
         return f"%{self._next - 1}"
 
@@ -45,7 +45,7 @@ class Writer:
         return name
 
     def struct(self, types: Sequence[str]) -> str:
-        """Return the name of a struct: written out at each of its 128 members, it takes LLVM a quarter of its time."""
+        """Return the name of a struct. A type of 128 members, written out each time, takes a quarter of LLVM's time."""
         return self.structs.setdefault(tuple(types), f"%struct{len(self.structs)}")
 
     def local(self, size: int, align: int) -> str:
@@ -62,20 +62,20 @@ class Writer:
     # Values.
 
     def one(self, value: Value) -> str:
-        """Return the name of a value that is no vector."""
+        """Return the name of a value that is not a vector."""
         name = self.names[value]
         assert isinstance(name, str)
         return name
 
     def elements(self, value: Value) -> tuple[str, ...]:
-        """Return the names of the elements of a vector; the one name of anything else."""
+        """Return the names of the elements of a vector; for any other value, its one name."""
         name = self.names[value]
         return (name,) if isinstance(name, str) else name
 
-    # Small vectors, where an instruction wants one.
+    # Small vectors, for instructions that take one.
 
     def pack(self, elements: Sequence[str], elem: str) -> str:
-        """Write an LLVM vector of these names. Return its name; a single one stays as it is."""
+        """Write an LLVM vector of these names. Return its name; a single name is returned as it is."""
         if len(elements) == 1:
             return elements[0]
         t = vector(elem, len(elements))
@@ -91,7 +91,7 @@ class Writer:
         return [self.define(f"extractelement {t} {packed}, i32 {i}") for i in range(n)]
 
     def convert(self, opcode: str, name: str, source: str, to: str) -> str:
-        """Write a conversion, if there is one. Return the name of its result."""
+        """Write a conversion by `opcode`; none if that is ''. Return the name of the result."""
         return self.define(f"{opcode} {source} {name} to {to}") if opcode else name
 
 

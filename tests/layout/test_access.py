@@ -118,7 +118,7 @@ def test_sectors_tell_how_much_was_needed() -> None:
         (Layout((32, 3), (3, 1)), 32, 8, "whole accesses of 2"),
         (Layout((32, 4, 2)), 32, 4, "must map"),
         (Layout(32), 32, 3, "an access has 1, 2, 4, 8 or 16 bytes of whole elements, not 3"),
-        (Layout(32), 64, 4, "an access of 4 bytes"),
+        (Layout(32), 64, 4, "an access has 1, 2, 4, 8 or 16 bytes of whole elements, not 4"),
         (Layout(dims("T")), 32, None, "known at launch only"),
     ],
 )
