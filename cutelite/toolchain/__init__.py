@@ -1,20 +1,20 @@
-"""LLVM IR text to PTX to cubin, with whichever of NVIDIA's tools are there. Knows no ops.
+"""LLVM IR text to PTX to cubin, with those of NVIDIA's tools that are installed. No op is known here.
 
-to_ptx       LLVM IR -> PTX, by LLVM's own NVPTX backend or libNVVM   backend.py
-write_ptx    the same, before the bugs of assemblers are avoided      backend.py
-for_ptxas    PTX without what the assembler at hand gets wrong        assemble.py, ptxas_bugs/
-to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver          assemble.py
-crossed      PTX + cubin -> what ptxas moved across fences            order.py
-disassemble  cubin -> `cutelite.sass`, if a disassembler is found     sass.py
-tools        what is there, for `cutelite doctor`                     tools.py
-identity     which of it makes a cubin, for the cache                 identity.py
+to_ptx       LLVM IR -> PTX, by LLVM's own NVPTX backend or libNVVM             backend.py
+write_ptx    the same, before the PTX is rewritten to avoid assemblers' bugs    backend.py
+for_ptxas    PTX rewritten to avoid the bugs of the assembler in use            assemble.py, ptxas_bugs/
+to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver                    assemble.py
+crossed      PTX + cubin -> the arithmetic that ptxas moved across fences       order.py
+disassemble  cubin -> `cutelite.sass`, if a disassembler is found               sass.py
+tools        the tools that are found, for `cutelite doctor`                    tools.py
+identity     the tools that make a cubin, as a text for the cache's key         identity.py
 
-A backend is `llvm` (over `libllvm`, kept `undisturbed`, loaded ahead by `warm`) or `nvvm` (over `nvvm7`). Assembling
-uses `find`, `bindings`, `running` and `nvjitlink`, and reads the `log`. `places` makes source lines of numbers, `host`
-machine code of a CPU; `errors` has the room's exception.
+A backend is `llvm` (it uses `libllvm`, guarded by `undisturbed`, loaded early by `warm`) or `nvvm` (it uses `nvvm7`).
+Assembling uses `find`, `bindings`, `running` and `nvjitlink`, and reads the `log`. `places` turns numbers in the PTX
+into source lines, `host` writes machine code of a CPU; `errors` has the room's exception.
 
-The names are imported when first used: a kernel from the cache needs the identity alone, and not what it costs to run
-programs.
+The names are imported when first used: a kernel from the cache needs only the identity, and does not wait for the
+import of all that runs the tools.
 """
 
 from __future__ import annotations

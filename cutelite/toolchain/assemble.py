@@ -1,4 +1,4 @@
-"""PTX -> cubin, by the first assembler that is there: ptxas, nvJitLink, the driver."""
+"""PTX -> cubin, by the first assembler that is installed: ptxas, nvJitLink, the driver."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def to_cubin(
     libraries: Sequence[str] = (),
     meanwhile: Callable[[], None] | None = None,
 ) -> Cubin:
-    """Return machine code for `target`. Source lines that the PTX tells (`.loc`) stay in it, and so do variables.
+    """Return machine code for `target`. Source lines in the PTX (`.loc`) and variables are kept in it.
 
-    assembler      one of `ASSEMBLERS`, or `auto` for the first that is there
-    opt_level      0 to 3, the assembler's own; it optimises nothing if the PTX describes variables
-    max_registers  cap on registers per thread; without one, the kernel's block size decides
+    assembler      one of `ASSEMBLERS`, or `auto` for the first of them that is installed
+    opt_level      0 to 3, passed to the assembler; PTX that describes variables is never optimised
+    max_registers  limit of registers per thread; without one, the kernel's block size decides
     options        more flags of ptxas, taken by ptxas and nvJitLink
-    libraries      files to link, which is nvJitLink's work whatever `assembler` says
-    meanwhile      work for this process while ptxas runs in its own
-    Errors         `ToolchainError` when the PTX is refused, or there is nothing to assemble it with
+    libraries      files to link; with any, nvJitLink is used whatever `assembler` says
+    meanwhile      called in this process while ptxas runs in its own
+    Errors         `ToolchainError` if the assembler refuses the PTX, or none is installed
     """
     flags = level_flags(ptx, opt_level)
     if max_registers is not None:
@@ -43,7 +43,7 @@ def to_cubin(
     flags.extend(options)
     chosen = "nvjitlink" if libraries else choose(assembler)
     if libraries and (why := nvjitlink.missing()):
-        raise ToolchainError("link", f"to link {libraries[0]} there must be nvJitLink: {why}")
+        raise ToolchainError("link", f"nvJitLink is needed to link {libraries[0]}: {why}")
     if chosen == "ptxas":
         program = find.ptxas()
         assert program is not None
@@ -57,28 +57,28 @@ def to_cubin(
         tool = "driver"
     resources = usage(log)
     if resources is None:
-        raise ToolchainError(chosen, f"{tool} gave a cubin, but did not tell its registers; it said:\n{log}")
-    if chosen == "driver" and resources.smem_static:  # the driver counts what the system keeps for itself
+        raise ToolchainError(chosen, f"{tool} wrote a cubin, but its log does not give the registers used:\n{log}")
+    if chosen == "driver" and resources.smem_static:  # the driver also counts the part that the system reserves
         resources = resources._replace(smem_static=resources.smem_static - target.smem_reserved)
     return Cubin(image, target.arch, resources, warnings(log), log, tool)
 
 
 def level_flags(ptx: str, opt_level: int) -> list[str]:
-    """Return flags of ptxas for a level; where the PTX describes variables, those for debuggers."""
+    """Return ptxas' flags for an optimisation level, or its flags for debuggers if the PTX describes variables."""
     return ["-O0", "-g"] if has_variables(ptx) else [f"-O{opt_level}"]
 
 
 class PtxForms(NamedTuple):
-    """PTX in two forms, most often the same: for the assembler at hand, and for one that is not known."""
+    """PTX in two forms, mostly equal: `here` for the assembler in use, `anywhere` for an unknown one."""
 
     here: str
     anywhere: str
 
 
 def for_ptxas(ptx: str, assembler: str = "auto") -> PtxForms:
-    """Avoid what assemblers compute wrongly in `ptx`, as `write_ptx` gave it.
+    """Rewrite `ptx`, as `write_ptx` returned it, to avoid bugs of assemblers. Return both forms.
 
-    assembler  as for `to_cubin`; its version is asked for only where it makes a difference
+    assembler  as for `to_cubin`; its version is only asked for if some bug occurs in `ptx`
     """
     anywhere = ptxas_bugs.avoid(ptx)
     if anywhere == ptx or (chosen := first_there(assembler)) is None:
@@ -88,13 +88,13 @@ def for_ptxas(ptx: str, assembler: str = "auto") -> PtxForms:
 
 
 def version_of(assembler: str) -> str:
-    """Return the version of one of `ASSEMBLERS`, which is there, as it tells it."""
+    """Return the version of one of `ASSEMBLERS`, which must be installed, as it reports it."""
     return _VERSIONS[assembler]()
 
 
 def _version_of_ptxas() -> str:
     program = find.ptxas()
-    assert program is not None, "it has been chosen"
+    assert program is not None, "ptxas was chosen, so it was found"
     return ptxas.version(program)
 
 
@@ -102,7 +102,7 @@ _VERSIONS = {"ptxas": _version_of_ptxas, "nvjitlink": nvjitlink.version, "driver
 
 
 def choose(assembler: str) -> str:
-    """Return the assembler to use. Errors: `ToolchainError` if the one asked for is missing, or all are."""
+    """Return the assembler to use. Errors: `ToolchainError` if `assembler` is missing, or with `auto` all are."""
     chosen = first_there(assembler)
     if chosen is None:
         raise ToolchainError(
@@ -115,7 +115,7 @@ def choose(assembler: str) -> str:
 
 
 def first_there(assembler: str) -> str | None:
-    """Return the assembler asked for if it is there; for `auto` the first that is; else None."""
+    """Return `assembler` if it is installed; for `auto` the first one that is; None if there is none."""
     there = {"ptxas": lambda: find.ptxas() is not None, "nvjitlink": nvjitlink.available, "driver": driver.available}
     return next((name for name in _wanted(assembler) if there[name]()), None)
 

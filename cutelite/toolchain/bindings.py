@@ -1,4 +1,4 @@
-"""Packages that call the tools, each imported when it is first needed: importing one takes 20 to 60 ms.
+"""The packages that call the tools, each imported when first needed: that takes 20 to 60 ms.
 
 A kernel from the disk cache needs none of them, and most machines need only some.
 """
@@ -12,7 +12,7 @@ from cutelite.toolchain.errors import ToolchainError
 
 
 def llvm() -> Any:
-    """Return llvmlite's bindings. Errors: `ToolchainError` where they cannot be imported."""
+    """Return llvmlite's bindings. Errors: `ToolchainError` if they cannot be imported."""
     try:
         return importlib.import_module("llvmlite.binding")
     except ImportError as error:
@@ -20,20 +20,20 @@ def llvm() -> Any:
 
 
 def llvmlite() -> Any:
-    """Return the package alone, which knows its version: 1 ms, where the bindings take 40. Errors: ImportError."""
+    """Return the package without its bindings, for its version: 1 ms instead of 40. Errors: ImportError."""
     return importlib.import_module("llvmlite")
 
 
 def cuda(name: str) -> Any:
     """Return NVIDIA's binding of a library: `driver`, `nvjitlink`, `nvvm`. Errors: ImportError.
 
-    cuda-bindings 12 looks for a driver before it loads a library: RuntimeError without one.
+    cuda-bindings 12 looks for a driver before it loads a library, and raises RuntimeError without one.
     """
     return importlib.import_module(f".{name}", "cuda.bindings")
 
 
 def pathfinder() -> Any | None:
-    """Return NVIDIA's package that knows where its programs and libraries are; None where it is not installed."""
+    """Return cuda.pathfinder, which finds NVIDIA's programs and libraries; None if it is not installed."""
     try:
         return importlib.import_module("cuda.pathfinder")
     except ImportError:

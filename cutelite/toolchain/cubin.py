@@ -1,4 +1,4 @@
-"""Machine code, the artefact that `toolchain` makes, and the report of the assembler."""
+"""Machine code, the result of `toolchain`, with the assembler's report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Cubin(NamedTuple):
     """Machine code for one architecture.
 
     image     the ELF file, as `cuModuleLoadData` takes it
-    usage     registers, spills and shared memory: of each, the most that one of its kernels has
+    usage     registers, spills and shared memory: for each, the most that any kernel in it uses
     warnings  the assembler's warnings, also of spills and serialised wgmma
     log       the assembler's whole output
     tool      the assembler: the path of a ptxas, `nvJitLink` or `driver`
@@ -28,14 +28,14 @@ class Cubin(NamedTuple):
 
     @property
     def cuda_version(self) -> tuple[int, int]:
-        """The release of the assembler, such as (13, 0), from a note in the image; (0, 0) without a note."""
+        """The assembler's release, such as (13, 0), from a note in the image; (0, 0) without one."""
         _, _, rest = self.image.partition(b"Cuda compilation tools, release ")
         major, _, minor = rest.partition(b",")[0].partition(b".")
         return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
 
     @property
     def constants(self) -> dict[int, int]:
-        """Bytes by constant bank, in the kernel that uses most of it: bank 0 has parameters, 3 `cl.constant` arrays."""
+        """Bytes used of each constant bank, the most of any kernel: bank 0 holds parameters, 3 `cl.constant` arrays."""
         banks: dict[int, int] = {}
         for name, size in _sections(self.image):
             number = name.removeprefix(".nv.constant").partition(".")[0]  # .nv.constant0.gemm

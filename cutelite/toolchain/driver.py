@@ -16,7 +16,7 @@ _LOG_BYTES = 1 << 16
 
 
 def available() -> bool:
-    """Tell whether there is a driver with a GPU, without which it assembles nothing."""
+    """Tell whether there is a driver and a GPU: without a GPU the driver assembles nothing."""
     if find.library("cuda") is None:
         return False
     try:
@@ -30,7 +30,7 @@ def available() -> bool:
 
 
 def version() -> str:
-    """Return the CUDA version that the driver is for, `13.0`."""
+    """Return the CUDA version that the driver supports, such as `13.0`."""
     driver = bindings.cuda("driver")
 
     (number,) = _checked(driver.cuDriverGetVersion())
@@ -40,11 +40,11 @@ def version() -> str:
 def assemble(
     ptx: str, target: Target, opt_level: int, max_registers: int | None, options: Sequence[str]
 ) -> tuple[bytes, str]:
-    """Return the cubin and the driver's log. Errors: `ToolchainError`, as for ptxas; also for flags of ptxas."""
+    """Return the cubin and the driver's log. Errors: `ToolchainError`, as for ptxas; also if there are `options`."""
     driver = bindings.cuda("driver")
 
     if options:
-        raise ToolchainError("driver", f"the driver takes no flags of ptxas, and was given {' '.join(options)}")
+        raise ToolchainError("driver", f"the driver takes no flags of ptxas, but was given {' '.join(options)}")
     option, debug = driver.CUjit_option, has_variables(ptx)
     info, errors = bytearray(_LOG_BYTES), bytearray(_LOG_BYTES)
     settings: dict[Any, Any] = {
@@ -76,7 +76,7 @@ def assemble(
 
 
 def _enter_context() -> None:
-    """Have a current context, which linking needs: the caller's, or the primary one of device 0."""
+    """Make sure that a context is current, which linking needs: the caller's, or device 0's primary one."""
     driver = bindings.cuda("driver")
 
     (current,) = _checked(driver.cuCtxGetCurrent())

@@ -6,11 +6,11 @@ import re
 
 
 class ToolchainError(Exception):
-    """A tool refused what it was given, or there was no tool.
+    """A tool refused its input, or no tool was found.
 
-    stage    who refused: `llvm`, `nvvm`, `ptxas`, `nvjitlink`, `driver`; `find` when nothing was found
+    stage    the tool that refused: `llvm`, `nvvm`, `ptxas`, `nvjitlink`, `driver`; `find` when nothing was found
     message  the tool's own words
-    excerpt  the lines of its input that it complained of, numbered and with a mark; may be empty
+    excerpt  the lines of its input that it complained about, numbered and marked; may be empty
     """
 
     def __init__(self, stage: str, message: str, excerpt: str = "") -> None:

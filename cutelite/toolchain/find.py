@@ -1,10 +1,10 @@
-"""The places of NVIDIA's programs and libraries. Only `library` loads one; nothing here runs one.
+"""The places of NVIDIA's programs and libraries. Nothing here runs a program; only `library` loads a library.
 
-A program is looked for, in this order, in the path the environment names, the wheels beside this Python, the CUDA
-toolkit the environment names, PATH, the usual place of a toolkit, and wherever cuda.pathfinder knows to look. That
-comes last because importing it costs 40 ms, more than the assembling of most kernels.
+A program is searched for in this order: at the path that the environment names, in the wheels beside this Python, in
+the CUDA toolkit that the environment names, on PATH, in the usual place of a toolkit, and last wherever cuda.pathfinder
+looks: importing that takes 40 ms, longer than assembling most kernels.
 
-Neither the current folder nor a folder relative to it is looked in: anyone may have put a program there.
+The current folder and folders relative to it are not searched: anyone may have put a program there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cutelite.toolchain.errors import ToolchainError
 
 
 def ptxas() -> str | None:
-    """Return the path of ptxas, None without one. Errors: `ToolchainError` when CUTELITE_PTXAS cannot be run."""
+    """Return the path of ptxas, or None. Errors: `ToolchainError` if CUTELITE_PTXAS names no program."""
     settings = config.read()
     if settings.ptxas is None:
         return program("ptxas")
@@ -31,7 +31,7 @@ def ptxas() -> str | None:
 
 
 def program(name: str) -> str | None:
-    """Return the path of one of the toolkit's programs, by its name; None if it is nowhere."""
+    """Return the path of the toolkit's program `name`; None if it is not found."""
     return _program(name, config.read().toolkit, tuple(sys.path), os.getcwd())
 
 
@@ -54,7 +54,7 @@ def _elsewhere(folders: Iterable[str], here: str) -> list[str]:
 
 
 def _wheels(import_path: list[str]) -> list[str]:
-    """Return the folders of programs in wheels. CUDA 13 and up share one, nvidia/cu13; older wheels have one each."""
+    """Return the folders of programs in wheels: nvidia/cu13 for all of CUDA 13 and up; older wheels have one each."""
     homes = [os.path.join(entry, "nvidia") for entry in import_path]
     packages = [(package, home) for home in homes if os.path.isdir(home) for package in sorted(os.listdir(home))]
     shared = [(package, home) for package, home in packages if package[:2] == "cu" and package[2:3].isdecimal()]
@@ -72,7 +72,7 @@ def _asked_of_pathfinder(name: str) -> str | None:
 
 @functools.cache
 def library(name: str) -> Any | None:
-    """Load NVIDIA's library `name` (`nvJitLink`, `nvvm`, `cuda`). Return cuda.pathfinder's record; None without."""
+    """Load NVIDIA's library `name` (`nvJitLink`, `nvvm`, `cuda`). Return cuda.pathfinder's record of it, or None."""
     pathfinder = bindings.pathfinder()
     if pathfinder is None:
         return None

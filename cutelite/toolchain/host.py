@@ -1,9 +1,9 @@
-"""LLVM IR text -> machine code of a CPU: the launcher, which Python calls.
+"""LLVM IR text -> machine code of a CPU, for the launcher that Python calls.
 
-In    a module that calls nothing by name and has no data
-Out   its code as bytes that run at any address; `cutelite_rt.launcher.native` makes Python functions of them
+In    a module that calls no external function and has no data
+Out   its code, as bytes that run at any address; `cutelite_rt.launcher.native` makes Python functions from them
 
-For the oldest CPU of the architecture: the code is short, and is kept for whoever shares the disk.
+The code is for the oldest CPU of the architecture: it is short, and other machines may read it from a shared disk.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ BASELINES = {"x86_64": "x86-64", "aarch64": "generic"}
 """The oldest CPU of each architecture, as LLVM calls it."""
 
 IMAGE = struct.Struct("<2Q 48x")
-"""Ahead of an image's code: where its two functions begin, in a line of the CPU's caches."""
+"""The head of an image: the places at which its two functions begin, padded to a cache line of the CPU."""
 
 
 def to_code(text: str, function: str, cpu: str | None = None) -> bytes:
-    """Machine code that begins with `function`.
+    """Return machine code that begins with `function`.
 
-    cpu     of `BASELINES`: for another architecture than this machine's
+    cpu     a key of `BASELINES`; default: this machine's architecture
     Errors  `ToolchainError`; `InternalError` for code with relocations
     """
     code, starts = alone(_to_code, text, cpu)
@@ -40,7 +40,7 @@ def to_code(text: str, function: str, cpu: str | None = None) -> bytes:
 
 @functools.lru_cache(8)
 def to_image(text: str, functions: tuple[str, ...], cpu: str | None = None) -> bytes:
-    """Machine code with `functions`, as `cutelite_rt.launcher.Machine` takes it: ahead of it is where each begins.
+    """Return machine code with `functions` for `cutelite_rt.launcher.Machine`: first the place of each, then the code.
 
     Errors  as `to_code`
     """
@@ -49,7 +49,7 @@ def to_image(text: str, functions: tuple[str, ...], cpu: str | None = None) -> b
 
 
 def _to_code(text: str, cpu: str | None) -> tuple[bytes, dict[str, int]]:
-    """Code, and where in it each of its external functions begins."""
+    """Return the code, and the place at which each of its external functions begins."""
     llvm, machine = _tools(cpu)
     head = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
     with parsed(llvm, head + text) as module:
@@ -61,7 +61,7 @@ def _to_code(text: str, cpu: str | None) -> tuple[bytes, dict[str, int]]:
 
 @functools.cache
 def _tools(cpu: str | None = None) -> tuple[Any, Any]:
-    """llvmlite's bindings, and its machine for that CPU, or for this one."""
+    """Return llvmlite's bindings, and its target machine for `cpu`; default: for this machine."""
     llvm = bindings.llvm()
     if cpu is None:
         llvm.initialize_native_target()
@@ -74,13 +74,13 @@ def _tools(cpu: str | None = None) -> tuple[Any, Any]:
     try:
         target = llvm.Target.from_triple(triple)
     except RuntimeError as error:
-        raise ToolchainError("find", f"this llvmlite makes no code for {triple}: {error}") from None
+        raise ToolchainError("find", f"this llvmlite cannot generate code for {triple}: {error}") from None
     oldest = BASELINES.get(triple.partition("-")[0], "generic")
     return llvm, target.create_target_machine(cpu=oldest, opt=2, reloc="pic", codemodel="small")
 
 
 class _Section(NamedTuple):
-    """A section header of ELF64 (gABI, sections), as far as it is read."""
+    """A section header of ELF64 (gABI, sections): the fields that are read here."""
 
     kind: int
     flags: int
@@ -95,23 +95,23 @@ _ROW = struct.Struct("<4x I Q 8x Q Q I I 16x")
 _ALLOCATED, _EXECUTABLE = 2, 4  # SHF_ALLOC, SHF_EXECINSTR
 _RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
 _SYMBOLS = 2  # SHT_SYMTAB
-_UNWINDING = 0x70000001  # SHT_X86_64_UNWIND: for debuggers and exceptions; there are none
+_UNWINDING = 0x70000001  # SHT_X86_64_UNWIND: for debuggers and exceptions, which this code does not need
 
 
 def _code(data: bytes) -> tuple[bytes, dict[str, int]]:
-    """The one section of code of an ELF object, and where in it its global symbols are."""
+    """Return the one code section of an ELF object, and the places of the global symbols in it."""
     offset, size, count, _ = _HEADER.unpack_from(data)
     rows = [_Section(*_ROW.unpack_from(data, offset + i * size)) for i in range(count)]
     (code,) = (i for i, row in enumerate(rows) if row.flags & _EXECUTABLE and row.size)
     others = [r for i, r in enumerate(rows) if r.flags & _ALLOCATED and r.size and i != code and r.kind != _UNWINDING]
     if others or any(row.kind in _RELOCATIONS and row.info == code for row in rows):
-        raise InternalError("the host code of a launcher is not whole in itself", stage="host")
+        raise InternalError("the host code of a launcher has more sections than code, or relocations", stage="host")
     found = rows[code]
     return data[found.offset : found.offset + found.size], dict(_starts(data, rows, code))
 
 
 def _starts(data: bytes, rows: list[_Section], code: int) -> Iterator[tuple[str, int]]:
-    """Names and places of the global symbols in the section `code`."""
+    """Yield names and places of the global symbols in the section `code`."""
     (table,) = (row for row in rows if row.kind == _SYMBOLS)
     names = rows[table.link].offset
     symbols = struct.iter_unpack("<I B x H Q 8x", data[table.offset : table.offset + table.size])

@@ -1,6 +1,6 @@
-"""The identity of the tools that make a cubin: part of the key of anything cached. Runs and loads little.
+"""The identity of the tools that make a cubin, which is part of every key of the cache.
 
-Every process that launches a kernel asks for it, also where the kernel is in the cache.
+Every process that launches a kernel needs it, even if the kernel is in the cache: so it runs and loads little.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ SCRIPT_BYTES = 1 << 20
 def identity(assembler: str = "auto", backend: str = "llvm") -> str:
     """Return a text that changes whenever the tools that make a cubin do.
 
-    It holds size and time of change of the assembler. For a script they say nothing of the program that it starts:
-    that program counts too where the script names it by its path; else it is run for its version.
+    It has the assembler's size and time of change. If that is a script, they say nothing about the program that it
+    starts: if the script names that program by its path, its size and time are added; otherwise it is run for its
+    version.
     """
     return f"{_backend(backend)}; {_assembler(assembler)}"
 
@@ -38,7 +39,7 @@ def _assembler(assembler: str) -> str:
         return f"{chosen} {toolchain.version_of(chosen)}" if chosen else "no assembler"
     stamps = [stamp(program)]
     while os.stat(program).st_size < SCRIPT_BYTES:
-        started = _started_by(program) if len(stamps) < 5 else None  # scripts may start each other for ever
+        started = _started_by(program) if len(stamps) < 5 else None  # a limit, since scripts may start each other
         if started is None:
             return f"{' '.join(stamps)} {toolchain.version_of('ptxas')}"
         program = started
@@ -47,7 +48,7 @@ def _assembler(assembler: str) -> str:
 
 
 def _started_by(script: str) -> str | None:
-    """Return the one program that a script names by its path; None where it names several, or computes the name."""
+    """Return the only program that a script names by its path; None if it names several, or computes the name."""
     with open(script, "rb") as file:
         first, *lines = file.read().decode(errors="replace").splitlines() or [""]
     text = "\n".join(lines).replace("$@", "")
@@ -59,7 +60,7 @@ def _started_by(script: str) -> str | None:
 
 
 def stamp(path: str) -> str:
-    """Return a text that changes whenever a file does. Errors: `ToolchainError` where there is none."""
+    """Return a text that changes whenever a file does. Errors: `ToolchainError` if there is no such file."""
     try:
         status = os.stat(path)
     except OSError as error:

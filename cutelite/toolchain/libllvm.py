@@ -1,7 +1,8 @@
-"""The few functions of llvmlite's library that PTX takes, called directly: importing its bindings takes 20 ms more.
+"""The functions of llvmlite's library that PTX needs, called directly: importing its bindings would take 20 ms more.
 
-What is declared here is llvmlite 0.50's own C interface (llvmlite/binding/*.py of that version, which pyproject.toml
-asks for). Objects are addresses, which their maker disposes of; `undisturbed` keeps threads apart where that is needed.
+The declarations are those of llvmlite 0.50's C interface (llvmlite/binding/*.py of that version, which pyproject.toml
+requires). Objects are addresses, and whoever creates one disposes of it; `undisturbed` keeps threads apart if
+necessary.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cutelite.toolchain import warm
 from cutelite.toolchain.errors import ToolchainError, excerpt
 
 _INTERNAL = 8  # LLVMInternalLinkage
-_TEXT = ctypes.POINTER(c_void_p)  # of a message, which DisposeString frees
+_TEXT = ctypes.POINTER(c_void_p)  # a message's text, which DisposeString frees
 
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # name: result, arguments
     "InitializeAllTargetInfos": (None,),
@@ -68,7 +69,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # name: result, arguments
 
 @functools.cache
 def library() -> Any:
-    """Return the library with its functions declared. Errors: `ToolchainError` where it is not there, or is another."""
+    """Return the library with its functions declared. Errors: `ToolchainError` if it is missing, or another version."""
     warm.wait()
     file = warm.path()
     try:
@@ -91,7 +92,7 @@ def version() -> tuple[int, int, int]:
 
 @contextmanager
 def module_of(text: str, triple: str) -> Iterator[tuple[int, int]]:
-    """The verified module of IR text behind a context of its own, for as long as they are needed.
+    """Parse and verify IR text. Yield its own context and the module, and dispose of both at the end.
 
     Errors  `ToolchainError` for text that does not parse, or breaks LLVM's rules
     """
@@ -113,9 +114,9 @@ def module_of(text: str, triple: str) -> Iterator[tuple[int, int]]:
 
 
 def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> None:
-    """Link files of bitcode to a module. What it does not call goes; what is marked so is inlined.
+    """Link files of bitcode to a module: drop functions that it does not call, inline those marked `alwaysinline`.
 
-    Errors  `ToolchainError` for files that cannot be read, are no bitcode, or define a symbol twice
+    Errors  `ToolchainError` for files that cannot be read, are not bitcode, or define a symbol again
     """
     llvm = library()
     own = set(_defined(module))
@@ -128,8 +129,8 @@ def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> Non
             raise ToolchainError("link", f"{path}: {error.strerror}") from None
         other = llvm.LLVMPY_ParseBitcode(context, image, len(image), said.place)
         if said.text or not other:
-            raise ToolchainError("llvm", f"{path}: {said.text or 'this is no LLVM bitcode'}")
-        if llvm.LLVMPY_LinkModules(module, other, said.place):  # it takes the other one apart
+            raise ToolchainError("llvm", f"{path}: {said.text or 'this is not LLVM bitcode'}")
+        if llvm.LLVMPY_LinkModules(module, other, said.place):  # it consumes the other module
             raise ToolchainError("llvm", f"{path}: {said.text}")
     for function in _defined(module):
         if function not in own:
@@ -146,7 +147,7 @@ def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> Non
 
 
 def _defined(module: int) -> Iterator[int]:
-    """Yield the functions of a module that have a body."""
+    """Yield the functions of a module that are defined in it."""
     llvm = library()
     functions = llvm.LLVMPY_ModuleFunctionsIter(module)
     while function := llvm.LLVMPY_FunctionsIterNext(functions):
@@ -156,7 +157,7 @@ def _defined(module: int) -> Iterator[int]:
 
 
 def machine_of(triple: str, cpu: str, features: str, level: int) -> int:
-    """Return the target machine: kept for ever, as few are made. Errors: `ToolchainError`."""
+    """Return a target machine; it is never disposed of, since few are made. Errors: `ToolchainError`."""
     llvm = library()
     said = _Message(llvm)
     target = llvm.LLVMPY_GetTargetFromTriple(triple.encode(), said.place)
@@ -168,7 +169,7 @@ def machine_of(triple: str, cpu: str, features: str, level: int) -> int:
 
 
 def tidy(module: int, machine: int) -> None:
-    """Run four function passes: SROA, simplify the CFG, combine instructions, simplify again."""
+    """Run four function passes on a module: SROA, simplify the CFG, combine instructions, simplify again."""
     llvm = library()
     tuning = llvm.LLVMPY_CreatePipelineTuningOptions()
     builder = llvm.LLVMPY_CreatePassBuilder(machine, tuning)
@@ -198,7 +199,7 @@ def assembly(module: int, machine: int) -> str:
 
 
 class _Message:
-    """A place for a message of LLVM's, and its text once there is one."""
+    """A place into which LLVM writes a message, and its text."""
 
     def __init__(self, llvm: Any) -> None:
         self._llvm, self._held, self._text = llvm, c_void_p(), ""

@@ -1,4 +1,4 @@
-"""The log of an assembler -> numbers and warnings. ptxas, nvJitLink and the driver share the code that writes it.
+"""The log of an assembler -> numbers and warnings. ptxas, nvJitLink and the driver write it in the same form.
 
 ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count ...
 ptxas info    : Function properties for gemm
@@ -14,28 +14,28 @@ from cutelite.tuples import NamedTuple
 
 
 class Usage(NamedTuple):
-    """Resources of a kernel."""
+    """The resources that a kernel uses."""
 
     registers: int
     """32-bit registers per thread."""
     stack_frame: int
-    """Local memory per thread, bytes: spills and whatever is indexed at run time."""
+    """Local memory per thread, in bytes: spills, and register tensors that are indexed at run time."""
     spill_stores: int
-    """Bytes stored per thread because registers ran out; 0 of the driver, whose log has the stack frame alone."""
+    """Bytes stored per thread because registers ran out; 0 from the driver, whose log has only the stack frame."""
     spill_loads: int
     smem_static: int
-    """Shared memory declared in the code, bytes per block; what the launcher asks for comes on top."""
+    """Shared memory declared in the code, bytes per block; the launcher's dynamic shared memory is added to it."""
     barriers: int
     """Named barriers."""
 
 
 class ToolWarning(NamedTuple):
-    """One warning, with the assembler's number for it where it has one.
+    """One warning, with the assembler's number for it if it has one.
 
-    C7504  `setmaxnreg` is ignored, as nvJitLink always does: it takes the kernel for a part of something to be linked
-    C7508  `setmaxnreg` is ignored: there is no register count at entry (`minctasm`, or a register cap, gives one)
-    C7510  wgmma are serialised, for a reason that the message gives
-    C7517  a wait is put after a wgmma, whose result is used too early
+    C7504  `setmaxnreg` is ignored; nvJitLink always does so, since it compiles a kernel as a part of something to link
+    C7508  `setmaxnreg` is ignored: the register count at entry is unknown (`minctasm`, or a register cap, gives one)
+    C7510  wgmmas are serialised; the message gives the reason
+    C7517  a wait is inserted after a wgmma, because its result is used too early
     """
 
     code: str
@@ -51,13 +51,13 @@ _COUNTED = {
     "bytes smem": "smem_static",
     "barriers": "barriers",
 }
-"""The text that follows a number in the log -> the field of `Usage` for the number."""
+"""The fields of `Usage`, by the text that follows their number in the log."""
 
 
 def usage(log: str) -> Usage | None:
-    """Return the resources that `log` tells, the most over its kernels; None if it tells none."""
+    """Return the resources reported in `log`, for each the most of any kernel; None if it reports none."""
     found: dict[str, int] = {}
-    for line in log.splitlines():  # without regular expressions: these took 1 ms to be made
+    for line in log.splitlines():  # without regular expressions, which take 1 ms to compile
         for part in line.replace(":", ",").split(","):
             words = part.split()
             while words and not words[0].isdigit():  # "Used 168 registers"
@@ -70,7 +70,7 @@ def usage(log: str) -> Usage | None:
 
 
 def warnings(log: str) -> tuple[ToolWarning, ...]:
-    """Return lines marked as warnings, and numbered ones marked as information, in order and each once."""
+    """Return the lines marked as warnings and the numbered lines marked as information, in order, each once."""
     if "warning" not in log and "(C" not in log:
         return ()
     found = re.findall(r"^ptxas (warning|info)\s*: *(?:\((C\d+)\) *)?(.*)$", log, re.MULTILINE)

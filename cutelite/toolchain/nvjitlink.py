@@ -1,8 +1,8 @@
-"""PTX -> cubin by nvJitLink, a library: ptxas without the program, for machines that have one and not the other.
+"""PTX -> cubin by nvJitLink, ptxas as a library: for machines without the program.
 
-6 ms for a vector add; loading the library costs 60 to 100 ms before the first. It compiles as if something were to be
-linked to the kernel, and therefore ignores `setmaxnreg` (warning C7504): right results, but slower where producer and
-consumer warps were to trade registers. So ptxas goes first.
+It takes 6 ms for a vector add, after 60 to 100 ms to load the library. It compiles as if something were to be linked to
+the kernel, and therefore ignores `setmaxnreg` (warning C7504): the results are right, but a kernel whose producer and
+consumer warps trade registers is slower. So ptxas is preferred.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from cutelite.toolchain.ptxas import refused
 
 
 def available() -> bool:
-    """Tell whether the library is there, and a binding that calls it."""
+    """Tell whether the library is installed, and a binding that calls it."""
     return not missing()
 
 
 def missing() -> str:
-    """Return the reason why it cannot be used; '' where it can."""
+    """Return the reason why nvJitLink cannot be used; '' if it can."""
     if find.library("nvJitLink") is None:
         return "nvJitLink is not found; `pip install cutelite[cuda]` brings it"
     try:
@@ -31,12 +31,12 @@ def missing() -> str:
     except ImportError as error:
         return f"there is no binding for nvJitLink: {error}"
     except RuntimeError as error:  # cuda-bindings 12 looks for a driver before it loads the library
-        return f"cuda.bindings does not load nvJitLink: {error}"
+        return f"cuda.bindings cannot load nvJitLink: {error}"
     return ""
 
 
 def version() -> str:
-    """Return the version of the library, `13.5`."""
+    """Return the version of the library, such as `13.5`."""
     return ".".join(map(str, bindings.cuda("nvjitlink").version()))
 
 
@@ -50,15 +50,15 @@ KINDS = {
     ".lib": "LIBRARY",
     ".ltoir": "LTOIR",
 }
-"""Endings of files that can be linked -> what nvJitLink calls their kind."""
+"""nvJitLink's names for the kinds of file that can be linked, by the file's suffix."""
 
 
 def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence[str] = ()) -> tuple[bytes, str]:
     """Return the cubin and the library's log.
 
-    flags      those of ptxas
+    flags      flags for ptxas
     libraries  files to link, of `KINDS`
-    Errors     `ToolchainError`, as for ptxas; for symbols that no library defines; for files that are none
+    Errors     `ToolchainError`, as for ptxas; also for symbols that no library defines, and for files of no such kind
     """
     nvjitlink = bindings.cuda("nvjitlink")
     options = [f"-arch={target.arch}", "-Xptxas=-v", *(f"-Xptxas={flag}" for flag in flags)]

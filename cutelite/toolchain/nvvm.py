@@ -1,7 +1,7 @@
 """LLVM IR text -> PTX, by NVIDIA's libNVVM instead of LLVM's own backend.
 
-libNVVM reads today's LLVM IR for sm_100 and later targets. For earlier ones it reads that of LLVM 7, which `nvvm7`
-writes.
+libNVVM reads current LLVM IR for sm_100 and later targets. For earlier ones it reads the IR of LLVM 7, to which `nvvm7`
+translates.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def missing() -> str:
     except ImportError as error:
         return f"there is no binding for libNVVM: {error}"
     except RuntimeError as error:  # cuda-bindings 12 looks for a driver before it loads the library
-        return f"cuda.bindings does not load libNVVM: {error}"
+        return f"cuda.bindings cannot load libNVVM: {error}"
     return ""
 
 
 def check() -> None:
-    """Check that there is a libNVVM. Errors: `ToolchainError`."""
+    """Check that libNVVM can be used. Errors: `ToolchainError`."""
     if why := missing():
         raise ToolchainError("find", why)
 
@@ -51,7 +51,7 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Seque
         raise ToolchainError("nvvm", f"{bitcode[0]} is LLVM bitcode, which backend='llvm' links")
     nvvm = bindings.cuda("nvvm")
     text = _dialect(llvm_text, target)
-    # Only ops marked `contract` may fuse, as in LLVM. libNVVM's verifier is not called: it refuses predicates and
+    # Only ops marked `contract` may be fused, as in LLVM. libNVVM's verifier is not called: it refuses predicates and
     # 16-bit floats as operands of inline PTX, which its compiler accepts.
     options = [f"-arch=compute_{target.ptx_arch[3:]}", f"-opt={3 if opt_level else 0}", "-fma=0"]
     if "!dbg" in text:
@@ -81,7 +81,7 @@ def _dialect(text: str, target: Target) -> str:
 
 
 def _finished(ptx: str, target: Target) -> str:
-    unknown = re.search(r"\bllvm\.[a-z][\w.]*", ptx)  # libNVVM calls a function for an intrinsic it lacks
+    unknown = re.search(r"\bllvm\.[a-z][\w.]*", ptx)  # for an intrinsic that it lacks, libNVVM writes a call
     if unknown is not None:
         raise ToolchainError("nvvm", f"libNVVM has no intrinsic {unknown[0]} for {target}")
     # libNVVM writes the PTX ISA of its own release, which an assembler of another release may not read.

@@ -1,16 +1,17 @@
-"""Today's LLVM IR text -> the dialect of LLVM 7, which libNVVM reads for every GPU before sm_100.
+"""Current LLVM IR text -> the dialect of LLVM 7, which libNVVM reads for every GPU before sm_100.
 
-Line by line, for text as `cutelite.lower` writes it: one kernel a module, one instruction a line. What differs:
+It works line by line, on text as `cutelite.lower` writes it: one kernel in a module, one instruction on a line. LLVM 7
+differs in these ways:
 
-  pointers    had types. Every pointer becomes an `i8*` of its address space, cast where something is loaded or stored
-  kernels     and their limits were metadata, `nvvm.annotations`, and not attributes
-  words       `poison`, `fneg`, `range(...)`, `memory(none)`, integer min, max, abs and saturation came later
-  bfloat      came later: its bits are carried as i16, and arithmetic on it is done in f32 and rounded back. For one
-              operation that rounds to the same number (f32 has more than twice the digits), but for `fma`,
-              which is a PTX instruction
+  pointers    have types. Every pointer becomes an `i8*` of its address space, cast where something is loaded or stored
+  kernels     and their limits are marked by metadata, `nvvm.annotations`, not by attributes
+  words       `poison`, `fneg`, `range(...)`, `memory(none)`, integer min, max, abs and saturation do not exist yet
+  bfloat      does not exist yet: its bits are carried as i16, and arithmetic on it is done in f32 and rounded back. For
+              a single operation that gives the same number (f32 has more than twice the digits), except for `fma`,
+              which is written as a PTX instruction
 
-What has no counterpart is a `ToolchainError` that shows the line; an intrinsic unknown to libNVVM is one later, when
-its name is left over in the PTX (`nvvm.to_ptx`).
+Text without a counterpart is a `ToolchainError` that shows the line. An intrinsic that libNVVM does not know is found
+later, when its name is left over in the PTX (`nvvm.to_ptx`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ DATA_LAYOUT = (
     "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-"
     "v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
 )
-LIMITS = {  # attribute of today -> its annotations
+LIMITS = {  # current attribute -> its annotations
     "maxntid": ("maxntidx", "maxntidy", "maxntidz"),
     "reqntid": ("reqntidx", "reqntidy", "reqntidz"),
     "cluster_dim": ("cluster_dim_x", "cluster_dim_y", "cluster_dim_z"),
@@ -37,7 +38,7 @@ QUOTED = re.compile(r'("[^"]*")')
 NOTES = re.compile(r"(?P<body>.*?)(?P<notes>(?:, !(?:dbg|llvm\.loop) !\d+)*)")
 CALL = re.compile(r"call (?:contract )?(?P<type>[^@\"]+) (?P<name>@llvm\.[\w.]+)\((?P<args>.*?)\)")
 NUMBER = re.compile(r"%[\w.]+|0xR[0-9A-F]{4}|-?\d+\.\d+(?:e[+-]?\d+)?")
-ASSEMBLY = {  # PTX type, what holds it, constraint
+ASSEMBLY = {  # PTX type, LLVM type that holds it, constraint
     "float": ("f32", "float", "f"),
     "half": ("f16", "half", "h"),
     "bfloat": ("bf16", "i16", "h"),
@@ -48,9 +49,9 @@ ROUNDED = 'call i16 asm "cvt.rn.bf16.{ptx} $0, $1;", "=h,{letter}"({llvm} {value
 
 
 def translate(text: str, target: Target, version: str = "i32 2, i32 0") -> str:
-    """The same module for LLVM 7. Errors: `ToolchainError`, with the line that has no counterpart there.
+    """Return the same module for LLVM 7. Errors: `ToolchainError`, with the line that has no counterpart there.
 
-    version  of NVVM IR, as `nvvmir.version` tells it
+    version  the version of NVVM IR, as the metadata `nvvmir.version` give it
     """
     return _Module(text, target).text(version)
 
@@ -65,8 +66,8 @@ class _Module:
     def __init__(self, text: str, target: Target) -> None:
         self.source, self.target = text, target
         self.globals = dict(re.findall(r"^(@[\w.]+) = .*(?:global|constant) (\[\d+ x i\d+\])", text, re.MULTILINE))
-        self.kernel = ""  # type and name, as metadata refer to it
-        self.maps: list[tuple[int, str, str]] = []  # of each parameter passed by value: its place, type and name
+        self.kernel = ""  # type and name, as metadata refer to the kernel
+        self.maps: list[tuple[int, str, str]] = []  # the place, type and name of each parameter passed by value
         self.count = 0
 
     def text(self, version: str) -> str:
@@ -75,7 +76,7 @@ class _Module:
         return "\n".join([f'target datalayout = "{DATA_LAYOUT}"', *lines, *declared, *self._annotations(version), ""])
 
     def _declaration(self, call: re.Match[str]) -> str:
-        """Intrinsics had to be declared."""
+        """Return the declaration of an intrinsic, which LLVM 7 requires."""
         args = ", ".join(arg.rpartition(" ")[0] for arg in call["args"].split(", ") if arg)
         return f"declare {call['type']} {call['name']}({args})"
 
@@ -97,15 +98,15 @@ class _Module:
             yield line
 
     def _words(self, part: str) -> str:
-        """Texts that are spelled another way wherever they stand."""
-        part = re.sub(r"%(\d+)\b", r"%v\1", part)  # numbers would have to be in order, and casts come in between
+        """Return `part` with the words that LLVM 7 spells differently replaced."""
+        part = re.sub(r"%(\d+)\b", r"%v\1", part)  # numbers must be in order, and the added casts would break it
         part = re.sub(r"\bptr\b( addrspace\(\d+\))?", r"i8\1*", part)
         part = re.sub(r"(?<=\*) (@[\w.]+)", self._global, part)
         part = re.sub(r"\bnoundef |\brange\([^)]*\) |\bdisjoint |\bnneg ", "", part)
         return re.sub(r"\bpoison\b", "undef", part)
 
     def _global(self, match: re.Match[str]) -> str:
-        """A global where a pointer is wanted, cast to the type that all pointers have."""
+        """Return a global that is used as a pointer, cast to the type of all pointers."""
         before = match.string[: match.start()]
         space = re.search(r"( addrspace\(\d+\))?\*$", before)
         assert space is not None
@@ -131,7 +132,7 @@ class _Module:
         return f"define void {match[1]}({', '.join(map(' '.join, params))}) {match[3]}"
 
     def _annotations(self, version: str) -> list[str]:
-        """Metadata that make the function a kernel and give its limits."""
+        """Return the metadata that make the function a kernel and give its limits."""
         numbers = [int(number) for number in re.findall(r"^!(\d+) =", self.source, re.MULTILINE)]
         first = max(numbers, default=-1) + 1
         facts = ['!"kernel", i32 1']
@@ -167,7 +168,7 @@ class _Module:
         yield _bits(line)
 
     def name(self) -> str:
-        """For a value that the translation puts in between."""
+        """A name for a value that the translation adds."""
         self.count += 1
         return f"%t{self.count}"
 
@@ -187,7 +188,7 @@ class _Module:
         yield f"{m['out']} = bitcast {m['type']}* {memory} to i8*"
 
     def special_register(self, m: re.Match[str]) -> Iterator[str]:
-        """Those of clusters are newer than LLVM 7."""
+        """Read a special register of clusters, which LLVM 7 does not know, by PTX."""
         register = m["register"].replace("cluster.", "cluster_")
         yield f'{m["out"]} = call i32 asm sideeffect "mov.u32 $0, %{register};", "=r"()'
 
@@ -208,7 +209,7 @@ class _Module:
         yield f"{m['out']} = select i1 {first}, {m['type']} {m['a']}, {m['type']} {m['b']}"
 
     def least_or_nan(self, m: re.Match[str]) -> Iterator[str]:
-        """NaN if one is NaN: a PTX instruction, but for f64."""
+        """Write min or max that is NaN if an operand is: a PTX instruction, except for f64."""
         a, b = m["a"], m["b"]
         if m["type"] != "double":
             yield from self.instruction(m["out"], m["word"] + ".NaN", m["type"], [a, b])
@@ -220,7 +221,7 @@ class _Module:
         yield f"{m['out']} = select i1 {nan}, double {total}, double {number}"
 
     def instruction(self, out: str, code: str, t: str, values: list[str]) -> Iterator[str]:
-        """A PTX instruction on `values` of type `t`, a float or a pair of 16-bit ones, whose result is one more."""
+        """Write a PTX instruction on `values` of type `t`, a float or two 16-bit ones; `out` has the same type."""
         suffix, held, letter = ASSEMBLY[t]
         numbers, result = [_bits(value) for value in values], out
         if t.startswith("<"):
@@ -241,7 +242,7 @@ class _Module:
             yield f"{over} = icmp ult {t} {total if m['word'] == 'add' else a}, {a if m['word'] == 'add' else b}"
             yield f"{m['out']} = select i1 {over}, {t} {-1 if m['word'] == 'add' else 0}, {t} {total}"
             return
-        # Signed: it overflows where the result has the other sign than both terms of the sum (a = total + b for sub).
+        # Signed: it overflows if both terms of the sum have the other sign than its result (for sub, a = total + b).
         x, y, both, sign, most = (self.name() for _ in range(5))
         terms = (a, b, total) if m["word"] == "add" else (total, b, a)
         yield f"{x} = xor {t} {terms[0]}, {terms[2]}"
@@ -252,10 +253,10 @@ class _Module:
         yield f"{most} = xor {t} {sign}, {(1 << (int(t[1:]) - 1)) - 1}"
         yield f"{m['out']} = select i1 {over}, {t} {most}, {t} {total}"
 
-    # bfloat. `n` is how many of them make a vector, or None.
+    # bfloat. `n` is the length of a vector of them, or None for a single one.
 
     def widen(self, value: str, n: str | None) -> Iterator[str]:
-        """The lines that make `value` an f32, and last its name."""
+        """Yield the lines that convert `value` to f32, and last the name of the result."""
         if not value.startswith("%"):
             yield f"0x{_double(value):016X}" if value.startswith("0xR") else value
             return
@@ -266,7 +267,7 @@ class _Module:
         yield name
 
     def narrow(self, out: str, value: str, n: str | None) -> Iterator[str]:
-        """`out`, the bits of f32 `value` rounded to bfloat."""
+        """Write `out`, the bits of f32 `value` rounded to bfloat."""
         if not n:
             yield f"{out} = " + ROUNDED.format(ptx="f32", letter="f", llvm="float", value=value)
             return
@@ -279,7 +280,7 @@ class _Module:
             yield f"{made} = insertelement {_many('i16', n)} {last}, i16 {bits}, i32 {i}"
 
     def brain(self, m: re.Match[str]) -> Iterator[str]:
-        """An operation whose operands are all bfloat: in f32, and back if its result is one too."""
+        """Write an operation whose operands are all bfloat: in f32, and rounded back if its result is bfloat."""
         n, wide = m["n"], _many("float", m["n"])
         operands = []
         for value in NUMBER.findall(m["operands"]):
@@ -299,7 +300,7 @@ class _Module:
             yield from self.narrow(m["out"], result, n)
 
     def brain_fma(self, m: re.Match[str]) -> Iterator[str]:
-        """In f32 it would be rounded twice."""
+        """Write a fused multiply-add as a PTX instruction: in f32 the result would be rounded twice."""
         yield from self.instruction(m["out"], "fma.rn", m["type"], NUMBER.findall(m["operands"]))
 
     def brain_extend(self, m: re.Match[str]) -> Iterator[str]:
@@ -308,7 +309,7 @@ class _Module:
         yield f"{m['out']} = {'fpext float' if m['to'] == 'double' else 'bitcast float'} {name} to {m['to']}"
 
     def brain_round(self, m: re.Match[str]) -> Iterator[str]:
-        """From f64 and integers to bfloat in one rounding, which is an instruction of sm_90 and up."""
+        """Write a conversion from f32, f64 or integers to bfloat, rounded once by PTX (sm_90 and up, but for f32)."""
         ptx, letter = {"float": ("f32", "f"), "double": ("f64", "d")}.get(m["from"], (m["from"], "r"))
         if m["from"].startswith("i"):
             bits = int(m["from"][1:])
@@ -327,13 +328,13 @@ def _same(elem: str, value: str, n: str | None) -> str:
 
 
 def _double(brain: str) -> int:
-    """The bits of the double, which is how LLVM writes a float, of the same value as `0xR....`."""
+    """Return the bits of the double with the value of `0xR....`: LLVM writes a float as a double."""
     (value,) = struct.unpack(">f", bytes.fromhex(brain[3:]) + b"\0\0")
     return int.from_bytes(struct.pack(">d", value))
 
 
 def _bits(text: str) -> str:
-    """bfloat as what carries it, outside of inline PTX."""
+    """Return `text` with i16, the carrier, in place of bfloat, except in inline PTX."""
 
     def change(part: str) -> str:
         return re.sub(r"\b0xR([0-9A-F]{4})\b", lambda m: str(int(m[1], 16)), re.sub(r"\bbfloat\b", "i16", part))
@@ -371,4 +372,4 @@ RULES: tuple[tuple[str, Callable[[_Module, re.Match[str]], Iterator[str]]], ...]
     (_OUT + r"fpext bfloat (?P<a>\S+) to (?P<to>\w+)", _Module.brain_extend),
     (_OUT + r"(?P<what>fptrunc|sitofp|uitofp) (?P<from>\w+) (?P<a>\S+) to bfloat", _Module.brain_round),
 )
-"""What an instruction may look like, whole and without its notes, and what it becomes. The first that fits is taken."""
+"""Patterns of whole instructions without their notes, and their translations. The first pattern that fits is taken."""

@@ -1,11 +1,10 @@
-"""Compare PTX with its cubin: find arithmetic that ptxas moved behind a fence of operands, from before it.
+"""Compare PTX with its cubin, to find arithmetic before a fence of operands that ptxas moved behind it.
 
-Such a fence is `pmevent.mask N`, an instruction that ptxas moves nothing across (`PMTRIG` in SASS; so seen in 12.4,
-12.9, 13.0 and 13.5): N is its number. In the PTX and in the SASS, floating-point instructions are counted from each
-fence forwards to the next matrix product or fence, and backwards to the one before, along the path that has most of
-them. Instructions that crossed a fence are too few before it and too many behind it. One of the two alone proves
-nothing, since ptxas may also move instructions across a product. This module decodes the cubin itself, since a
-disassembler takes as long as ptxas.
+Such a fence is the instruction `pmevent.mask N`, where N is the fence's number (`PMTRIG` in SASS): ptxas moves nothing
+across it (seen in 12.4, 12.9, 13.0 and 13.5). In the PTX and in the SASS, floating-point instructions are counted from
+each fence forwards to the next matrix product or fence, and backwards to the previous one, along the path that has most
+of them. If instructions crossed a fence, the SASS has fewer before it than the PTX and more behind it. One of the two
+alone proves nothing, since ptxas may also move instructions across a product. This module decodes the cubin itself: a
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from cutelite.tuples import NamedTuple
 
 
 class Step(NamedTuple):
-    """A statement of PTX or an instruction of SASS: its floating-point operations, and the steps that may follow.
+    """A statement of PTX or instruction of SASS: its number of floating-point operations, and possible next steps.
 
-    fence  the number of the fence that it is
-    stops  it is a matrix product: nothing beyond it is counted
+    fence  its number, if it is a fence
+    stops  whether it is a matrix product, beyond which nothing is counted
     """
 
     arithmetic: int = 0
@@ -39,7 +38,7 @@ _FLOAT = re.compile(
 _LABEL = re.compile(r"\s*([$%\w]+):")
 _BRANCH = re.compile(r"(@!?\S+\s+)?bra(\.uni)?\s+([$%\w]+)")
 
-# The lower nine bits of an instruction of sm_90, without the forms of its operands.
+# The lower nine bits of instructions of sm_90, which do not depend on the forms of operands.
 _ARITHMETIC = frozenset({0x020, 0x021, 0x023, 0x03E, 0x105, 0x106, 0x108})  # FMUL FADD FFMA F2FP F2I I2F MUFU
 _PRODUCTS = range(0x1F0, 0x1F8)  # HGMMA, QGMMA, IGMMA, BGMMA
 _PMTRIG, _BRA, _EXIT = 0x001, 0x147, 0x14D
@@ -47,10 +46,10 @@ _ALWAYS = 7  # the predicate PT
 
 
 def crossed(ptx: str, cubin: bytes) -> dict[int, int]:
-    """Return, by fence, how many operations the PTX has before it and the machine code behind it.
+    """Return, by fence, how many operations are before it in the PTX but behind it in the machine code.
 
     A fence is left out if at most an eighth of its operations crossed it: ptxas also sinks values that are used later
-    and that no fence holds. (Of 64 to 98 operations in the fp8 kernel, it sinks two or four scales of the next strip.)
+    and need not stay before the fence. (Of 64 to 98 operations in the fp8 kernel, it sinks two or four scales.)
     """
     if _FENCE.search(ptx) is None:
         return {}
@@ -64,7 +63,7 @@ def crossed(ptx: str, cubin: bytes) -> dict[int, int]:
 
 
 def _around(program: Program) -> dict[int, tuple[int, int]]:
-    """Return, by fence, the most arithmetic on a path to it and on a path from it; a loop counts once."""
+    """Return, by fence, the most operations on a path to it and on a path from it; a loop counts once."""
     back: dict[int, list[int]] = {}
     for at, step in program.items():
         for after in step.next:
@@ -80,7 +79,7 @@ def _around(program: Program) -> dict[int, tuple[int, int]]:
 
 
 def _longest(program: Program, back: dict[int, list[int]] | None, start: int) -> int:
-    """Return the most arithmetic on a path from `start` to a product or fence; backwards if `back` has predecessors."""
+    """Return the most operations on a path from `start` to a product or fence; backwards if `back` has predecessors."""
     done: dict[int, int] = {}
     work, seen = [(start, False)], {start}
     while work:
@@ -117,7 +116,7 @@ def _of_ptx(ptx: str) -> Program:
 
 
 def _of_sass(cubin: bytes) -> Program:
-    """Read instructions of 16 bytes: the opcode is in the lower 12 bits, the predicate in the next four."""
+    """Read instructions of 16 bytes, each with its opcode in the lower 9 bits and its predicate in bits 12 to 15."""
     program = {}
     for base, code in _texts(cubin):
         for at in range(0, len(code), 16):

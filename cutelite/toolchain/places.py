@@ -11,7 +11,7 @@ import re
 
 from cutelite.tuples import NamedTuple
 
-# Strings, which `re` compiles only for a kernel that has source lines.
+# Kept as strings, so that `re` compiles them only for kernels with source lines.
 _PLACE = r'(?m)^; place (\d+) in (\d+): (\d+) (\d+) ("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")$'
 _LOC = r"(?m)^[ \t]*\.loc[ \t]+\d+[ \t]+(\d+)\b[^\n]*$"
 _FILE = r'(?m)^[ \t]*\.file[ \t]+\d+[ \t]+"[^\n]*\n?'
@@ -19,7 +19,7 @@ _ISA = r"(?m)^[ \t]*\.version[ \t]+(\d+)\.(\d+)"
 
 
 VARIABLES = "emissionKind: FullDebug"
-"""Words of LLVM IR that describes variables for debuggers (`lower/variables.py`). Its lines are not numbered places."""
+"""Words that occur in LLVM IR with variables for debuggers (`lower/variables.py`), whose lines are real lines."""
 
 
 def has_variables(ptx: str) -> bool:

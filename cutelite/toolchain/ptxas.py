@@ -1,7 +1,7 @@
 """PTX -> cubin by running ptxas.
 
-12 ms for a vector add, of which 2 are starting the program and the rest its own; files in memory, on disk, or
-passed as descriptors make no difference that can be measured.
+It takes 12 ms for a vector add, 2 of which to start the program. Passing files in memory, on disk, or
+as descriptors makes no measurable difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cutelite.toolchain.errors import ToolchainError, excerpt
 
 _MEMORY = "/dev/shm"
 
-# With these glibc takes memory from the kernel in huge pages, 64 MiB at a time: 1200 page faults, not 3600 to 6500.
+# With these, glibc takes memory in huge pages, 64 MiB at a time: 1200 page faults instead of 3600 to 6500.
 _FEW_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"}
 
 CRASHES: dict[int, str] = {
@@ -32,8 +32,8 @@ def assemble(
 ) -> tuple[bytes, str]:
     """Return the cubin and the log of ptxas. Errors: `ToolchainError` with ptxas' words and the PTX lines they name.
 
-    Where ptxas crashes, as 13.0 and 13.5 do over a branch on a constant `lop3` in a loop, it is run once more without
-    optimisation, which it survives; the log then begins with a warning. `meanwhile` is called while ptxas runs.
+    If ptxas crashes, as 13.0 and 13.5 do for a branch on a constant `lop3` in a loop, it is run again with -O0, which
+    does not crash; the log then begins with a warning. `meanwhile` is called while ptxas runs.
     """
     with _folder() as work:
         source, result = f"{work}/kernel.ptx", f"{work}/kernel.cubin"
@@ -53,9 +53,9 @@ def assemble(
 
 @contextmanager
 def _folder() -> Iterator[str]:
-    """A folder for the files of one run, removed behind it: in memory where that is possible, since disks are slow."""
+    """Make a folder for the files of one run and remove it after the run; in memory if possible: disks are slow."""
     if not os.access(_MEMORY, os.W_OK):
-        import tempfile  # 5 ms, which few machines need
+        import tempfile  # imported here: it takes 5 ms, and few machines need it
 
         with tempfile.TemporaryDirectory(prefix="cutelite-") as folder:
             yield folder
@@ -82,13 +82,13 @@ def _unoptimised(flags: Sequence[str]) -> list[str]:
 
 
 def refused(stage: str, said: str, ptx: str) -> ToolchainError:
-    """Return the error for PTX that an assembler does not take, with the lines it names."""
+    """Return the error for PTX that an assembler refused, with the lines that it names."""
     complaints = re.sub(r"^ptxas info .*\n?", "", said, flags=re.MULTILINE)
     return ToolchainError(stage, complaints, excerpt(ptx, complaints, r"line (\d+); *(?:error|fatal)"))
 
 
 def version(program: str) -> str:
-    """Return the version as ptxas tells it, `13.0.88`. Errors: `ToolchainError` if it does not run."""
+    """Return the version that ptxas reports, such as `13.0.88`. Errors: `ToolchainError` if it does not run."""
     try:
         return _version(program, os.stat(program).st_mtime_ns)
     except OSError as error:
@@ -97,7 +97,7 @@ def version(program: str) -> str:
 
 @functools.cache
 def _version(program: str, changed: int) -> str:
-    """Ask `program` once for each state of its file."""
+    """Run `program` for its version, once for each time of change of its file."""
     ran = _run([program, "--version"])
     if ran.status != 0:
         raise ToolchainError("ptxas", f"cannot run {program}: exit status {ran.status}: {ran.said}")

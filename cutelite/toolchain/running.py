@@ -1,4 +1,4 @@
-"""A program, run to its end: `subprocess.run`, without the 10 ms that importing `subprocess` takes."""
+"""Running a program to its end, as `subprocess.run` does but without the 10 ms that its import takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cutelite.tuples import NamedTuple
 
 
 class Ran(NamedTuple):
-    """The end of a program: its exit status, or minus the signal that ended it; and all that it printed."""
+    """The result of running a program: its exit status, or minus the signal that ended it; and all that it printed."""
 
     status: int
     said: str
@@ -21,8 +21,8 @@ def run(
 ) -> Ran:
     """Run a program without input, by its path, and return what it printed to both streams. Errors: OSError.
 
-    environment  variables for the program; this process's own have precedence
-    meanwhile    called while the program runs, where the platform has posix_spawn; it must not raise
+    environment  variables to set for the program, unless this process has them already
+    meanwhile    called while the program runs, if the platform has posix_spawn; it must not raise
     """
     variables = config.of_programs(environment)
     if not hasattr(os, "posix_spawn"):

@@ -1,4 +1,4 @@
-"""Cubin -> SASS, by nvdisasm where there is one."""
+"""Cubin -> SASS, by nvdisasm if it is installed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from cutelite.toolchain.errors import ToolchainError
 
 
 def disassemble(image: bytes, ptx: str = "") -> Sass | None:
-    """Return the instructions of a cubin, with source lines if it holds them; None where no nvdisasm is found.
+    """Return the instructions of a cubin, with source lines if it has them; None if nvdisasm is not found.
 
-    ptx     that it was assembled from, if it is at hand
-    Errors  `ToolchainError` for bytes that nvdisasm does not take
+    ptx     the PTX that the cubin was assembled from, if known
+    Errors  `ToolchainError` for bytes that nvdisasm refuses
     """
     printed = _nvdisasm(image, "--print-line-info-inline", "--print-line-info-ptx")
     return None if printed is None else Sass.of(printed, image, ptx)
 
 
 def live_registers(image: bytes) -> dict[int, int] | None:
-    """Return the registers of a thread that are live at each address of a cubin's first kernel; None as above."""
+    """Return the number of live registers at each address of a cubin's first kernel; None without nvdisasm."""
     printed = _nvdisasm(image, "--life-range-mode", "count")
     if printed is None:
         return None

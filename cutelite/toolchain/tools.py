@@ -1,4 +1,4 @@
-"""The tools to compile with: one line each for `cutelite doctor`."""
+"""The tools used to compile: `cutelite doctor` prints a line for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cutelite.tuples import NamedTuple
 
 
 class Tool(NamedTuple):
-    """One tool: its purpose, path and version, and the reason if it cannot be used."""
+    """One tool: its purpose, path and version, or the reason why it cannot be used."""
 
     name: str
     purpose: str
@@ -23,7 +23,7 @@ class Tool(NamedTuple):
 
 
 def tools() -> list[Tool]:
-    """Return every tool that this room knows, found or not, in the order of preference."""
+    """Return every tool that this room can use, found or not, in the order of preference."""
     return [
         _tool("llvmlite", "LLVM IR to PTX", _llvmlite),
         _tool("libNVVM", "LLVM IR to PTX", _libnvvm),

@@ -1,17 +1,18 @@
-"""LLVM undisturbed: by signals in its midst, and by forks.
+"""Calls of LLVM that neither signals nor forks disturb.
 
-An exception that a signal's handler raises (Ctrl-C, a test's time limit) between two calls of LLVM may leave objects
-half taken down, and LLVM ends the process over that. Python runs handlers in the main thread alone: there they are put
-off until LLVM is done.
+If a signal's handler raises (Ctrl-C, a test's time limit) between two calls of LLVM, objects may be left half disposed
+of, and LLVM then ends the process. Python runs handlers only in the main thread: there they are put off until the
+call returns.
 
-Modules are closed before their contexts (`parsed`), by whoever made them. Left to Python's collector of cycles, such as
-the traceback of an error makes, they would be closed in any order and thread, which LLVM does not survive.
+Modules are closed before their contexts (`parsed`), in the thread that made them. Python's collector of cycles, which
+an error's traceback may leave, would close them in any order and thread, which crashes LLVM.
 
-Any number of threads use LLVM at once, each with its own modules and target machines. A call that changes LLVM for all
-of them, such as registering targets, is made by `alone`: it waits for the other threads to leave LLVM, and they for it.
+Any number of threads may use LLVM at once, each with its own modules and target machines. A call that changes LLVM for
+all of them, such as registering targets, is made by `alone`: it waits until the other threads have left LLVM, and keeps
+them out meanwhile.
 
-A child forked while a thread is in LLVM inherits LLVM's locks, held by a thread that the child does not have. So a fork
-waits in the same way, and a child whose fork did not wait until the end refuses to compile.
+A child that is forked while a thread is in LLVM inherits LLVM's locks, held by a thread that the child does not have.
+So a fork waits until all threads have left LLVM. If a fork gives up waiting, its child refuses to compile.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Handler = Callable[[int, FrameType | None], Any]
 
-PATIENCE_S = 60.0  # of a fork, before it goes on without
+PATIENCE_S = 60.0  # a fork gives up waiting after this time
 _SIGNALS = tuple(map(int, signal.valid_signals()))
-_changed = threading.Condition()  # guards the next two
+_changed = threading.Condition()  # guards `_at_work` and `_alone`
 _at_work: dict[int, int] = {}  # ident of a thread that is in LLVM -> the depth of its nested calls
-_alone: int | None = None  # the thread that wants LLVM for itself, or has it
-_broken = False  # forked in the midst of LLVM's work
+_alone: int | None = None  # the thread that has LLVM to itself, or waits for that
+_broken = False  # this process was forked while another thread was in LLVM
 _waited = False  # the fork waited until no other thread was in LLVM
 
 
 def undisturbed(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return ``function(*args, **kwargs)``, which calls LLVM; other threads may call it at the same time.
 
-    Errors  what the function raises; `ToolchainError` in a child that was forked in the midst of LLVM's work
+    Errors  what the function raises; `ToolchainError` in a child that was forked while another thread was in LLVM
     """
     if _broken:
         raise ToolchainError("llvm", "this process was forked while another thread compiled, and can compile nothing")
@@ -64,7 +65,7 @@ def alone(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 @contextmanager
 def _entered() -> Iterator[None]:
-    """Enter LLVM: wait for another thread that is `alone`, unless this thread is in LLVM already."""
+    """Enter LLVM, after waiting while another thread is `alone`, unless this thread is in LLVM already."""
     me = threading.get_ident()
     with _changed:
         if me not in _at_work:
@@ -81,7 +82,7 @@ def _entered() -> Iterator[None]:
 
 
 def _have_alone(patience: float | None) -> bool:
-    """Keep other threads out of LLVM and wait until all have left it, with `_changed` held. False: it took too long."""
+    """Keep other threads out of LLVM, and wait until all have left. False: it took too long. `_changed` is held."""
     global _alone
     me = threading.get_ident()
     if not _changed.wait_for(lambda: _alone in (None, me), patience):
@@ -99,7 +100,7 @@ def _give_back() -> None:
 
 @contextmanager
 def _signals_later() -> Iterator[None]:
-    """Put off what Python's handlers of signals do, in the main thread, until the end."""
+    """Put off calls of Python's signal handlers until the end of the block, in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -119,7 +120,7 @@ def _signals_later() -> Iterator[None]:
 
 
 def _restore(handlers: dict[int, Handler]) -> None:
-    """Put handlers back, all of them, whatever one raises that is back already."""
+    """Put all handlers back, even if one of them is called meanwhile and raises."""
     try:
         while handlers:
             number = next(iter(handlers))
@@ -132,9 +133,9 @@ def _restore(handlers: dict[int, Handler]) -> None:
 
 @contextmanager
 def parsed(llvm: Any, text: str) -> Iterator[Any]:
-    """The module of IR text, in a context of its own, for as long as it is needed.
+    """Parse IR text in a context of its own. Yield the module, and close both at the end.
 
-    Errors  `ToolchainError` for text that does not parse, or breaks LLVM's rules when it is verified inside
+    Errors  `ToolchainError` for text that does not parse, or breaks LLVM's rules when it is verified in the block
     """
     context = llvm.create_context()  # threads share nothing
     module = None

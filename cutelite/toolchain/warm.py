@@ -1,4 +1,4 @@
-"""llvmlite's library, loaded in a thread while this one imports the compiler: 15 ms of the first compile."""
+"""llvmlite's library, loaded in a thread while this one imports the compiler. This saves 15 ms of the first compile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _loading: threading.Thread | None = None
 
 
 def begin() -> None:
-    """Start to load the library, once a process, where there is one to load and it is not there yet."""
+    """Start loading the library, once in a process, unless it is loaded already or the platform has no `dlopen`."""
     global _loading
     if _loading is None and os.name == "posix" and "llvmlite.binding" not in sys.modules:
         _loading = threading.Thread(target=_load, name="cutelite-llvm", daemon=True)
@@ -22,15 +22,15 @@ def begin() -> None:
 
 
 def wait() -> None:
-    """Wait until it is loaded."""
+    """Wait until the library is loaded."""
     if _loading is not None:
         _loading.join()
 
 
 def _load() -> None:
-    """Call `dlopen` as a foreign function, which leaves Python to the other threads; `ctypes.CDLL` would not.
+    """Call `dlopen` as a foreign function, so that other threads can run Python; `ctypes.CDLL` would block them.
 
-    Whatever goes wrong here goes wrong again where the library is wanted, and is told there.
+    An error is ignored here: it occurs again where the library is used, and is reported there.
     """
     file = path()
     if file is not None:
@@ -38,7 +38,7 @@ def _load() -> None:
 
 
 def path() -> str | None:
-    """Return the path of the library; None where llvmlite is not installed."""
+    """Return the path of the library; None if llvmlite is not installed."""
     found = importlib.util.find_spec("llvmlite")
     if found is None or not found.submodule_search_locations:
         return None

@@ -1,10 +1,10 @@
-"""Instructions that ptxas computes wrongly, written as others: PTX -> PTX, a file per bug.
+"""PTX -> PTX without the instructions that ptxas computes wrongly; each bug has a file.
 
-PTX that is assembled here avoids the bugs of the assembler that does it; PTX that is kept (`kernel.export`, the disk
-cache, `compiled.ptx`) avoids them all, since nobody knows who will assemble it. Where PTX has no word of a bug's
-instruction, its file is not even imported.
+PTX that is assembled here avoids the bugs of the assembler in use. PTX that is kept (`kernel.export`, the disk
+cache, `compiled.ptx`) avoids all of them, since it is unknown which assembler will read it. If PTX has none of the
+words of a bug's instructions, the bug's file is not even imported.
 
-How each bug was found, and on which numbers it shows: docs/checking-hardware.md.
+docs/checking-hardware.md says how each bug was found, and for which numbers it shows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 WORDS: dict[str, tuple[str, ...]] = {
     "negation_16_bits": (".s16 ",),
-    "absolute_sign": ("abs.s",),  # after negation_16_bits, whose absolute value is never -2**31
+    "absolute_sign": ("abs.s",),  # after negation_16_bits, which writes abs.s32, of numbers above -2**31
     "saturation_of_negated": (".sat.s32 ",),
     "selection_read_late": ("selp.",),
     "logic_read_late": ("and.pred", "or.pred", "not.pred", ".and.", ".or.", ".xor."),
-    "not_in_place": ("not.pred",),  # after selection_read_late, which would copy the predicate of its selp once more
+    "not_in_place": ("not.pred",),  # after selection_read_late, which would rewrite the selp written here
     "min_max_equality": tuple(f"{word}.{kind}" for word in ("min", "max") for kind in ("s16", "u16", "relu")),
     "lop3_repeated_operand": ("lop3.b32",),
     "high_half_difference": ("mul.hi.",),
@@ -33,7 +33,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         f"shared{where}.{update}." for where in ("", "::cta") for update in ("add", "min", "max", "and", "or", "xor")
     ),
 }
-"""The file of each bug, in the order in which they are avoided, and words of which PTX that shows it has one."""
+"""The files of the bugs, in the order of rewriting, each with words: PTX that shows the bug has one of them."""
 
 
 @cache
@@ -43,19 +43,19 @@ def _bug(name: str) -> Bug:
 
 
 def __getattr__(name: str) -> Any:
-    """`BUGS`: all of them, in order."""
+    """Return `BUGS`, all the bugs in order, importing their files."""
     if name != "BUGS":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return tuple(map(_bug, WORDS))
 
 
 def bugs_of(version: Version | None) -> tuple[Bug, ...]:
-    """Return the bugs of that version of ptxas; all of them where it is not known."""
+    """Return the bugs of a version of ptxas; all bugs if the version is unknown."""
     return tuple(bug for bug in map(_bug, WORDS) if bug.is_in(version))
 
 
 def avoid(ptx: str, bugs: Collection[Bug] | None = None) -> str:
-    """Return `ptx` without the instructions that `bugs`, or all, are about. Call it once: twice is done twice."""
+    """Return `ptx` rewritten to avoid `bugs`, or all. Call it once: it would rewrite its own result again."""
     for name, words in WORDS.items():
         if any(word in ptx for word in words) and (bugs is None or _bug(name) in bugs):
             ptx = _bug(name).rewrite(ptx)

@@ -1,7 +1,7 @@
 """`abs.s32` and `abs.s64` of the most negative number, which is its own absolute value.
 
-To ptxas the result is never below 0: a sign test behind it (also that of a remainder) is left out. The absolute value
-is the lesser of the number and its negation, both taken as unsigned.
+ptxas takes the result to be at least 0: a sign test of it (also the one of a remainder) is left out. The absolute value
+is computed as the smaller of the number and its negation, both taken as unsigned.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Updates of shared memory that ptxas makes loops of, at the head of a loop.
+"""Updates of shared memory at the head of a loop that ptxas itself turns into loops.
 
-Sums of floats and of 64-bit integers, and most other updates of 64 bits, have no instruction: ptxas compares and swaps
-until nobody came between. Where such an update begins a loop, both loops get one head, and threads that are done go on
-to the next round while others try again. A value that the warp has once, such as the counter of the loop, is then
-stepped for each part of it: rounds are missing. A predicate that ptxas cannot move out of the loop goes before the
-update, and keeps the heads apart. It costs three instructions, in loops alone.
+Sums of floats and of 64-bit integers, and most other 64-bit updates, have no instruction in shared memory: ptxas writes
+a loop that compares and swaps until no other thread has interfered. If such an update begins a loop of the kernel,
+ptxas gives both loops one head, so that threads that are done start the next round while others still try. A value that
+is kept once for the warp, such as the loop's counter, is then stepped once for each of these groups of threads, and
+rounds are missing. A predicate that ptxas cannot move out of the loop, put before the update, keeps the heads apart.
+This costs three instructions, and only in loops.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""`mul.hi`, widened to 64 bits, less a number whose low 32 bits are 0.
+"""`mul.hi`, widened to 64 bits, minus a number whose low 32 bits are 0.
 
-ptxas multiplies and subtracts in one: IMAD.HI with the negated number, of which 0 leaves no carry. The difference is
-2**32 too small. As half of `mul.wide` the product is subtracted from alone.
+ptxas multiplies and subtracts in one instruction, IMAD.HI, which adds the negated number; if its low half is 0, the
+carry of the negation is lost, and the difference is 2**32 too small. The product is therefore taken as half of
+`mul.wide`, from which ptxas subtracts in a separate instruction.
 """
 
 from __future__ import annotations

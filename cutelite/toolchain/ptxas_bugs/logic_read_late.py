@@ -1,7 +1,7 @@
-"""`and`, `or`, `xor` of a predicate that is written again and of one whose value ptxas knows.
+"""`and`, `or`, `xor` of a predicate that is written again and one whose value ptxas knows.
 
-`or.pred p, q, 0` becomes `q`, and is read where `p` is used: after `q` has been written again. Logic reads predicates
-that are written again from a copy; so does `setp` that combines its result with one.
+`or.pred p, q, 0` becomes `q`, which is then read where `p` is used: after `q` has been written again. Logic therefore
+reads predicates that are written again from a copy; so does `setp` that combines its result with one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`lop3` with an operand that comes twice.
+"""`lop3` with the same operand twice.
 
-ptxas merges it with a logical instruction behind it as another function than it is. It is written as `lop3` of the two
-operands that differ, or as `mov` or `not` where there is one.
+ptxas merges it with the logical instruction that uses it, into one with a wrong table. It is written as a `lop3` of the
+two distinct operands, or as `mov` or `not` if there is only one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`min` or `max` of 16 bits, compared for equality with one of its operands.
 
-VIMNMX.S16x2 gives a predicate that says that the first operand is the result. ptxas takes it also where the second
-one, a constant, is compared: `max(x, 3) == 3` becomes the code of `max(x, 3) == x`. Of the complement of `!=` ptxas
-makes no such predicate. 13.5.37 takes it for the first operand alone; the predicates of both halves are then one
-register, and nobody knows yet that this is right where the low half is asked for.
+VIMNMX.S16x2 gives a predicate that says that the first operand is the result. ptxas also uses it if the second
+operand, a constant, is compared: `max(x, 3) == 3` becomes the code of `max(x, 3) == x`. It does not if the comparison
+is written as the complement of `!=`. 13.5.37 uses the predicate for the first operand only; but both halves then
+share one predicate register, and whether that is right for the low half is not known yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`neg.s16` and `abs.s16` of -32768.
 
-ptxas computes them in 32 bits and does not cut the result to 16 bits again: -32768 becomes 32768, and a shift,
-comparison or widening behind it goes wrong. (PTX ISA does not say what becomes of the most negative number.) They are
-computed in 32 bits and cut.
+ptxas computes them in 32 bits and does not truncate the result to 16 bits: -32768 becomes 32768, and a shift,
+comparison or widening of it is wrong. (The PTX ISA does not define the result for the most negative number.) The
+rewrite computes in 32 bits and truncates.
 """
 
 from __future__ import annotations

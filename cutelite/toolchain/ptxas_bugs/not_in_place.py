@@ -1,7 +1,7 @@
 """`not.pred %p, %p` before a loop with a `selp` by `%p`.
 
-ptxas has the `selp` choose by the predicate before the negation, whose register has been overwritten by then: the
-wrong one of its two values is taken. The negation goes through a number.
+ptxas lets the `selp` read the predicate before the negation, whose register has been overwritten by then: the
+wrong one of its two values is selected. The rewrite negates by way of a 32-bit number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A reader of PTX text: what the rewrites ask of it. Works on the text as backends write it, without a parse tree."""
+"""A reader of PTX text for the rewrites. It works on the text as backends write it, without a parse tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from cutelite.toolchain.ptxas_bugs.patterns import Pattern
 
 NAME = r"[%A-Za-z]\w*"
-"""A register: `%r12`, or one that a rewrite or an author's inline PTX has named."""
+"""A register: `%r12`, or one named by a rewrite or by inline PTX."""
 
 _REGISTER = Pattern(NAME)
 _WRITTEN_PREDICATE = Pattern(r"%p\d+(?=[,|])")
@@ -19,14 +19,14 @@ _LABEL = Pattern(r"([$%\w]+):(?!:)")
 
 
 def predicates_written_again(ptx: str) -> set[str]:
-    """Return the predicates that more than one instruction writes: those of loops and of paths that meet."""
-    found = _WRITTEN_PREDICATE.compiled.finditer(ptx)  # a result stands first: no comma is before it
+    """Return the predicates that more than one instruction writes: those in loops, and where paths meet."""
+    found = _WRITTEN_PREDICATE.compiled.finditer(ptx)  # a result comes first: no comma precedes it
     times = Counter(match[0] for match in found if ptx[match.start() - 2 : match.start()] != ", ")
     return {name for name, n in times.items() if n > 1}
 
 
 def with_copies(ptx: str, registers: set[str]) -> set[str]:
-    """Return `registers`, and those that `mov` and `cvt` copy from them, also in parts."""
+    """Return `registers` and all registers that `mov` and `cvt` copy from them, whole or in parts."""
     known = set(registers)
     for to, source in _COPY.compiled.findall(ptx):
         if known.intersection(_REGISTER.compiled.findall(source)):

@@ -1,7 +1,7 @@
 """`add.sat` and `sub.sat` of a negated number.
 
-ptxas takes minus -2**31 for 2**31. So does `cvt.sat`, to which ptxas folds back their sum in 64 bits. The sum is made
-of the wrapped one: where its sign shows an overflow, it is the end of the range on the other side.
+ptxas computes -(-2**31) as 2**31. So it does in `cvt.sat` of a sum in 64 bits, which it folds back to `add.sat`. The
+rewrite adds with wrap-around; if signs show an overflow, it takes the end of the range opposite to the sum's sign.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _rewrite(ptx: str) -> str:
 
 def _by_its_overflow(found: re.Match[str]) -> str:
     word, out, a, b = found.groups()
-    other = "sum" if word == "add" else "a"  # overflow: the sum's sign is not that of a, nor is that of `other` b's
+    other = "sum" if word == "add" else "a"  # overflow: a's sign differs from the sum's, and b's from that of `other`
     lines = [f"mov.b32 a, {a};", f"mov.b32 b, {b};", f"{word}.s32 sum, a, b;"]
     lines += [f"xor.b32 c, sum, a; xor.b32 d, {other}, b; and.b32 c, c, d; setp.lt.s32 over, c, 0;"]
     lines += [f"shr.s32 c, sum, 31; xor.b32 c, c, 0x80000000; selp.b32 {out}, c, sum, over;"]

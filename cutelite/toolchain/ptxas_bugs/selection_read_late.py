@@ -1,7 +1,7 @@
 """`selp` by a predicate that is written again, with a constant added to its result behind the loop that writes it.
 
-ptxas folds the constants of the `selp` into the addition, which it places behind the loop. There it chooses by the
-predicate that the loop has written. `selp` reads such predicates from a copy.
+ptxas folds the constants of the `selp` into the addition, which is placed behind the loop. There it selects by the
+predicate as the loop left it. The rewrite lets `selp` read such predicates from a copy.
 """
 
 from __future__ import annotations
