@@ -1,11 +1,11 @@
-"""Source spans, diagnostics, and the text drawn around a caret (a leaf: it imports nothing of ours).
+"""Source spans, diagnostics, and the text around a caret. A leaf: it imports no other room.
 
-span      places in source                        diagnostic  facts of a mistake, and words for them
-error     `CompileError` and `InternalError`      render    the text around the caret
-nearest   the name that was meant                 log       messages of the compiler
+span      places in the source                    diagnostic  the facts of a mistake, and the words to report it
+error     `CompileError` and `InternalError`      render      the text around the caret
+nearest   the name that was probably meant        log         messages of the compiler
 progress  a line about work that takes long
 
-A room that finds a mistake raises ``CompileError(diagnostic, span, notes)``; one that finds a bug of the
+A room that finds a mistake raises ``CompileError(diagnostic, span, notes)``; a room that finds a bug of the
 compiler raises ``InternalError(message, stage=...)``.
 """
 

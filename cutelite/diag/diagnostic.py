@@ -9,7 +9,7 @@ from cutelite.diag.span import Span
 
 @dataclass_transform(frozen_default=True)
 class Diagnostic:
-    """A mistake: its fields are the facts, and its class variables the words.
+    """A mistake: the fields are its facts, the class variables the words that report it.
 
         class WgmmaWidth(Diagnostic):
             title = "wgmma takes N from 8 to 256 in steps of 8"
@@ -20,10 +20,10 @@ class Diagnostic:
             ...
 
     title     what is wrong, in one line
-    label     what stands at the caret; may be empty
+    label     the text at the caret; may be empty
     help      what to do about it: one line, or a tuple of lines of help
-    severity  "error", or "warning" for what is only reported
-    code      the word to look up, made from the class name: `WgmmaWidth` is ``wgmma-width`` (so write `TmaBox`)
+    severity  "error", or "warning", which does not end the compilation
+    code      the word to look it up by, made from the class name: `WgmmaWidth` is ``wgmma-width`` (so write `TmaBox`)
 
     The words are `str.format` templates over ``d``, the diagnostic itself.
     """
@@ -57,17 +57,17 @@ class Diagnostic:
         return f"{type(self).__name__}({facts})"
 
     def say(self, template: str) -> str:
-        """Return `template` with the facts filled in."""
+        """Return `template` with the facts of this mistake filled in."""
         return template.format(d=self)
 
     def help_lines(self) -> tuple[str, ...]:
-        """Return the pieces of help, one for each ``help:``."""
+        """Return the lines of help; each is printed after a ``help:``."""
         helps = (self.help,) if isinstance(self.help, str) else self.help
         return tuple(self.say(text) for text in helps if text)
 
 
 class Mistake(Diagnostic):
-    """A diagnostic for one place only, made there. Its words are final, not templates."""
+    """A diagnostic that only one place in the code raises, which gives its words: they are final, not templates."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Mistake(Diagnostic):
 
 
 class Note(NamedTuple):
-    """An addition: a label under another piece of source or, with no span, a line of its own."""
+    """An addition to a diagnostic: a label under another piece of source or, without a span, a line of its own."""
 
     text: str
     span: Span | None = None

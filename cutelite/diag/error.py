@@ -1,4 +1,4 @@
-"""The two ways a compilation fails: by a mistake in the user's code, or by one in ours."""
+"""The two ways in which a compilation fails: by a mistake in the user's code, or by a bug in the compiler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cutelite.diag.span import Span
 
 
 class CompileError(Exception):
-    """The user's code is wrong: what (`diagnostic`), where (`span`), and what else belongs to it (`notes`).
+    """The user's code has a mistake: `diagnostic` says which, `span` where; `notes` add to it.
 
     ``str(error)`` is the whole text without colours; ``error.render(color=True)`` has them.
     """
@@ -19,12 +19,12 @@ class CompileError(Exception):
         self.diagnostic = diagnostic
         self.span = span
         self.notes = tuple(notes)
-        super().__init__(diagnostic, span, self.notes)  # `args`, so that it can be pickled
+        super().__init__(diagnostic, span, self.notes)  # `args`, which makes it picklable
 
     def at(self, span: Span | None) -> CompileError:
         """Place the error at `span` unless it already has a place. Return it.
 
-        Layout algebra and verifiers know the mistake and not the line; their caller knows the line.
+        Layout algebra and verifiers know the mistake but not the line; their caller knows the line.
         """
         if self.span is None and span is not None:
             self.span = span
@@ -42,9 +42,9 @@ class InternalError(Exception):
     """A bug of the compiler, with what is needed to report it.
 
     message  what went wrong
-    stage    the stage or pass that noticed, such as "cfg" or "lower"
-    op       the operation it was working on, as text
-    ir       text of the IR around it; the lines that hold `op` are marked
+    stage    the stage or pass that found it, such as "cfg" or "lower"
+    op       the operation that the stage was working on, as text
+    ir       text of the IR around `op`; the lines that hold it are marked
     span     the user's source that the operation came from
     """
 
@@ -76,7 +76,7 @@ def _internal_error(message: str, stage: str, op: str, ir: str, span: Span | Non
 
 
 def _excerpt(lines: list[str], op: str, around: int = 8) -> list[str]:
-    """Return the lines around those that hold `op`, which get a `>`; the first lines where none does."""
+    """Return the lines that hold `op`, marked by `>`, and those around them; the first lines if none holds it."""
     marked = {i for i, line in enumerate(lines) if op and op in line}
     near = {j for i in (marked or {around}) for j in range(i - around, i + around + 1)}
     shown = [i for i in range(len(lines)) if i in near]

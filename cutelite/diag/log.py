@@ -1,7 +1,7 @@
-"""Messages of the compiler: to the logger `cutelite` where the program has set it up, else to stderr.
+"""Messages of the compiler, to the logger `cutelite` if the program has set it up, otherwise to stderr.
 
-A program sets it up by a level or a handler of its own: ``logging.getLogger("cutelite").setLevel("INFO")``. Python's
-`logging` is not loaded for it: a program without it has no logger.
+A program sets it up by giving it a level or a handler: ``logging.getLogger("cutelite").setLevel("INFO")``. Python's
+`logging` is not imported here: if the program does not import it, there is no logger.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import sys
 from typing import Any
 
 INFO, WARNING = 20, 30
-"""As `logging` has them: what is compiled, found and cached, and how long it took; and warnings of a compile."""
+"""Levels, as `logging` numbers them. INFO: what is compiled, found and cached, and how long it took."""
 
 
 def heard(level: int, wanted: bool) -> bool:
-    """Tell whether a message of that level goes anywhere; `wanted`: the environment asks for it on stderr."""
+    """Tell whether a message of that level is shown. `wanted`: the environment asks for messages on stderr."""
     logger = _logger()
     return wanted if logger is None else bool(logger.isEnabledFor(level))
 
 
 def tell(text: str, level: int, wanted: bool) -> None:
-    """Log `text`, or where there is no logger and it is `wanted`, write it to stderr."""
+    """Log `text`; without a logger, write it to stderr if `wanted`."""
     logger = _logger()
     if logger is not None:
         logger.log(level, "%s", text)

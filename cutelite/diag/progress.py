@@ -1,4 +1,4 @@
-"""Progress of work that takes long: a line on a terminal that is written over; nothing where stderr is none.
+"""Progress of long work: one line on the terminal, overwritten at each step; nothing if stderr is no terminal.
 
 with Progress("tuning gemm", total=40) as progress:
     for config in configs:
@@ -15,17 +15,17 @@ from types import TracebackType
 from typing import TextIO
 
 PATIENCE_S = 2.0
-"""Work that is shorter than this says nothing."""
+"""Work shorter than this shows nothing."""
 INTERVAL_S = 0.2
 
-_shown = threading.Lock()  # one line at a time: work inside of other work is silent
+_shown = threading.Lock()  # one line at a time: work inside of other work shows nothing
 
 
 class Progress:
     """The progress of one piece of work. Any number of threads may take steps.
 
-    what   is done, in a word or two
-    total  steps there will be; None where nobody knows
+    what   the work, in a word or two
+    total  number of steps; None if it is unknown
     """
 
     def __init__(self, what: str, total: int | None = None, stream: TextIO | None = None) -> None:
@@ -50,7 +50,7 @@ class Progress:
             _shown.release()
 
     def step(self, count: int = 1, note: str = "") -> None:
-        """Say that `count` more steps are done; `note` is shown behind."""
+        """Count `count` more steps as done; `note` is shown at the end of the line."""
         with self._lock:
             self.done += count
             now = time.monotonic()
@@ -59,7 +59,7 @@ class Progress:
                 self._write(self._text(now - self._began, note))
 
     def at(self, done: int, total: int) -> None:
-        """Say how many steps are done, of how many there are by now."""
+        """Set the number of steps done, and of steps known so far."""
         self.total = total
         self.step(done - self.done)
 

@@ -1,4 +1,4 @@
-"""Diagnostics as text: the user's lines with carets under the place meant.
+"""Diagnostics as text: the user's source lines with carets under the place of the mistake.
 
     error[wgmma-width]: wgmma takes N from 8 to 256 in steps of 8
       --> gemm.py:41:15
@@ -10,7 +10,7 @@
        |     ------------------------------ `b_tile` gets its shape here
     help: use N = 96 or 104, or pad the tile
 
-Where the source cannot be read, the file, the line and the function stand for it.
+If the source cannot be read, the file, the line and the function are printed instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cutelite.diag.diagnostic import Diagnostic, Note
 from cutelite.diag.span import Span, before
 
 TAB = 4  # columns between tab stops
-CALLS_SHOWN = 6  # of a deep stack of inlined calls: this many in full, the outermost among them
+CALLS_SHOWN = 6  # of a deep stack of inlined calls, as many are printed, the outermost among them
 
 _CODES = {"error": "1;31", "warning": "1;33", "note": "1;36", "help": "1;32", "gutter": "1;34"}
 
@@ -48,7 +48,7 @@ class _Page:
         return f"{self.paint('gutter', f'{number:>{self.gutter}} {mark}')} {text}".rstrip()
 
     def marked(self, span: Span, caret: str, style: str, label: str) -> Iterator[str]:
-        """Write the source lines of `span`, each with carets under its part, and `label` behind the last."""
+        """Write the source lines of `span`, each with carets under its part, and `label` after the last."""
         rows = list(_underlined(span, span.source()))
         for i, (number, text, start, width) in enumerate(rows):
             if i and number > rows[i - 1][0] + 1:
@@ -58,7 +58,7 @@ class _Page:
             yield self.bar("", " " * start + self.paint(style, caret * width + said))
 
     def block(self, arrow: str, span: Span, caret: str, style: str, label: str) -> Iterator[str]:
-        """Write the place and its lines; without source, the label alone."""
+        """Write the place and its lines; without source, only the label."""
         if arrow:
             yield self.place(arrow, span)
         if span.source():
@@ -69,7 +69,7 @@ class _Page:
 
 
 def render(diagnostic: Diagnostic, span: Span | None, notes: Iterable[Note] = (), *, color: bool = False) -> str:
-    """Return the whole text of a diagnostic, without a final newline; with ANSI colours only when asked for."""
+    """Return the whole text of a diagnostic, without a final newline; with ANSI colours if `color`."""
     notes = tuple(notes)
     calls = list(_calls(span)) if span else []
     spans = [s for s in (span, *(n.span for n in notes), *(call for _, call in calls)) if s]
@@ -95,12 +95,12 @@ def render(diagnostic: Diagnostic, span: Span | None, notes: Iterable[Note] = ()
 
 
 def snippet(span: Span) -> list[str]:
-    """Return the place and its lines alone, uncoloured."""
+    """Return only the place and its lines, without colours."""
     return list(_Page(len(str(span.end_line or span.line)), False).block("-->", span, "^", "error", ""))
 
 
 def _calls(span: Span) -> Iterator[tuple[str, Span | None]]:
-    """Return a text and the place for each call that `span` was inlined through; of many, the middle is left out."""
+    """Yield a text and the place for each call that `span` was inlined through; of many, leave out the middle."""
     calls = list(span.callers())
     callees = [span, *calls]
     hidden = len(calls) - CALLS_SHOWN if len(calls) > CALLS_SHOWN + 1 else 0
@@ -112,7 +112,7 @@ def _calls(span: Span) -> Iterator[tuple[str, Span | None]]:
 
 
 def _underlined(span: Span, lines: list[str]) -> Iterator[tuple[int, str, int, int]]:
-    """Yield number, text, first marked column and columns of the first and last line of `span`, and one between."""
+    """Yield number, text, first marked column and marked columns of each line of `span`; of more than 3, the ends."""
     shown = range(len(lines)) if len(lines) <= 3 else (0, len(lines) - 1)
     for i in shown:
         line = lines[i]
@@ -125,7 +125,7 @@ def _underlined(span: Span, lines: list[str]) -> Iterator[tuple[int, str, int, i
 
 
 def _columns(text: str) -> int:
-    """Return the columns of a terminal that `text` takes: two for wide characters, none for combining ones."""
+    """Return the number of columns of a terminal that `text` takes: wide characters take two, combining ones none."""
     text = text.expandtabs(TAB)
     if text.isascii():
         return len(text)

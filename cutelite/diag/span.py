@@ -9,18 +9,18 @@ from itertools import islice
 from typing import NamedTuple
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lib", "")
-"""The folder of functions that kernels call like their own. Their mistakes are told at the call."""
+"""The folder of library functions that kernels call. A mistake in one is reported at the kernel's call."""
 
 
 class Span(NamedTuple):
-    """A stretch of source text, as ``code.co_positions()`` tells it, and the calls that led to it.
+    """A range of source text, as ``code.co_positions()`` gives it, and the calls that led to it.
 
-    filename  as in ``co_filename``; need not be a file (``<stdin>``, ``<string>``)
+    filename  ``co_filename`` of the code; need not be a file (``<stdin>``, ``<string>``)
     line      first line, from 1
-    col       UTF-8 byte offset in that line, from 0; None when unknown (``python -X no_debug_ranges``)
+    col       UTF-8 byte offset in that line, from 0; None if unknown (``python -X no_debug_ranges``)
     end_line  last line, inclusive
-    end_col   UTF-8 byte offset just behind the last character; None: to the end of the line
-    function  name of the function it lies in, "" when there is none
+    end_col   UTF-8 byte offset just after the last character; None: to the end of the line
+    function  name of the function that it is in, "" outside of functions
     caller    the call expression through which that function was inlined, None in the kernel itself
 
     A named tuple rather than a dataclass: there is one for every bytecode instruction.
@@ -35,13 +35,13 @@ class Span(NamedTuple):
     caller: Span | None = None
 
     def inlined_at(self, call: Span | None) -> Span:
-        """Return this span as reached through `call`, which may have a caller too; for spans in our library, `call`."""
+        """Return this span with the caller `call`, which may have one too; for a span in the library, `call` itself."""
         if call is None:
             return self
         return call if self.filename.startswith(LIBRARY) else self._replace(caller=call)
 
     def first_line(self) -> Span:
-        """Return its first line only: enough to point at a compound statement."""
+        """Return only its first line, which is enough to point at a compound statement."""
         if self.end_line is None or self.end_line == self.line:
             return self
         return self._replace(end_line=self.line, end_col=None)
@@ -54,8 +54,8 @@ class Span(NamedTuple):
             call = call.caller
 
     def source(self) -> list[str]:
-        """Return its source lines without line ends; none where there is no source to read."""
-        import linecache  # needed for errors only, and not light before 3.13
+        """Return its source lines without line ends; an empty list if the source cannot be read."""
+        import linecache  # imported here: only errors need it, and it is slow before 3.13
 
         linecache.checkcache(self.filename)
         lines = linecache.getlines(self.filename)
@@ -65,7 +65,7 @@ class Span(NamedTuple):
         return [line.rstrip("\r\n") for line in lines[self.line - 1 : last]]
 
     def place(self) -> str:
-        """``file:line:column`` with a column counted in characters from 1, as editors do.
+        """Return ``file:line:column``; the column is counted in characters from 1, as editors do.
 
         Without source: ``file:line, in `function```.
         """
@@ -79,26 +79,26 @@ class Span(NamedTuple):
 
 
 def caller() -> Span | None:
-    """Return the line outside of cutelite that is being executed; None without one, or while a kernel is compiled."""
+    """Return the line of the caller's code that is being executed; None without one, or while a kernel is compiled."""
     frame = sys._getframe(1)
     while (module := frame.f_globals.get("__name__", "")).partition(".")[0] == "cutelite":
         if frame.f_back is None or module.startswith("cutelite.front"):
             return None
         frame = frame.f_back
     code = frame.f_code
-    if code.co_filename == "<string>":  # a string annotation: its evaluator knows where that stands
+    if code.co_filename == "<string>":  # a string annotation, whose place its evaluator knows
         return None
     line, last, col, end = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
     return Span(code.co_filename, line or frame.f_lineno, col, last, end, code.co_name.strip("<>") if line else "")
 
 
 def before(line: str, col: int) -> str:
-    """Return the part of `line` in front of the UTF-8 byte offset `col`."""
+    """Return the part of `line` before the UTF-8 byte offset `col`."""
     return line if line.isascii() and col >= len(line) else line.encode()[:col].decode(errors="replace")
 
 
 def short_path(filename: str) -> str:
-    """Return `filename` relative to the working directory where it lies below that, else unchanged."""
+    """Return `filename` relative to the working directory if it is below that, otherwise unchanged."""
     if not os.path.isabs(filename):
         return filename
     here = os.path.join(os.getcwd(), "")

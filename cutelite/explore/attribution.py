@@ -1,4 +1,4 @@
-"""Source lines -> the machine code that is theirs, also where the assembler folded it into that of other lines."""
+"""Source lines -> their machine code, also if the assembler folded it into that of other lines."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ Own = Mapping[Line, tuple[Instruction, ...]]
 class Attribution:
     """Machine code by source line.
 
-    own      line -> its instructions, by the line table of the cubin; lines of calls have those of what they call
-    through  line without instructions -> lines that have what it computes: an address that became part of a load's, a
-             commit that became a bit of a product. They are those of the ops that use its results, or of the op before
-             where there are no results.
+    own      line -> its instructions, by the cubin's line table; the line of a call also has those of the function
+             called
+    through  line without instructions -> the lines whose instructions hold its results: such as an address that became
+             part of a load's, or a commit that became a bit of a product. They are the lines of the ops that use its
+             results or, if it has no results, of the previous op.
     """
 
     def __init__(self, own: dict[Line, tuple[Instruction, ...]], through: dict[Line, tuple[Line, ...]]) -> None:
         self.own, self.through = own, through
 
     def of(self, line: Line) -> tuple[Instruction, ...]:
-        """Return the instructions of a line, or of the lines that it is folded into; () for a line without any."""
+        """Return the instructions of a line, or of the lines that it is folded into; () if there are none."""
         if line in self.own:
             return self.own[line]
         return tuple(dict.fromkeys(each for other in self.through.get(line, ()) for each in self.own[other]))
 
 
 def attribution(final: Function, sass: Sass) -> Attribution:
-    """Attribute the instructions of a kernel to its source lines. `final` is the IR as it was lowered."""
+    """Attribute the instructions of a kernel to its source lines. `final` is the IR that was lowered."""
     return Attribution(sass.lines, dict(_folded(final, sass.lines)))
 
 
@@ -59,7 +60,7 @@ def _lines(op: Op) -> Iterator[Line]:
 
 
 def _users(final: Function) -> dict[Value, list[Op | Value]]:
-    """By value: the ops that take it, and the parameters of blocks that it is passed as."""
+    """Return the users of each value: ops that take it, and parameters of blocks that it is passed to."""
     users: dict[Value, list[Op | Value]] = defaultdict(list)
     for op in final.ops():
         for value in op.operands:
@@ -71,7 +72,7 @@ def _users(final: Function) -> dict[Value, list[Op | Value]]:
 
 
 def _reached(op: Op, users: dict[Value, list[Op | Value]], own: Own) -> Iterator[Line]:
-    """Yield the lines with machine code that the results of an op go into."""
+    """Yield lines with machine code whose ops use the results of `op`, directly or through ops without machine code."""
     seen: set[Value] = set(op.results)
     work: list[Value] = list(op.results)
     while work:
@@ -88,12 +89,12 @@ def _reached(op: Op, users: dict[Value, list[Op | Value]], own: Own) -> Iterator
 
 
 def _nearest(final: Function, own: Own) -> Iterator[tuple[Op, Line]]:
-    """Yield the line with machine code of the last op before each op, else of the next one behind it."""
+    """Yield each op without machine code with the line of the last op before it, else of the next, that has some."""
     for block in final.blocks:
         before: Line | None = None
         waiting: list[Op] = []
         for op in (*block.ops, *_first_ops(block)):
-            line = next(_lines(op), None)  # its own, not that of a call
+            line = next(_lines(op), None)  # the line of the op itself, not of a call around it
             if line is not None and line in own:
                 yield from ((each, line) for each in waiting)
                 before, waiting = line, []

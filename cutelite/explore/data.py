@@ -1,6 +1,6 @@
-"""One kernel as data for a page: every stage's lines, the source place of each, and figures by source line.
+"""One kernel as data for a page: the lines of every stage, the source place of each, and numbers by source line.
 
-A place is a number in ``places``, each of which is a list of [file, line]: the line itself, then the calls around it.
+A place is an index into ``places``. Each of these is a list of [file, line]: the line itself, then the calls around it.
 Lines of a stage without a place have -1.
 """
 
@@ -33,7 +33,7 @@ WARPS = 1000
 
 
 class Facts(NamedTuple):
-    """Facts of a compiled kernel that the dispatcher knows and the build does not."""
+    """Facts of a compiled kernel that the dispatcher knows but the build does not."""
 
     title: str
     registers: int
@@ -44,7 +44,7 @@ class Facts(NamedTuple):
 
 
 class _Places:
-    """Places as they are found, each once."""
+    """The places found so far, each once."""
 
     def __init__(self) -> None:
         self.table: list[list[tuple[int, int]]] = []
@@ -115,7 +115,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _shared(final: Function) -> list[Json]:
-    """The tensors of shared memory, by offset."""
+    """Return the tensors of shared memory, in the order of their offsets."""
     found = [
         {"name": op.result.hint or "?", "type": str(op.type), "offset": op["offset"], "bytes": op.bytes,
          "dynamic": op.dynamic, "line": op.span.line if op.span else 0}
@@ -126,7 +126,7 @@ def _shared(final: Function) -> list[Json]:
 
 
 def _passes(build: Build, places: _Places) -> list[Json]:
-    """The IR as the frontend made it and after each pass that changed it."""
+    """Return the IR as the frontend made it, and after each pass that changed it."""
     found: list[Json] = []
 
     def keep(name: str, function: Function) -> None:
@@ -188,11 +188,11 @@ def _sass(sass: Sass, image: bytes, places: _Places) -> Json:
 
 
 class _Lines:
-    """Figures by source line."""
+    """Numbers by source line."""
 
     def __init__(self, places: _Places) -> None:
         self.places = places
-        self._by_name: dict[str, list[int]] = defaultdict(list)  # files by the last part of their name
+        self._by_name: dict[str, list[int]] = defaultdict(list)  # numbers of files, by the last part of their name
         self._found: dict[tuple[int, int], Json] = defaultdict(dict)
 
     def found(self) -> list[Json]:
@@ -211,7 +211,7 @@ class _Lines:
             self._found[self.places.file(name), line]["through"] = lines
 
     def of_timeline(self, timeline: Timeline) -> None:
-        """Cycles that the warps of all blocks spend at a line, and those of them in which they wait."""
+        """Add the cycles that the warps of all blocks spend at each line, and those in which they wait there."""
         for i, name in enumerate(self.places.files):
             self._by_name[Path(name).name].append(i)
         for event in timeline.events:
@@ -236,7 +236,7 @@ class _Lines:
 
 
 def _files(places: _Places, final: Function) -> list[Json]:
-    """The source files: of files that the kernel only calls into, the functions around the lines that are used."""
+    """Return the source files; of a file that the kernel only calls into, the lines near those that are used."""
     used: dict[int, set[int]] = defaultdict(set)
     for place in places.table:
         for file, line in place:
@@ -248,11 +248,11 @@ def _files(places: _Places, final: Function) -> list[Json]:
 
 
 MARGIN = 12
-"""Lines that are shown around a line of another file."""
+"""Number of lines that are shown around a used line of another file."""
 
 
 def _kept(lines: list[str], used: Iterable[int], whole: bool) -> list[tuple[int, str]]:
-    """Return (number, text) of the lines to show; gaps of other lines are left out."""
+    """Return (number, text) of the lines to show: all, or those near `used` ones with (0, '...') for gaps."""
     if whole:
         return list(enumerate(lines, 1))
     near = {line for each in used for line in range(each - MARGIN, each + MARGIN + 1)}

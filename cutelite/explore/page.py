@@ -1,4 +1,4 @@
-"""The page: data of one or two kernels in an HTML file that loads nothing else."""
+"""The page: the data of one or two kernels, in an HTML file that loads no other."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MARK = "/*DATA*/"
 
 
 class Exploration:
-    """A page on one kernel, or on two side by side; a notebook shows it as it is.
+    """A page about one kernel, or two side by side; a notebook displays it.
 
-    data    {"kernels": [...]}: what `data.kernel_data` returns for each
+    data    {"kernels": [...]}: each as `data.kernel_data` returns it
     Result  ``save(path)`` writes the page, ``html`` is its text
     """
 
@@ -24,7 +24,7 @@ class Exploration:
         self.data: dict[str, Any] = {"kernels": list(kernels)}
 
     def against(self, other: Exploration) -> Exploration:
-        """Return a page that compares this kernel, or version of one, with another."""
+        """Return a page that compares this kernel with another, or with another version of it."""
         kernels = [*self.data["kernels"], *other.data["kernels"]]
         for tell in (lambda kernel, _: f"{kernel['title']} ({Path(kernel['files'][0]['name']).name})", _numbered):
             if len({kernel["title"] for kernel in kernels}) < len(kernels):
@@ -33,7 +33,7 @@ class Exploration:
 
     @property
     def html(self) -> str:
-        """The page. Its data are compressed: browsers from 2023 on show it (`DecompressionStream`)."""
+        """The page's text. Its data are compressed: it needs a browser of 2023 or later (`DecompressionStream`)."""
         packed = gzip.compress(json.dumps(self.data, separators=(",", ":")).encode(), mtime=0)
         title = " and ".join(kernel["title"] for kernel in self.data["kernels"])
         page = resources.files("cutelite.explore").joinpath("page.html").read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ class Exploration:
         return page.replace(_MARK, base64.b64encode(packed).decode())
 
     def save(self, path: str | Path) -> Path:
-        """Write the page, and return its path."""
+        """Write the page to `path`. Return the path."""
         to = Path(path)
         to.write_text(self.html, encoding="utf-8")
         return to
@@ -55,7 +55,7 @@ def _numbered(kernel: dict[str, Any], number: int) -> str:
 
 
 def data_of(page: str) -> Any:
-    """Return the data that a page holds. Errors: ValueError where it is not one of these pages."""
+    """Return the data in the text of a page. Errors: ValueError if it is not one of these pages."""
     _, found, rest = page.partition('<script id="data" type="text/plain">')
     if not found:
         raise ValueError("the page holds no data of a kernel")

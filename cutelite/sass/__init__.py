@@ -1,12 +1,12 @@
-"""Machine code as a structure: instructions, control words, blocks, loops, and the source lines they come from.
+"""Machine code as a structure: instructions, control words, blocks, loops, and the source lines that they come from.
 
-program   a cubin's machine code, to read and to ask    instruction  opcode, operands, control word, places
+program   a cubin's machine code, as text and as structure    instruction  opcode, operands, control word, places
 graph     blocks and loops                              kinds        classes of opcodes
 
-In    what `nvdisasm` prints of a cubin, and the cubin (control words are read from its bytes)
-Out   `Sass`, a text that also answers questions: ``compiled.sass.loops[0].mix["tensor"]``
+In    the text that `nvdisasm` prints for a cubin, and the cubin (control words are read from its bytes)
+Out   `Sass`, this text with the structure as attributes: ``compiled.sass.loops[0].mix["tensor"]``
 
-A leaf room. Control words are those of sm_70 and later.
+A leaf room: it imports no other. Control words are read as sm_70 and later have them.
 """
 
 from cutelite.sass.graph import Block, Loop

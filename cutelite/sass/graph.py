@@ -1,4 +1,4 @@
-"""Instructions -> blocks that branches part, and the loops they make."""
+"""Instructions -> basic blocks, and the loops that they form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_A_SPIN = frozenset({"sync", "control", "integer", "uniform", "move", "none",
 
 @dataclass(eq=False)
 class Block:
-    """Instructions that are executed one after the other.
+    """A basic block: instructions that are executed one after the other.
 
     next    blocks that may follow
     before  blocks that it may follow
@@ -33,11 +33,11 @@ class Block:
 
 @dataclass(eq=False)
 class Loop:
-    """A natural loop: a block to which control comes back, and all on the way there.
+    """A natural loop: its header, to which branches go back, and the blocks from which it is reached again.
 
-    header  the block that is entered
-    blocks  of the loop, those of inner loops too, by address
-    inner   loops directly inside
+    header  the only block through which the loop is entered
+    blocks  blocks of the loop and of its inner loops, by address
+    inner   the loops directly inside
     outer   the loop around it; None for an outermost one
     """
 
@@ -48,27 +48,27 @@ class Loop:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        """Every instruction of the loop, those of inner loops once."""
+        """Every instruction of the loop and of its inner loops, each once."""
         return tuple(each for block in self.blocks for each in block.instructions)
 
     @property
     def mix(self) -> Counter[str]:
-        """The number of instructions of each class (`KINDS`); 0 for a class that is not there."""
+        """The number of instructions of each class (`KINDS`); 0 for classes without any."""
         return mix_of(self.instructions)
 
     @property
     def stalls(self) -> int:
-        """The sum of stalls: cycles of one iteration of a warp at least, if it comes to every block once."""
+        """The sum of stalls: the least cycles of one iteration of a warp, if it executes every block once."""
         return sum(each.control.stall for each in self.instructions)
 
     @property
     def depth(self) -> int:
-        """1 for an outermost loop."""
+        """The depth of nesting: 1 for an outermost loop."""
         return 1 if self.outer is None else 1 + self.outer.depth
 
     @property
     def spins(self) -> bool:
-        """Tell whether it only waits: it looks at a barrier or flag and computes nothing, within 16 instructions."""
+        """Whether the loop only waits: at most 16 instructions, which test a barrier or flag and compute nothing."""
         mix = self.mix
         waits = mix["sync"] > 0 or any(".STRONG" in each.opcode for each in self.instructions)
         return waits and len(self.instructions) <= 16 and set(mix) <= _OF_A_SPIN and not self.inner
@@ -83,7 +83,7 @@ def mix_of(instructions: Sequence[Instruction]) -> Counter[str]:
 
 
 def blocks_of(instructions: Sequence[Instruction], entries: set[int]) -> list[Block]:
-    """Part instructions into blocks; `entries` are addresses where functions begin. Unreachable code is left out."""
+    """Split instructions into blocks; functions begin at the addresses `entries`. Unreachable code is left out."""
     starts = set(entries)
     for i, each in enumerate(instructions):
         if each.branches_to is not None:
@@ -121,7 +121,7 @@ def _reached(start: Sequence[Block]) -> set[Block]:
 
 
 def loops_of(blocks: Sequence[Block], entries: set[int]) -> list[Loop]:
-    """Return the natural loops, by the address of their header; an outer one comes before those inside it."""
+    """Return the natural loops, by the address of their header; an outer loop comes before those inside it."""
     dominators = _dominators(blocks, entries)
     bodies: dict[Block, set[Block]] = {}
     for block in blocks:
@@ -141,7 +141,7 @@ def loops_of(blocks: Sequence[Block], entries: set[int]) -> list[Loop]:
 
 
 def _body(header: Block, end: Block) -> Iterator[Block]:
-    """Yield the blocks from which `end` is reached without passing the header."""
+    """Yield the blocks from which `end` is reached without going through the header."""
     seen, work = {header}, [end]
     while work:
         block = work.pop()
@@ -152,7 +152,7 @@ def _body(header: Block, end: Block) -> Iterator[Block]:
 
 
 def _dominators(blocks: Sequence[Block], entries: set[int]) -> dict[Block, set[Block]]:
-    """Return, by block, those that every way to it goes through."""
+    """Return the dominators of each block: the blocks that every path to it goes through."""
     everything = set(blocks)
     found = {block: {block} if block.address in entries else set(everything) for block in blocks}
     changed = True

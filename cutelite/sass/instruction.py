@@ -22,13 +22,13 @@ class Place(NamedTuple):
 
 
 class Control(NamedTuple):
-    """A control word: what the scheduler does with an instruction.
+    """A control word, which says how the scheduler treats an instruction.
 
-    stall        cycles until the next instruction of the warp may issue, at least
-    yields       another warp is preferred for the next cycle
-    sets_write   barrier 0 to 5 that is released when the results are written; None: the latency is fixed
+    stall        the fewest cycles until the next instruction of the warp may issue
+    yields       whether another warp is preferred for the next cycle
+    sets_write   barrier, 0 to 5, that is released when the results are written; None if the latency is fixed
     sets_read    barrier that is released when the operands have been read
-    waits        barriers that are to be released before this instruction issues
+    waits        barriers that must be released before this instruction issues
     Source       Jia et al., Dissecting the NVIDIA Volta GPU architecture via microbenchmarking, 2018, section 2
     """
 
@@ -40,7 +40,7 @@ class Control(NamedTuple):
 
     @classmethod
     def of(cls, word: int) -> Control:
-        """Read the control word of an instruction, given as a number of 128 bits."""
+        """Read the control word of an instruction, whose 128 bits are `word`."""
         bits = word >> 105
         write, read = bits >> 5 & 7, bits >> 8 & 7
         return cls(
@@ -52,7 +52,7 @@ class Control(NamedTuple):
         )
 
     def __str__(self) -> str:
-        """``B0.2 R1 W3 Y S4``: waits for 0 and 2, releases 1 when read and 3 when written, yields, stalls 4 cycles."""
+        """Return it as ``B0.2 R1 W3 Y S4``: wait for 0 and 2, release 1 when read, 3 when written, yield, stall 4."""
         parts = ["B" + ".".join(map(str, self.waits))] if self.waits else []
         parts += [f"R{self.sets_read}"] if self.sets_read is not None else []
         parts += [f"W{self.sets_write}"] if self.sets_write is not None else []
@@ -63,13 +63,13 @@ class Control(NamedTuple):
 class Instruction:
     """An instruction of machine code.
 
-    address    in bytes from the start of its function's section
-    guard      the predicate it is executed under: '@!P0'; '' for none
-    opcode     with modifiers: 'LDG.E.128'
-    operands   as nvdisasm prints them, apart
-    place      its source line; None where there is none or the cubin tells none
-    ptx_line   its line of the PTX, from 1; None likewise
-    target     the address that a branch names
+    address    bytes from the start of its function's section
+    guard      the predicate under which it is executed: '@!P0'; '' for none
+    opcode     the opcode with its modifiers: 'LDG.E.128'
+    operands   the operands as nvdisasm prints them
+    place      its source line; None if it has none, or the cubin has no source lines
+    ptx_line   its line of the PTX, from 1; None as for `place`
+    target     the address that a branch or call names
     """
 
     address: int
@@ -97,7 +97,7 @@ class Instruction:
 
     @property
     def falls_through(self) -> bool:
-        """Tell whether the next instruction may follow this one."""
+        """Whether the next instruction may be executed after this one."""
         if self.name in ("EXIT", "RET", "BRX", "BRXU", "JMX", "JMXU", "KILL"):
             return bool(self.guard)
         if self.name not in ("BRA", "JMP"):
@@ -107,7 +107,7 @@ class Instruction:
 
     @property
     def branches_to(self) -> int | None:
-        """The address that may follow this instruction by a jump; a call is not one, since it comes back."""
+        """The address that this instruction may jump to; None for calls, since they return."""
         return self.target if self.name in ("BRA", "JMP") else None
 
     def __repr__(self) -> str:

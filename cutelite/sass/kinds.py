@@ -1,4 +1,4 @@
-"""Opcodes of machine code -> classes, by which an instruction mix counts.
+"""Opcodes of machine code -> the classes that an instruction mix counts.
 
 Source  CUDA Binary Utilities: instruction set reference of each architecture
 """
@@ -27,9 +27,9 @@ KINDS = {
     "sync": "barriers, mbarriers, fences, waits",
     "control": "branches, calls, reconvergence",
     "none": "padding and hints",
-    "other": "what this table does not know",
+    "other": "opcodes that this table does not have",
 }
-"""Every class, and what it holds."""
+"""Every class, with a description."""
 
 _OPCODES = {
     "tensor": "HMMA HGMMA QGMMA IGMMA BGMMA DGMMA IMMA BMMA DMMA QMMA OMMA UTCHMMA UTCQMMA UTCIMMA UTCOMMA UTCBMMA "

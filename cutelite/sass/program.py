@@ -1,4 +1,4 @@
-"""The machine code of a cubin: text to read, structure to ask."""
+"""The machine code of a cubin, as text and as structure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cutelite.sass.graph import Block, Loop, blocks_of, loops_of, mix_of
 from cutelite.sass.instruction import LABEL_OPERAND, Control, Instruction, Place
 
 PTX_FILE = ".nv_debug_ptx_txt"
-"""The file that nvdisasm names where it tells lines of PTX."""
+"""The file name under which nvdisasm prints lines of PTX."""
 
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*([^;]*);")
 _LINE = re.compile(r'\s*//## File "([^"]+)", line (\d+)(?: inlined at "([^"]+)", line (\d+))?')
@@ -26,10 +26,10 @@ _SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
 
 
 class Sass(str):
-    """The machine code of a kernel: what nvdisasm prints, as a string, and its structure.
+    """The machine code of a kernel: the string that nvdisasm prints, with its structure as attributes.
 
     ``sass.loops[0].mix["tensor"]``, ``sass.at("gemm.py", 74)``, ``sass.waits_for(instruction)``. The structure is read
-    from the text and the cubin when it is first asked for.
+    from the text and the cubin at the first use of such an attribute.
     """
 
     _image: bytes
@@ -38,10 +38,10 @@ class Sass(str):
 
     @classmethod
     def of(cls, printed: str, image: bytes, ptx: str = "") -> Sass:
-        """Make it of what ``nvdisasm --print-code --print-line-info-inline --print-line-info-ptx`` prints.
+        """Make it from the output of ``nvdisasm --print-code --print-line-info-inline --print-line-info-ptx``.
 
-        ptx  that the cubin was assembled from, if it is at hand: its `.loc` tell two calls of a function apart where
-             their instructions are neighbours, for which the cubin has one entry
+        ptx  the PTX that the cubin was assembled from, if known: its `.loc` tell two calls of a function apart whose
+             instructions are neighbours, for which the cubin has only one entry
         """
         shown = "".join(line for line in printed.splitlines(keepends=True) if f'//## File "{PTX_FILE}"' not in line)
         made = cls(shown)
@@ -50,22 +50,22 @@ class Sass(str):
 
     @property
     def text(self) -> str:
-        """Return nvdisasm's text, source lines included."""
+        """Return nvdisasm's text, with its source lines."""
         return str(self)
 
     @cached_property
     def functions(self) -> dict[str, tuple[Instruction, ...]]:
-        """The instructions of each section of code, by its name: one for each kernel of the cubin."""
+        """The instructions of each section of code, by its name; each kernel of the cubin has a section."""
         return dict(_functions(self._printed, dict(_texts(self._image)), self._ptx))
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
-        """The instructions that the kernel can come to, by address; padding is not among them."""
+        """The instructions that the kernel can reach, by address; without padding."""
         return tuple(each for block in self.blocks for each in block.instructions)
 
     @cached_property
     def _entries(self) -> dict[str, set[int]]:
-        """By section: where the kernel begins, and functions inside it that are called."""
+        """The addresses, by section, at which the kernel and the functions inside it begin."""
         return {
             name: {0, *(each.target for each in code if each.name == "CALL" and each.target is not None)}
             for name, code in self.functions.items()
@@ -77,23 +77,23 @@ class Sass(str):
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """Blocks of instructions, by address; `Block.next` makes the control-flow graph."""
+        """The basic blocks, by address; `Block.next` gives the control-flow graph."""
         return tuple(block for blocks, _ in self._graphs for block in blocks)
 
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
-        """The loops by address, an outer one before those inside; loops that only wait are among them."""
+        """The loops by address, an outer one before those inside it; also those that only wait."""
         return tuple(loop for blocks, entries in self._graphs for loop in loops_of(blocks, entries))
 
     @property
     def hot(self) -> Loop | None:
-        """The loop without inner ones (but waits) that has the most products, then instructions; None without loops."""
+        """The innermost loop (waits apart) with most products, then instructions; None without loops."""
         leaves = [loop for loop in self.loops if not loop.spins and all(inner.spins for inner in loop.inner)]
         return max(leaves, key=lambda loop: (loop.mix["tensor"], len(loop.instructions)), default=None)
 
     @cached_property
     def _where(self) -> dict[Instruction, tuple[Block, int]]:
-        """The block of each instruction, and its place in it."""
+        """The block of each instruction, and its index in the block."""
         return {each: (block, i) for block in self.blocks for i, each in enumerate(block.instructions)}
 
     @property
@@ -103,7 +103,7 @@ class Sass(str):
 
     @cached_property
     def lines(self) -> dict[tuple[str, int], tuple[Instruction, ...]]:
-        """Instructions by (file, line); those of an inlined function are under the lines of its calls too."""
+        """Instructions by (file, line); those of an inlined function also under the lines of its calls."""
         found: dict[tuple[str, int], list[Instruction]] = defaultdict(list)
         for each in self.instructions:
             for line in dict.fromkeys(each.place.lines()) if each.place else ():
@@ -112,7 +112,7 @@ class Sass(str):
 
     @cached_property
     def spills(self) -> dict[tuple[str, int], tuple[int, int]]:
-        """Bytes that a thread stores and loads in local memory by each line of the kernel, the most first.
+        """The bytes that a thread stores to and loads from local memory, by line of the kernel, the largest first.
 
         Each instruction counts once, also in a loop. Lines are (file, line) of the outermost call. Empty without source
         lines. Tensors in registers that are indexed at run time are in local memory too.
@@ -127,7 +127,7 @@ class Sass(str):
         return {line: (stored, loaded) for line, (stored, loaded) in order}
 
     def at(self, file: str, line: int) -> tuple[Instruction, ...]:
-        """Return the instructions of a source line; `file` may be the end of its path."""
+        """Return the instructions of a source line; `file` may be just the end of the path."""
         ends = PurePath(file).parts
         return tuple(
             dict.fromkeys(
@@ -139,11 +139,11 @@ class Sass(str):
         )
 
     def waits_for(self, instruction: Instruction) -> tuple[Instruction, ...]:
-        """Return the instructions whose results or reads this one waits for, by the barriers of its control word."""
+        """Return the instructions whose results or reads this one waits for, according to its control word."""
         return tuple(each for barrier in instruction.control.waits for each in self._setters(instruction, barrier))
 
     def _setters(self, instruction: Instruction, barrier: int) -> Iterator[Instruction]:
-        """Yield those that set a barrier, back to the last instruction on each way that waited for it too."""
+        """Yield those that set a barrier, going back on each path to the last instruction that waited for it too."""
         at, place = self._where[instruction]
         seen: set[Block] = set()
         work: list[tuple[Block, Sequence[Instruction]]] = [(at, at.instructions[:place])]
@@ -162,10 +162,10 @@ class Sass(str):
 
 
 def ptx_places(ptx: str) -> dict[int, Place]:
-    """Return the source place of each line of PTX that has one, by its number from 1, as the `.loc` before it tells."""
+    """Return the source places of lines of PTX, by line number from 1: a line's place is in the `.loc` before it."""
     files = {int(number): name for number, name in _FILE.findall(ptx)}
     found: dict[int, Place] = {}
-    chain: list[tuple[str, int]] = []  # of the calls, outermost first, then the place
+    chain: list[tuple[str, int]] = []  # the calls, outermost first, then the place
     for number, line in enumerate(ptx.splitlines(), 1):
         if told := _LOC.match(line):
             here = (files.get(int(told[1]), ""), int(told[2]))
@@ -203,9 +203,9 @@ def _products(ptx: str) -> set[int]:
 
 
 def _with_products(code: list[Instruction], products: set[int], of_ptx: dict[int, Place]) -> Iterator[Instruction]:
-    """Give each product the line of PTX of its neighbour, where ptxas says a line that is none.
+    """Give each product its neighbour's line of PTX, if ptxas gives it a line that is no product.
 
-    Of a row of wgmma, ptxas (13.5) gives every other one the line of some scalar instruction of the loop.
+    In a row of wgmmas, ptxas (13.5) gives every second one the line of some scalar instruction of the loop.
     """
     right = [i for i, each in enumerate(code) if each.kind == "tensor" and each.ptx_line in products]
     for i, each in enumerate(code):
@@ -232,7 +232,7 @@ def _instruction(
 
 
 def _operands(text: str) -> tuple[str, ...]:
-    """Part operands at commas that stand in no bracket."""
+    """Split the text of operands at commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
         depth += (c in "[({") - (c in "])}")
@@ -256,7 +256,7 @@ def _sections(printed: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _labels(lines: list[str]) -> dict[str, int]:
-    """Return the address of each label: that of the instruction that follows it."""
+    """Return the address of each label, which is that of the next instruction."""
     labels: dict[str, int] = {}
     waiting: list[str] = []
     for line in lines:

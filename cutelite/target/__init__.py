@@ -1,6 +1,6 @@
-"""GPU generations (`targets.py`): limits, features, PTX version. A leaf: imports nothing of ours.
+"""GPU generations (`targets.py`): limits, features, PTX version. A leaf: it imports no other room.
 
-In a kernel `cl.target` is this module, and tells at compile time of the GPU that is compiled for: `cl.target.arch`,
+In a kernel `cl.target` is this module. At compile time it describes the GPU that is compiled for: `cl.target.arch`,
 `cl.target.capability`, `cl.target.has("wgmma")`, and every other attribute of `Target`.
 """
 
@@ -22,7 +22,7 @@ _compiled_for: contextvars.ContextVar[Target | None] = contextvars.ContextVar("c
 
 @contextmanager
 def compiling_for(target: Target | None) -> Iterator[None]:
-    """Let `current` return `target` in this thread, while a kernel is evaluated for it."""
+    """Let `current` return `target` in this thread within the block, in which a kernel is evaluated for it."""
     token = _compiled_for.set(target)
     try:
         yield
@@ -39,7 +39,7 @@ def current() -> Target:
 
 
 def has(feature: str) -> bool:
-    """Tell whether the GPU that is compiled for has `feature`, a name of `FEATURES`. Decided at compile time.
+    """Tell whether the GPU that is compiled for has `feature`, a name of `FEATURES`. The answer is a compile-time bool.
 
     Errors   ValueError for another name; RuntimeError outside of kernels
     """

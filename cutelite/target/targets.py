@@ -1,4 +1,4 @@
-"""GPU architectures as data: a `Target` per `sm_*` name, and rules for which GPU runs which code.
+"""GPU architectures as data: a `Target` for each `sm_*` name, and the rules for which GPU runs which code.
 
 Numbers are from the CUDA C++ Programming Guide, "Compute Capabilities" (technical specifications per
 compute capability); features from the "Target ISA Notes" of each instruction in the PTX ISA.
@@ -15,18 +15,19 @@ RESERVED_SMEM = 1 * KB  # bytes of shared memory of each block that the system k
 
 
 class UnknownTarget(ValueError):
-    """An architecture name that is not in the table; the message lists the ones that are."""
+    """An architecture name that is not in the table; the message lists those that are."""
 
 
 class UnknownFeature(ValueError):
-    """A name of a feature that is not in the table; the message lists the ones that are."""
+    """A name of a feature that is not in the table; the message lists those that are."""
 
 
 class Occupancy(NamedTuple):
     """Blocks and warps that one SM holds at a time.
 
-    limiter   what there would have to be more of for another block: 'registers', 'shared memory', 'threads', 'blocks'
-    fraction  of the warps that the SM can hold
+    limiter   the resource that is used up, so that no further block fits: 'registers', 'shared memory', 'threads',
+              'blocks'
+    fraction  the part of the warps that the SM can hold
     """
 
     blocks: int
@@ -47,56 +48,56 @@ class Target:
     """
 
     arch: str
-    """Name as ptxas and LLVM know it, `sm_90a`."""
+    """The name that ptxas and LLVM use, such as `sm_90a`."""
     capability: tuple[int, int]
     """Compute capability, (major, minor)."""
     ptx_isa: int
-    """PTX ISA version asked of LLVM, major * 10 + minor."""
+    """The PTX ISA version that LLVM is told to write, major * 10 + minor."""
     features: frozenset[str]
-    """Instruction families it has, by the names of `FEATURES`; ask with `has`."""
+    """The features that it has, of `FEATURES`; use `has` to ask for one."""
 
     smem_per_sm: int
-    """Shared memory of one SM, bytes."""
+    """Shared memory of one SM, in bytes."""
     threads_per_sm: int
     blocks_per_sm: int
     max_cluster: int = 1
-    """Blocks in a cluster with the non-portable size allowed; 1 where there are no clusters."""
+    """The most blocks in a cluster if non-portable sizes are allowed; 1 without clusters."""
     portable_cluster: int = 1
-    """Blocks in a cluster that every GPU of the generation can schedule."""
+    """The most blocks in a cluster that every GPU of the generation can schedule."""
 
     smem_static: int = 48 * KB
-    """Shared memory a block may declare statically, bytes; more must be dynamic and opted into at launch."""
+    """Shared memory that a block may declare statically, in bytes; more must be dynamic, with an opt-in at launch."""
     smem_reserved: int = RESERVED_SMEM
-    """Shared memory the system keeps per block, bytes, on top of what the block asks for."""
+    """Shared memory that the system reserves for each block, in bytes, in addition to the block's own."""
     written_for: str = ""
-    """The target that its PTX names, where LLVM does not know this one; '' for this one."""
+    """The target that its PTX names, if LLVM does not know this one; '' if it does."""
     max_threads: int = 1024
-    """Threads in a block."""
+    """The most threads in a block."""
     max_block: tuple[int, int, int] = (1024, 1024, 64)
     max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     registers_per_sm: int = 65536
-    """32-bit registers of one SM, and of one block at most."""
+    """32-bit registers of one SM; a block may use all of them."""
     max_registers: int = 255
-    """32-bit registers of one thread."""
+    """The most 32-bit registers of one thread."""
 
     @property
     def ptx_arch(self) -> str:
-        """The target that LLVM writes PTX for, and that PTX names. Of one family, ptxas makes a cubin for this one."""
+        """The target that LLVM writes PTX for and the PTX names. ptxas makes cubins for both."""
         return self.written_for or self.arch
 
     @property
     def smem_per_block(self) -> int:
-        """Shared memory one block may use in all, static and dynamic, with the opt-in at launch, bytes."""
+        """All shared memory that one block may use, static and dynamic, with the opt-in at launch, in bytes."""
         return self.smem_per_sm - self.smem_reserved
 
     @property
     def specific(self) -> bool:
-        """Tell whether this is an `a` target: everything of the plain one and more, for one compute capability only."""
+        """Whether this is an `a` target, with more features than the plain one and for one compute capability only."""
         return self.arch.endswith("a")
 
     @property
     def of_family(self) -> bool:
-        """Tell whether this is an `f` target: what a family has in common, for the members that came later too."""
+        """Whether this is an `f` target, with the features of a family, and for its later members too."""
         return self.arch.endswith("f")
 
     def has(self, feature: str) -> bool:
@@ -106,12 +107,12 @@ class Target:
         return feature in self.features
 
     def occupancy(self, threads: int, registers: int, smem: int) -> Occupancy:
-        """Return how many blocks of a kernel one SM holds.
+        """Return how many blocks of a kernel fit on one SM at a time.
 
         threads    in a block
-        registers  of one thread, as the assembler tells them
+        registers  registers of one thread, as the assembler reports them
         smem       bytes of shared memory of one block, static and dynamic
-        Source     cuda_occupancy.h of the CUDA toolkit: registers go to warps in units of 256, out of a quarter of
+        Source     cuda_occupancy.h of the CUDA toolkit: warps get registers in units of 256, from a quarter of
                    the SM's each; shared memory in units of 128 bytes, with `smem_reserved` on top
         """
         warps = -(-threads // WARP)
@@ -128,10 +129,10 @@ class Target:
         return Occupancy(blocks, blocks * warps, limiter, blocks * warps * WARP / self.threads_per_sm)
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
-        """Tell whether a cubin for this target loads on a GPU of that compute capability.
+        """Tell whether a cubin for this target runs on a GPU of that compute capability.
 
-        Machine code runs on its own major version at the same or a higher minor one; that of an `a` target
-        on exactly its own (PTX ISA, `.target`).
+        Machine code runs on GPUs of the same major version with the same or a higher minor one; code for an `a` target
+        only on its own compute capability (PTX ISA, `.target`).
         """
         if self.specific:
             return capability == self.capability
@@ -141,9 +142,9 @@ class Target:
     def parse(cls, name: str) -> Target:
         """Return the target called `name`: `sm_90a`, or an alias such as `90a`, `compute_90a`, `9.0a`, `hopper`.
 
-        `sm_101` is what NVIDIA called `sm_110` before CUDA 13. Raises `UnknownTarget`.
+        `sm_101` is what NVIDIA called `sm_110` before CUDA 13. Errors: `UnknownTarget`.
         """
-        said = name if isinstance(name, str) else ""  # as users write it, it may be anything
+        said = name if isinstance(name, str) else ""  # users may pass anything
         plain = said.strip().lower().removeprefix("compute_").removeprefix("sm_").replace(".", "")
         target = TARGETS.get("sm_" + ALIASES.get(plain, plain))
         if target is None:
@@ -152,7 +153,7 @@ class Target:
 
     @classmethod
     def for_capability(cls, capability: tuple[int, int]) -> Target:
-        """Return the target with the most features for a GPU of that compute capability. Raises `UnknownTarget`."""
+        """Return the target with the most features for a GPU of that compute capability. Errors: `UnknownTarget`."""
         fitting = [target for target in TARGETS.values() if target.runs_on(capability)]
         if not fitting:
             raise UnknownTarget(
@@ -166,7 +167,7 @@ class Target:
 
 
 # The features that each generation adds. The names are those of PTX instructions or of groups of them, each followed
-# by what it stands for.
+# by a description.
 _AMPERE = {
     "cp.async": "cp.async, its groups and waits",
     "mbarrier": "mbarrier.init, arrive, test_wait",
@@ -218,12 +219,12 @@ _BLACKWELL_TENSOR = {
 }
 _BLACKWELL_SERVER = {
     "redux.f32": "redux.sync on f32",
-    "tcgen05.scale_d": "tcgen05.mma that divides what it adds to",
+    "tcgen05.scale_d": "tcgen05.mma that scales the accumulator down before it adds to it",
 }
 _BLACKWELL_LATER = {"tcgen05.ld_red": "tcgen05.ld with a reduction"}  # sm_103 and sm_110
-_BLACKWELL_ALONE = {"tcgen05.specific": "tcgen05.shift, and sparse tcgen05.mma on mxf4"}  # of tensor memory, `a` alone
-_BLACKWELL_I8 = {"tcgen05.i8": "tcgen05.mma on 8-bit integers"}  # sm_100a and sm_110a alone
-_BLACKWELL_ULTRA = {"tcgen05.k96": "tcgen05.mma of 96 numbers of 4 bits along K"}  # sm_103a; a descriptor says it
+_BLACKWELL_ALONE = {"tcgen05.specific": "tcgen05.shift, and sparse tcgen05.mma on mxf4"}  # in `a` targets only
+_BLACKWELL_I8 = {"tcgen05.i8": "tcgen05.mma on 8-bit integers"}  # only sm_100a and sm_110a
+_BLACKWELL_ULTRA = {"tcgen05.k96": "tcgen05.mma of 96 numbers of 4 bits along K"}  # sm_103a
 _BLACKWELL_CLIENT = {"mma.block_scale": "mma.sync with block scaling"}
 
 FEATURES: dict[str, str] = {
@@ -242,7 +243,7 @@ FEATURES: dict[str, str] = {
     **_BLACKWELL_ULTRA,
     **_BLACKWELL_CLIENT,
 }
-"""Every feature name, with what it stands for."""
+"""Every feature, with a description."""
 
 
 def _table() -> dict[str, Target]:
@@ -251,11 +252,12 @@ def _table() -> dict[str, Target]:
     hopper = ada | frozenset(_HOPPER)
     blackwell = hopper | frozenset(_BLACKWELL)
 
-    # PTX ISA: LLVM 22 emits up to 9.0, ptxas 12.9 reads up to 8.8 and 13.0 up to 9.0. LLVM refuses sm_100 below
-    # 8.6, sm_120 below 8.7 and sm_103 and sm_121 below 8.8. So 8.6 serves Hopper and before with the oldest
-    # tools that have all of Hopper's instructions, and 8.8 all of Blackwell.
-    # LLVM writes sm_88 and sm_110 from 9.0 on. sm_107, which ptxas 13.5 takes, LLVM 22 does not know: its PTX is that
-    # of sm_100f, whose family it is of. It has 328 KB of shared memory (CuTe DSL 4.8.1); all else is sm_100's here.
+    # PTX ISA: LLVM 22 writes up to 9.0, ptxas 12.9 reads up to 8.8 and 13.0 up to 9.0. LLVM refuses sm_100 below
+    # 8.6, sm_120 below 8.7, and sm_103 and sm_121 below 8.8. So 8.6 serves Hopper and earlier GPUs, with the oldest
+    # tools that have all of Hopper's instructions, and 8.8 serves all of Blackwell.
+    # LLVM writes sm_88 and sm_110 from 9.0 on. LLVM 22 does not know sm_107, which ptxas 13.5 does: its PTX is written
+    # for sm_100f, of whose family it is. It has 328 KB of shared memory (CuTe DSL 4.8.1); everything else is as in
+    # sm_100.
     sm_75 = Target(
         "sm_75", (7, 5), 86, frozenset({"ldmatrix"}), smem_per_sm=64 * KB, threads_per_sm=1024, blocks_per_sm=16,
         smem_reserved=0,
@@ -280,7 +282,7 @@ def _table() -> dict[str, Target]:
     sm_121 = replace(sm_120, arch="sm_121", capability=(12, 1))
 
     def ending(letter: str, plain: Target, *more: dict[str, str]) -> Target:
-        written = plain.written_for and plain.written_for + "f"  # 'a' is of one GPU
+        written = plain.written_for and plain.written_for + "f"  # sm_107a is written for sm_100f, a family
         features = plain.features.union(*more)
         return replace(plain, arch=plain.arch + letter, features=features, written_for=written)
 
