@@ -1,4 +1,4 @@
-"""Bars, as SVG: groups of them side by side, one colour a rival, readable on light and dark pages."""
+"""Bar charts as SVG: groups of bars, a colour for each competitor, readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEIGHT, TOP, BOTTOM, LEFT, BAR, GAP = 320, 64, 56, 56, 16, 20  # pixels
 
 
 def bars(title: str, unit: str, groups: Sequence[tuple[str, Mapping[str, float]]]) -> str:
-    """An SVG of (name, rival -> value); a rival without a value leaves its place empty."""
+    """Return an SVG of the groups (name, competitor -> value); a competitor without a value leaves its place empty."""
     rivals = list(dict.fromkeys(rival for _, values in groups for rival in values))
     top = _step(max((value for _, values in groups for value in values.values()), default=1.0))
     most = top * 5
@@ -54,7 +54,7 @@ def _y(value: float, most: float) -> float:
 
 
 def _step(most: float) -> float:
-    """A round number, five of which are at least `most`."""
+    """Return a round number; five times it is at least `most`."""
     size = 1.0
     while size * 5 * 10 <= most:
         size *= 10

@@ -1,4 +1,4 @@
-"""Rivals over shapes: a table, CSV, SVG."""
+"""Competing functions timed at several shapes: a table, CSV, SVG."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bench = Callable[..., Mapping[str, Timing]]
 
 
 class Row(NamedTuple):
-    """The timings of one shape; `failed` has the rivals that do not run it, and why."""
+    """The timings of one shape; `failed` has the competitors that cannot run it, and why."""
 
     shape: Shape
     work: float | None
@@ -28,9 +28,9 @@ class Row(NamedTuple):
 
 
 class Comparison:
-    """Timings of rivals over shapes. ``print(comparison)`` is the table; `save` writes .csv, .svg or .txt.
+    """Timings of competitors at several shapes. ``print(comparison)`` shows a table; `save` writes .csv, .svg or .txt.
 
-    unit  of the figures: 'us', or of `work` in a second: 'TFLOPS', 'GB/s'
+    unit  of the numbers: 'us', or 'TFLOPS' or 'GB/s' for the `work` done in a second
     """
 
     def __init__(self, title: str, unit: str, scale: float, rows: list[Row]) -> None:
@@ -38,14 +38,14 @@ class Comparison:
         self.rivals = list(dict.fromkeys(name for row in rows for name in (*row.timings, *row.failed)))
 
     def figure(self, row: Row, rival: str) -> float | None:
-        """Return the figure of a rival in the table's unit; None where it does not run that shape."""
+        """Return a competitor's number in the table's unit; None if it cannot run that shape."""
         timing = row.timings.get(rival)
         if timing is None:
             return None
         return timing.us if row.work is None else timing.rate(row.work) / self.scale
 
     def table(self) -> str:
-        """Return the table as text; in each row the best figure has a star."""
+        """Return the table as text; in each row the best number has a star."""
         cells = [["shape", *(f"{rival} ({self.unit})" for rival in self.rivals)]]
         for row in self.rows:
             figures = {rival: self.figure(row, rival) for rival in self.rivals}
@@ -65,7 +65,7 @@ class Comparison:
         return "\n".join([self.title, *(line.rstrip() for line in lines), *reasons])
 
     def csv(self) -> str:
-        """Return a line for each shape and rival: seconds, quartiles, clock, power."""
+        """Return the CSV, a line for each shape and competitor: seconds, quartiles, clock, power."""
         text = StringIO()
         writer = csv.writer(text, lineterminator="\n")
         facts = ("cache", "graph", "clock_mhz", "power_w")
@@ -77,7 +77,7 @@ class Comparison:
         return text.getvalue()
 
     def svg(self) -> str:
-        """Return bars, a group for each shape."""
+        """Return a bar chart as SVG, with a group of bars for each shape."""
         groups = []
         for row in self.rows:
             figures = {rival: self.figure(row, rival) for rival in self.rivals}
@@ -85,11 +85,11 @@ class Comparison:
         return bars(self.title, self.unit, groups)
 
     def save(self, path: str | Path) -> Path:
-        """Write it in the form that the name ends in: .csv, .svg, .txt. Errors: ValueError for another."""
+        """Write it to `path`, in the form that its suffix names: .csv, .svg, .txt. Errors: ValueError for another."""
         forms = {".csv": self.csv, ".svg": self.svg, ".txt": self.table}
         to = Path(path)
         if to.suffix not in forms:
-            raise ValueError(f"{to.name} ends in none of {', '.join(forms)}")
+            raise ValueError(f"{to.name} must end in one of {', '.join(forms)}")
         to.write_text(forms[to.suffix]())
         return to
 
@@ -109,18 +109,20 @@ def compare(
     bench: Bench = do_bench,
     **options: Any,
 ) -> Comparison:
-    """Time rivals at several shapes, each shape in turns.
+    """Time competing functions at several shapes. At each shape they are called in turns.
 
-    rivals  name -> a function of a shape, ``make(*shape)``, that returns the call to time; inputs are made there
+    rivals  name -> a function of a shape, ``make(*shape)``, which makes inputs and returns the call to time
     shapes  tuples, or single numbers
-    flops   of a call, by shape: the table is in TFLOPS; `bytes` likewise: in GB/s. By default in microseconds
-    title   of the table and the picture
-    bench   times the calls in turns; the default is `do_bench`, which takes `cache`, `graph` and the `options`
-    Result  ``print(...)``, ``.save("out.svg")``, ``.rows``. One whose `make` or first call raises has failed
-    Errors  TypeError where both flops and bytes are given; `CudaError`
+    flops   a function of a shape: the FLOPs of a call. The table is in TFLOPS; with `bytes`, alike, in GB/s. With
+            neither it is in microseconds
+    title   title of the table and the chart
+    bench   times the calls in turns; default: `do_bench`, which takes `cache`, `graph` and the `options`
+    Result  ``print(...)``, ``.save("out.svg")``, ``.rows``. A competitor whose `make` or first call raises is reported
+            as failed
+    Errors  TypeError if both flops and bytes are given; `CudaError`
     """
     if flops is not None and bytes is not None:
-        raise TypeError("a table is of flops or of bytes, not of both")
+        raise TypeError("compare() takes flops= or bytes=, not both")
     work = flops or bytes
     unit, scale = ("us", 1.0) if work is None else ("TFLOPS", 1e12) if flops else ("GB/s", 1e9)
     rows = []
@@ -133,7 +135,7 @@ def compare(
                 try:
                     calls[name] = make(*shape)
                     calls[name]()
-                except Exception as error:  # of another's code: told in the table
+                except Exception as error:  # of the competitor's code: the table shows it
                     if isinstance(error, CudaError) and error.number in STICKY:
                         raise
                     calls.pop(name, None)

@@ -1,4 +1,4 @@
-"""Clocks and power of a GPU while it works, by NVML, where that is there."""
+"""Clocks and power of a GPU while it works, by NVML, if it is installed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _SM = 1  # NVML_CLOCK_SM
 
 
 class Sample(NamedTuple):
-    """clock of the multiprocessors in MHz; power in watts. None where NVML does not tell."""
+    """The clock of the multiprocessors in MHz, and the power in watts; None if NVML does not report it."""
 
     clock_mhz: int | None
     power_w: float | None
 
 
 class Nvml:
-    """The NVML handle of a device; one that tells nothing where NVML is not there."""
+    """The NVML handle of a device; without NVML its samples are None."""
 
     def __init__(self, device: Device) -> None:
         self._device = ctypes.c_void_p()

@@ -1,4 +1,4 @@
-"""Seconds that work takes on the GPU, by a method that does not flatter; rivals under the same conditions, in turns.
+"""Seconds that work takes on the GPU, measured fairly; competitors in turns, under the same conditions.
 
 In    functions without arguments that put work into the current stream
 Out   a `Timing` of each
@@ -24,22 +24,22 @@ Cache = Literal["cold", "warm"]
 
 ROUNDS = 15
 WARM_UP_S = 0.3
-"""Work before anything counts, for clocks and power to settle."""
+"""Time of work before anything is measured, in which clocks and power settle."""
 GRAPH_S = 3e-3
-"""The time that calls in a row should take, so that the resolution of events is a small part of it."""
+"""The least time of a batch of calls, so that the resolution of events is a small part of it."""
 MOST_CALLS = 512
 COLD_CALLS = 5
-"""Calls of each round, each after the cache has been overwritten."""
+"""Calls in each round if the cache is cold; it is overwritten before each."""
 
 
 class Timing(NamedTuple):
     """The time of a call on the GPU.
 
     seconds    the median of the rounds; `low` and `high` are their quartiles
-    rounds     seconds of a call in each round, in their order
+    rounds     seconds of a call in each round, in order
     cache      'cold': L2 was overwritten before each call; 'warm': calls followed each other
-    graph      whether calls were captured, so that the host does not count
-    clock_mhz  median clock of the multiprocessors between rounds; `power_w` likewise. None without NVML
+    graph      whether calls were captured in a graph, so that the host's time does not count
+    clock_mhz  median clock of the multiprocessors after each round; `power_w` likewise. None without NVML
     """
 
     name: str
@@ -58,7 +58,7 @@ class Timing(NamedTuple):
         return self.seconds * 1e6
 
     def rate(self, work: float) -> float:
-        """Return `work` (FLOPs, bytes) in a second."""
+        """Return the rate: `work` (FLOPs or bytes of a call) in a second."""
         return work / self.seconds
 
     def __str__(self) -> str:
@@ -85,24 +85,25 @@ def do_bench(
     rounds: int = ROUNDS,
     device: int | None = None,
 ) -> Timing | dict[str, Timing]:
-    """Time work on the GPU, in seconds of a call; several, by name, in turns under the same conditions.
+    """Time work on the GPU, in seconds per call; several functions, by name, in turns under the same conditions.
 
-    fn      a function that puts work into the current stream of torch or CuPy, or launches kernels; or rivals by name
+    fn      a function that puts work into the current stream of torch or CuPy, or launches kernels; or several of them
+            by name
     cache   'cold': all of L2 is overwritten before each call; 'warm': calls follow each other, on the same input
-    graph   True: capture calls in a CUDA graph, so that the host does not count; False: launch them; None: capture what
-            can be captured, all alike
-    rounds  each times every rival once, in an order of its own
+    graph   True: capture calls in a CUDA graph, so that the host's time does not count; False: launch them; None:
+            capture if all of them can be captured
+    rounds  number of rounds; each times every function once, in a random order
     device  ordinal of the GPU; default: the current one
-    Errors  ValueError; `CudaError`; what `fn` raises, when it is first called or, with ``graph=True``, captured
+    Errors  ValueError; `CudaError`; any error that `fn` raises in its first call or, with ``graph=True``, in a capture
     """
     if cache not in ("cold", "warm"):
         raise ValueError(f"a cache is 'cold' or 'warm', not {cache!r}")
     if rounds < 1:
-        raise ValueError(f"{rounds} rounds measure nothing")
+        raise ValueError(f"rounds must be 1 or more, not {rounds}")
     rivals = fn if isinstance(fn, Mapping) else {getattr(fn, "__name__", "call"): fn}
     stream = timed_stream_on(rt.device().ordinal if device is None else device)
     with stream.device.active():
-        stream.device.driver.call("cuCtxSynchronize")  # what makes inputs is in other streams
+        stream.device.driver.call("cuCtxSynchronize")  # the work that makes inputs may be in other streams
     with working_in(stream, libraries_here()), _trials(rivals, cache, graph, stream) as (trials, captured):
         times, samples = measured(trials, rounds, Nvml(stream.device).sample)
     found = {name: _timing(name, times[name], cache, captured, samples[name]) for name in rivals}
@@ -112,7 +113,7 @@ def do_bench(
 def measured(
     trials: Mapping[str, Callable[[], float]], rounds: int, sample: Callable[[], Sample], warm_up: float | None = None
 ) -> tuple[dict[str, list[float]], dict[str, list[Sample]]]:
-    """Return seconds and samples of each trial by round: warmed up, then in turns, each round in its own order."""
+    """Return seconds and samples of each trial by round. First warm up; then time in turns, in a random order."""
     end = perf_counter() + (WARM_UP_S if warm_up is None else warm_up)
     times: dict[str, list[float]] = {name: [] for name in trials}
     samples: dict[str, list[Sample]] = {name: [] for name in trials}
@@ -146,7 +147,7 @@ def _median_known(values: tuple[Any, ...]) -> float | None:
 def _trials(
     rivals: Mapping[str, Work], cache: Cache, graph: bool | None, stream: TimedStream
 ) -> Iterator[tuple[dict[str, Callable[[], float]], bool]]:
-    """Give functions that time a call of each rival once more, and whether calls are captured."""
+    """Yield, by name, functions that time a call once more, and whether the calls are captured."""
     counts = {}
     for name, work in rivals.items():
         work()  # compiles, loads
@@ -166,7 +167,7 @@ def _trials(
             def once() -> float:
                 if other is not None:
                     stream.fill(other.pointer, nbytes)
-                else:  # after a slow neighbour, which lets the chip cool, the first is up to a tenth faster than others
+                else:  # after a slow neighbour, in which the chip cools, the first batch is up to a tenth faster
                     batch()
                 return stream.timed(batch) / count
 

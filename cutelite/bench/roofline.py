@@ -1,4 +1,4 @@
-"""The least time that a kernel can take on a GPU, by the work that the simulator counts."""
+"""The least time that a kernel can take on a GPU, from the work that the simulator counts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cutelite.dispatch.launch import Launch
 
 
 class Machine(NamedTuple):
-    """Peak rates of a GPU: bytes a second of its memory, FLOPs a second by the dtype of operands.
+    """Peak rates of a GPU: bytes per second of its memory, FLOPs per second by the dtype of operands.
 
-    tensor  of dense products on the tensor core; `plain` of ordinary arithmetic
+    tensor  FLOPs per second of dense products on the tensor core; `plain`: of ordinary arithmetic
     """
 
     name: str
@@ -36,9 +36,9 @@ MACHINES = {
 class Roofline(NamedTuple):
     """The work of a launch, and the least time for it.
 
-    bytes    of global memory that are read or written at least once; `requested` all that is asked for
-    tensor   FLOPs of products by the dtype of their first operand; `plain` of ordinary arithmetic
-    times    seconds at least, by 'memory', 'tensor', 'plain': the work at the machine's peak rate
+    bytes    bytes of global memory that are read or written at least once; `requested`: bytes of all accesses
+    tensor   FLOPs of products by the dtype of their first operand; `plain`: of ordinary arithmetic
+    times    least seconds, by 'memory', 'tensor', 'plain': the work at the machine's peak rate
     """
 
     kernel: str
@@ -51,21 +51,21 @@ class Roofline(NamedTuple):
 
     @property
     def bound(self) -> str:
-        """The unit that takes the longest: 'memory', 'tensor' or 'plain'."""
+        """The unit that takes longest: 'memory', 'tensor' or 'plain'."""
         return max(self.times, key=lambda unit: self.times[unit])
 
     @property
     def seconds(self) -> float:
-        """The least time: that of the bound."""
+        """The least time in seconds: that of the unit that takes longest."""
         return max(self.times.values())
 
     @property
     def intensity(self) -> float:
-        """FLOPs for each byte of memory."""
+        """FLOPs per byte of memory."""
         return sum((*self.tensor.values(), *self.plain.values())) / max(1, self.bytes)
 
     def fraction(self, seconds: float) -> float:
-        """Return the part of the roofline that a measured time comes to: 1.0 is the peak."""
+        """Return the part of the peak rate that a measured time in seconds reaches: 1.0 is the peak."""
         return self.seconds / seconds
 
     def __str__(self) -> str:
@@ -77,10 +77,10 @@ class Roofline(NamedTuple):
 
 
 def roofline(call: Callable[[], object], machine: str | Machine = "H200") -> list[Roofline]:
-    """Simulate the launches that `call` makes, on NumPy arrays, and return the roofline of each.
+    """Simulate the launches that `call` makes on NumPy arrays. Return the roofline of each.
 
-    machine  'H100', 'H200', or peak rates of another
-    Errors   KeyError for a machine that is not known; as launches
+    machine  'H100', 'H200', or the peak rates of another GPU
+    Errors   KeyError for an unknown machine; errors of launches
     """
     peaks = MACHINES[machine] if isinstance(machine, str) else machine
     found: list[Roofline] = []

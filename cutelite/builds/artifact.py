@@ -1,4 +1,4 @@
-"""The last stage: PTX -> cubin, and what is launched."""
+"""The last stage: PTX -> cubin, and the artefact that is launched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cutelite_rt import Artifact
 
 
 def assembled(build: Build) -> toolchain.Cubin | None:
-    """Return the cubin; None where there is nothing to assemble with: PTX is of use by itself."""
+    """Return the cubin; None if no assembler is found, since PTX alone is useful too."""
     options = build.options
     try:
         return toolchain.to_cubin(
@@ -35,28 +35,28 @@ def assembled(build: Build) -> toolchain.Cubin | None:
 
 
 BITCODE = (".bc",)
-"""The ending of files that LLVM links."""
+"""Suffixes of files that LLVM links."""
 
 LINKED = (".ptx", ".cubin", ".fatbin", ".o", ".obj", ".a", ".lib", ".ltoir")
-"""Endings of those that nvJitLink links."""
+"""Suffixes of files that nvJitLink links."""
 
 
 def libraries(build: Build) -> list[str]:
     """Return the files to link: those of the option, and of the functions that the kernel calls, each once.
 
-    Errors  `ToolchainError` for a file whose ending tells no kind
+    Errors  `ToolchainError` for a file with another suffix
     """
     assert build.final is not None, "the passes have run"
     called = (path for op in build.final.ops() if op.name == "call" for path in op["libraries"])
     found = list(dict.fromkeys((*build.options.link_libraries, *called)))
     for path in found:
         if not path.endswith((*BITCODE, *LINKED)):
-            raise ToolchainError("link", f"{path}: a library ends in {', '.join((*BITCODE, *LINKED))}")
+            raise ToolchainError("link", f"{path}: a library must end in one of {', '.join((*BITCODE, *LINKED))}")
     return found
 
 
 def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
-    """Return the artefact to launch: the cubin, or PTX where there is none, with the facts that the runtime needs."""
+    """Return the artefact to launch: the cubin, or PTX if there is none, with the facts that the runtime needs."""
     final = build.final
     assert final is not None, "the passes have run"
     x, y, z = final.attrs["block"]
@@ -65,7 +65,7 @@ def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
         name=final.name,
         arch=build.target.arch,
         cubin=cubin.image if cubin else b"",
-        ptx="" if libraries(build) else build.portable_ptx,  # what is not linked cannot be loaded
+        ptx="" if libraries(build) else build.portable_ptx,  # PTX that still has to be linked cannot be loaded
         params=parameter_kinds(final),
         static_smem=usage.smem_static if usage else 0,
         dynamic_smem=final.attrs.get("smem_bytes", 0),
@@ -81,19 +81,19 @@ def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
 
 
 def marks(final: Function) -> dict[str, Any]:
-    """Return the names of the events that the kernel records, by number; nothing for one that records none."""
+    """Return the names of the events that the kernel records, by number; {} if it records none."""
     return {"marks": mark_names(final.ops())} if final.attrs.get("profile") else {}
 
 
 def records(final: Function) -> dict[str, Any]:
-    """Return the ops whose values the kernel keeps, as texts by number; nothing for one that keeps none."""
+    """Return the ops whose values the kernel keeps, as texts by number; {} if it keeps none."""
     if not final.attrs.get("record"):
         return {}
     return {"records": {str(number): op["what"] for number, op in recorded_ops(final.ops()).items()}}
 
 
 def report(cubin: toolchain.Cubin | None) -> dict[str, Any]:
-    """Return the assembler's report on a cubin, as JSON data; {} without one. No launch needs it."""
+    """Return the assembler's report on a cubin, as JSON data; {} without a cubin. Launches do not need it."""
     if cubin is None:
         return {}
     return {

@@ -13,11 +13,11 @@ class Build:
     """The artefact of every stage of one compile.
 
     front     the IR as the frontend made it; `final` as it was lowered
-    passes    IR text after each pass, by number and name, where it was asked for
-    ptx       as it was assembled here; `portable_ptx`, which is kept, avoids the bugs of every ptxas
-    artifact  what is launched: the cubin, or PTX alone where there is no assembler
+    passes    IR text after each pass, by number and name, if it was asked for
+    ptx       the PTX that was assembled here; `portable_ptx`, which is kept, avoids the bugs of every ptxas
+    artifact  the artefact to launch: the cubin, or only PTX if there is no assembler
     times     seconds by stage
-    warnings  of passes and tools, as text
+    warnings  warnings of passes and tools, as text
     """
 
     def __init__(self, source: Source, target: Target, options: Options, front: Function) -> None:

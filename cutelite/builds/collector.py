@@ -1,7 +1,8 @@
-"""Python's collector of cycles, called less often while kernels are compiled.
+"""Python's garbage collector, called less often while kernels are compiled.
 
-Nearly all that a compile makes, modules included, lives to its end, so a collection every 700 objects finds nothing:
-collections take 4 ms of the first compile of a vector add, and 10 ms of a GEMM's. The one after it takes 2 and 5 ms.
+Nearly all objects that a compile makes, modules included, live to its end, so a collection after every 700 objects
+finds nothing: collections take 4 ms of the first compile of a vector add and 10 ms of a GEMM's; of the second, 2 and 5
+ms.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from cutelite_rt import forks
 
 OBJECTS = 50_000
-"""A collection follows this many new objects, some 10 MB: bodies of many thousand ops stay within bounds."""
+"""New objects after which a collection is made, some 10 MB: it bounds the memory of kernels with many thousand ops."""
 
 _lock = forks.lock()
 _compiling = 0
@@ -32,7 +33,7 @@ def catch_up() -> None:
 def rarely() -> Iterator[None]:
     """Raise the threshold of the youngest objects, for all threads, until the last compile is done.
 
-    It stays as it is where the collector is off, or is called less often already.
+    The threshold is left as it is if the collector is off, or is called less often already.
     """
     global _compiling, _before
     with _lock:
@@ -46,5 +47,5 @@ def rarely() -> Iterator[None]:
     finally:
         with _lock:
             _compiling -= 1
-            if _compiling == 0 and gc.get_threshold() == (OBJECTS, *_before[1:]):  # nobody else has set it since
+            if _compiling == 0 and gc.get_threshold() == (OBJECTS, *_before[1:]):  # no other code has set it since
                 gc.set_threshold(*_before)

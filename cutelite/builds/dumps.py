@@ -1,4 +1,4 @@
-"""Stages to look at: as files, on the terminal, and their times."""
+"""Stages shown to the user: as files and on the terminal, and their times."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Keep = Callable[[str, Function], None]
 
 
 def files(build: Build, name: str) -> dict[str, str | bytes]:
-    """Return the artefact of the stage `name` as files: the ends of their names, and their contents.
+    """Return the artefact of the stage `name` as files: contents by the end of the file's name.
 
-    name  of `config.STAGES`; 'cir' has a file for each pass, the others one
+    name  a name of `config.STAGES`; 'cir' has a file for each pass, the others have one
     """
     function: FunctionType = build.source[0]
     match name:
@@ -53,7 +53,7 @@ def _kept(texts: dict[str, str]) -> Keep:
 
 
 def keeper(build: Build, environment: Config) -> Keep | None:
-    """Return the function that keeps the IR after each pass as text, where it is to be shown."""
+    """Return the function that keeps the IR after each pass as text; None if it is not to be shown."""
     if "cir" not in (*environment.dump, *environment.print):
         return None
     keep = _kept(build.passes)
@@ -62,7 +62,7 @@ def keeper(build: Build, environment: Config) -> Keep | None:
 
 
 def show(build: Build, environment: Config) -> None:
-    """Write, print and tell what the environment asks for, once: when the kernel is compiled, not from the cache."""
+    """Write, print and log the stages and times that the environment asks for. Kernels from the cache show none."""
     if environment.dump:
         _dump(build, environment)
     for name in environment.print:
@@ -84,7 +84,7 @@ def _dump(build: Build, environment: Config) -> None:
 
 
 def _print(build: Build, name: str) -> None:
-    """Print a stage to stderr, each file of it under its name; of a cubin, which is no text, its size."""
+    """Print a stage to stderr, each of its files under its name; for a cubin, which is not text, its size."""
     for ending, content in files(build, name).items():
         text = content if isinstance(content, str) else f"{len(content)} bytes"
         sys.stderr.write(f"// {build.front.name}.{build.target}.{ending}\n{text.rstrip()}\n\n")

@@ -1,6 +1,7 @@
-"""Functions of users that see, and may replace, what goes into and comes out of each stage of a compile.
+"""Users' functions that see, and may replace, the input and the output of each stage of a compile.
 
-In: an artefact and the facts of the specialisation. Out: the artefact to go on with. Loads no compiler.
+In: an artefact and the facts of the specialisation. Out: the artefact to continue with. Importing this loads no
+compiler.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ class StageEvent(NamedTuple):
 
     stage     one of `STAGES`
     when      'before' or 'after'
-    artefact  what goes in or has come out: before `front` the Python function, then an IR function, LLVM IR as text,
-              PTX as text; after `assemble` the cubin as bytes
+    artefact  the input or output of the stage: before `front` the Python function, then an IR function, LLVM IR as
+              text, PTX as text; after `assemble` the cubin as bytes
     source    the Python function, and types, dims and attributes of the specialisation
     target    the architecture
-    options   of the compile
+    options   the options of the compile
     """
 
     stage: str
@@ -46,28 +47,28 @@ Hook = TypeVar("Hook", bound="Callable[[StageEvent], Any]")
 
 
 def before_stage(*stages: str) -> Callable[[Hook], Hook]:
-    """Decorator: have the function called with a `StageEvent` before each of these stages of every compile.
+    """Decorate a function to be called with a `StageEvent` before each of these stages of every compile.
 
         @cl.after_stage("llvm")
         def count(event: cl.StageEvent) -> None:
             print(event.name, event.artefact.count("wgmma.mma_async"))
 
-    What the function returns replaces the artefact; None leaves it. Before `front` nothing can be replaced. While a
-    hook is there, kernels are compiled anew in each process: the disk cache is neither read nor written. Kernels that
-    this process has already compiled stay as they are.
-    Result  the function; `cutelite.remove_hook` takes it away
-    Errors  ValueError for what is no stage. What a hook raises, the compile raises
+    If the function returns something, it replaces the artefact; None leaves it. Before `front` nothing can be replaced.
+    While there is a hook, kernels are compiled anew in each process: the disk cache is neither read nor written.
+    Kernels that this process has already compiled are not compiled again.
+    Result  the function; `cutelite.remove_hook` removes it again
+    Errors  ValueError for other names than stages. An error in a hook is raised by the compile
     """
     return _registering("before", stages)
 
 
 def after_stage(*stages: str) -> Callable[[Hook], Hook]:
-    """Decorator: have the function called with a `StageEvent` after each of these stages; else as `before_stage`."""
+    """Decorate a function to be called with a `StageEvent` after each of these stages; otherwise as `before_stage`."""
     return _registering("after", stages)
 
 
 def remove_hook(hook: Callable[[StageEvent], Any]) -> None:
-    """Call the hook no more, at any stage. Errors: ValueError where it is none."""
+    """Stop calling `hook`, at any stage. Errors: ValueError if it is no hook."""
     global _hooks
     kept = {key: tuple(each for each in hooks if each is not hook) for key, hooks in _hooks.items()}
     if kept == _hooks:
@@ -75,15 +76,15 @@ def remove_hook(hook: Callable[[StageEvent], Any]) -> None:
     _hooks = {key: hooks for key, hooks in kept.items() if hooks}
 
 
-_hooks: dict[tuple[str, str], tuple[Callable[[StageEvent], Any], ...]] = {}  # replaced and never changed
+_hooks: dict[tuple[str, str], tuple[Callable[[StageEvent], Any], ...]] = {}  # replaced, never changed in place
 
 
 def _registering(when: str, stages: tuple[str, ...]) -> Callable[[Hook], Hook]:
     if any(map(callable, stages)):
-        raise TypeError(f'write @cl.{when}_stage("llvm") above the function: it takes names of {", ".join(STAGES)}')
+        raise TypeError(f'write @cl.{when}_stage("llvm") above the function, with names of stages: {", ".join(STAGES)}')
     wrong = [stage for stage in stages if stage not in STAGES]
     if wrong or not stages:
-        raise ValueError(f"{wrong[0] if wrong else 'nothing'!r} is no stage; there are {', '.join(STAGES)}")
+        raise ValueError(f"{wrong[0] if wrong else 'nothing'!r} is no stage; the stages are {', '.join(STAGES)}")
 
     def register(hook: Hook) -> Hook:
         global _hooks
@@ -95,12 +96,12 @@ def _registering(when: str, stages: tuple[str, ...]) -> Callable[[Hook], Hook]:
 
 
 def registered() -> bool:
-    """Tell whether there are hooks, so that every compile has to run."""
+    """Tell whether there are hooks, for which every kernel must be compiled."""
     return bool(_hooks)
 
 
 class HookError(TypeError):
-    """A hook returned what is no artefact of its stage."""
+    """A hook returned something that is not an artefact of its stage."""
 
 
 class Hooks:

@@ -1,4 +1,4 @@
-"""Failures of a stage, as an error for the user or a report of a bug."""
+"""Failures of a stage, turned into an error for the user or a report of a bug."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cutelite.toolchain import ToolchainError
 
 @contextmanager
 def stage(name: str, times: dict[str, float], build: Build | None = None) -> Iterator[None]:
-    """Time a stage. An exception that nobody has foreseen becomes an `InternalError` that names the stage."""
+    """Time a stage. An unexpected exception becomes an `InternalError` that names the stage."""
     start = perf_counter()
     try:
         yield
@@ -30,21 +30,21 @@ def stage(name: str, times: dict[str, float], build: Build | None = None) -> Ite
 
 
 def warned(build: Build) -> CompileError:
-    """Return the error for a kernel with warnings, where these are to be errors: it holds their texts."""
+    """Return the error that reports a kernel's warnings, for when warnings are treated as errors."""
     count = len(build.warnings)
     said = f"{count} warning{'s' if count > 1 else ''}"
     code = build.source.function.__code__
     mistake = Mistake(
         "warnings",
         f"`{build.front.name}` compiles with {said}, and warnings_as_errors is set",
-        help="mend what is warned of below, or leave warnings_as_errors out",
+        help="fix the causes of the warnings below, or leave warnings_as_errors out",
     )
     place = Span(code.co_filename, code.co_firstlineno, function=code.co_name)
     return CompileError(mistake, place, [Note(text) for text in build.warnings])
 
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:
-    """Return the error for what a tool does not take: a bug of ours, unless the user wrote a part of it."""
+    """Return the error for input that a tool refused: a bug in cutelite, unless the user wrote a part of the input."""
     if error.stage in ("find", "link") or build is None or build.final is None:
         return error
     if any(op.name == "call" for op in build.final.ops()):
@@ -54,7 +54,7 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")
     few = re.search(r"Insufficient registers \((\d+)\).* target of (\d+) or higher", error.message)
     if few:
-        text = f"the kernel may use {few[1]} registers a thread, and ptxas needs {few[2]} for one of its instructions"
+        text = f"the kernel may use {few[1]} registers per thread, and ptxas needs {few[2]} for one of its instructions"
         help = "take smaller tiles, or allow more: `max_registers=`, `min_blocks=`, smaller blocks"
         return CompileError(Mistake("registers", text, help=help), first_of(build.final, "wgmma"))
     own = [op.span for op in build.final.ops() if op.name == "asm" and op.span is not None]
@@ -63,8 +63,8 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
     mistake = Mistake(
         "inline-ptx",
         f"{error.stage} refuses the PTX of this kernel",
-        "PTX of your own stands here",
-        "where the lines above are not of your own PTX, this is a bug in cutelite: please report it",
+        "here is PTX of your own",
+        "if the lines above are not your own PTX, this is a bug in cutelite: please report it",
     )
     others = [Note("and here", span) for span in dict.fromkeys(own[1:]) if span != own[0]]
     return CompileError(mistake, own[0], [*others, Note(f"{error.message.strip()}\n{error.excerpt}".rstrip())])

@@ -1,4 +1,4 @@
-"""The input of a compile. Loads no compiler: it is made before anyone knows whether there is one to do."""
+"""The input of a compile. Importing this loads no compiler: the input is made before it is known whether to compile."""
 
 from __future__ import annotations
 

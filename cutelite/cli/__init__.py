@@ -1,10 +1,10 @@
 """The command line: `cutelite demo | compile | check | explore | export | layout | doctor | cache ...`.
 
 parser   every command with its flags             kernels  kernels and values that a command line names
-compile  check  explore  layout  doctor  demo     commands, each called like its module
+compile  check  explore  layout  doctor  demo     commands; `export` is in compile, `cache` in doctor
 report   REPORT.json                              errors   errors of the command line
 
-A command is a function of a module of this package, which is loaded when it is run.
+A command's module is loaded when the command is run.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ FORESEEN = (
     UsageError,
     config.ConfigError,
 )
-"""Errors whose texts say all there is to say."""
+"""Errors whose texts are enough for the user, without a traceback."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command. Return the exit status: 0; 1 where it failed and said why; 2 for a wrong command line."""
+    """Run a command. Return the exit status: 0; 1 if it failed and said why; 2 for a wrong command line."""
     given = parser().parse_args(arguments)
     try:
         module, _, function = given.run.partition(":")

@@ -1,4 +1,4 @@
-"""`python -m cutelite.cli`: the command line, where its script is not installed."""
+"""`python -m cutelite.cli`: the command line, for when its script is not installed."""
 
 import sys
 

@@ -16,7 +16,7 @@ from cutelite.sim import CheckReport, Timeline, TooLarge
 
 
 def check(given: argparse.Namespace) -> int:
-    """Run `cutelite check`. Return 0 where nothing was found."""
+    """Run `cutelite check`. Return 0 if nothing was found."""
     try:
         reports = _reports(given)
     except TooLarge as error:
@@ -25,7 +25,7 @@ def check(given: argparse.Namespace) -> int:
         print("\n".join(["cutelite: stopped", *getattr(stop, "__notes__", ())]), file=sys.stderr)
         return 130
     if not reports:
-        raise UsageError(f"{given.kernel}: no launch was made")
+        raise UsageError(f"{given.kernel}: it launched no kernel")
     color = config.read().use_color(sys.stdout.isatty())
     print("\n\n".join(report.render(color=color) for report in reports))
     return 0 if all(reports) else 1
@@ -44,7 +44,7 @@ def _reports(given: argparse.Namespace) -> list[CheckReport]:
             _save_traces(given.trace, [checking.made_up(kernel, launch, arguments).trace()])
         return reports
     if given.arg or given.block or given.cluster or given.smem:
-        raise UsageError("--arg, --block, --cluster and --smem are for a launch of their own: give --grid as well")
+        raise UsageError("--arg, --block, --cluster and --smem describe a launch: give --grid as well")
     path, name = parted(given.kernel)
     module = load(Path(path))
     kernel_asked = kernel_in(module, name, path) if name else None

@@ -18,7 +18,7 @@ from cutelite_rt.export.cstub import c_stub
 
 
 def compile_kernel(given: argparse.Namespace) -> int:
-    """Run `cutelite compile`: write the stages that are asked for."""
+    """Run `cutelite compile`: write the stages that --emit names."""
     kernel = find_kernel(given.kernel).options(**options_of(given))
     values = dict(map(setting, given.set))
     compiled = kernel.compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
@@ -32,7 +32,7 @@ def compile_kernel(given: argparse.Namespace) -> int:
     if given.out is not None:
         print(f"wrote {report.write(kernel, compiled, given.out, written)}", file=sys.stderr)
     print(compiled, file=sys.stderr)
-    for warning in compiled.warnings if compiled.cached else ():  # else they have been said
+    for warning in compiled.warnings if compiled.cached else ():  # otherwise they were printed by the compile
         print(warning, file=sys.stderr)
     return 0
 
@@ -62,18 +62,18 @@ def export(given: argparse.Namespace) -> int:
 
 
 def _grid(text: str) -> tuple[Any, ...]:
-    """Return one to three extents, separated by commas; they may name dims."""
+    """Return the grid: one to three extents, separated by commas, which may name dims."""
     grid = parse_int_tuple(f"({text},)")
     assert isinstance(grid, tuple)
     return grid
 
 
 def _emit(compiled: Compiled, stage: str, out: Path | None, written: list[Path]) -> bool:
-    """Write a stage to files in `out`, or its text to the terminal; of the IR there, as the frontend made it.
+    """Write a stage to files in `out`, or to the terminal, where 'cir' is the IR as the frontend made it.
 
     The paths of files are added to `written`.
 
-    Return False where there is nothing to make the stage with.
+    Return False if there is no tool to make the stage with.
     """
     if out is None and stage == "cir":
         print(compiled.ir)

@@ -18,7 +18,7 @@ from cutelite.toolchain.tools import tools
 
 
 def doctor(given: argparse.Namespace) -> int:
-    """Run `cutelite doctor`. Return 1 where a kernel can neither be compiled nor simulated."""
+    """Run `cutelite doctor`. Return 1 if a kernel can neither be compiled nor simulated."""
     found = tools()
     rows = [*_general(), *((t.name, t.purpose, _state(t)) for t in found), *_places()]
     width = max(len(name) for name, _, _ in rows)
@@ -50,7 +50,7 @@ def _state(tool: Any) -> str:
 
 
 def _places() -> Iterator[Row]:
-    """Yield the GPUs that kernels run on, and the cache that keeps them."""
+    """Yield a row for the GPUs that kernels run on, and one for the cache."""
     yield "GPU", "", _gpus()
     environment = config.read()
     yield "cache", "", cache_directory(environment) or "off (CUTELITE_CACHE=0)"
@@ -67,12 +67,10 @@ def _gpus() -> str:
 
 
 def _show(kept: rt.DiskCache, key: str) -> int:
-    """Print what the cache keeps under the key that begins so. Return 1 where that is none, or several."""
+    """Print the entry of the cache whose key begins with `key`. Return 1 if there is none, or several."""
     found = [entry for entry in kept.entries() if key and entry.key.startswith(key)]
     if len(found) != 1:
-        print(
-            f"{len(found)} entries have a key that begins with {key!r}: `cutelite cache list` has all", file=sys.stderr
-        )
+        print(f"{len(found)} entries have a key that begins with {key!r}: see `cutelite cache list`", file=sys.stderr)
         return 1
     artifact = _artifact(kept, found[0].key)
     print(f"key             {found[0].key}\nlast used       {_day(found[0].used)}")
@@ -89,7 +87,7 @@ def _show(kept: rt.DiskCache, key: str) -> int:
 
 
 class _Shown(rt.Artifact):
-    """An artefact, with one line about it."""
+    """An artefact whose `str` is one line about it."""
 
     __slots__ = ()
 
@@ -99,12 +97,12 @@ class _Shown(rt.Artifact):
 
 
 def _artifact(kept: rt.DiskCache, key: str) -> rt.Artifact | str:
-    """Return the artefact under a key; words for an entry that is something else."""
+    """Return the artefact under a key; for an entry that is something else, a text that says so."""
     payload = kept.get(key)
     try:
         return _Shown(*rt.Artifact.from_bytes(payload or b""))
     except rt.ArtifactError:
-        return "no kernel: tuning results, a launcher, or of another version"
+        return "not a kernel of this version: tuning results, a launcher, or another version's kernel"
 
 
 def _day(seconds: float) -> str:
@@ -112,7 +110,7 @@ def _day(seconds: float) -> str:
 
 
 def cache(given: argparse.Namespace) -> int:
-    """Run `cutelite cache`: tell of the disk cache, look through it, or clear it."""
+    """Run `cutelite cache`: describe the disk cache, list, show or verify its entries, or clear it."""
     kept = open_cache(config.read())
     if kept is None:
         print("the disk cache is off (CUTELITE_CACHE=0)")
@@ -127,7 +125,7 @@ def cache(given: argparse.Namespace) -> int:
         return _show(kept, given.key)
     elif given.action == "verify":
         good, dropped = kept.verify()
-        print(f"{good} entries are whole, {len(dropped)} were not and are gone")
+        print(f"{good} entries are intact; {len(dropped)} were damaged and have been removed")
     else:
         print(f"{kept.clear()} entries removed")
     return 0

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class UsageError(Exception):
-    """The command line asks for something that is not there; its text says what is."""
+    """The command line asks for something that does not exist; the text says what does."""

@@ -15,7 +15,7 @@ from cutelite.explore import Exploration
 
 
 def explore(given: argparse.Namespace) -> int:
-    """Run `cutelite explore`: write a page on a kernel, or on two."""
+    """Run `cutelite explore`: write a page about one kernel, or two."""
     page = _explored(given, given.kernel)
     if given.against:
         page = page.against(_explored(given, given.against))
@@ -25,7 +25,7 @@ def explore(given: argparse.Namespace) -> int:
 
 
 def _explored(given: argparse.Namespace, where: str) -> Exploration:
-    """Return the page of one kernel: as FILE launches it, else as it is compiled without arguments."""
+    """Return the page of one kernel: as FILE launches it, or if it does not, compiled without arguments."""
     path, name = parted(where)
     module = load(Path(path))
     kernel = kernel_in(module, name, path) if name else None
@@ -38,7 +38,7 @@ def _explored(given: argparse.Namespace, where: str) -> Exploration:
         if given.trace or given.check:
             raise UsageError(f"{error}; --trace and --check need a launch") from None
     if given.trace or given.check:
-        raise UsageError("--trace and --check show a launch of FILE's check() or main(), whose shapes are its own")
+        raise UsageError("--trace and --check show a launch by FILE's check() or main(), which sets the shapes itself")
     found = kernel or find_kernel(path)
     values = dict(map(setting, given.set))
     compiled = found.options(**options).compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
@@ -48,7 +48,7 @@ def _explored(given: argparse.Namespace, where: str) -> Exploration:
 def _launched(
     module: Any, kernel: Kernel | BoundKernel | None, options: dict[str, Any], trace: bool, check: bool
 ) -> Exploration:
-    """Return the page of the first launch that the file makes of the kernel, or of any."""
+    """Return the page of the file's first launch of `kernel`, or of any kernel if that is None."""
     with running(f"{module.__file__} stopped", module.__file__):
         call = checking.first_launch(module, kernel)
     if call is None:

@@ -29,13 +29,13 @@ def find_kernel(where: str) -> Kernel | BoundKernel:
     kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)}
     own = {k: v for k, v in kernels.items() if v.__module__ == module.__name__} or kernels
     if len(own) != 1:
-        what = f"{len(own)} kernels: say which, {path}:KERNEL; they are {', '.join(own)}" if own else "no kernel"
+        what = f"{len(own)} kernels: say which by {path}:KERNEL; they are {', '.join(own)}" if own else "no kernel"
         raise UsageError(f"{path} holds {what}")
     return next(iter(own.values()))
 
 
 def parted(where: str) -> tuple[str, str]:
-    """Part ``FILE:KERNEL``; KERNEL is '' where there is none. Errors: `UsageError` where there is no such file."""
+    """Split ``FILE:KERNEL``; KERNEL is '' if it is left out. Errors: `UsageError` if there is no such file."""
     path, name = where, ""
     if not Path(where).exists() and ":" in where:
         path, _, name = where.rpartition(":")
@@ -45,7 +45,7 @@ def parted(where: str) -> tuple[str, str]:
 
 
 def kernel_in(module: ModuleType, name: str, path: str) -> Kernel | BoundKernel:
-    """Return the kernel that `module` has by that name, dots included. Errors: `UsageError`, which names `path`."""
+    """Return the kernel `name` of `module`; `name` may have dots. Errors: `UsageError`, which names `path`."""
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -56,7 +56,7 @@ def kernel_in(module: ModuleType, name: str, path: str) -> Kernel | BoundKernel:
 
 
 def load(path: Path) -> ModuleType:
-    """Return the file as a module, as if it had been imported from its folder. Errors: `UsageError`."""
+    """Import the file as a module, as if from its folder. Return the module. Errors: `UsageError`."""
     name = path.stem if path.stem not in sys.stdlib_module_names | sys.modules.keys() else f"cutelite file {path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -71,7 +71,7 @@ def load(path: Path) -> ModuleType:
 
 @contextmanager
 def running(what: str, file: str | None) -> Iterator[None]:
-    """Run the user's `file`. Errors: ours as they are; a `UsageError`, with the file's lines, for whatever else."""
+    """Run the user's `file` in the block. Errors: cutelite's own; any other as a `UsageError` with the file's lines."""
     try:
         yield
     except Exception as error:
@@ -84,7 +84,7 @@ def running(what: str, file: str | None) -> Iterator[None]:
 
 
 def setting(text: str, flag: str = "--set") -> tuple[str, Any]:
-    """Return NAME=VALUE as name and value, a dtype or a Python literal. Errors: `UsageError`."""
+    """Return the name and the value of NAME=VALUE; the value is a dtype or a Python literal. Errors: `UsageError`."""
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"{flag} takes NAME=VALUE, not {text!r}")

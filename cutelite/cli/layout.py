@@ -28,7 +28,7 @@ def show(given: argparse.Namespace) -> int:
 
 
 def find_atom(text: str) -> MmaOp:
-    """Return the MMA operation that `text` makes: a class, called with names of dtypes and literals.
+    """Return the MMA operation that `text` creates: a class, called with names of dtypes and literals.
 
     Errors   `UsageError`
     """

@@ -1,4 +1,4 @@
-"""The command line: every command, with its flags. Loads nothing that a command needs to run."""
+"""The command line: every command, with its flags. Importing this loads none of the commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cutelite.parsers import FLAG
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser. What it gives has `run`: the command as `module:function` of this package."""
+    """Return the parser. Its result has an attribute `run`: the command, as `module:function` of this package."""
     parser = argparse.ArgumentParser(prog="cutelite", description="A compiler for GPU kernels written in Python.")
     parser.add_argument("--version", action="version", version=f"cutelite {cutelite.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -29,13 +29,13 @@ def parser() -> argparse.ArgumentParser:
     doctor.set_defaults(run="doctor:doctor")
     cache = commands.add_parser("cache", help="look after the disk cache of compiled kernels")
     cache.add_argument("action", choices=("info", "list", "show", "verify", "clear"))
-    cache.add_argument("key", nargs="?", default="", help="of the entry to show: as many digits as tell it apart")
+    cache.add_argument("key", nargs="?", default="", help="the key of the entry to show, or enough of its first digits")
     cache.set_defaults(run="doctor:cache")
     return parser
 
 
 def _add_kernel(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="KERNEL may be left out where FILE holds one")
+    parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="KERNEL may be left out if FILE has only one")
     parser.add_argument("--block", type=_extents, help="threads in a block: 256 or 32,8; default: the decorator's")
     parser.add_argument("--cluster", type=_extents, help="blocks in a cluster; default: the decorator's")
     parser.add_argument(
@@ -94,11 +94,11 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="without KERNEL: every kernel that FILE launches")
     parser.add_argument("--seeds", type=_count, default=4, help="number of schedules; default: 4")
-    parser.add_argument("--seed", type=int, help="this schedule alone")
+    parser.add_argument("--seed", type=int, help="only this schedule")
     parser.add_argument("--blocks", type=_count, help="check this many blocks of a grid, not all")
     parser.add_argument("--no-notes", action="store_true", help="leave out notes on the cost of accesses")
     parser.add_argument(
-        "--grid", type=_extents, help="launch KERNEL itself, on --arg, instead of calling FILE's main()"
+        "--grid", type=_extents, help="launch KERNEL directly, with --arg, instead of calling FILE's main()"
     )
     parser.add_argument("--block", type=_extents, help="with --grid: threads in a block; default: the decorator's")
     parser.add_argument("--cluster", type=_extents, help="with --grid: blocks in a cluster; default: the decorator's")
@@ -133,7 +133,7 @@ def _option(row: Option, text: str) -> Any:
 
 
 def options_of(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the compile that the command line says; None for the others."""
+    """Return the options of the compile that the command line sets; None for the others."""
     return {row.name: getattr(given, row.name) for row in OPTIONS}
 
 

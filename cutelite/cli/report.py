@@ -1,4 +1,4 @@
-"""REPORT.json of `cutelite compile --out`: files, times, resources, and where the kernel is launched."""
+"""REPORT.json of `cutelite compile --out`: files, times, resources, and the lines that launch the kernel."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cutelite.toolchain import ToolchainError
 
 
 def write(kernel: Any, compiled: Compiled, folder: Path, files: list[Path]) -> Path:
-    """Write the report beside the files that were written, and return its path.
+    """Write the report to the folder of the files that were written. Return its path.
 
-    files         name and bytes of each; times: seconds by stage, empty where the kernel came from the cache
+    files         name and size in bytes of each; times: seconds by stage, empty if the kernel came from the cache
     resources     registers, stack frame, shared memory, constant banks, barriers; occupancy of a multiprocessor
     launch_sites  the lines of the kernel's own file that launch, compile or export it
     """
@@ -68,7 +68,7 @@ def launch_sites(kernel: Any) -> Iterator[tuple[str, int, str]]:
 
 
 def _named(function: ast.expr) -> str | None:
-    """Return the name of what is launched: of ``name[grid](...)``, ``name.launch(...)`` and their like."""
+    """Return the name of the kernel that is launched by ``name[grid](...)``, ``name.launch(...)`` or the like."""
     match function:
         case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name

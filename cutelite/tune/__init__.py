@@ -1,11 +1,11 @@
-"""`@autotune`: of several configs, the one that a measurement on this GPU found fastest. Any kernel, any host function.
+"""`@autotune`: choose the config that is fastest on this GPU, by measurement, for any kernel or host function.
 
-tuned.py      `@autotune`: the decorator, and what it makes: the room from above
-configs.py    what a config says                        problem.py    which calls are alike, and where they run
-tuner.py      known, on disk, or found out now          compile.py    every config compiled at once, none launched
-race.py       rounds, and who drops out of them         timing.py     seconds on the GPU: graphs, cold caches
-report.py     what came of it, as people and files read it
-sets.py       copies of arguments                       warm.py       `warm`: what calls need, compiled beforehand
+tuned.py      `@autotune`: the decorator and its results; everything else serves it
+configs.py    the meaning of a config                   problem.py    which calls are alike, and where they run
+tuner.py      a winner known, on disk, or found now     compile.py    compiling all configs at once, without launches
+race.py       rounds, and which configs drop out        timing.py     seconds on the GPU: graphs, cold caches
+report.py     the result, as people and files read it   sets.py       copies of arguments
+warm.py       `warm`: kernels compiled before the calls that need them
 """
 
 from cutelite.tune.configs import Config

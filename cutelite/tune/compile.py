@@ -1,12 +1,13 @@
-"""Every config compiled at once, and nothing launched.
+"""Compiling every config at once, without a launch.
 
 In    a call for each config
-Out   for each config its compiled kernels, or the reason why it cannot be used
+Out   for each config its compiled kernels, or the error for which it cannot be used
 
-The calls are made here, one after another in the caller's own thread, with launches diverted: each launch is bound,
-checked and handed to a pool of threads. So user code runs where it always does, with its current device and stream, and
-is neither pickled nor imported anywhere else. The threads run the compiler alone. Its Python and LLVM take turns; the
-assembler, which takes longer than both, is a process of its own for each kernel. docs/autotuning.md has the figures.
+The calls are made here, one after another in the caller's own thread, with launches diverted: each launch is bound and
+checked, and its compile is handed to a pool of threads. So user code runs where it always does, with its current device
+and stream, and is neither pickled nor imported anywhere else; the threads only run the compiler. Its Python and LLVM
+code take turns, but the assembler, which takes longer than both, is a process of its own for each kernel.
+docs/autotuning.md has measurements.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Compilation(NamedTuple):
 
 def compile_all(calls: Iterable[Callable[[], Any]], jobs: int | None = None) -> list[Compilation]:
     """Compile the kernels that `calls` launch; `jobs` at a time, by default as many as this process has CPUs."""
-    from concurrent.futures import ThreadPoolExecutor  # 10 ms, for those who tune
+    from concurrent.futures import ThreadPoolExecutor  # imported here: it takes 10 ms, which only tuning needs
 
     with ThreadPoolExecutor(jobs or cpus(), thread_name_prefix="cutelite-compile") as pool:
         started = [_started(call, pool) for call in calls]
@@ -57,7 +58,7 @@ def _started(call: Callable[[], Any], pool: ThreadPoolExecutor) -> list[Future[C
     try:
         with diverted(submit):
             call()
-    except Exception as error:  # of the user's code or of ours: this config cannot be used, and the error says why
+    except Exception as error:  # of the user's code or cutelite: this config cannot be used, and the error says why
         return Compilation(error=error)
     return compiling
 
@@ -70,7 +71,7 @@ def _finished(compiling: list[Future[Compiled]]) -> Compilation:
 
 
 def cpus() -> int:
-    """The CPUs that this process may use."""
+    """Return the number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Configs: what there is to choose between. Any object does for a host function; for a kernel, names and values."""
+"""Configs, the choices of a tuning: any objects for a host function; names with values for a kernel."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from cutelite.options import NAMES, checked
 class Config(Mapping[str, Any]):
     """Names and values, fixed: ``Config(BM=128, BN=256, block=384)``, read as ``config.BM`` and ``config["BM"]``.
 
-    A compile-time constant within kernels, and equal to another one with the same names and values.
+    Within kernels it is a compile-time constant. Two configs with the same names and values are equal.
     """
 
     def __init__(self, **values: Any) -> None:
         for name in values:
             if hasattr(Mapping, name):
-                raise ValueError(f"a Config cannot call a value {name!r}: mappings have a method of that name")
+                raise ValueError(f"a Config cannot have a value named {name!r}: mappings have a method of that name")
         vars(self).update(values)
 
     def __getitem__(self, name: str) -> Any:
@@ -45,7 +45,7 @@ class Config(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"Config({', '.join(f'{name}={value!r}' for name, value in self.items())})"
 
-    def __getattr__(self, name: str) -> Any:  # only for what is not there
+    def __getattr__(self, name: str) -> Any:  # only called for missing names
         raise AttributeError(f"the config has no {name!r}; it has {', '.join(self) or 'nothing'}")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -66,13 +66,13 @@ def values_of(config: Any) -> dict[str, Any]:
         return {field.name: getattr(config, field.name) for field in fields(config)}
     if isinstance(config, tuple) and hasattr(config, "_asdict"):
         return dict(config._asdict())
-    raise TypeError(f"a config of a kernel has names: a Config, dict, dataclass or NamedTuple, not {config!r}")
+    raise TypeError(f"a config of a kernel needs names: it is a Config, dict, dataclass or NamedTuple, not {config!r}")
 
 
 class KernelConfig(NamedTuple):
     """The meaning of a config for a kernel.
 
-    constants  for its Constexpr parameters
+    constants  values of its Constexpr parameters
     launch     settings of `Launch`, such as block, cluster, smem
     options    of `@kernel`, such as max_registers
     """
@@ -86,7 +86,7 @@ _LAUNCH = frozenset(("block", "carveout", "cluster", "cooperative", "pdl", "smem
 
 
 def for_kernel(config: Any, signature: Signature) -> KernelConfig:
-    """Sort a config's names. Those of parameters go first; errors: TypeError for a name that means nothing."""
+    """Sort a config's values by use; parameters' names take precedence. Errors: TypeError for an unknown name."""
     found = KernelConfig({}, {}, {})
     for name, value in values_of(config).items():
         if name in signature.names:
@@ -109,7 +109,7 @@ def for_kernel(config: Any, signature: Signature) -> KernelConfig:
 
 
 def variant(kernel: Kernel, means: KernelConfig) -> Kernel:
-    """Return the kernel with the config's options, without shapes that the config sets; often the kernel itself."""
+    """Return the kernel with the config's options, and without the block or cluster that the config sets."""
     block = None if "block" in means.launch else kernel.block
     cluster = None if "cluster" in means.launch else kernel.cluster
     if not means.options and (block, cluster) == (kernel.block, kernel.cluster):
@@ -118,9 +118,9 @@ def variant(kernel: Kernel, means: KernelConfig) -> Kernel:
 
 
 class Meta(dict[str, Any]):
-    """The argument of grids and blocks that are functions: the call's arguments and the config's values, by name.
+    """The argument of grids and blocks that are functions: arguments of the call and values of the config, by name.
 
-    Its attributes are the config's: ``meta.BM`` and ``meta["BM"]``, ``meta["x"].shape``.
+    The config's values are also attributes: ``meta.BM`` and ``meta["BM"]``, but only ``meta["x"].shape``.
     """
 
     def __init__(self, config: Any, arguments: dict[str, Any]) -> None:
@@ -134,7 +134,7 @@ class Meta(dict[str, Any]):
 
 
 def launch_of(config: Any, launch: Launch, settings: dict[str, Any], arguments: dict[str, Any]) -> Launch:
-    """The launch for a config: what is callable is asked with `Meta`, what the config says goes before it."""
+    """Return the launch for a config: callables are called with a `Meta`; the config's settings take precedence."""
     given = {field.name: getattr(launch, field.name) for field in fields(Launch)} | settings
     asked = {name: value for name, value in given.items() if callable(value) and name != "stream"}
     if asked:
@@ -142,11 +142,11 @@ def launch_of(config: Any, launch: Launch, settings: dict[str, Any], arguments: 
         given |= {name: function(meta) for name, function in asked.items()}
     try:
         return _kept(**given)
-    except TypeError:  # a list, say
+    except TypeError:  # such as for a list, which has no hash
         return Launch(**given)
 
 
 @lru_cache(1024, typed=True)
 def _kept(**given: Any) -> Launch:
-    """One object for equal launches: it knows things that take a while to find out."""
+    """Return one object for equal launches, since it caches facts that are slow to compute."""
     return Launch(**given)

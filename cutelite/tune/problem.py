@@ -1,8 +1,8 @@
-"""One call of a tuned function: the calls it is like, and the place where it runs.
+"""One call of a tuned function: the keys by which calls are alike, and the GPU that it runs on.
 
-Two keys tell calls apart. The quick one holds everything that is cheap to read, so that a call like an earlier one
-finds its config in microseconds. A call with a new quick key is looked up by the slow one, which holds what matters
-for the choice (`key=`) and is the same in every process.
+Calls are told apart by two keys. The quick key holds everything that is cheap to read: a call with the quick key of an
+earlier one finds its config in microseconds. A call with a new quick key is looked up by the slow key, which holds the
+facts that the choice depends on (`key=`) and is the same in every process.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array
 
 Call = Callable[..., Any]
-"""The function that is timed for one config. It takes the arguments of the tuned function."""
+"""The function that is timed for a config. It takes the arguments of the tuned function."""
 
 _PLAIN: frozenset[type] = frozenset((int, bool, str, float, type(None)))
-_ALIGNMENT = 16  # bytes: what tensors are specialised for
+_ALIGNMENT = 16  # bytes: kernels are specialised for pointers of this alignment
 
 
 class Problem(NamedTuple):
-    """One call, to be made with any config.
+    """One call, which can be made with any config.
 
-    call     (config) -> a function that makes it, of `args` and `kwargs`
+    call     (config) -> a function that makes the call; it takes `args` and `kwargs`
     named    every argument by the name of its parameter
     more     other values by name: the dims of a kernel
-    how      other facts that tell such calls apart: the settings of a kernel's launch
+    how      other facts that the choice depends on: the settings of a kernel's launch
     """
 
     call: Callable[[Any], Call]
@@ -60,13 +60,13 @@ def arrays_in(x: Any) -> Iterator[Any]:
 
 
 def views_of(args: Iterable[Any], kwargs: Mapping[str, Any]) -> list[tuple[Any, ArrayView]]:
-    """Return (array, its facts) for each array that is passed, once. Errors: `UnreadableArray`."""
+    """Return (array, its facts) for each array among the arguments, once. Errors: `UnreadableArray`."""
     found = {id(array): array for argument in (*args, *kwargs.values()) for array in arrays_in(argument)}
     return [(array, rt.read(array)) for array in found.values()]
 
 
 def place(views: Iterable[tuple[Any, ArrayView]], environment: Environment) -> int | None:
-    """Return the GPU that a call with these arrays runs on; None where it runs in the simulator."""
+    """Return the GPU that a call with these arrays runs on; None if it runs in the simulator."""
     if environment.simulate:
         return None
     homes = [view.device for _, view in views]
@@ -77,18 +77,18 @@ def place(views: Iterable[tuple[Any, ArrayView]], environment: Environment) -> i
 
 
 def is_capturing(views: Iterable[tuple[Any, ArrayView]], ordinal: int) -> bool:
-    """Tell whether the stream of the launches is being captured into a graph, so that nothing can be waited for."""
+    """Tell whether the stream of the launches is being captured into a graph, in which nothing can be timed."""
     device = rt.device(ordinal)
     with device.active():
         status, *captured = device.driver.raw.cuStreamIsCapturing(streams.current(view for _, view in views))
-        return bool(status) or bool(int(captured[0]))  # a bad status: another stream is captured, which forbids asking
+        return bool(status) or bool(int(captured[0]))  # error: captures forbid the query
 
 
 # Keys.
 
 
 def quick_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
-    """Return a key, equal for arguments of equal types, dtypes, shapes, strides, devices, alignments and values."""
+    """Return a key, which is equal for equal types, dtypes, shapes, strides, devices, alignments and values."""
     key: list[Hashable] = []
     for argument in args:
         read = _READERS.get(type(argument), _quick)
@@ -106,16 +106,16 @@ def _itself(x: Any, key: list[Hashable]) -> None:
 
 
 def _torch(x: Any, key: list[Hashable]) -> None:
-    """Read what `_told` reads, in a third of the time: half a microsecond."""
+    """Add to `key` the facts that `_told` adds, in a third of the time: half a microsecond."""
     key += x.dtype, x.shape, x.stride(), x.device, x.data_ptr() % _ALIGNMENT
 
 
 _READERS: dict[type, Callable[[Any, list[Hashable]], None]] = {
     **dict.fromkeys(_PLAIN, _itself),
-    # By identity. A function that is made at every call is told by its code, but in the slow key alone.
+    # By identity. Functions that are made anew for every call are equal only by the slow key, which has their code.
     **dict.fromkeys((FunctionType, BuiltinFunctionType, type), _itself),
 }
-"""By the type of the argument; `_quick` reads arguments of other types."""
+"""The reader for each type of argument; `_quick` reads arguments of other types."""
 
 
 def _quick(x: Any, key: list[Hashable]) -> None:
@@ -147,7 +147,7 @@ def _is_its_fields(x: Any) -> bool:
 
 
 def _fields_of(kind: type) -> Callable[[Any, list[Hashable]], None]:
-    """Return a reader of a dataclass, field by field: a hundredth of the time that a fingerprint takes."""
+    """Return a function that reads a dataclass field by field, in a hundredth of the time of a fingerprint."""
     names = tuple(field.name for field in dataclasses.fields(kind))
 
     def read(x: Any, key: list[Hashable]) -> None:
@@ -156,7 +156,7 @@ def _fields_of(kind: type) -> Callable[[Any, list[Hashable]], None]:
             part = getattr(x, name)
             _READERS.get(type(part), _quick)(part, key)
         if len(getattr(x, "__dict__", ())) > len(names):
-            key.append(fingerprint.constant_key(x))  # it was given more than its class says
+            key.append(fingerprint.constant_key(x))  # it has attributes that its class does not declare
 
     return read
 
@@ -168,8 +168,8 @@ def _told(view: ArrayView) -> tuple[Any, ...]:
 def slow_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | None) -> tuple[Any, ...]:
     """Return the facts that the choice depends on, as plain values. Errors: TypeError for an unknown name in `key`.
 
-    key  names of arguments: arrays count by shape and strides, others by value; or a function of the arguments.
-         None: all arguments, floats without their values. The dtypes of all arrays always count
+    key  names of arguments (shape and strides of arrays, values of others), or a function of the arguments.
+         None: all arguments, floats without their values. The dtypes of all arrays are always part of it
     """
     dtypes = tuple(rt.read(array).dtype for array in arrays_in(list(problem.named.values())))
     if callable(key):
@@ -183,7 +183,7 @@ def slow_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | 
 
 
 def _matters(x: Any, named: bool) -> Any:
-    """Return the facts of one argument that the choice depends on."""
+    """Return the facts about one argument that the choice depends on."""
     if type(x) is float and not named:
         return "a float"
     if type(x) in _PLAIN:

@@ -12,16 +12,16 @@ FORMAT = 1
 
 
 class AutotuneError(RuntimeError):
-    """No config runs; the text says of each why."""
+    """No config runs; the text says why, for each."""
 
 
 class Row(NamedTuple):
-    """One config, and what there is to say of it.
+    """The result for one config.
 
-    seconds   median over the rounds it took part in; None where it never ran
-    rounds    how many those were
-    relative  its time in units of the winner's in the same rounds: clocks fall while the GPU gets warm, and whoever
-              was seen in the first rounds alone would look faster by seconds
+    seconds   median over the rounds it took part in; None if it never ran
+    rounds    number of rounds it took part in
+    relative  its time divided by the winner's in the same rounds. Clocks fall while the GPU warms up, so a config that
+              was only timed in the first rounds would seem faster by its seconds
     """
 
     config: str
@@ -32,8 +32,8 @@ class Row(NamedTuple):
 
 
 def json() -> Any:
-    """Return Python's module of that name."""
-    import json as module  # which a program that tunes nothing need not load
+    """Import and return Python's module `json`."""
+    import json as module  # imported here: programs that tune nothing need not load it
 
     return module
 
@@ -41,7 +41,7 @@ def json() -> Any:
 class Report(NamedTuple):
     """The result of one tuning.
 
-    name                             of the tuned function
+    name                             name of the tuned function
     winner                           number of the config, in the order given
     rows                             one for each config
     compile_seconds, timing_seconds  how long it took
@@ -54,7 +54,7 @@ class Report(NamedTuple):
     timing_seconds: float
 
     def __str__(self) -> str:
-        """Return a table: the fastest first, then those that did not run."""
+        """Return a table: configs from the fastest to the slowest, then those that did not run."""
         ran = sorted((row for row in self.rows if row.seconds is not None), key=lambda row: row.relative)
         best = self.rows[self.winner]
         spent = f"compiled in {self.compile_seconds:.2f} s, timed in {self.timing_seconds:.2f} s"
@@ -115,7 +115,7 @@ def _words(error: Exception | None) -> str:
 
 
 def _resources(outcome: Compilation) -> str:
-    """Return registers and spills in words: the usual reasons."""
+    """Return registers and spills in words, which often explain a time."""
     registers = "+".join(str(kernel.registers) for kernel in outcome.kernels)
     spilled = sum(max(kernel.spills, 0) for kernel in outcome.kernels)
     words = [f"{registers} registers"] if registers else []
@@ -123,7 +123,7 @@ def _resources(outcome: Compilation) -> str:
 
 
 def none_runs(name: str, configs: Sequence[Any], errors: dict[int, Exception]) -> AutotuneError:
-    """Return the error where every config that was tried failed: each reason once, with its configs."""
+    """Return the error for the case that every config failed: each reason once, with its configs."""
     reasons: dict[str, list[str]] = {}
     for i, error in sorted(errors.items()):
         reasons.setdefault(f"{type(error).__name__}: {error}", []).append(str(configs[i]))

@@ -1,6 +1,6 @@
 """Copies of a call's arrays. Timed calls use them in turn, so that each reads its inputs from memory, not from L2.
 
-A copy has the shape, strides, dtype and alignment of the array it was made of, its contents, and its library.
+A copy has the contents, shape, strides, dtype, alignment and library of the array it was made from.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cutelite_rt.gpu.clock import TimedStream
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 MOST_SETS = 256
-"""Of arguments smaller than L2 / 85 some stay in it."""
+"""The most sets. If arguments are smaller than L2 / 85, this many do not fill L2 three times, and some stay in it."""
 TIMES_L2 = 3
-"""The sets together are this many times as large as L2, whose policy is not plainly the oldest first."""
+"""All sets together are this many times as large as L2, which does not always replace the oldest line."""
 
 _BASE = 256  # bytes: how device memory is aligned
 _OUT_OF_MEMORY = 2
@@ -29,7 +29,8 @@ _OUT_OF_MEMORY = 2
 class Sets:
     """The arguments of a call, and copies of them.
 
-    sets     (args, kwargs), to be called with; those of the first are the user's own but for the arrays to restore
+    sets     arguments to call with, as (args, kwargs); the first set is the user's own, except for the arrays to
+             restore
     views    the arrays among the arguments
     """
 
@@ -41,7 +42,7 @@ class Sets:
         self.views = [view for _, view in everywhere]
         self._arrays = [(array, view) for array, view in everywhere if view.device[0] == "cuda" and view.size]
         self._kept = {id(array) for array in restored}
-        self._fresh: list[tuple[Any, ArrayView]] = []  # (copy, what it is of) for each copy to be refreshed
+        self._fresh: list[tuple[Any, ArrayView]] = []  # (copy, view of the original) for each copy to be refreshed
         self.sets: list[Arguments] = [self._copied(only=self._kept)]
 
     @property
@@ -50,7 +51,7 @@ class Sets:
         return all(_copyable(view) for _, view in self._arrays)
 
     def grow(self, most: int) -> None:
-        """Make enough sets to keep inputs out of L2: at most `most`, and no more than memory has room for."""
+        """Make enough sets to keep inputs out of L2, at most `most`, and as many as fit into memory."""
         of_each = sum(map(_span, (view for _, view in self._arrays)))
         wanted = min(MOST_SETS, most, -(-TIMES_L2 * self._stream.device.limits.l2_bytes // of_each)) if of_each else 1
         try:
@@ -61,7 +62,7 @@ class Sets:
                 raise
 
     def refresh(self) -> None:
-        """Write the first contents of the arrays to restore again, in all sets."""
+        """Restore the original contents of the arrays to restore, in all sets."""
         for copy, view in self._fresh:
             self._fill(copy, view)
 
@@ -77,7 +78,7 @@ class Sets:
 
     def _copy(self, view: ArrayView) -> Any:
         if not _copyable(view):
-            raise TypeError(f"a {view.library} array with strides {view.strides} cannot be copied, so not restored")
+            raise TypeError(f"a {view.library} array with strides {view.strides} can be neither copied nor restored")
         copy = _COPIERS[view.library](view, self._stream.device)
         self._fill(copy, view)
         return copy
@@ -91,13 +92,13 @@ def _copyable(view: ArrayView) -> bool:
 
 
 def _span(view: ArrayView) -> int:
-    """Return the bytes from an array's first element to its last, gaps included."""
+    """Return the number of bytes from an array's first element to its last, gaps included."""
     first, end = view.span
     return end - first
 
 
 def replaced(x: Any, copies: Mapping[int, Any]) -> Any:
-    """Return an argument with other arrays in it, found by the ids of those that they replace."""
+    """Return an argument with its arrays replaced; `copies` has the new ones by the ids of the old ones."""
     if id(x) in copies:
         return copies[id(x)]
     if isinstance(x, tuple) and hasattr(x, "_fields"):
@@ -122,7 +123,7 @@ def _own(view: ArrayView, device: rt.Device) -> Any:
 
 
 def _memory(view: ArrayView, device: rt.Device) -> tuple[DeviceArray, int]:
-    """Return memory for a copy, and the place in it where the copy begins: it is aligned as the array is."""
+    """Return memory for a copy, and the offset at which the copy begins, which aligns it as the array is aligned."""
     offset = view.pointer % _BASE
     return rt.empty((offset + _span(view),), "u8", device), offset
 

@@ -1,14 +1,14 @@
-"""Seconds on the GPU, by a method that does not flatter: cold caches, no host, the same conditions for all.
+"""Seconds on the GPU, measured fairly: with a cold cache, without the host's time, under the same conditions for all.
 
 In    a call for each config, and their arguments
-Out   for each call that runs, a function that times it once more; for the others, the reason why they do not
+Out   for each call that runs, a function that times it once more; for the others, the error
 
-A CUDA graph holds a call many times, so that the host's time does not count; each time with the next of several copies
-of the arguments, so that L2 does not hold them. Calls that cannot be captured (because they wait for a result, say), or
-whose arrays cannot be copied, are timed one by one between two events. L2 is overwritten before each, which takes the
-GPU longer than the host takes to launch.
+A CUDA graph holds many calls, so that the host's time does not count; each uses the next of several copies
+of the arguments, so that L2 does not hold them. Calls that cannot be captured (for example because they wait for a
+result), or whose arrays cannot be copied, are timed one by one between two events. L2 is overwritten before each, which
+takes the GPU longer than the host takes to launch.
 
-The rest of this room knows `Timer` alone: anything that gives seconds can take its place.
+The rest of this room only uses the protocol `Timer`: anything that returns seconds can take its place.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from cutelite_rt.gpu.clock import Graph, TimedStream
 from cutelite_rt.gpu.driver import STICKY
 
 GRAPH_S = 3e-3
-"""The time that a graph should take, so that the resolution of events is a small part of it."""
+"""The least time of a graph, so that the resolution of events is a small part of it."""
 LONGEST_GRAPH_S = 20e-3
 MOST_CALLS = 512
-"""At most, in one graph."""
+"""The most calls in one graph."""
 WARM_UP_S = 0.3
-"""Work before anything counts, for clocks and power to settle."""
+"""Time of work before anything is measured, in which clocks and power settle."""
 HOPELESS = 5.0
 """A config whose first call takes this many times the fastest one is not captured, and not timed again."""
 
@@ -52,11 +52,11 @@ class Trials(NamedTuple):
 
 
 class Timer(Protocol):
-    """A way to time calls. `on_gpu` is the one in use; `autotune(timer=...)` takes another, as tests do.
+    """A way to time calls. The default is `on_gpu`; tests pass others to `autotune(timer=...)`.
 
-    calls     config number -> the function to time, with the arguments of one of the sets
-    sets      those arguments; `args, kwargs = sets.sets[0]` are the caller's own
-    restored  whether `sets.refresh()` is to be called before each timing
+    calls     config number -> the function to time, which is called with the arguments of a set
+    sets      the sets of arguments; `args, kwargs = sets.sets[0]` are the caller's own
+    restored  whether to call `sets.refresh()` before each timing
     """
 
     def __call__(
@@ -66,7 +66,7 @@ class Timer(Protocol):
 
 @lru_cache(maxsize=64)
 def _timed_stream(ordinal: int, context: int) -> TimedStream:
-    """Return the stream of a context. There is one for each, since libraries keep memory for every stream they see."""
+    """Return the stream of a context. It has only one: libraries keep memory for every stream that they see."""
     return TimedStream(rt.device(ordinal))
 
 
@@ -78,22 +78,22 @@ def timed_stream_on(ordinal: int) -> TimedStream:
 
 
 def libraries_here() -> set[str]:
-    """Return the libraries of arrays that this process has loaded and that have a current stream."""
+    """Return the array libraries with a current stream that this process has loaded."""
     return {"torch", "cupy"} & sys.modules.keys()
 
 
 @contextmanager
 def in_timed_stream(stream: TimedStream, sets: Sets) -> Iterator[None]:
-    """Put all work of this thread into the stream, behind what makes the arrays of `sets`."""
+    """Put all work of this thread into the stream, after the work that makes the arrays of `sets`."""
     with stream.device.active():
-        stream.follow(streams.current(sets.views))  # what makes the arrays may still be under way
+        stream.follow(streams.current(sets.views))  # the arrays may still be being made
     with working_in(stream, {view.library for view in sets.views}):
         yield
 
 
 @contextmanager
 def working_in(stream: TimedStream, libraries: Iterable[str]) -> Iterator[None]:
-    """Put all work of this thread into the stream: our kernels, and the work of libraries in their current stream."""
+    """Put all work of this thread into the stream: cutelite's kernels, and libraries' work in their current stream."""
 
     def launched(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with diverted(None):
@@ -109,7 +109,7 @@ def working_in(stream: TimedStream, libraries: Iterable[str]) -> Iterator[None]:
 
 @contextmanager
 def on_gpu(calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restored: bool) -> Iterator[Trials]:
-    """Time calls on the GPU: the `Timer` in use. Errors: `CudaError` where a kernel has broken the context."""
+    """Time calls on the GPU: the default `Timer`. Errors: `CudaError` if a kernel has broken the context."""
     with in_timed_stream(stream, sets), ExitStack() as opened:
         first, failed = _first(calls, sets, stream)
         sets.refresh()
@@ -125,7 +125,7 @@ def on_gpu(calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restored:
 
 
 def _first(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> tuple[dict[int, float], dict[int, Exception]]:
-    """Return the seconds of a call of each, the host's included, after one that loads it; and errors of the others."""
+    """Return the seconds of a call, with the host's time: the faster of two after one that loads it; and errors."""
     first: dict[int, float] = {}
     failed: dict[int, Exception] = {}
     args, kwargs = sets.sets[0]
@@ -145,7 +145,7 @@ def _first(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> tuple[
 def _captured(
     calls: Mapping[int, Call], first: Mapping[int, float], sets: Sets, stream: TimedStream, opened: ExitStack
 ) -> dict[int, Callable[[], float]] | None:
-    """Return functions that time a graph of each call; None where one cannot be captured, as all are timed alike."""
+    """Return functions that time a graph of each call; None if one cannot be captured: all must be timed alike."""
     if not calls:
         return {}
     sets.grow(_at_most(LONGEST_GRAPH_S, min(first.values())))

@@ -40,15 +40,15 @@ class _Tuned:
         return list(self._tuner.reports.values())
 
     def forget(self) -> None:
-        """Forget the choices and the loaded tables of this process; winners on disk stay there."""
+        """Forget the choices and the loaded tables of this process. Winners on disk are kept."""
         self._tuner.forget()
 
     def save(self, path: str | PathLike[str]) -> int:
-        """Write the winners that this process found, or loaded, to a table to ship; return how many there are."""
+        """Write the winners that this process found or loaded to a table, to be shipped. Return their number."""
         return self._tuner.save(path)
 
     def load(self, path: str | PathLike[str]) -> int:
-        """Take winners from a table that `save` wrote, so that nothing is measured; return how many can be used.
+        """Load winners from a table that `save` wrote, so that they need not be measured. Return how many can be used.
 
         A winner is used on GPUs of the same model, with this version of the library and any driver. Winners whose
         config is no longer among the configs are left out.
@@ -58,18 +58,18 @@ class _Tuned:
         return self._tuner.load(path)
 
     def __reduce__(self) -> str:
-        """Pickled by name, as functions are; copies are the object itself."""
+        """Pickle by name, as functions are pickled; a copy is the object itself."""
         return self.__qualname__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        raise TypeError(f"{owner.__name__}.{name}: autotune goes over functions and kernels of a module, not methods")
+        raise TypeError(f"{owner.__name__}.{name}: autotune decorates functions and kernels of a module, not methods")
 
     def __cutelite_key__(self) -> tuple[Any, ...]:
         return self._tuner.subject, tuple(self._tuner.configs)
 
 
 class TunedFunction(_Tuned):
-    """A host function whose first parameter is filled in with the fastest config. Made by `autotune`.
+    """A host function whose first parameter is set to the fastest config. Made by `autotune`.
 
     Threads may call it at the same time.
     """
@@ -82,15 +82,15 @@ class TunedFunction(_Tuned):
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function with the config for these arguments. A call unlike all before it tunes first.
+        """Call the function with the config for these arguments. A call unlike all earlier ones tunes first.
 
-        Errors  `AutotuneError` where no config runs; `CudaError`; whatever the function raises
+        Errors  `AutotuneError` if no config runs; `CudaError`; errors of the function
         """
         config = self.configs[0] if left_out() else self.config_for(*args, **kwargs)
         return self.function(config, *args, **kwargs)
 
     def config_for(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the config for these arguments, found by tuning if it is not known. The call itself is not made."""
+        """Return the config for these arguments, by tuning if it is not known. The function itself is not called."""
         return self._tuner.pick(quick_key(args, kwargs), lambda: self._problem(args, kwargs))
 
     def shipped(self, *args: Any, **kwargs: Any) -> Any:
@@ -146,19 +146,19 @@ class TunedKernel(_Tuned):
         return found
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        """``tuned[grid](...)``, ``tuned[grid, block](...)``, with stream and shared memory behind, or a `Launch`."""
+        """Return a callable. `key` is a grid; (grid, block), then stream and shared memory; or a `Launch`."""
         return functools.partial(self.launch, from_subscript(key))
 
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
-        """Run the kernel with the config for these arguments. A call unlike all before it tunes first.
+        """Run the kernel with the config for these arguments. A call unlike all earlier ones tunes first.
 
-        Errors  `AutotuneError` where no config runs; as `Kernel.launch`
+        Errors  `AutotuneError` if no config runs; others as for `Kernel.launch`
         """
         if not left_out():
             self._launching(self.config_for(launch, *args, **kwargs), launch)(*args, **kwargs)
 
     def config_for(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Any:
-        """Return the config for these arguments, found by tuning if it is not known. The kernel is not launched."""
+        """Return the config for these arguments, by tuning if it is not known. The kernel is not launched."""
         how = _how(launch)
         return self._tuner.pick((how, quick_key(args, kwargs)), lambda: self._problem(launch, how, args, kwargs))
 
@@ -190,7 +190,7 @@ class TunedKernel(_Tuned):
 
 
 def _how(launch: Launch) -> tuple[Any, ...]:
-    """Return the settings of a launch, without those that follow from the arguments; functions count by their code."""
+    """Return the settings of a launch, without those that follow from the arguments; for functions, their code."""
     asked = [value for field in fields(Launch) if callable(value := getattr(launch, field.name))]
     codes = tuple(getattr(value, "__code__", type(value)) for value in asked)
     settings = (launch.block, launch.cluster, launch.smem, launch.cooperative, launch.pdl, launch.carveout)
@@ -212,7 +212,7 @@ class Autotune:
             subject = (function.__cutelite_function__, function.given, function.block, function.cluster)
             return TunedKernel(function, Tuner(function.__name__, self._configs, subject, **self._how))
         if not isinstance(function, FunctionType):
-            raise TypeError(f"autotune goes over a function or a kernel, not {function!r}")
+            raise TypeError(f"autotune decorates a function or a kernel, not {function!r}")
         if not function.__code__.co_argcount:
             raise TypeError(f"{function.__name__}() needs a first parameter for the config")
         return TunedFunction(function, Tuner(function.__name__, self._configs, function, **self._how))
@@ -227,29 +227,29 @@ def autotune(
     restore: Iterable[str] = (),
     timer: Timer = on_gpu,
 ) -> Autotune:
-    """Have the first parameter of a host function, or the constants of a kernel, chosen by measurement.
+    """Choose the first parameter of a host function, or the constants of a kernel, by measurement.
 
         @cl.autotune([cl.Config(BM=128), cl.Config(BM=256)], key=("a", "b"))
         def gemm(config, a, b, c):
             build(config.BM)[grid(config, c), 384](a, b, c)
 
-    configs  what there is to choose from; any objects for a host function, names with values for a kernel. Where
-             nothing can be measured (no GPU, CUTELITE_AUTOTUNE=0) the first is used
-    key      what the choice depends on: names of arguments (of arrays shape and strides count, of others the value)
-             and, for kernels, of dims; or a function of the arguments. Default: all arguments, floats by type alone.
-             The dtypes of arrays, and the GPU, always count
-    prune    (configs, *args, **kwargs) -> those worth trying. At least two are tried, if there are
-    weigh    (config, seconds, *args, **kwargs) -> the seconds to minimise, where the measured ones are not
-    restore  names of the arguments that the function changes in place: they are as before when tuning has ended
-    timer    what measures, see `cutelite.tune.timing.Timer`
+    configs  the choices: any objects for a host function, names with values for a kernel. The first one is used if
+             nothing can be measured (no GPU, CUTELITE_AUTOTUNE=0)
+    key      the facts that the choice depends on: names of arguments (shape and strides of arrays, values of others)
+             and, for kernels, of dims; or a function of the arguments. Default: all arguments, floats by type only.
+             It always depends on the dtypes of arrays, and on the GPU
+    prune    (configs, *args, **kwargs) -> those worth trying. At least two are tried, if there are two
+    weigh    (config, seconds, *args, **kwargs) -> the number to minimise instead of the measured seconds
+    restore  names of arguments that the function changes in place: after tuning they have their old contents
+    timer    the function that measures, a `cutelite.tune.timing.Timer`
 
     A config that does not compile, fit or run is skipped, and the report says why (CUTELITE_AUTOTUNE_REPORT=1).
-    Tuning calls the function many times, with the caller's own arrays among others: what it writes is written again by
-    the call that follows.
+    Tuning calls the function many times, also with the caller's own arrays. The results that it writes there are
+    written again by the call that follows.
     """
     if isinstance(key, str):
-        raise TypeError(f"key takes several names: key=({key!r},)")
+        raise TypeError(f"key takes a sequence of names: key=({key!r},)")
     if isinstance(restore, str):
-        raise TypeError(f"restore takes several names: restore=({restore!r},)")
+        raise TypeError(f"restore takes a sequence of names: restore=({restore!r},)")
     names: Key = key if key is None or callable(key) else tuple(key)
     return Autotune(configs, {"key": names, "prune": prune, "weigh": weigh, "restore": tuple(restore), "timer": timer})

@@ -1,13 +1,13 @@
-"""The config of a call: the one it had before, the one on disk, or the one that a tuning finds now.
+"""The config of a call: the one of an earlier like call, the one on disk, or the one that a tuning finds now.
 
 In    a `Problem`
 Out   one of the configs
 
-Winners on disk lie in the cache of compiled kernels, as data with a checksum, under a digest of all they depend on: the
-GPU's model and the driver, the compiler and its tools, the tuned code and what it reaches, the configs, and the key.
-Processes that want the same winner have it found once; those of other keys take turns on the GPU.
+Winners on disk are kept in the cache of compiled kernels, as data with a checksum, under a digest of all they depend
+on: the GPU's model and driver, the compiler and its tools, the tuned code and what it uses, the configs, and the key.
+If several processes want the same winner, one finds it; processes with other keys take turns on the GPU.
 
-A table of winners is a file to ship with a program: it depends on the GPU's model, the configs and the key alone.
+A table of winners is a file to ship with a program: it only depends on the GPU's model, the configs and the key.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ Prune = Callable[..., Iterable[Any]]
 Weigh = Callable[..., float]
 
 MOST_KNOWN = 4096
-"""Calls remembered by their quick keys."""
+"""The most calls that are remembered by their quick keys."""
 TABLE = 1
 """The format of tables."""
 WAIT_S = 600.0
-"""At most, for another process that tunes the same; and as long again for one that uses the GPU."""
+"""The longest wait for another process that tunes the same; and again for one that uses the GPU."""
 
 _UNKNOWN = object()
-_tuning = threading.RLock()  # one tuning at a time, as others would disturb it; but one may need another
+_tuning = threading.RLock()  # one tuning at a time, undisturbed; one may start another
 
 
 class Tuner:
-    """The configs of one tuned function, and what is known of them. Any number of threads may ask.
+    """The configs of one tuned function, and the winners known so far. Any number of threads may use it.
 
-    configs  at least one; the first is used where nothing can be measured
-    subject  the function or kernel: it is read for the digest that winners are kept under
+    configs  at least one; the first is used if nothing can be measured
+    subject  the function or kernel, whose code is part of the digest that winners are kept under
     """
 
     def __init__(
@@ -77,26 +77,26 @@ class Tuner:
         self.key, self.prune, self.weigh, self.restore, self.timer = key, prune, weigh, restore, timer
         self.reports: dict[Hashable, Report] = {}
         self._known: dict[Hashable, Any] = {}
-        self._winners: dict[str, Any] = {}  # of this process, by `_place_of`, and of tables
+        self._winners: dict[str, Any] = {}  # found by this process, by `_place_of`
         self._shipped: dict[str, Any] = {}
 
     def pick(self, quick: Hashable, problem: Callable[[], Problem]) -> Any:
-        """Return the config for a call whose quick key is `quick`; `problem` is called where the key is new."""
+        """Return the config for a call whose quick key is `quick`; `problem` is called if the key is new."""
         found = self._known.get(quick, _UNKNOWN)
         return self._settled(quick, problem()) if found is _UNKNOWN else found
 
     def forget(self) -> None:
-        """Forget the choices and the loaded tables of this process; winners on disk stay there."""
+        """Forget the choices and the loaded tables of this process. Winners on disk are kept."""
         self._known, self.reports, self._winners, self._shipped = {}, {}, {}, {}
 
     def save(self, path: str | PathLike[str]) -> int:
-        """Write a table of the winners that this process found or loaded; return how many there are."""
+        """Write a table of the winners that this process found or loaded. Return their number."""
         winners = {place: repr(config) for place, config in {**self._shipped, **self._winners}.items()}
         Path(path).write_text(json().dumps({"format": TABLE, "name": self.name, "winners": winners}, indent=1) + "\n")
         return len(winners)
 
     def load(self, path: str | PathLike[str]) -> int:
-        """Take winners from a table; return how many of them are among the configs.
+        """Load winners from a table. Return how many of them are among the configs.
 
         Errors  ValueError for a file that is no table of this function
         """
@@ -121,14 +121,14 @@ class Tuner:
         with _tuning, diverted(None):
             found = self._found(problem, environment)
             if found is None:
-                return self._candidates(problem)[0][1]  # once: the next call may be able to measure
+                return self._candidates(problem)[0][1]  # not remembered: the next call may be able to measure
             while len(self._known) >= MOST_KNOWN:
                 del self._known[next(iter(self._known))]
             self._known[quick] = found[0]
             return found[0]
 
     def _found(self, problem: Problem, environment: Environment) -> tuple[Any] | None:
-        """Return the config to use from now on, in a tuple; None where nothing can be measured at this moment."""
+        """Return the config to use from now on, in a tuple; None if nothing can be measured at this moment."""
         views = views_of(problem.args, problem.kwargs)
         ordinal = place(views, environment)
         if len(self.configs) == 1 or ordinal is None or environment.autotune == "0":
@@ -155,14 +155,14 @@ class Tuner:
         if report is None:
             report = self._shared(problem, ordinal, environment, cache, entry)
         else:
-            _say(f"{self.name} takes {self.configs[report.winner]}, in the cache as {entry}", environment)
+            _say(f"{self.name} uses {self.configs[report.winner]}, in the cache as {entry}", environment)
         self.reports[key] = report
         if at:
             self._winners[at] = self.configs[report.winner]
         return (self.configs[report.winner],)
 
     def _candidates(self, problem: Problem) -> list[tuple[int, Any]]:
-        """Return number and config of those to try: at least two, if there are, since pruning decides nothing."""
+        """Return number and config of those to try: at least two, if there are, so that pruning alone never decides."""
         everyone = list(enumerate(self.configs))
         if self.prune is None:
             return everyone
@@ -178,12 +178,12 @@ class Tuner:
         for i, known in enumerate(self.configs):
             if known is config or known == config:
                 return i
-        raise ValueError(f"prune= of {self.name} gave {config!r}, which is none of the configs")
+        raise ValueError(f"prune= of {self.name} returned {config!r}, which is not one of the configs")
 
     # On disk.
 
     def _entry(self, told: Any, ordinal: int, environment: Environment, cache: DiskCache | None) -> str | None:
-        """Return the name of the winner on disk; None where it cannot be kept."""
+        """Return the cache's key for the winner; None if it cannot be kept on disk."""
         if cache is None:
             return None
         options = environment.options
@@ -199,7 +199,7 @@ class Tuner:
     def _shared(
         self, problem: Problem, ordinal: int, environment: Environment, cache: DiskCache | None, entry: str | None
     ) -> Report:
-        """Return the report of this process or of another one, whichever tunes first."""
+        """Return a report, made by this process or by another that tunes the same first."""
 
         def make() -> bytes:
             made.append(self._tuned(problem, ordinal, environment, cache))
@@ -214,13 +214,13 @@ class Tuner:
             report = Report.from_bytes(cache.get_or_make(entry, make, WAIT_S), len(self.configs))
             if report is not None:
                 return report
-            cache.put(entry, make())  # what was there is of another format
+            cache.put(entry, make())  # the entry has another format
         return made[0]
 
-    # Now.
+    # Tuning.
 
     def _tuned(self, problem: Problem, ordinal: int, environment: Environment, cache: DiskCache | None) -> Report:
-        """Tune. Errors: `AutotuneError` where no config runs; `CudaError` where one has broken the context."""
+        """Tune. Errors: `AutotuneError` if no config runs; `CudaError` if one has broken the context."""
         started = perf_counter()
         candidates = dict(self._candidates(problem))
         stream = timed_stream_on(ordinal)
@@ -241,7 +241,7 @@ class Tuner:
                     weighed = {i: self._weighed(i, trial, problem) for i, trial in trials.seconds.items()}
                     times = race(weighed) if weighed else {}
             for i, error in errors.items():
-                if isinstance(error, InternalError):  # others are told by the report; this one is ours to know of
+                if isinstance(error, InternalError):  # the report has the others; this one is a bug in cutelite
                     callers.warn(f"{self.name}: {self.configs[i]} is skipped: {error}")
             if not times:
                 raise none_runs(self.name, self.configs, errors) from next(iter(errors.values()))
@@ -252,7 +252,7 @@ class Tuner:
         return report
 
     def _weighed(self, number: int, trial: Callable[[], float], problem: Problem) -> Callable[[], float]:
-        """Return a trial of a config whose seconds are weighed by `weigh`."""
+        """Return a config's trial, with its seconds passed through `weigh`."""
         weigh, config = self.weigh, self.configs[number]
         return trial if weigh is None else lambda: weigh(config, trial(), *problem.args, **problem.kwargs)
 
@@ -264,14 +264,14 @@ class Tuner:
 
 
 def _gpu(ordinal: int) -> tuple[Any, ...]:
-    """Return the facts that tell kinds of GPU apart, slices of one included; and the version of the driver."""
+    """Return the facts in which kinds of GPU and slices of a GPU differ, and the version of the driver."""
     device = rt.device(ordinal)
     limits = device.limits
     return device.name, device.compute_capability, limits.sm_count, limits.l2_bytes, device.driver.version()
 
 
 def _place_of(ordinal: int, told: Any) -> str:
-    """Return the key of a table for this model of GPU and the facts `told`; '' if `told` has no digest."""
+    """Return the key in tables for this model of GPU and the facts `told`; '' if `told` has no digest."""
     *gpu, _ = _gpu(ordinal)
     digest = fingerprint.source(told).digest
     return "" if digest is None else f"{' '.join(map(str, gpu))}: {digest.hex()}"
@@ -279,7 +279,7 @@ def _place_of(ordinal: int, told: Any) -> str:
 
 @contextmanager
 def _turn(stream: TimedStream, cache: DiskCache | None) -> Iterator[None]:
-    """Keep other processes that tune off the GPU, as far as they share a cache directory."""
+    """Keep other processes from tuning on this GPU, if they share a cache directory."""
     with ExitStack() as held:
         if cache is not None:
             held.enter_context(cache.single_flight(fingerprint.combined(b"gpu", stream.device.uuid.encode()), WAIT_S))

@@ -1,7 +1,7 @@
-"""`warm`: compile beforehand what some calls will launch, in parallel; tune what they tune.
+"""`warm`: compile in parallel the kernels that some calls will launch; tune the functions that they tune.
 
-In    functions to call, or an object that knows its own (`__cutelite_calls__`)
-Out   their kernels, in memory and in the disk cache; and a `Warmed` that says how many there were
+In    functions to call, or an object that provides them (`__cutelite_calls__`)
+Out   their kernels, in memory and in the disk cache; and a `Warmed`, with their number
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 Progress = Callable[[int, int, float], object]
-"""A function of kernels ready, kernels known to be needed, and seconds since the start."""
+"""A function of three numbers: kernels ready, kernels known to be needed, seconds since the start."""
 
 wanted: ContextVar[bool] = ContextVar("tuning wanted", default=False)
-"""Whether library functions that pick configurations by a model are to measure them instead: `tuning_wanted`."""
+"""Whether library functions that choose configurations by a model measure them instead: see `tuning_wanted`."""
 
 
 class Warmed(NamedTuple):
@@ -45,30 +45,30 @@ class Warmed(NamedTuple):
 
 
 def tuning_wanted() -> bool:
-    """Tell whether `warm(..., tune=True)` is calling."""
+    """Tell whether this runs in a call by `warm(..., tune=True)`."""
     return wanted.get()
 
 
 def warm(
     what: Any, /, *, tune: bool = False, jobs: int | None = None, progress: Progress | bool = False, **how: Any
 ) -> Warmed:
-    """Compile the kernels that calls launch, so that no later call waits for a compiler.
+    """Compile the kernels that some calls launch, so that no later call waits for the compiler.
 
         cl.warm([lambda: gemm(a, b), lambda: attention(q, k, v)])
         cl.warm(model, shapes=[(1, 8192), (8, 1)], progress=True)       # a model of `cutelite.models.accelerate`
 
-    what      a function without parameters, or several: they are called in order, with launches left out, so that
-              results hold whatever memory held; code that looks into them goes wrong. Or an object with a method
-              ``__cutelite_calls__(**how)`` that gives such functions
-    tune      call them once more for real, with the GEMMs of `cutelite.kernels` measuring their configurations; as for
-              functions of `@autotune`, which are tuned in any case, winners are kept on disk
+    what      a function without parameters, or several. They are called in order, with launches left out: their results
+              have undefined contents, so code that depends on contents goes wrong. Or an object with a method
+              ``__cutelite_calls__(**how)`` that returns such functions
+    tune      call them again with launches, and let the GEMMs of `cutelite.kernels` measure their configurations.
+              Winners are kept on disk, as for functions of `@autotune`, which are tuned in any case
     jobs      kernels compiled at a time; default: as many as this process has CPUs
-    progress  True: a line on stderr; or a function of kernels ready, kernels needed and seconds. Default: a line on a
-              terminal, once it takes longer than two seconds
-    how       what an object's own method takes
-    Gives     a `Warmed`; kernels are in the disk cache then, unless that is off, and other processes find them there
-    Errors    TypeError for what cannot be called; the first error of a call or a compile, once all that was started is
-              done; `CompileForbidden` where CUTELITE_COMPILE=error forbids a compile
+    progress  True: a line on stderr; or a function of kernels ready, kernels needed, and seconds. Default: a line on a
+              terminal, if it takes longer than two seconds
+    how       the arguments of the object's own method
+    Result    a `Warmed`; the kernels are in the disk cache then, unless it is off, where other processes find them
+    Errors    TypeError for objects that cannot be called; the first error of a call or a compile, after all compiles
+              that were started have ended; `CompileForbidden` if CUTELITE_COMPILE=error forbids a compile
     """
     calls = calls_of(what, how)
     line = Line("compiling kernels")
@@ -92,7 +92,7 @@ def warm(
 
 
 def calls_of(what: Any, how: dict[str, Any]) -> list[Callable[[], object]]:
-    """The functions that `warm` calls. Errors: TypeError."""
+    """Return the functions that `warm` calls. Errors: TypeError."""
     own = getattr(what, "__cutelite_calls__", None)
     if own is not None:
         return list(own(**how))
@@ -108,7 +108,7 @@ def calls_of(what: Any, how: dict[str, Any]) -> list[Callable[[], object]]:
 def compile_calls(
     calls: Iterable[Callable[[], object]], jobs: int | None, tell: Callable[[int, int], object]
 ) -> int:  # fmt: skip
-    """Compile the kernels that the calls launch, and return their number; `tell` is given (ready, needed) meanwhile."""
+    """Compile the kernels that the calls launch. Return their number. `tell(ready, needed)` is called meanwhile."""
     from concurrent.futures import ThreadPoolExecutor
 
     lock, ready = forks.lock(), 0
@@ -142,7 +142,7 @@ def compile_calls(
 
 
 def in_this_thread() -> AbstractContextManager[object]:
-    """Have torch's derivatives computed in the calling thread, whose launches are diverted."""
+    """Let torch compute derivatives in the calling thread, because only its launches are diverted."""
     torch = sys.modules.get("torch")
     return nullcontext() if torch is None else torch.autograd.set_multithreading_enabled(False)
 

@@ -65,7 +65,7 @@ def test_what_cannot_be_captured_is_launched(array: rt.DeviceArray, cuda: FakeCu
 def test_bad_arguments_are_refused(array: rt.DeviceArray) -> None:
     with pytest.raises(ValueError, match="'cold' or 'warm'"):
         cl.do_bench(lambda: None, cache="tepid")  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match="measure nothing"):
+    with pytest.raises(ValueError, match="must be 1 or more"):
         cl.do_bench(lambda: None, rounds=0)
 
 
@@ -114,7 +114,7 @@ def test_a_comparison_is_a_table_csv_and_svg(tmp_path: Path) -> None:
     assert [(row["shape"], row["rival"], row["TFLOPS"]) for row in rows] == [
         ("1 x 10", "fast", "10.0"), ("1 x 10", "slow", "5.0"), ("2 x 10", "fast", "20.0")]  # fmt: skip
     assert found.save(tmp_path / "out.svg").read_text().count("<title>") == 3
-    with pytest.raises(ValueError, match="ends in none of"):
+    with pytest.raises(ValueError, match="must end in one of"):
         found.save(tmp_path / "out.png")
 
 
@@ -122,7 +122,7 @@ def test_a_comparison_of_times_stars_the_shortest() -> None:
     rivals = {"a": lambda n: lambda: None, "b": lambda n: lambda: None}
     found = cl.compare(rivals, [7], bench=lambda calls, **_: {"a": made("a", 2e-6), "b": made("b", 1e-6)})
     assert found.table().splitlines()[2].split() == ["7", "2.0", "1.0*"]
-    with pytest.raises(TypeError, match="not of both"):
+    with pytest.raises(TypeError, match="not both"):
         cl.compare(rivals, [7], flops=lambda n: n, bytes=lambda n: n)
 
 

@@ -198,7 +198,7 @@ def test_a_cached_kernel_has_its_warnings(files: Path, run: Run) -> None:
         (["nothing.py:add"], "cutelite: there is no file nothing.py"),
         (["one.py:sub"], "cutelite: one.py has no kernel sub; it has add"),
         (["empty.py"], "cutelite: empty.py holds no kernel"),
-        (["several.py"], "cutelite: several.py holds 2 kernels: say which, several.py:KERNEL; they are fill, wrong"),
+        (["several.py"], "cutelite: several.py holds 2 kernels: say which by several.py:KERNEL; they are fill, wrong"),
         (["text.txt"], "cutelite: text.txt is not a Python file: its name must end in .py"),
         (["one.py", "--arch", "sm_91"], "cutelite: unknown GPU architecture 'sm_91'; known are sm_75, sm_80,"),
         (["one.py", "--block", "2048"], "cutelite: add: a block of (2048,) is asked for"),
@@ -329,7 +329,7 @@ def test_cache(files: Path, run: Run) -> None:
     assert status == 0 and facts["entries"] == "1" and facts["directory"] == str(files / "cache")
     (entry,) = (files / "cache").glob("*.entry")
     (files / "cache" / f"{'0' * 40}.entry").write_bytes(entry.read_bytes())  # under a key that is not its own
-    assert run("cache", "verify")[:2] == (0, "1 entries are whole, 1 were not and are gone\n")
+    assert run("cache", "verify")[:2] == (0, "1 entries are intact; 1 were damaged and have been removed\n")
     assert run("cache", "clear")[:2] == (0, "1 entries removed\n")
     assert "entries    0" in run("cache", "info")[1]
 
@@ -405,7 +405,7 @@ def test_doctor_where_a_binding_refuses(run: Run, monkeypatch: pytest.MonkeyPatc
     status, out, _ = run("doctor")
     assert status == 0
     for name in ("libNVVM", "nvJitLink"):
-        assert f"not usable: cuda.bindings does not load {name}: CUDA driver is not found" in out
+        assert f"not usable: cuda.bindings cannot load {name}: CUDA driver is not found" in out
 
 
 def test_demo(tmp_path: Path) -> None:

@@ -563,7 +563,7 @@ def test_wgmma_that_ptxas_serialises_are_told_at_their_line(ptxas: str, capsys: 
 
 
 def test_too_few_registers_for_an_instruction_are_an_error_at_its_line(ptxas: str) -> None:
-    with pytest.raises(CompileError, match="may use 128 registers a thread, and ptxas needs") as caught:
+    with pytest.raises(CompileError, match="may use 128 registers per thread, and ptxas needs") as caught:
         fresh(crowded, assembler="ptxas", max_registers=128).compile()
     assert "mma_async" in str(caught.value)
 

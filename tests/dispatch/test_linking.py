@@ -101,7 +101,7 @@ def test_libraries_of_a_kernel_are_an_option() -> None:
 
 
 def test_what_cannot_be_linked(tmp_path: Path) -> None:
-    for path, message in (("none.a", "No such file"), (str(tmp_path), "a library ends in .bc, .ptx")):
+    for path, message in (("none.a", "No such file"), (str(tmp_path), "a library must end in one of .bc, .ptx")):
         with pytest.raises(ToolchainError, match=message):
             fresh(scales).compile(link_libraries=path)
     wrong = tmp_path / "wrong.bc"

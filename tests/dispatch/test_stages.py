@@ -61,7 +61,7 @@ def test_nothing_comes_from_disk_or_goes_there_meanwhile(hooks: list[Any]) -> No
 
 
 def test_hooks_that_are_wrong(hooks: list[Any]) -> None:
-    with pytest.raises(ValueError, match="'ptx' is no stage; there are front, passes"):
+    with pytest.raises(ValueError, match="'ptx' is no stage; the stages are front, passes"):
         cl.after_stage("ptx")
     with pytest.raises(TypeError, match=r'write @cl.after_stage\("llvm"\) above the function'):
         cl.after_stage(print)  # type: ignore[arg-type]

@@ -274,7 +274,7 @@ def test_pruning_does_not_decide(on_gpu: GpuArray) -> None:
 
 def test_pruning_to_what_is_no_config(on_gpu: GpuArray) -> None:
     scaled = tuned(Stopwatch(1.0, 1.0, 1.0), prune=lambda configs, *args: [17])
-    with pytest.raises(ValueError, match="prune= of scaled_by gave 17, which is none of the configs"):
+    with pytest.raises(ValueError, match="prune= of scaled_by returned 17, which is not one of the configs"):
         scaled(on_gpu((64,)), on_gpu((64,)))
 
 
@@ -361,11 +361,11 @@ def test_restore_names_arguments(on_gpu: GpuArray) -> None:
 
 
 def test_misuse() -> None:
-    with pytest.raises(TypeError, match=r"key takes several names: key=\('abc',\)"):
+    with pytest.raises(TypeError, match=r"key takes a sequence of names: key=\('abc',\)"):
         autotune([1], key="abc")
-    with pytest.raises(TypeError, match=r"restore takes several names: restore=\('abc',\)"):
+    with pytest.raises(TypeError, match=r"restore takes a sequence of names: restore=\('abc',\)"):
         autotune([1], restore="abc")
-    with pytest.raises(TypeError, match="goes over a function or a kernel"):
+    with pytest.raises(TypeError, match="decorates a function or a kernel"):
         autotune([1])(int)
     with pytest.raises(TypeError, match="needs a first parameter for the config"):
         autotune([1])(lambda: None)
@@ -377,7 +377,7 @@ def test_misuse() -> None:
                 pass
 
     said = caught.value if isinstance(caught.value, TypeError) else caught.value.__cause__
-    assert "Model.method: autotune goes over functions and kernels of a module, not methods" in str(said)
+    assert "Model.method: autotune decorates functions and kernels of a module, not methods" in str(said)
 
 
 def test_wrong_arguments_are_python_s_error(on_gpu: GpuArray) -> None:

@@ -33,7 +33,7 @@ def test_a_config_is_a_fixed_mapping_with_attributes() -> None:
     for change in ("config.BM = 1", "config.BN = 1", "del config.BM"):
         with pytest.raises(AttributeError, match="fixed"):
             exec(change, {"config": config})
-    with pytest.raises(ValueError, match="cannot call a value 'items'"):
+    with pytest.raises(ValueError, match="cannot have a value named 'items'"):
         Config(items=3)
 
 
@@ -88,7 +88,7 @@ def test_what_has_names_is_a_config(config: Any, values: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("config", [(1, 2), 128, "BN", Tile, None])
 def test_what_has_none_is_not(config: Any) -> None:
-    with pytest.raises(TypeError, match="a config of a kernel has names"):
+    with pytest.raises(TypeError, match="a config of a kernel needs names"):
         values_of(config)
 
 

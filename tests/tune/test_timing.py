@@ -147,7 +147,7 @@ def test_arrays_that_cannot_be_copied_are_timed_in_the_open(
     x, y = Foreign(on_gpu((64,))), Foreign(on_gpu((64,)))
     assert tuned(5, 3).config_for(x, y) == 3
     assert not cuda.replays
-    with pytest.raises(TypeError, match=r"a tests array with strides \(1,\) cannot be copied, so not restored"):
+    with pytest.raises(TypeError, match=r"a tests array with strides \(1,\) can be neither copied nor restored"):
         tuned(5, 3, restore=("y",)).config_for(Foreign(on_gpu((65,))), Foreign(on_gpu((65,))))
 
 
