@@ -68,7 +68,7 @@ class Loop:
 
     @property
     def spins(self) -> bool:
-        """Whether the loop only waits: at most 16 instructions, which test a barrier or flag and compute nothing."""
+        """Tell whether the loop only waits: 16 instructions or fewer test a barrier or flag, and none computes."""
         mix = self.mix
         waits = mix["sync"] > 0 or any(".STRONG" in each.opcode for each in self.instructions)
         return waits and len(self.instructions) <= 16 and set(mix) <= _OF_A_SPIN and not self.inner

@@ -97,7 +97,7 @@ class Instruction:
 
     @property
     def falls_through(self) -> bool:
-        """Whether the next instruction may be executed after this one."""
+        """Tell whether the next instruction may be executed after this one."""
         if self.name in ("EXIT", "RET", "BRX", "BRXU", "JMX", "JMXU", "KILL"):
             return bool(self.guard)
         if self.name not in ("BRA", "JMP"):

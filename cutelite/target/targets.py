@@ -92,12 +92,12 @@ class Target:
 
     @property
     def specific(self) -> bool:
-        """Whether this is an `a` target, with more features than the plain one and for one compute capability only."""
+        """Tell whether this is an `a` target: more features than the plain one, for one compute capability only."""
         return self.arch.endswith("a")
 
     @property
     def of_family(self) -> bool:
-        """Whether this is an `f` target, with the features of a family, and for its later members too."""
+        """Tell whether this is an `f` target, with the features of a family, and for its later members too."""
         return self.arch.endswith("f")
 
     def has(self, feature: str) -> bool:
