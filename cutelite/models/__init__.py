@@ -1,13 +1,13 @@
-"""Models of `transformers` on the kernels of `cutelite.kernels`: one call changes a model that is there.
+"""Models of `transformers` on the kernels of `cutelite.kernels`: one call changes an existing model.
 
     from cutelite.models import accelerate
 
-    print(accelerate(model))     # what was changed, and what was left and why
+    print(accelerate(model))     # the layers that were changed, and those that were left and why
 
-accelerate.py   which layers are changed, recognised by their code     layers.py      what they do then
+accelerate.py   which layers are changed, recognised by their code     layers.py      the changed layers
 attention.py    the attention that `transformers` calls               experts.py     experts of a mixture
-loss.py         the loss of a language model in training               calls.py       what `cutelite.warm` calls
-parallel.py     `shard`: a part of a model for each process          sums.py          sums over processes
+loss.py         the loss of a language model in training              calls.py       calls for `cutelite.warm`
+parallel.py     `shard`: a part of a model for each process           sums.py        sums over processes
 operators.py    products of one input with several weights, as an operator of torch
 """
 

@@ -1,11 +1,11 @@
-"""`accelerate`: change the layers of a model that are known, name those that are not.
+"""`accelerate`: change those layers of a model that are known, and name the others.
 
 In    a model of `transformers` (any `nn.Module`)
-Out   the same object, whose known layers have other classes, subclasses of their own; and a `Report`
+Out   the same object, whose known layers now have subclasses of their old classes; and a `Report`
 
-A layer is known by its code: its `forward` equals Llama's or Qwen's, and so do the functions that it calls. Many
-architectures have layers of equal code under other class names. A layer that differs, by a clip or a scale, is left
-alone and named.
+A layer is recognised by its code: its `forward` equals Llama's or Qwen's, and so do the functions that it calls. Many
+architectures have layers with equal code under other class names. A layer that differs, such as by a clip or a scale,
+is left unchanged and named.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cutelite.models.operators import beside
 
 @dataclass(frozen=True)
 class Known:
-    """A kind of layer. like: classes whose `forward` it may have; by: its new base class; if_: a further condition."""
+    """A kind of layer. like: classes whose `forward` it may equal; by: its new base class; if_: a further condition."""
 
     name: str
     like: tuple[type, ...]
@@ -77,12 +77,12 @@ KNOWN = (
 
 
 NAMED = "Attention", "MLP", "Mlp", "DecoderLayer", "Block", "Experts", "Router"
-"""Endings of names of layers that a report names where they are left, though their parameters are those of others."""
+"""Suffixes of class names that a report lists if left unchanged, though the layers have no parameters themselves."""
 
 
 @dataclass
 class Report:
-    """The changes of `accelerate`: names of modules by the kind of layer they became, and of those left, by reason."""
+    """The changes of `accelerate`: names of changed modules by kind of layer, and of unchanged ones by reason."""
 
     changed: dict[str, list[str]] = field(default_factory=dict)
     left: dict[str, list[str]] = field(default_factory=dict)
@@ -94,11 +94,11 @@ class Report:
 
 
 def accelerate(model: nn.Module) -> Report:
-    """Put cutelite's kernels under a model, in place.
+    """Change a model, in place, to compute with cutelite's kernels.
 
-    model   of `transformers`: its parameters stay where `state_dict` has them; weights that share an input are moved
-            beside each other. Forward, backward, generation, `torch.compile` as before
-    Gives   a `Report` of what was changed and what was not. `restore` takes it back
+    model   a model of `transformers`. Its `state_dict` keeps its names; weights that share an input are moved next to
+            each other in memory. Forward, backward, generation and `torch.compile` work as before
+    Result  a `Report` of the layers that were changed and those that were not. `restore` undoes the changes
     """
     report = Report()
     for name, layer in inner_first(model):
@@ -129,7 +129,7 @@ def accelerate(model: nn.Module) -> Report:
 
 
 def restore(model: nn.Module) -> None:
-    """Give a model its layers back. Weights stay where they are, and the attention is torch's."""
+    """Give a model its old layers again. Weights stay where they are in memory; the attention is torch's afterwards."""
     for _, layer in inner_first(model):
         layer.__class__ = getattr(type(layer), "_before_cutelite", type(layer))
     if hasattr(model, "set_attn_implementation"):
@@ -139,12 +139,12 @@ def restore(model: nn.Module) -> None:
 
 
 def inner_first(model: nn.Module) -> Iterator[tuple[str, Any]]:
-    """All modules by name, each after those that it has."""
+    """Yield all modules with their names, each after the modules inside it."""
     yield from reversed(list(model.named_modules()))
 
 
 def lay_out(layer: Any) -> None:
-    """Move weights beside each other that one GEMM can multiply."""
+    """Move weights next to each other in memory that one GEMM can multiply."""
     groups = {layers.GatedMLP: ("gate_proj", "up_proj"), attention.Attention: ("q_proj", "k_proj", "v_proj")}
     for kind, names in groups.items():
         parts = [getattr(layer, name) for name in names] if isinstance(layer, kind) else []
@@ -154,7 +154,7 @@ def lay_out(layer: Any) -> None:
 
 @cache
 def subclass(by: Any, of: Any) -> type:
-    """The class of a layer of class `of` that does what `by` does, with the signature that it had."""
+    """Return a subclass of `by` and `of` that computes as `by` does; its `forward` has the signature of `of`'s."""
 
     @functools.wraps(of.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -165,13 +165,13 @@ def subclass(by: Any, of: Any) -> type:
 
 
 def is_like(layer: Any, classes: tuple[type, ...]) -> bool:
-    """Tell whether the layer's `forward` has the code of one of these."""
+    """Tell whether the layer's `forward` has the same code as that of one of the classes."""
     return any(same(type(layer).forward, of.forward) for of in classes)  # type: ignore[attr-defined]
 
 
 @cache
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two functions do the same: their code, and the functions of Python that it calls by name."""
+    """Tell whether two functions have equal code, and call Python functions by name that do too."""
     one, other = inspect.unwrap(one), inspect.unwrap(other)
     if one is other:
         return True
@@ -184,7 +184,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def same_code(one: CodeType, other: CodeType) -> bool:
-    """Tell whether two code objects are equal but for their names, places and documentation."""
+    """Tell whether two code objects are equal, apart from their names, source places and docstrings."""
     if (one.co_code, one.co_names, one.co_varnames) != (other.co_code, other.co_names, other.co_varnames):
         return False
     constants = list(zip(one.co_consts, other.co_consts, strict=False))

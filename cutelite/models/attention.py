@@ -1,7 +1,7 @@
-"""Attention of models: queries, keys and values from one GEMM, rotated, and `cutelite.kernels.attention` behind.
+"""Attention of models: one GEMM for queries, keys and values, rotary embedding, then `cutelite.kernels.attention`.
 
-`transformers` calls attention by a name that the model's configuration has. Here "cutelite" is that name: other
-architectures, whose layers are left as they are, get the kernel by it too.
+`transformers` calls attention by a name in the model's configuration. This module registers the name "cutelite", so
+other architectures, whose layers are left unchanged, use the kernel too.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from cutelite.models.calls import CACHE
 from cutelite.models.layers import KINDS, TYPES, project, projected
 
 NAME = "cutelite"
-"""Of this attention, among those of `transformers`."""
+"""The name of this attention in `transformers`."""
 MOST_DIM, MOST_DERIVED = 256, 128
 FEW = 64
-"""Queries of a sequence that are computed as decoding."""
+"""The most queries of a sequence that are computed as in decoding."""
 
 
 def forward(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, dropout: float = 0.0,
     scaling: float | None = None, is_causal: bool | None = None, **more: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
-    """Compute attention as `transformers` asks for it.
+    """Compute attention, with the arguments that `transformers` passes.
 
-    query, key, value  (B, H, S, D), keys and values with a divisor of H heads
-    attention_mask     None; lengths, as `mask` gives them; or (B, 1, SQ, SK): then torch computes it
-    s_aux              among `more`: scores of the heads' sinks
-    Gives              (B, SQ, H, D), and None for the weights
+    query, key, value  (B, H, S, D); the number of heads of keys and values divides H
+    attention_mask     None; lengths, as `mask` returns them; or (B, 1, SQ, SK), which torch computes
+    s_aux              in `more`: scores of the heads' sinks
+    Result             (B, SQ, H, D), and None for the weights
     """
     few, many = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     lengths = attention_mask if is_lengths(attention_mask) else None
     if attention_mask is None and causal and 1 < few < many:
-        key, value, many = key[:, :, :few], value[:, :, :few], few  # of a static cache that was empty
-    whole = lengths is not None and (few == many or few > FEW)  # all keys are there, and the last query sees them
+        key, value, many = key[:, :, :few], value[:, :, :few], few  # the filled part of a static cache that was empty
+    whole = lengths is not None and (few == many or few > FEW)  # all keys are given; the last query sees all
     decoding = (few == 1 < many) if lengths is None else not whole
     sinks, window = more.get("s_aux"), more.get("sliding_window")
     if not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
         if lengths is not None:
             attention_mask = None if few == many and window is None else written_out(lengths, few, many, window)
-        if sinks is not None or more.get("softcap") is not None:  # which torch's has not
+        if sinks is not None or more.get("softcap") is not None:  # torch's attention has neither
             if attention_mask is None and causal and few > 1:
                 attention_mask = written_out(many * torch.ones_like(query[:, :1, :1, :1], dtype=torch.int32), few, many)
             return step_by_step(query, key, value, attention_mask, dropout, scaling, sinks, more.get("softcap")), None
@@ -72,14 +72,14 @@ def step_by_step(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, scale: float | None,
     sinks: Tensor | None, softcap: float | None,
 ) -> Tensor:  # fmt: skip
-    """Attention with sinks or a cap in torch's own steps, for what neither the kernel nor torch's attention takes."""
+    """Compute attention with sinks or a cap by single torch operations: neither kernel nor torch's attention can."""
     shared = query.shape[1] // key.shape[1]
     key, value = (x.repeat_interleave(shared, 1) for x in (key, value))
     scores = (query @ key.mT).float() * (query.shape[3] ** -0.5 if scale is None else scale)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if mask is not None:
-        least = torch.finfo(scores.dtype).min  # not -inf: a row that sees nothing is padding, and must not be NaN
+        least = torch.finfo(scores.dtype).min  # not -inf: a row that sees no key is padding, and must not become NaN
         scores = scores.masked_fill(~mask, least) if mask.dtype == torch.bool else scores + mask
     if sinks is not None:
         scores = torch.cat([scores, sinks.float()[None, :, None, None].expand(*scores.shape[:3], 1)], -1)
@@ -91,7 +91,7 @@ def fits(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, more: dict[str, Any], causal: bool,
     decoding: bool,
 ) -> bool:  # fmt: skip
-    """Tell whether a kernel takes these."""
+    """Tell whether the kernels support these arguments."""
     dims, steps = (query.shape[3], value.shape[3]), (x.stride(i) for x in (query, key, value) for i in range(3))
     derived, few, many = wants_gradient(query, key, value), query.shape[2], key.shape[2]
     return (
@@ -112,15 +112,15 @@ def mask(
     batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, kv_offset: int = 0,
     mask_function: Any = causal_mask_function, attention_mask: Tensor | None = None, **more: Any,
 ) -> Tensor | None:  # fmt: skip
-    """The mask of a call, for `forward`: torch's, but where a query sees all keys before it.
+    """Return the mask of a call for `forward`: torch's, or lengths if each query sees all keys before it.
 
-    Then it is how many keys each sequence has, (B, 1, 1, 1) i32: of a static cache only the device knows it.
+    Lengths are the numbers of keys of each sequence, (B, 1, 1, 1) i32: for a static cache, only the device knows them.
     """
     fixed = isinstance(q_offset, int)
     causal = mask_function is causal_mask_function or hides_nothing(kv_length, **more)
     if causal and kv_offset == 0 and not padded(attention_mask):
         if fixed and q_offset == 0 and 1 < q_length < kv_length:
-            return None  # a static cache that is empty: `forward` leaves its keys out
+            return None  # an empty static cache: `forward` leaves out the keys beyond the queries
         if fixed and (q_length <= FEW or q_offset + q_length == kv_length):
             return all_keys(batch_size, q_offset + q_length, more.get("device", "cpu"))
         if not fixed and q_length <= FEW:
@@ -132,26 +132,26 @@ def mask(
 
 
 def hides_nothing(keys: int, local_size: int | None = None, allow_is_causal_skip: bool = True, **_: Any) -> bool:
-    """Tell whether a mask is only of a window, as transformers says, that is wider than there are keys."""
+    """Tell whether a mask only masks a window that is longer than all keys."""
     return allow_is_causal_skip and local_size is not None and keys < local_size
 
 
 def all_keys(batch: int, keys: int, device: Any) -> Tensor:
-    """Return the mask of sequences with these numbers of keys."""
+    """Return the lengths, as `mask` does, of sequences that all have `keys` keys."""
     return torch.full((batch, 1, 1, 1), keys, dtype=torch.int32, device=device)
 
 
 class Backbone:
-    """A model whose masks are not looked for where nothing is masked but the future.
+    """A model that does not search for masks if only the future is masked.
 
-    `transformers` looks into positions and masks of tokens for sequences that are packed or padded; in a CUDA graph or
-    under torch.compile it cannot, and writes masks out.
+    `transformers` searches positions and masks of tokens for packed or padded sequences. In a CUDA graph or
+    under torch.compile it cannot, and would write out whole masks.
     """
 
     config: Any
 
     def forward(self, input_ids: Tensor | None = None, attention_mask: Any = None, **more: Any) -> Any:
-        """As the model's own."""
+        """Call the model's own `forward`, with lengths as the mask if no mask, positions or cache are given."""
         tokens = input_ids if input_ids is not None else more.get("inputs_embeds")
         asked = attention_mask, *(more.get(name) for name in ("position_ids", "past_key_values", "cache"))
         if all(x is None for x in asked) and tokens is not None and self.config._attn_implementation == NAME:
@@ -160,7 +160,7 @@ class Backbone:
 
 
 def sees_windows(model: Any) -> bool:
-    """Tell whether all attention of a model says by itself which window it has, or it has none."""
+    """Tell whether each attention of a model passes its window itself, or the model has no windows."""
     config = model.config
     windows = getattr(config, "sliding_window", None) is not None or "sliding_attention" in (
         getattr(config, "layer_types", None) or ()
@@ -170,7 +170,7 @@ def sees_windows(model: Any) -> bool:
 
 
 def padded(tokens: Tensor | None) -> bool:
-    """Tell whether some tokens may not count. Where a graph is made nobody can look, and they may."""
+    """Tell whether some tokens may be masked out. While a graph is captured the mask cannot be read: then True."""
     if tokens is None:
         return False
     if torch.compiler.is_compiling() or (tokens.is_cuda and torch.cuda.is_current_stream_capturing()):
@@ -179,14 +179,14 @@ def padded(tokens: Tensor | None) -> bool:
 
 
 def is_lengths(mask: Tensor | None) -> bool:
-    """Tell whether a mask is of numbers of keys, one for each sequence."""
+    """Tell whether a mask is lengths: the number of keys of each sequence."""
     return mask is not None and mask.dtype == torch.int32 and mask.shape[1:] == (1, 1, 1)
 
 
 def written_out(lengths: Tensor, queries: int, keys: int, window: int | None = None) -> Tensor:
-    """The mask that these numbers of keys stand for, (B, 1, queries, keys): the last query sees all of them.
+    """Return the mask that `lengths` stand for, (B, 1, queries, keys): the last query sees all keys of its sequence.
 
-    window  how many of these a query sees at most
+    window  the most keys that a query sees
     """
     behind = lengths + torch.arange(1 - queries, 1, device=lengths.device)[:, None]
     places = torch.arange(keys, device=lengths.device)
@@ -194,13 +194,13 @@ def written_out(lengths: Tensor, queries: int, keys: int, window: int | None = N
 
 
 def register() -> None:
-    """Make the name known to `transformers`."""
+    """Register the name with `transformers`."""
     AttentionInterface.register(NAME, forward)
     AttentionMaskInterface.register(NAME, mask)
 
 
 class Attention:
-    """Attention of a decoder: one GEMM before it, rotary embedding, one GEMM behind with the residual added."""
+    """Attention of a decoder: one GEMM, rotary embedding, attention, and one GEMM that adds the residual."""
 
     config: Any
     head_dim: int
@@ -213,7 +213,7 @@ class Attention:
 
     @property
     def window(self) -> int | None:
-        """The number of keys that a query sees at most, itself included; None: all before it."""
+        """The most keys that a query sees, its own included; None: all up to its own."""
         return getattr(self, "sliding_window", None)
 
     def forward(
@@ -221,7 +221,7 @@ class Attention:
         attention_mask: Tensor | None = None, cache: Any = None, *, past_key_values: Any = None,
         residual: Tensor | None = None, **more: Any,
     ) -> tuple[Tensor, Any]:  # fmt: skip
-        """As the layer's own, with `residual` added to the result. The name of the cache is that of `calls.CACHE`."""
+        """Compute as the layer's own, and add `residual`. `calls.CACHE` says which name the cache is passed by."""
         cache = past_key_values if cache is None else cache
         if hidden_states.dtype not in KINDS:
             named = {CACHE: cache} | more
@@ -249,7 +249,7 @@ class Attention:
 
 
 class WindowedAttention(Attention):
-    """The same, of a model whose configuration has one window for all layers."""
+    """`Attention` of a model whose configuration has one window for all layers."""
 
     @property
     def window(self) -> int | None:
@@ -257,7 +257,7 @@ class WindowedAttention(Attention):
 
 
 def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """Rotary embedding of queries and keys, (B, S, H, D), by halves of a head; cos and sin are (B or 1, S, D)."""
+    """Return queries and keys, (B, S, H, D), rotated by halves of a head; cos and sin are (B or 1, S, D)."""
     tokens, places = q.shape[1], None
     if len(cos) > 1:
         places = torch.arange(len(cos) * tokens, device=q.device, dtype=torch.int32).view(len(cos), tokens)
@@ -266,13 +266,13 @@ def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Ten
 
 
 def tables(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """The first halves of the tables, a row for each token: the other halves are the same."""
+    """Return the first halves of the tables, a row for each token: the second halves are the same."""
     dim = cos.shape[-1]
     return cos.reshape(-1, dim)[:, : dim // 2], sin.reshape(-1, dim)[:, : dim // 2]
 
 
 def static(cache: Any, number: int, q: Tensor, k: Tensor, v: Tensor) -> Any:
-    """The layer of a static cache that a kernel may write to; None where there is none, or for derivatives."""
+    """Return the layer of a static cache that a kernel may write to; None if there is none, or for derivatives."""
     if type(cache) is not StaticCache or cache.offloading or wants_gradient(q, k, v):
         return None
     layer = cache.layers[number]
@@ -287,6 +287,6 @@ def static(cache: Any, number: int, q: Tensor, k: Tensor, v: Tensor) -> Any:
 def appended(
     q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, layer: Any
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Queries turned, (B, H, S, D), and all keys and values of a static cache behind these."""
+    """Append rotated keys, and values, to a static cache. Return rotated queries, (B, H, S, D), and the cache's."""
     turned = rope_append(q, k, v, *tables(cos, sin), layer.keys, layer.values, layer.cumulative_length)
     return turned.transpose(1, 2), layer.keys, layer.values

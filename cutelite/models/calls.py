@@ -1,4 +1,4 @@
-"""The calls of a model that `cutelite.warm` compiles beforehand: forward, behind a cache, or in training."""
+"""The calls of a model whose kernels `cutelite.warm` compiles: forward, with a cache, or in training."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from transformers.models.llama.modeling_llama import LlamaAttention
 CACHE = (
     "cache" if "cache" in inspect.signature(inspect.unwrap(LlamaAttention.forward)).parameters else "past_key_values"
 )
-"""The name that arguments and results of the installed `transformers` have for a cache."""
+"""The installed `transformers`' name for a cache, as argument and result."""
 
 
 class Whole:
-    """A model that knows its own calls."""
+    """A model that provides its calls to `cutelite.warm`."""
 
     def __cutelite_calls__(
         self, shapes: Sequence[tuple[int, int]], cache: int | None = None, train: bool = False
     ) -> list[Callable[[], object]]:
-        """The calls that `cutelite.warm` compiles: one for each shape of tokens.
+        """Return the calls whose kernels `cutelite.warm` compiles: one for each shape of tokens.
 
-        shapes  (sequences, tokens) each
-        cache   the tokens that a static cache has room for, and the last of which these tokens are; None: no cache
-        train   forward, loss and backward, as the model is in training. Its gradients are as before
+        shapes  a list of (sequences, tokens)
+        cache   the number of tokens for which each call makes a new static cache; None: no cache
+        train   forward, loss and backward in training mode. Mode and gradients are restored afterwards
         """
         return [functools.partial(trained if train else run, self, *shape, cache) for shape in shapes]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As the model's own."""
+        """Call the model's own `forward`."""
         return super().forward(*args, **kwargs)  # type: ignore[misc]
 
 
@@ -43,14 +43,14 @@ def tokens_for(model: Any, batch: int, count: int) -> Tensor:
 
 
 def run(model: Any, batch: int, count: int, cache: int | None) -> None:
-    """A forward pass without derivatives."""
+    """Run a forward pass without derivatives."""
     held = None if cache is None else StaticCache(config=model.config, max_cache_len=cache)
     with torch.no_grad():
         model(tokens_for(model, batch, count), use_cache=held is not None, logits_to_keep=1, **{CACHE: held})
 
 
 def trained(model: Any, batch: int, count: int, cache: int | None) -> None:
-    """A training step, whose gradients are thrown away."""
+    """Run a forward and a backward pass. The gradients are discarded."""
     was, before = model.training, [parameter.grad for parameter in model.parameters()]
     tokens = tokens_for(model, batch, count)
     try:

@@ -1,7 +1,7 @@
-"""Experts of a mixture: two grouped GEMMs over the tokens sorted by expert, as `transformers` calls experts.
+"""Experts of a mixture: two grouped GEMMs over the tokens sorted by expert, called by `transformers`.
 
-Any model whose experts have their weights as `transformers` has them, gate and up in one matrix, gets them by the name
-that its configuration has for its experts. Only the device knows how many tokens an expert has; nothing waits for it.
+Any model whose experts have their weights as `transformers` arranges them, gate and up in one matrix, uses this by the
+name in its configuration. Only the device knows how many tokens an expert has; the host does not wait for it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from cutelite.models.layers import is_silu
 from cutelite.models.sums import entered, summed
 
 NAME = "cutelite"
-"""Of these experts, among those of `transformers`."""
+"""The name of these experts in `transformers`."""
 OTHERWISE = ("has_bias", "is_transposed", "has_post_expert_norm", "_is_expert_parallel")
-"""What layers may have besides, and grouped GEMMs do not do."""
+"""Attributes of layers with features that the grouped GEMMs do not have."""
 
 
 def forward(layer: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
-    """Compute what the chosen experts of each token find, weighted and added up.
+    """Return the weighted sum of the results of each token's experts, (tokens, hidden).
 
     hidden_states  (tokens, hidden)
-    top_k_index    (tokens, k): the experts of each token; top_k_weights alike
+    top_k_index    (tokens, k): the experts of each token; `top_k_weights`: their weights
     """
     group = getattr(layer, "summed_over", None)
     hidden_states, top_k_weights = (entered(x, group) for x in (hidden_states, top_k_weights))
@@ -38,7 +38,7 @@ def forward(layer: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weight
 
 
 def fits(layer: Any, x: Tensor) -> bool:
-    """Tell whether grouped GEMMs do what the layer does: bf16, gated by SiLU, without bias."""
+    """Tell whether the grouped GEMMs can compute the layer: bf16, gated by SiLU, without bias."""
     parameters = [getattr(layer, name, None) for name in ("gate_up_proj", "down_proj")]
     plain = layer.has_gate and not any(getattr(layer, name, False) for name in OTHERWISE) and is_swiglu(layer)
     bf16 = all(p is not None and p.dtype == torch.bfloat16 and p.shape[-1] % 8 == 0 for p in (x, *parameters))
@@ -46,18 +46,18 @@ def fits(layer: Any, x: Tensor) -> bool:
 
 
 def is_swiglu(layer: Any) -> bool:
-    """Tell whether what is between the GEMMs is ``silu(gate) * up``, the gate's columns in front."""
+    """Tell whether the layer computes ``silu(gate) * up`` between its GEMMs, with the gate's columns first."""
     gate, known = getattr(type(layer), "_apply_gate", None), getattr(moe, "_default_apply_gate", None)
     return gate is not None and gate is known and is_silu(layer.act_fn) and getattr(layer, "is_concatenated", True)
 
 
 def known(layer: Any) -> bool:
-    """Tell whether `transformers` has a choice of functions for the layer: experts whose weights are two arrays."""
+    """Tell whether `transformers` lets the layer's function be chosen: experts whose weights are two arrays."""
     return hasattr(type(layer), "_apply_gate") and hasattr(layer, "gate_up_proj")
 
 
 def register() -> bool:
-    """Make the name known to `transformers`. False for a version that has no such names."""
+    """Register the name with `transformers`. Return False if its version has no such names."""
     names = getattr(moe, "ALL_EXPERTS_FUNCTIONS", None)
     if names is not None:
         names.register(NAME, forward)

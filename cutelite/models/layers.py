@@ -1,6 +1,6 @@
-"""Layers of a model on cutelite's kernels: each class stands before the layer's own, whose parameters it uses.
+"""Layers of a model on cutelite's kernels: each class overrides the layer's own, and uses its parameters.
 
-A layer that gets something its kernels do not take (a dtype, a hook in between) calls the layer's own code.
+If the kernels do not support a call (a dtype, a hook in between), the layer's own code is called.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from cutelite.models.operators import gated_linear, linear, lookup
 from cutelite.models.sums import entered, gathered, summed
 
 TYPES = torch.bfloat16, torch.float16
-"""Dtypes that tensor cores multiply as they are."""
+"""Dtypes that the GEMMs take."""
 KINDS = *TYPES, torch.float32
-"""Dtypes of rows: norms, rotary embedding, activations."""
+"""Dtypes that kernels on rows take: norms, rotary embedding, activations."""
 
 
 class Linear:
     """A dense layer as `torch.ops.cutelite.linear`, in bf16 and f16.
 
-    entered_from   processes that have parts of the results each (`models.parallel`), or None
-    summed_over    processes that have parts of the columns each: their results are added up
-    gathered_over  processes whose parts of the results are put together
+    entered_from   the processes that each compute a part of the results (`models.parallel`), or None
+    summed_over    the processes that each have a part of the weight's columns: their results are added up
+    gathered_over  the processes whose parts of the results are concatenated
     adds           whether this process adds bias and residual to the sum
     """
 
@@ -42,64 +42,64 @@ class Linear:
     adds: bool = True
 
     def forward(self, x: Tensor) -> Tensor:
-        """``x @ weight.T + bias``."""
+        """Return ``x @ weight.T + bias``."""
         return gathered(own(self, entered(x, self.entered_from), None), self.gathered_over)
 
 
 class Embedding:
-    """Rows of a table, whose gradient is the same in every run."""
+    """An embedding: rows of a table. Its gradient is bitwise the same in every run."""
 
     weight: Tensor
     padding_idx: int | None
 
     def forward(self, input: Tensor) -> Tensor:
-        """As the layer's own."""
+        """Return the rows that `input` names."""
         if self.weight.dtype in KINDS and wants_gradient(self.weight):
             return lookup(self.weight, input, -1 if self.padding_idx is None else self.padding_idx)
         return super().forward(input)  # type: ignore[misc]
 
 
 class RMSNorm:
-    """Norm of rows: a row is read once, whatever its length."""
+    """RMSNorm of rows: a row is read once, whatever its length."""
 
     weight: Tensor
     variance_epsilon: float
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        """``x / sqrt(mean(x ** 2) + eps) * weight``, computed in f32."""
+        """Return ``x / sqrt(mean(x ** 2) + eps) * weight``, computed in f32."""
         if hidden_states.dtype not in KINDS or self.weight.dtype != hidden_states.dtype:
             return super().forward(hidden_states)  # type: ignore[misc]
         return normed(hidden_states, self.weight, self.variance_epsilon)
 
 
 class GatedMLP:
-    """``down(silu(gate(x)) * up(x))``: gate and up in one GEMM where their weights lie beside each other."""
+    """``down(silu(gate(x)) * up(x))``: gate and up in one GEMM if their weights are next to each other in memory."""
 
     gate_proj: Any
     up_proj: Any
     down_proj: Any
 
     def forward(self, x: Tensor) -> Tensor:
-        """As the layer's own."""
+        """Compute as the layer's own."""
         return self.added(x, None)
 
     def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
-        """The same, and `residual` added in the last GEMM."""
+        """Return ``forward(x) + residual``; the last GEMM adds the residual."""
         if x.dtype not in KINDS:
             out = super().forward(x)  # type: ignore[misc]
             return out if residual is None else residual + out
         parts = [self.gate_proj, self.up_proj]
-        if together(x, parts):  # which has no gradient to be summed up
+        if together(x, parts):  # no gradient is wanted
             return project(self.down_proj, gated_linear(x, [part.weight for part in parts]), residual)
         return project(self.down_proj, gated_halves(projected(x, parts), "silu"), residual)
 
 
 MANY = 256
-"""Rows from which on a gate is computed in the GEMM: below, several blocks share a tile, which that one does not do."""
+"""The least rows for which the GEMM computes the gate: for fewer, several blocks share a tile, and it cannot."""
 
 
 def together(x: Tensor, parts: list[Any]) -> bool:
-    """Tell whether one GEMM computes gate, `up` and SwiGLU: of many rows, with nothing to be differentiated."""
+    """Tell whether one GEMM computes gate, up and SwiGLU: for many rows, without derivatives."""
     if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
         return False
     weights = [part.weight for part in parts]
@@ -112,7 +112,7 @@ def together(x: Tensor, parts: list[Any]) -> bool:
 
 
 class Router:
-    """The choice of experts: a dense layer, and softmax and the best of it in one kernel."""
+    """The choice of experts: a dense layer, then softmax and the choice of the best in one kernel."""
 
     weight: Tensor
     top_k: int
@@ -121,7 +121,7 @@ class Router:
     norm_topk_prob: bool
 
     def forward(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits, the weights of each token's experts, and the experts."""
+        """Return logits, the weights of each token's experts, and the experts."""
         x = hidden_states.reshape(-1, self.hidden_dim)
         logits = linear(x, [self.weight]) if taken(x, self.weight) else nn.functional.linear(x, self.weight)
         weights, index = route(logits, self.top_k, self.norm_topk_prob)
@@ -129,7 +129,7 @@ class Router:
 
 
 class DecoderLayer:
-    """A layer whose residuals are added in the GEMMs that end its halves."""
+    """A decoder layer. The last GEMMs of attention and of the MLP add its residuals."""
 
     self_attn: Any
     mlp: Any
@@ -137,7 +137,7 @@ class DecoderLayer:
     post_attention_layernorm: Any
 
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """As the layer's own."""
+        """Compute as the layer's own."""
         attention, mlp = self.self_attn, self.mlp
         normed, hidden_states = normed_beside(self.input_layernorm, hidden_states)
         if plain(attention) and plain(attention.o_proj):
@@ -152,7 +152,7 @@ class DecoderLayer:
 
 
 def taken(*tensors: Tensor) -> bool:
-    """Tell whether GEMMs take these: all bf16, or all f16, and no tensors that stand for others, as quantised ones."""
+    """Tell whether the GEMMs take these tensors: all bf16 or all f16, and no wrappers such as quantised tensors."""
     alike = tensors[0].dtype in TYPES and all(tensor.dtype == tensors[0].dtype for tensor in tensors)
     return alike and not any(is_traceable_wrapper_subclass(tensor) for tensor in tensors)
 
@@ -166,24 +166,24 @@ HOOKS = {
     "_forward_hooks": "_global_forward_hooks", "_forward_pre_hooks": "_global_forward_pre_hooks",
     "_backward_hooks": "_global_backward_hooks", "_backward_pre_hooks": "_global_backward_pre_hooks",
 }  # fmt: skip
-"""Where torch keeps the hooks of a layer, and those of all layers."""
+"""The names under which torch keeps the hooks of a layer, and those of all layers."""
 
 
 def plain(layer: Any) -> bool:
-    """Tell whether a call of the layer is its class's `forward`, with nothing hooked in or put in its place."""
+    """Tell whether a call of the layer just calls its class's `forward`, without hooks or a replacement."""
     return "forward" not in layer.__dict__ and not any(
         getattr(layer, name) or getattr(module, name_of_all) for name, name_of_all in HOOKS.items()
     )
 
 
 def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """RMSNorm over the last mode."""
+    """Return RMSNorm over the last mode."""
     result: Tensor = norm_forward(x, weight, None, None, eps, 0.0, False)[0]
     return result
 
 
 class Beside(torch.autograd.Function):  # type: ignore[misc]
-    """RMSNorm over the last mode; returns its input unchanged as well."""
+    """RMSNorm over the last mode, which also returns its input unchanged."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
@@ -208,7 +208,7 @@ def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def projected(x: Tensor, layers: list[Any]) -> Tensor:
-    """The results of dense layers for the same input, one after the other along the last mode."""
+    """Return the results of dense layers for the same input, concatenated along the last mode."""
     if all(isinstance(layer, Linear) and plain(layer) for layer in layers):
         weights, biases = [layer.weight for layer in layers], [layer.bias for layer in layers]
         none = [bias is None for bias in biases]
@@ -219,21 +219,21 @@ def projected(x: Tensor, layers: list[Any]) -> Tensor:
 
 
 def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
-    """A dense layer on `x`, and `residual` added to its result."""
+    """Return the result of a dense layer on `x`, plus `residual`."""
     if not (isinstance(layer, Linear) and plain(layer)):
         return layer(x) if residual is None else residual + layer(x)
     return own(layer, x, residual)
 
 
 def own(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
-    """The same of a `Linear`, past its hooks."""
+    """Return the same for a `Linear` without hooks, whose `forward` is not called."""
     if layer.summed_over is not None:
         return added_up(layer, x, residual)
     return multiplied(x, layer.weight, layer.bias, residual)
 
 
 def added_up(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
-    """The same of a layer whose columns are shared out: where a gradient is wanted all add the residual themselves."""
+    """Return the same for a layer whose columns are split: with gradients, each process adds the residual itself."""
     later = residual is not None and wants_gradient(x, layer.weight, residual)
     mine = (layer.bias, None if later else residual) if layer.adds else (None, None)
     out = summed(multiplied(x, layer.weight, *mine), layer.summed_over)
@@ -241,7 +241,7 @@ def added_up(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
 
 
 def multiplied(x: Tensor, weight: Tensor, bias: Tensor | None, add: Tensor | None) -> Tensor:
-    """``x @ weight.T + bias + add``, by torch where the GEMM does not take them."""
+    """Return ``x @ weight.T + bias + add``, computed by torch if the GEMM does not take them."""
     if taken(x, weight, *([] if add is None else [add])):
         return linear(x, [weight], bias, add)
     out = nn.functional.linear(x, weight, bias)

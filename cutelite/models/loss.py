@@ -1,4 +1,4 @@
-"""The loss of a language model in training: logits are never stored whole."""
+"""The loss of a language model in training, without storing all logits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ IGNORED = -100
 
 
 class CausalLM(Whole):
-    """A model with a head of words, whose loss in training takes the head's GEMM into the cross entropy.
+    """A model with a head over words. In training its cross entropy includes the head's GEMM.
 
-    Then its output has no logits. In evaluation, without labels, or with a hooked head it does what it did before.
+    Its output then has no logits. In evaluation, without labels, or with a hook on the head it works as before.
     """
 
     model: Any
@@ -28,7 +28,7 @@ class CausalLM(Whole):
     made = CausalLMOutputWithPast
 
     def forward(self, *args: Any, labels: Tensor | None = None, **more: Any) -> Any:
-        """As the model's own; with `labels` in training, `logits` is None."""
+        """Compute as the model's own; with `labels` in training, `logits` is None."""
         own = labels is None or not self.training or more.get("return_dict") is False or more.get("logits_to_keep")
         own = own or self.loss_function is not ForCausalLMLoss or self.asks_routers(more.get("output_router_logits"))
         head = self.lm_head
@@ -46,12 +46,12 @@ class CausalLM(Whole):
         return self.made(loss=loss, logits=logits, **kept)
 
     def asks_routers(self, asked: bool | None) -> bool:
-        """Tell whether the loss has a part for routers."""
+        """Tell whether the loss includes a part for routers."""
         return False
 
 
 class MoeCausalLM(CausalLM):
-    """The same of a mixture of experts, where the loss has no part for its routers."""
+    """`CausalLM` of a mixture of experts, for a loss without a part for its routers."""
 
     made = MoeCausalLMOutputWithPast
     config: Any
@@ -64,7 +64,7 @@ def shifted_loss(
     hidden: Tensor, weight: Tensor, labels: Any, num_items_in_batch: Any = None, ignore_index: int = IGNORED,
     shift_labels: Tensor | None = None, **more: Any,
 ) -> Tensor:  # fmt: skip
-    """Cross entropy of each token's successor: the mean, or the sum over `num_items_in_batch`, as transformers has it.
+    """Return the cross entropy of each next token: the mean, or the sum divided by `num_items_in_batch`.
 
     hidden  (B, S, K);  weight (words, K);  labels (B, S), int64
     """
@@ -73,6 +73,6 @@ def shifted_loss(
     target = shift_labels.contiguous().view(-1)
     how = "mean" if num_items_in_batch is None else "sum"
     x = hidden.reshape(-1, hidden.shape[-1])
-    rows = max(x.shape[1], len(x) // 10)  # whose logits take as much memory as the weight's gradient
+    rows = max(x.shape[1], len(x) // 10)  # at a time: their logits are as large as the weight's gradient, or more
     loss = linear_cross_entropy(x, weight, target, reduction=how, ignore=ignore_index, rows=rows)
     return loss if num_items_in_batch is None else loss / num_items_in_batch

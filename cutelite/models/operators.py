@@ -1,11 +1,11 @@
-"""One input times several weights: `torch.ops.cutelite.linear`, one GEMM where the weights lie beside each other.
+"""One input times several weights: `torch.ops.cutelite.linear`, one GEMM if the weights are contiguous in memory.
 
-Projections to queries, keys and values share their input, as the two of a gated MLP do. As one GEMM they read it once
-and fill the GPU better. `beside` lays weights out for that; each stays a parameter of its own.
+Projections to queries, keys and values have the same input, and so have the two of a gated MLP. One GEMM reads it once
+and fills the GPU better. `beside` moves weights so that this is possible; each stays a parameter of its own.
 """
 
 # mypy: disable-error-code="untyped-decorator"
-# (torch is not there to be read when types are checked)
+# (torch is not installed where types are checked)
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.operators_numbers import embedding_backward
 
 FEW = 256
-"""Rows up to which a product takes as long as its weights need to come."""
+"""The most rows for which a product takes only as long as loading its weights."""
 
 
 def beside(weights: Sequence[Tensor]) -> None:
-    """Move matrices of as many columns, row after row, into one allocation. They keep their values and their names."""
+    """Move matrices with equal numbers of columns into one allocation, one after the other; keep values and names."""
     if joined(weights) is None:
         whole = torch.cat([weight.detach() for weight in weights])
         for weight, part in zip(weights, whole.split([len(weight) for weight in weights]), strict=True):
@@ -34,7 +34,7 @@ def beside(weights: Sequence[Tensor]) -> None:
 
 
 def joined(weights: Sequence[Tensor]) -> Tensor | None:
-    """All rows of the weights as one matrix over the same memory; None where they are not parts of one allocation."""
+    """Return all rows of the weights as one matrix on their memory; None if they are not contiguous."""
     first, at = weights[0], weights[0].data_ptr()
     allocation = first.untyped_storage().data_ptr()
     for weight in weights:
@@ -48,16 +48,16 @@ def joined(weights: Sequence[Tensor]) -> Tensor | None:
 
 
 def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
-    """`torch.ops.cutelite.linear`, which has no defaults: torch has a gradient for each argument that it was given."""
+    """Call `torch.ops.cutelite.linear` with all arguments: torch has a gradient for each argument passed."""
     return dense(x, list(weights), bias, add)
 
 
 @custom_op("cutelite::linear", mutates_args=())
 def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
-    """``x @ cat(weights).T + bias + add``, (..., N) for all rows N of the weights.
+    """Return ``x @ cat(weights).T + bias + add``, (..., N); N is the number of rows of all weights.
 
     x        (..., K)
-    weights  (N_i, K) each; one GEMM where they lie one after the other in memory, else one each
+    weights  (N_i, K) each; one GEMM if they are contiguous in memory, otherwise one for each
     bias     (N,)
     add      (..., N): a residual, added before the result is rounded
     """
@@ -75,10 +75,10 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
 
 @custom_op("cutelite::gated_linear", mutates_args=())
 def gated_linear(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
-    """``silu(x @ weights[0].T) * (x @ weights[1].T)`` in one GEMM, (..., N). It has no derivative.
+    """Return ``silu(x @ weights[0].T) * (x @ weights[1].T)``, (..., N), by one GEMM. It has no derivative.
 
     x        (..., K)
-    weights  two of (N, K), N a multiple of 8; two GEMMs and a kernel more where they do not lie one after the other
+    weights  two of (N, K), N a multiple of 8; two GEMMs and another kernel if they are not contiguous in memory
     """
     whole, shape = joined(weights), (*x.shape[:-1], len(weights[0]))
     if whole is not None:
@@ -99,7 +99,7 @@ def _(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | N
 
 @custom_op("cutelite::linear_backward", mutates_args=())
 def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
-    """Gradients of x and of all weights' rows as one matrix, each empty where `needs` says that nobody wants it."""
+    """Return the gradients of x and of all weights, as one matrix; those that `needs` does not ask for are empty."""
     of_x, of_weights = x.new_empty((0,)), x.new_empty((0,))
     rows = grad.reshape(-1, grad.shape[-1])
     if needs[0]:
@@ -139,7 +139,7 @@ dense.register_autograd(_differentiate, setup_context=_remember)
 
 @custom_op("cutelite::lookup", mutates_args=())
 def lookup(table: Tensor, places: Tensor, padding: int) -> Tensor:
-    """Rows of a table by torch, which refuses numbers that there are not; the gradient is `cutelite.embedding`'s."""
+    """Return rows of a table by torch, which checks the numbers of rows; the gradient is `cutelite.embedding`'s."""
     return torch.nn.functional.embedding(places, table)
 
 

@@ -1,10 +1,10 @@
-"""Tensor parallelism: each process of a group has a part of the heads, of the MLPs' inner columns, and of the words.
+"""Tensor parallelism: each process has a part of the heads, of the MLPs' inner columns, and of the vocabulary.
 
     accelerate(model)
-    shard(model)              # in every process, behind torch.distributed.init_process_group
+    shard(model)              # in every process, after torch.distributed.init_process_group
 
-A layer has two sums over the processes, behind attention and behind the MLP or the experts; norms and routers are
-computed by all. In inference the residual is added by the first process, in the GEMM ahead of the sum.
+Each decoder layer has two sums over the processes, after attention and after the MLP or experts. All processes compute
+norms and routers. In inference the first process adds the residual, in the GEMM before the sum.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from torch import Tensor, nn
 from cutelite.models import attention, experts, layers
 from cutelite.models.operators import beside
 
-EIGHT = 8  # columns that operands of GEMMs have a multiple of
+EIGHT = 8  # operands of GEMMs have a multiple of this many columns
 
 
 def shard(model: nn.Module, group: Any = None) -> None:
-    """Leave this process its part of a model, in place.
+    """Reduce a model to this process's part, in place.
 
-    model   after `accelerate`, the same in all processes, each on its own device
-    group   of processes, by default all; NCCL's on GPUs
-    Then    `state_dict` has this process's parts. Forward, cache and generation are as before: all processes make the
-            same calls, and get the same results. A gradient is that of the part
-    Errors  ValueError, before anything is changed, for heads and columns that cannot be shared out evenly, and for
-            attention that `accelerate` did not know
+    model   a model after `accelerate`, the same in all processes, each on its own device
+    group   a group of processes, of NCCL for GPUs; default: all
+    After   `state_dict` has this process's parts. Forward, cache and generation work as before: all processes make the
+            same calls, and get the same results. A part's gradient is the same part of the gradient
+    Errors  ValueError, before anything is changed, for heads and columns that cannot be split evenly, and for attention
+            that `accelerate` did not change
     """
     group = dist.group.WORLD if group is None else group
     rank, size = dist.get_rank(group), dist.get_world_size(group)
     for name, count in shares(model):
         if count % size:
-            raise ValueError(f"{name} is of {count} parts, which {size} processes cannot share evenly")
+            raise ValueError(f"{name} has {count} parts, which {size} processes cannot share evenly")
     for layer in model.modules():
         if isinstance(layer, attention.Attention):
             split([layer.q_proj, layer.k_proj, layer.v_proj], layer.o_proj, rank, size, group)
@@ -54,7 +54,7 @@ def shard(model: nn.Module, group: Any = None) -> None:
 
 
 def shares(model: nn.Module) -> Iterator[tuple[str, int]]:
-    """Layers by name, and into how many parts each could be split. Errors: ValueError for unknown attention."""
+    """Yield the name of each layer and its number of parts. Errors: ValueError for unknown attention."""
     for name, layer in model.named_modules():
         if isinstance(layer, attention.Attention):
             yield name, layer.k_proj.out_features // layer.head_dim
@@ -63,23 +63,23 @@ def shares(model: nn.Module) -> Iterator[tuple[str, int]]:
         elif experts.known(layer):
             yield name, layer.down_proj.shape[2] // EIGHT
         elif type(layer).__name__.endswith("Attention"):
-            raise ValueError(f"{name} is of {type(layer).__name__}, which accelerate() did not change: it has no parts")
+            raise ValueError(f"{name} is a {type(layer).__name__}, not changed by accelerate(): it cannot be split")
 
 
 def own_head(model: Any) -> Any:
-    """The model's head of words, where it has one whose weight is no embedding's."""
+    """Return the model's head over words; None if it has none, or its weight is the embedding's."""
     head, words = getattr(model, "lm_head", None), getattr(getattr(model, "model", None), "embed_tokens", None)
     tied = words is not None and head is not None and head.weight is words.weight
     return head if isinstance(head, layers.Linear) and not tied else None
 
 
 def part(whole: Tensor, mode: int, rank: int, size: int) -> Tensor:
-    """A copy of a process's part along a mode."""
+    """Return a copy of a process's part of a tensor along a mode."""
     return whole.chunk(size, dim=mode)[rank].clone()
 
 
 def rows(layer: Any, rank: int, size: int) -> None:
-    """Leave a dense layer a process's part of its results."""
+    """Reduce a dense layer to the rows that compute a process's part of its results."""
     for each in (layer.weight, layer.bias):
         if each is not None:
             each.data = part(each.data, 0, rank, size)
@@ -87,7 +87,7 @@ def rows(layer: Any, rank: int, size: int) -> None:
 
 
 def split(inner: list[Any], last: Any, rank: int, size: int, group: Any) -> None:
-    """Leave rows of the inner layers, side by side in memory, and the columns of the last one that belong to them."""
+    """Reduce inner layers to a process's rows, contiguous in memory, and the last layer to the matching columns."""
     for layer in inner:
         rows(layer, rank, size)
         layer.entered_from = group

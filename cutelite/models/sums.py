@@ -1,7 +1,7 @@
 """Sums and parts over the processes of a group, with their derivatives; without a group, nothing."""
 
 # mypy: disable-error-code="misc, no-any-return"
-# (torch is not there to be read when types are checked)
+# (torch is not installed where types are checked)
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ def entered(x: Tensor, group: Any) -> Tensor:
 
 
 def gathered(x: Tensor, group: Any) -> Tensor:
-    """The processes' parts one after the other along the last mode."""
+    """Return the processes' parts, concatenated along the last mode."""
     return x if group is None else _Gathered.apply(x, group)
