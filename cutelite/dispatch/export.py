@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import cutelite_rt as rt
+from cutelite import config
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.signature import Signature
+from cutelite.target import Target
 from cutelite.toolchain import host
 from cutelite_rt.export.bundle import HostCode
 from cutelite_rt.launcher.image import Machine, digest, launcher_ir
@@ -28,41 +30,40 @@ def bundle(
     kernel: Kernel,
     examples: Sequence[Any],
     signatures: Sequence[Mapping[str, Any]],
-    *,
-    archs: Sequence[str],
+    settings: Mapping[str, Any],
+    arch: str | Sequence[str] | None,
     ptx: str | None,
-    grid: Sequence[Any] | None,
-    wide_dims: bool,
-    shapes: Mapping[str, Any],
+    grid: Any,
     method: bool,
-    cpus: Sequence[str] = (),
+    cpus: str | Sequence[str],
 ) -> rt.Bundle:
-    """Compile `kernel` for each of `signatures` and `archs`; the other arguments are those of `Kernel.export`.
+    """Compile `kernel` for each of `signatures` and architectures; the other arguments are those of `Kernel.export`.
 
-    shapes   block and cluster
-    method   the kernel is a method: its first parameter, the object, is left out
-    Errors   as `Kernel.compile`; `ToolchainError` if there is no assembler
+    settings  block, cluster, `wide_dims` and options
+    method    the kernel is a method: its first parameter, the object, is left out
+    Errors    as `Kernel.compile`; `ToolchainError` if there is no assembler
     """
+    default = config.read().arch or kernel.default_arch
+    names = (arch,) if arch is None or isinstance(arch, str) else arch
+    archs = [Target.parse(name or default).arch for name in names]
+    plain = [name for name in archs if not name.endswith(("a", "f"))]  # whose PTX later GPUs run
+    highest = max(plain, key=lambda name: int(name.removeprefix("sm_")), default=None)
+    forward = highest if ptx is None else Target.parse(ptx).arch
+    blocks = grid if grid is None or isinstance(grid, tuple | list) else (grid,)
     variants = []
     for given in signatures:
-        bound = kernel.signature.ahead(examples, dict(given), wide_dims)
-        settings = {**given, **shapes, "wide_dims": wide_dims}
-        artifacts = []
-        for arch in dict.fromkeys(archs):
-            compiled = kernel.compile(*examples, arch=arch, **settings)
+        bound = kernel.signature.ahead(examples, dict(given), settings["wide_dims"])
+        said, artifacts = {**given, **settings}, []
+        for name in dict.fromkeys(archs):
+            compiled = kernel.compile(*examples, arch=name, **said)
             artifacts.append(compiled.artifact._replace(cubin=compiled.cubin, ptx="", signature=None))
-        if ptx is not None:
-            compiled = kernel.compile(*examples, arch=ptx, **settings)
+        if forward is not None:
+            compiled = kernel.compile(*examples, arch=forward, **said)
             artifacts.append(compiled.artifact._replace(cubin=b"", ptx=compiled.ptx, signature=None))
-        variants.append(rt.Variant(kernel.signature.settled(bound, int(method), grid), tuple(artifacts)))
-    code = host_code(kernel.signature, int(method), grid, variants, cpus) if cpus else None
+        variants.append(rt.Variant(kernel.signature.settled(bound, int(method), blocks), tuple(artifacts)))
+    wanted = (cpus,) if isinstance(cpus, str) else cpus
+    code = host_code(kernel.signature, int(method), blocks, variants, wanted) if wanted else None
     return rt.Bundle(kernel.__name__, tuple(variants), code)
-
-
-def default_ptx(archs: Sequence[str]) -> str | None:
-    """Return the highest architecture whose PTX later GPUs run: one without the suffix `a` or `f`."""
-    plain = [arch for arch in archs if not arch.endswith(("a", "f"))]
-    return max(plain, key=lambda arch: int(arch.removeprefix("sm_")), default=None)
 
 
 def host_code(

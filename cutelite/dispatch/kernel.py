@@ -798,24 +798,9 @@ class Kernel:
         """
         from cutelite.dispatch import export
 
-        said = self._options_among(given)
-        names = (arch,) if arch is None or isinstance(arch, str) else arch
-        default = config.read().arch or self.default_arch
-        archs = [Target.parse(name or default).arch for name in names]
-        ptx = export.default_ptx(archs) if ptx is None else Target.parse(ptx).arch
-        blocks = grid if grid is None or isinstance(grid, tuple | list) else (grid,)
-        made = export.bundle(
-            self,
-            examples,
-            [{**given, **more} for more in signatures],
-            archs=archs,
-            ptx=ptx,
-            grid=blocks,
-            wide_dims=wide_dims,
-            shapes={"block": block, "cluster": cluster, **said},
-            method=self._owner is not None,
-            cpus=(cpus,) if isinstance(cpus, str) else cpus,
-        )
+        settings = {"block": block, "cluster": cluster, "wide_dims": wide_dims, **self._options_among(given)}
+        each = [{**given, **more} for more in signatures]
+        made = export.bundle(self, examples, each, settings, arch, ptx, grid, self._owner is not None, cpus)
         if path is not None:
             made.save(path)
         return made

@@ -261,7 +261,15 @@ class Program:
     ) -> Plan | None:
         """The plan for a call; None where there is nothing to launch."""
         calling, recorded = self.traced(arguments, rt.device(ordinal))
-        block = self._placed(calling, [p and p.values for p in (each.planned() for each in recorded)], ordinal)
+        block = None
+        if calling.workspaces:  # their places, by the launches from the first to the last that uses each
+            first = (each.planned() for each in recorded)
+            total, offsets = self.offsets(calling, [planned and planned.values for planned in first])
+            block = rt.empty((max(total, 1) + _ALIGN,), "u8", rt.device(ordinal))
+            base = -(-block.pointer // _ALIGN) * _ALIGN
+            for made, offset in zip(calling.workspaces, offsets, strict=True):
+                made.pointer = base + offset
+                made.__dict__.pop("dltensor", None)
         launches, watched = [], {id(source): source for source in group.watched}
         spans = [views[name].span for name in group.arrays]
         spaces = [] if block is None else [(block.pointer, block.pointer + block.nbytes, 0)]
@@ -278,20 +286,6 @@ class Program:
         group.launcher.watch(building.watch(group.watched))
         memory = None if block is None else (block, streams.of(arguments.values()))
         return Plan(launches, memory) if launches else None
-
-    def _placed(
-        self, calling: _Calling, planned: Sequence[Sequence[Any] | None], ordinal: int
-    ) -> rt.DeviceArray | None:
-        """Give all workspaces their places in one block, by the launches from the first to the last that uses them."""
-        if not calling.workspaces:
-            return None
-        total, offsets = self.offsets(calling, planned)
-        block = rt.empty((max(total, 1) + _ALIGN,), "u8", rt.device(ordinal))
-        base = -(-block.pointer // _ALIGN) * _ALIGN
-        for made, offset in zip(calling.workspaces, offsets, strict=True):
-            made.pointer = base + offset
-            made.__dict__.pop("dltensor", None)
-        return block
 
     def traced(self, arguments: Mapping[str, Any], where: Any) -> tuple[_Calling, list[_Recorded]]:
         """Execute the function for its launches, none of which is made."""

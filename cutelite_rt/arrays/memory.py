@@ -86,7 +86,15 @@ def read(array: object, stream: int | None = None) -> ArrayView:
             return view._replace(owner=(array, view.owner))
         reader = _named_reader(type(array))
         if reader is None:
-            return _read_interface(array, stream)
+            # DLPack first: it knows bf16 and fp8, and says on which device the memory is.
+            if hasattr(type(array), "__dlpack__"):
+                return _read_dlpack(array, stream)
+            if hasattr(array, "__cuda_array_interface__"):
+                return _read_cuda_array(array, stream)
+            raise UnreadableArray(
+                f"a {type(array).__name__} is not an array: pass a torch, CuPy, JAX or NumPy array, "
+                "or any object with __dlpack__ or __cuda_array_interface__"
+            )
         _READERS[type(array)] = reader
     return reader(array)
 
@@ -206,18 +214,6 @@ def _read_cupy(array: Any) -> ArrayView:
 def _read_own(array: DeviceArray) -> ArrayView:
     where = ("cuda", array.device.ordinal)
     return ArrayView(array.pointer, array.shape, array.strides, array.dtype, where, array, "cutelite")
-
-
-def _read_interface(array: Any, stream: int | None) -> ArrayView:
-    # DLPack first: it knows bf16 and fp8, and says on which device the memory is.
-    if hasattr(type(array), "__dlpack__"):
-        return _read_dlpack(array, stream)
-    if hasattr(array, "__cuda_array_interface__"):
-        return _read_cuda_array(array, stream)
-    raise UnreadableArray(
-        f"a {type(array).__name__} is not an array: pass a torch, CuPy, JAX or NumPy array, "
-        "or any object with __dlpack__ or __cuda_array_interface__"
-    )
 
 
 def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
