@@ -45,7 +45,7 @@ def build(
     dims   every named dim that layouts of `args` mention -> i32 or i64
     attrs  attributes of the function: block, cluster, fmad, assertions, debug, ... (see `ir.function`); and `name`,
            with `{parameter}` for the value of a Constexpr
-    Errors `CompileError` at the user's line; `InternalError` for a bug of ours
+    Errors `CompileError` at the user's line; `InternalError` for a bug in cutelite
     """
     entry = Block(label="entry")
     attrs = dict(attrs)
@@ -60,7 +60,7 @@ def build(
             _evaluate(function, bound, builder)
         except (CompileError, InternalError):
             raise
-        except Exception as error:  # a bug of ours, at the line that was evaluated
+        except Exception as error:  # a bug in cutelite, at the line that was evaluated
             raise InternalError(f"{type(error).__name__}: {error}", stage="front", span=builder.span) from error
     kernel.blocks = reverse_postorder(entry)
     return kernel

@@ -306,7 +306,7 @@ class _Raw(NamedTuple):
     name: str
     arg: int
     offset: int  # where jumps to it land: at its first EXTENDED_ARG
-    next: int  # offset behind it and its caches; jumps count from here
+    next: int  # the offset after it and its caches, from which jumps count
     span: Span
 
     @property
@@ -315,7 +315,7 @@ class _Raw(NamedTuple):
 
 
 def _decode(pycode: CodeType) -> Iterator[_Raw]:
-    """Return the instructions of `pycode` without their prefixes and caches."""
+    """Yield the instructions of `pycode` without their prefixes and caches."""
     code, function = pycode.co_code, _short_name(pycode)
     line = pycode.co_firstlineno
     start, high = 0, 0  # of the instruction being read: offset, and argument bits from EXTENDED_ARG
@@ -344,7 +344,7 @@ def _short_name(pycode: CodeType) -> str:
 
 
 def _protected(pycode: CodeType) -> Iterator[tuple[int, int]]:
-    """Return start and handler of each range in the exception table (CPython, Objects/exception_handling_notes.txt)."""
+    """Yield start and handler of each range in the exception table (CPython, Objects/exception_handling_notes.txt)."""
     entries = iter(pycode.co_exceptiontable)
 
     def number() -> int:

@@ -54,7 +54,7 @@ class Block(NamedTuple):
                   both; where it ends in FOR_ITER (with a value, exhausted); () where control ends
     predecessors  in ascending order, each once
     loops         the loops it lies in, outermost first
-    is_failure    True where it raises an exception, as for an `assert`, or only leads to a block that does
+    is_failure    whether it raises an exception, as for an `assert`, or only leads to a block that does
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which is not needed
@@ -188,7 +188,7 @@ def _steps(instrs: tuple[Instr, ...]) -> list[tuple[int, ...]]:
 def _past_tests(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]], at: int) -> tuple[int, ...]:
     """Return the steps from `at`, past tests of a value that it has tested itself.
 
-    ``(p and x) or y`` tests p, and where that is false goes to the test of what stands left of `or`, which is p again.
+    ``(p and x) or y`` tests p, and if that is false goes to the test of the left side of `or`, which is p again.
     There p and x would meet, which may be numbers of different types, as a bool and a float are.
     """
     if at == 0 or not _tests_copy(instrs, at - 1):

@@ -4,7 +4,7 @@ Operations are Python's own: `operator.add` on two ints is executed, on a proxy 
 Python cannot delegate to objects is done here and in the modules that register handlers with `handles`:
 
     names       locals, globals, cells, functions, attributes, imports
-    operators   operators and comparisons, where they mean something else than to Python
+    operators   operators and comparisons whose meaning differs from Python's
     containers  collections, unpacking, text
     branches    truth, jumps, loops, how a function ends
     patterns    `match`

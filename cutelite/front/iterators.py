@@ -87,7 +87,7 @@ def exhaust(x: Iterator[Any]) -> StaticIter:
 class RangeIter(NamedTuple):
     """A loop counter on the GPU, which goes on until `index` equals `end`: exact even where adding `step` wraps.
 
-    more    whether there is a next number, if ``index != end`` does not tell: a counter that goes all the way round its
+    more    whether there is a next number, if ``index != end`` does not tell: a counter that takes all values of its
             type ends where it began
     unroll  the number of iterations in the loop's body, which asks for a next number once for all of them
     ahead   the number of iterations by which loads are moved up in the body

@@ -186,7 +186,7 @@ def attribute(frame: Frame, obj: Any, name: str) -> Any:
 def _property_of(cls: Any, name: str) -> FunctionType | None:
     """Return the Python function behind a property; None if it is no property.
 
-    A `cached_property` counts as a plain one: what it computes depends on where the kernel stands.
+    A `cached_property` counts as a plain one, since its result may depend on the place in the kernel.
     """
     found = calls.class_attribute(cls, name)
     getter = found.fget if isinstance(found, property) else getattr(found, "func", None)

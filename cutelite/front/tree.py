@@ -19,7 +19,7 @@ from cutelite.tuples import NamedTuple
 
 
 class Leaf(NamedTuple):
-    """The place of a leaf. All are equal; `merge.join_types` decides which leaves can meet."""
+    """The place of a leaf in a structure. All of them are equal; `merge.join_types` decides which leaves can meet."""
 
 
 class Fixed(NamedTuple):
@@ -29,7 +29,7 @@ class Fixed(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A container: `kind` is its class, and `keys` all of it but its children."""
+    """A container: `kind` is its class, and `keys` everything of it except its children."""
 
     kind: type
     keys: Any

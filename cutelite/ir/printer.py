@@ -173,7 +173,7 @@ class _OpPrinter:
 
 
 def shown_fields(op: Op) -> Iterator[tuple[str, Any]]:
-    """Return the fields of `op` that are not at their defaults."""
+    """Yield the fields of `op` that are not at their defaults."""
     for field in op.fields:
         held = getattr(op, field.name)
         if field.required or type(held) is not type(field.default) or held != field.default:

@@ -19,7 +19,7 @@ def printf(fmt: str, *args: Any) -> None:
 
     fmt       an f-string with run-time numbers in it; or a format of C, and `args` for its conversions: integers and
               bools for %d %u %x (of 64 bits %lld %llu %llx), floats for %f %e %g, pointers for %p
-    Who       each thread for itself, in no order. If the GPU's buffer is full, texts are lost
+    Who       each thread for itself, in no particular order. If the GPU's buffer is full, texts are lost
     Source    CUDA C++ Programming Guide: formatted output
     """
     if not isinstance(fmt, str):

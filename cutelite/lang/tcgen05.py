@@ -113,7 +113,7 @@ def tensor(address: Scalar, layout: Any, dtype: DType = f32) -> Tensor:
 def claim(slot: Tensor, layout: Layout, dtype: DType, column: int) -> None:
     """Claim the cells of a tensor in the allocation whose address `slot` holds, so that no other tensor has them.
 
-    The same tensor may be claimed again. Errors: `tensor-memory` where it shares cells with another claimed one
+    The same tensor may be claimed again. Errors: `tensor-memory` if it shares cells with another claimed tensor
     """
     asked = layout, dtype, column
     known = builder_here().owned.setdefault(slot.value, [])

@@ -201,7 +201,7 @@ def fence_operand(*values: Any, held: bool = True) -> Any:
     products, which then need more registers, or behind a wait for products that it should overlap. The fence holds in
     machine code too, where it is one instruction (PMTRIG, without effect). Operations that an
     assembler still moves across are counted after assembling, and become a warning at this line. Pass the last results
-    of what is to be held: a sum also holds its summands.
+    of the operations to hold: a sum also holds its summands.
 
     values   vectors that are readable
     held     False: emit no instruction, which guides the compilers' choice of registers but orders no machine code

@@ -61,7 +61,7 @@ class OfTensorMemory(Op):
 class Alloc(OfTensorMemory):
     """Allocate `columns` columns of tensor memory, all 128 lanes of them, and write their address to `slot`.
 
-    It waits until so many are free. Every allocation must be freed by `tcgen05.dealloc` before the kernel ends.
+    It waits until that many are free. Every allocation must be freed by `tcgen05.dealloc` before the kernel ends.
 
     slot       4 bytes of shared memory; writing them is an ordinary store
     columns    32, 64, 128, 256 or 512

@@ -46,7 +46,7 @@ def _written(op: Op) -> Iterator[Value]:
 
 
 def _passed(param: Value, block: Block, before: dict[Block, list[tuple[Block, Jump]]]) -> Iterator[Value]:
-    """Return the values that jumps pass to a block's parameter."""
+    """Yield the values that jumps pass to a block's parameter."""
     number = block.params.index(param)
     for _, jump in before[block]:
         yield jump.args[number]

@@ -1,4 +1,4 @@
-"""Loops: how often the blocks of a loop are executed, and what of it becomes a loop on the GPU.
+"""Loops: how often the blocks of a loop are executed, and which loops become loops on the GPU.
 
 unrolled  over compile-time items: the body once for each item
 trial     `while`: unrolled, until a run-time value decides whether it goes on
