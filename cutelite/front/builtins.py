@@ -99,7 +99,7 @@ def _extremum(
 
 
 def _first_extreme(frame: Frame, symbol: str, items: list[Any], key: Any) -> Any:
-    """Return the first item than which no other is less (or greater), compared by the results of `key` if given."""
+    """Return the first of the smallest (or greatest) items, compared by the results of `key` if given."""
     keys = items if key is None else [call(frame, key, [item], {}) for item in items]
     best, extreme = items[0], keys[0]
     for item, value in zip(items[1:], keys[1:], strict=True):

@@ -64,7 +64,7 @@ class Frame:
     ) -> None:
         self.evaluation, self.code, self.cfg = evaluation, code, cfg
         self.globals, self.call = globals, call
-        self.cells = cells  # the free variables: cells of Python's, or of frames around
+        self.cells = cells  # the free variables: Python's cells, or those of frames around
         self.own: dict[str, Cell] = {}  # those that nested functions share
         self.builder = evaluation.builder
         self.key = key  # the chain of calls that led here; it tells loops apart in the evaluation's memory

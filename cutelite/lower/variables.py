@@ -1,14 +1,14 @@
-"""Lines, functions and variables of the user's as LLVM debug metadata, which comes out as DWARF in PTX.
+"""The user's lines, functions and variables as LLVM debug metadata, which becomes DWARF in PTX.
 
-Each variable has local memory of its own, which the calls of its function share, and each op `variable` stores there
-what the variable holds. A debugger finds it at the same place at any time:
+Each variable has local memory of its own, which all calls of its function share, and each op `variable` stores there
+what the variable holds now. A debugger finds it in the same place at any time:
 
     %v0 = alloca [4 x i8]                                    #dbg_declare(ptr %v0, !9, !DIExpression(), !10)
     store i32 %i, ptr %v0, !dbg !10                          !9 = !DILocalVariable(name: "i", scope: !5, type: !8)
 
-A register tensor is in local memory itself, and is declared there if the variable is never anything else. Other tensors
-are structs with the pointer to their first element; parts of tuples and objects are members of structs. Functions that
-were inlined are `DISubprogram`s, reached by the `inlinedAt` of their lines, so that a debugger shows them as frames.
+A register tensor is in local memory itself, and is declared there if the variable never holds anything else. Other
+tensors are structs with the pointer to their first element; parts of tuples and objects are members of structs. Each
+inlined function is a `DISubprogram`, reached by the `inlinedAt` of its lines, so that a debugger shows it as a frame.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from cutelite.ops.tensor import RmemAlloc, static_cosize
 from cutelite.tuples import NamedTuple
 
 _WIDER = ("f16", "bf16", "tf32")
-"""Floats that variables hold as f32, which is exact: not every debugger knows the formats."""
+"""Floats that variables hold as f32, which is exact: not every debugger knows these formats."""
 
 _GENERIC = ("gmem", "smem", "rmem", "const", "generic")
-"""Spaces whose addresses are given as generic ones; those of others are numbers."""
+"""Spaces whose addresses a variable holds as generic pointers; addresses in other spaces are shown as numbers."""
 
 _Key = tuple[Any, ...]
 
 
 class Scope(NamedTuple):
-    """A function as it was inlined: its node, that of the place of the call, None in the kernel, and how often the same
-    function is among its callers.
+    """An inlined function: its node, the node of the call's place, and the number of its callers that are calls of the
+    same function. `call` is None in the kernel itself.
     """
 
     function: int
@@ -55,25 +55,25 @@ class Part(NamedTuple):
 
 
 class DebugInfo(Nodes):
-    """The nodes of one kernel's debug information, and the local memory of its variables."""
+    """The metadata nodes of one kernel's debug information, and the local memory of its variables."""
 
     def __init__(self, function: Function, first: int) -> None:
         super().__init__(first)
         self.function = function
-        self.unit = self._node("")  # written when the file is known
+        self.unit = self._node("")  # filled in by `start`, when the file is known
         self._made: dict[str, int] = {}
-        self._last = ""  # the reference to the line of the instruction before
+        self._last = ""  # the reference to the line of the previous instruction
         self._homes: dict[_Key, str] = {}  # local memory, by function, depth, name and type
         self._declared: set[tuple[Scope, str, str]] = set()
-        self._stored: dict[tuple[str, int], str] = {}  # what this block has written there, by place
-        self._held: dict[_Key, set[Value]] = {}  # register tensors that a variable is, by scope and name
+        self._stored: dict[tuple[str, int], str] = {}  # the values that this block has stored there, by place
+        self._held: dict[_Key, set[Value]] = {}  # all values of a variable, by its key (`_of`)
         self._names: dict[_Key, list[int]] = {}  # types of a variable, by function and name
         for op in function.ops():
             if op.name == "variable":
                 self._held.setdefault(_of(op), set()).update(op["values"])
 
     def start(self, span: Span | None) -> str:
-        """Return the reference to put behind `define`: the scope of the kernel, whose body holds `span`."""
+        """Return the reference to put behind `define`: the kernel's scope. `span` is a place in the kernel's body."""
         place = outermost(span) if span else Span("<unknown>", 0)
         self._kernel = place.filename, self.function.name
         file = self._once(file_node(place.filename))
@@ -86,22 +86,22 @@ class DebugInfo(Nodes):
         return f" !dbg !{self.scope}"
 
     def at(self, span: Span | None) -> str:
-        """Return the reference to put behind an instruction; one without a place is of the line before it."""
+        """Return the reference to put behind an instruction; without a span that of the previous one."""
         if span is not None:
             self._last = f", !dbg !{self._location(span)}"
         return self._last
 
     def enter(self) -> None:
-        """Begin a block, which knows nothing of what others have written."""
+        """Begin a block: it is unknown what the blocks before it have stored."""
         self._stored.clear()
 
     def dims(self, w: Writer) -> None:
-        """Keep the named dims of the launch, as variables of the kernel."""
+        """Store the launch's named dims, as variables of the kernel."""
         for name, value in self.function.dims.items():
             self._keep(w, Scope(self.scope), name, ("",), (value,))
 
     def keep(self, w: Writer, op: Any) -> None:
-        """Write what a variable holds now into its memory."""
+        """Store what a variable holds now in its memory."""
         scope = self._scope(op.span)
         held = self._held[_of(op)]
         value = op["values"][0]
@@ -118,7 +118,7 @@ class DebugInfo(Nodes):
         return self._made[text]
 
     def _subprogram(self, filename: str, name: str, line: int) -> int:
-        """Return the scope of a function, which begins at the line that is met first."""
+        """Return the scope of a function. It is said to begin at the line that comes here first."""
         key = f"subprogram {filename} {name}"
         if key not in self._made:
             file = self._once(file_node(filename))
@@ -130,7 +130,7 @@ class DebugInfo(Nodes):
         return self._made[key]
 
     def _scope(self, span: Span) -> Scope:
-        """Return the function that `span` lies in, as it was inlined."""
+        """Return the function of `span`, as it was inlined."""
         if span.caller is None:
             return Scope(self.scope)
         function = self._subprogram(span.filename, span.function or "<lambda>", span.line)
@@ -162,7 +162,7 @@ class DebugInfo(Nodes):
             step = part.size // t.n if isinstance(t, Vec) else 0
             for number, element in enumerate(w.elements(value)):
                 offset = part.offset + number * step
-                if self._stored.get((home, offset)) == element:  # of a vector of which another element has changed
+                if self._stored.get((home, offset)) == element:  # another element of the vector has changed
                     continue
                 self._stored[home, offset] = element
                 llvm, held = _kept(w, t, element)
@@ -180,9 +180,9 @@ class DebugInfo(Nodes):
         return parts, end
 
     def _home(self, w: Writer, scope: Scope, name: str, node: int, size: int, memory: str = "") -> str:
-        """Return the memory of a variable: that which is given, or its own, allocated when it is first kept.
+        """Return the memory of a variable: `memory` if given, otherwise its own, which its first store allocates.
 
-        Calls of a function share it, since one is over when the next begins, unless that is one within it.
+        The calls of a function share it, since one ends before the next begins. Only a call within a call has its own.
         """
         key = (scope.function, scope.depth, name, node)
         if not memory and key not in self._homes:
@@ -194,7 +194,7 @@ class DebugInfo(Nodes):
             types = self._names.setdefault((scope.function, name), [])
             if node not in types:
                 types.append(node)
-            number = types.index(node)  # what Python calls alike is several variables of DWARF
+            number = types.index(node)  # a Python variable of several types is several in DWARF
             shown = f"{name}${number + 1}" if number else name
             variable = self._once(
                 f'!DILocalVariable(name: "{escaped(shown)}", scope: !{scope.function}, type: !{node})'
@@ -204,7 +204,7 @@ class DebugInfo(Nodes):
         return home
 
     def _declare_tensor(self, w: Writer, scope: Scope, name: str, value: Value) -> None:
-        """Declare a register tensor as the array that it is."""
+        """Declare a register tensor as an array at its own memory."""
         t = value.type
         assert isinstance(t, Tensor)
         n = static_cosize(t.layout)
@@ -233,7 +233,7 @@ class DebugInfo(Nodes):
         if elem.kind == "float" and elem.bits > 8:
             encoding = "float"
             if in_memory:
-                name, bits = "__bf16" if name == "bf16" else name, elem.bits  # the name by which gdb knows the format
+                name, bits = "__bf16" if name == "bf16" else name, elem.bits  # gdb knows the format by this name
         elif elem.kind == "bool":
             encoding = "boolean"
         elif elem.kind == "int":
@@ -268,23 +268,23 @@ class DebugInfo(Nodes):
 
 
 def _of(op: Op) -> _Key:
-    """Return what tells the variable of an op `variable` from others."""
+    """Return the key of the variable that an op `variable` stores to."""
     span = op.span
     return op["called"], span.filename, span.function, span.caller
 
 
 def _member(name: str) -> str:
-    """Return the name of a member: `[0].phase` is `_0_phase`, `.phase` is `phase`."""
+    """Return a part's name as a member of a struct: `_0_phase` for `[0].phase`, `phase` for `.phase`."""
     return re.sub(r"\W+", "_", name.lstrip(".")).rstrip("_")
 
 
 def _size(elem: Scalar) -> int:
-    """Return the bytes of a number in a variable."""
+    """Return the size of a number in a variable, in bytes."""
     return 4 if elem.name in _WIDER else max(elem.bits // 8, 1)
 
 
 def _kept(w: Writer, t: Type, name: str) -> tuple[str, str]:
-    """Write the conversion of a number or address to what its variable holds. Return LLVM's type, and the name."""
+    """Convert a number or address to the form that its variable holds. Return its LLVM type and name."""
     if isinstance(t, Ptr | Tensor):
         source = leaf(t)
         if t.space == "generic":
