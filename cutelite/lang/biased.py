@@ -35,7 +35,7 @@ class Biased(Lazy):
     def computed(self) -> Any:
         self.asked.append(True)
         found = self.products * self.factor
-        return found if _is_zero(self.bias) else found + self.bias
+        return found + self.bias if self.adds else found
 
     @property
     def dtype(self) -> Any:
@@ -54,15 +54,20 @@ class Biased(Lazy):
         else:
             return None
         added = -added if negative else added
-        return Biased(self.products, self.factor, added if _is_zero(self.bias) else self.bias + added, self.asked)
+        return Biased(self.products, self.factor, self.bias + added if self.adds else added, self.asked)
 
     def times(self, other: Any) -> Any:
         """Return the product with a float or a run-time scalar of f32; None for anything else."""
         if not isinstance(other, int | float) and not (isinstance(other, Scalar) and other.dtype == f32):
             return None
         factor = float(other) if isinstance(other, int) else other
-        bias = self.bias if _is_zero(self.bias) else self.bias * factor
+        bias = self.bias * factor if self.adds else self.bias
         return Biased(self.products, self.factor * factor, bias, self.asked)
+
+    @property
+    def adds(self) -> bool:
+        """Tell whether there is an addend. In a kernel a run-time float passes for a float: code there asks this."""
+        return not _is_zero(self.bias)
 
     @property
     def literal(self) -> bool:

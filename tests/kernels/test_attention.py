@@ -136,6 +136,10 @@ def thirds(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + kv_idx % 3 - q_idx % 2
 
 
+def headed(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score * 0.5 + h
+
+
 HALF = np.float32(0.5)
 
 
@@ -150,7 +154,7 @@ def branches(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score - abs(score) * HALF + q_idx % 3
 
 
-@pytest.mark.parametrize("mod", [twice, turned, opposite, thirds, branches])
+@pytest.mark.parametrize("mod", [twice, turned, opposite, thirds, headed, branches])
 def test_what_functions_add_to_scores(mod: Any) -> None:
     q, k, v = inputs(20, 200, 2, 1, 64)
     compare(q, k, v, score_mod=mod, causal=True)

@@ -164,7 +164,7 @@ class Scores:
         found = self.called(biased(self.products.reshape(self.shape), 1.0))
         if not isinstance(found, Biased) or not found.literal:
             return None
-        if isinstance(found.bias, float) and found.bias == 0.0:
+        if not found.adds:
             return Added(found.factor, None)
         part = cl.math.rcp(self.scale * (LN2 * found.factor), fast=True)
         bias = found.bias.times(part) if isinstance(found.bias, Places) else found.bias * part
