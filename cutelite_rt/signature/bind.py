@@ -103,11 +103,9 @@ class Call:
         for expr, value, name, what in self._later:
             expected = evaluate(expr, {dim: bound for dim, (bound, _) in self.dims.items()})
             if expected != value:
-                raise self.error(name, f"has {what}, but {expr.text} is {expected} ({self._sources(expr)})")
-
-    def _sources(self, expr: Expression) -> str:
-        told = sorted((name, self.dims[name]) for name in {dim.name for dim in dims_of(expr)})
-        return ", ".join(f"{name} = {value} from `{source}`" for name, (value, source) in told)
+                told = sorted((dim, self.dims[dim]) for dim in {dim.name for dim in dims_of(expr)})
+                sources = ", ".join(f"{dim} = {bound} from `{source}`" for dim, (bound, source) in told)
+                raise self.error(name, f"has {what}, but {expr.text} is {expected} ({sources})")
 
     # Arrays.
 

@@ -50,9 +50,9 @@ def owned(tiled: cl.TiledMma, operand: str, extents: tuple[int, int]) -> dict[in
     threads, values = tiled.parts(Layout(extents), operand)
     sizes = [range(mode.size) for mode in values]
     steps = [sum(f(x) for f, x in zip(values, at, strict=True)) for at in colexicographic(sizes)]
-    held = {}
+    modes, held = list(tiled.thr_layout_vmnk), {}
     for thread in range(tiled.size):
-        coord = [mode_coordinate(mode, thread) for mode in tiled.thr_layout_vmnk]
+        coord = [mode_coordinate(mode, thread) for mode in modes]
         start = threads[0](coord[0]) + sum(threads[1 + i](coord[1 + m]) for i, m in enumerate(MODES[operand]))
         held[thread] = [start + step for step in steps]
     return held
