@@ -610,13 +610,13 @@ class VecGather(Op):
             yield Problem("picks", f"{self.picks} are not all elements of {self.a.type}")
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.define(lanes.get(self.a)[self._where])
+        lanes.define(lanes.get(self.a)[self.where])
 
     def _fits(self, n: int) -> bool:
         return not self.picks or (min(self.picks) >= 0 and max(self.picks) < n)
 
     @cached_property
-    def _where(self) -> tuple[slice, int | slice | list[int]]:
+    def where(self) -> tuple[slice, int | slice | list[int]]:
         """The picks as a NumPy index into the vectors of all lanes; for neighbours a slice, which copies nothing."""
         if self.scalar:
             return slice(None), self.picks[0]

@@ -18,6 +18,7 @@ from cutelite.ops.arith import Const
 from cutelite.ops.index import Dim, DimBind, Special
 from cutelite.ops.tensor import RmemAlloc, SmemAlloc, static_cosize
 from cutelite.sim.contraction import Contracted, contracted
+from cutelite.sim.direct import direct
 from cutelite.target.targets import WARP as WARP
 from cutelite.target.targets import WARPGROUP as WARPGROUP
 
@@ -49,17 +50,30 @@ class Step(NamedTuple):
 
 
 class BlockCode:
-    """One block. `meet` is where threads that part here come together again: its immediate post-dominator."""
+    """One block.
 
-    __slots__ = ("defined", "entering", "label", "meet", "params", "steps")
+    rows  of each step what the scheduler asks for at each op, in one tuple: op, simulate, whether a strand executes it
+          alone and at once, strong, fixed, reach
+    meet  where threads that part here come together again: its immediate post-dominator
+    """
+
+    __slots__ = ("defined", "entering", "label", "meet", "params", "rows", "steps")
 
     def __init__(self, block: Block, watch: Watch | None, sums: Mapping[Op, Contracted]) -> None:
         self.label = block.label
         self.params = tuple(block.params)
         self.defined = frozenset([value for op in block.ops for value in op.results])
         self.steps = tuple([_step(op, watch, sums.get(op)) for op in block.ops])
+        self.bind()
         self.meet: BlockCode | None = None
         self.entering: frozenset[Value] = frozenset()  # parameters, and values that it or what comes after it uses
+
+    def bind(self) -> None:
+        """Make `rows` of the steps."""
+        self.rows = tuple(
+            (step.op, step.simulate, not (step.collective or step.generator), step.strong, step.fixed, step.reach)
+            for step in self.steps
+        )
 
     def needs(self, key: object) -> bool:
         """Tell whether a value may be used from the start of the block on. A dim (its key is its name) always may."""
@@ -72,7 +86,7 @@ class BlockCode:
 
 def _step(op: Op, watch: Watch | None, sum: Contracted | None) -> Step:
     members = getattr(op, "members", None)
-    simulate = op.simulate if sum is None else sum.simulate
+    simulate = (direct(op) or op.simulate) if sum is None else sum.simulate
     return Step(
         op,
         simulate if watch is None else _watched(op, simulate, watch),
@@ -134,6 +148,7 @@ class Program:
                     found = reach[op.result] = max([_own_reach(op), *(reach[value] for value in op.operands)])
                     steps[at] = step._replace(fixed=op.result, reach=found)
             code.steps = tuple(steps)
+            code.bind()
 
 
 def _is_fixed(step: Step) -> bool:

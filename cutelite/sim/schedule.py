@@ -63,6 +63,7 @@ class Scheduler:
         self._patience: dict[BlockCode, int] = {}
         self._quiet_since = 0  # ops at the last time that a strand blocked, met others or exited
         self._quiet_for = PATIENCE[1]
+        self._exits = False  # threads have left since clusters were last looked at
         self._spins = Spins()
         self._watched = 0  # ops when a strand was last looked at for that
 
@@ -126,6 +127,9 @@ class Scheduler:
         return [strand.take((strand.tid // WARP == warp).nonzero()[0]) for warp in range(machine.warp_count)]
 
     def _retire(self) -> None:
+        if not self._exits:
+            return
+        self._exits = False
         for cluster in [c for c in self.clusters if not np.count_nonzero(c.live)]:
             for machine in cluster.machines:
                 machine.engine.drain()
@@ -217,14 +221,17 @@ class Scheduler:
 
     def _gather(self, strand: Strand) -> Strand:
         """Merge `strand` with those that stand at the same place: all of the CTA in a gang, else of the same warp."""
-        mates = [other for other in self.runnable if self._may_gather(strand, other)]
+        pc, code = strand.pc, strand.code
+        here = [other for other in self.runnable if other.pc == pc and other.code is code]
+        mates = [other for other in here if self._mates(strand, other)]
         if not mates:
             return strand
         self.runnable = [other for other in self.runnable if other not in mates]
         return merge([strand, *mates])
 
-    def _may_gather(self, a: Strand, b: Strand) -> bool:
-        if a.pc != b.pc or a.code is not b.code or a.join is not b.join or a.machine is not b.machine:
+    def _mates(self, a: Strand, b: Strand) -> bool:
+        """Tell whether strands at the same step may go on as one."""
+        if a.join is not b.join or a.machine is not b.machine:
             return False
         return self.policy.gang or a.tid[0] // WARP == a.tid[-1] // WARP == b.tid[0] // WARP == b.tid[-1] // WARP
 
@@ -238,32 +245,32 @@ class Scheduler:
             stop = min(len(steps), pc + budget)
             yields = False
             regs, fixed = strand.regs, strand.fixed
-            while pc < stop:
-                step = steps[pc]
-                if step.collective or step.generator:
+            for op, simulate, alone, strong, same, reach in strand.code.rows[pc:stop]:
+                if not alone:
                     break
                 pc += 1
-                strand.op = self._op = step.op
-                same = step.fixed
+                strand.op = self._op = op
                 if same is not None:
-                    held = fixed[step.reach]
-                    if same in held:
-                        regs[same] = held[same]
+                    held = fixed[reach]
+                    found = held.get(same)
+                    if found is not None:
+                        regs[same] = found
                     else:
-                        step.simulate(strand)
+                        simulate(strand)
                         held[same] = regs[same]
                     if strict:
-                        check_results([strand], step.op)
+                        check_results([strand], op)
                     continue
-                wait = step.simulate(strand)
+                wait = simulate(strand)
                 if strict:
-                    check_results([strand], step.op)
+                    check_results([strand], op)
                 if wait is not None:
-                    strand.blocked = Blocked.whole(step.op, wait, len(strand.tid))
+                    strand.blocked = Blocked.whole(op, wait, len(strand.tid))
                     strand.state = BLOCKED
                     break
-                if step.strong and self.policy.yields:
+                if strong and self.policy.yields:
                     stop, yields = pc, True
+                    break
             launch.ops += pc - begin
             budget -= pc - begin
             if pc < len(steps):  # else a terminator was the last
@@ -367,6 +374,7 @@ class Scheduler:
         if machine.tell is not None:
             machine.tell(Exit(strand.tid))
         machine.exit(strand.tid)
+        self._exits = True
         parked = self.parked[machine]
         for step in list(parked):
             if parked.get(step):

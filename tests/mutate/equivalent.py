@@ -62,6 +62,7 @@ LARGER_GROUP = "the group has a copy of the next one as well"
 OWN_PLACE = "what it moves over is the block's own, and ordered by a barrier of the block"
 FILLED_ONCE = "keys and values are brought once: nobody waits for that buffer to be empty"
 COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
+COMPLETE = "what it orders are bulk reductions, whose completion brings a fence of its own"
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
 ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
@@ -98,13 +99,14 @@ CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm
 
 NARROW = "attention_backward attention_backward_ragged attention_backward_ordered"
 ORDERED_WIDE = "attention_backward_ordered_wide"
-WIDE = f"attention_backward_wide {ORDERED_WIDE}"
+WIDE = "attention_backward_wide"
 HALF_COPIED = "attention_backward_half"
 EARLY = f"attention_backward_early {HALF_COPIED}"
 DENSE_FORWARD, RAGGED = "attention attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_blocks"
-BACKWARD = f"{NARROW} {WIDE} {EARLY}"
+BACKWARD = f"{NARROW} {WIDE} {ORDERED_WIDE} {EARLY}"
+ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
 
 CLUSTERED = "blackwell_library_cluster"
@@ -582,12 +584,24 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
     Row(BACKWARD, "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(BACKWARD, "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
-    Row(f"{NARROW} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
-    Row(WIDE, "drop", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
-    Row(WIDE, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", SEEN_FULL),
-    Row(WIDE, "late", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
+    Row(f"{NARROW} {ORDERED_WIDE} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
+    Row(ORDERED, "drop", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
+    Row(ORDERED, "weaken", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
+    Row(ORDERED, "late", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(
-        WIDE,
+        f"{NARROW} {WIDE} {ORDERED_WIDE}",
+        "late",
+        "wgmma.wait_group",
+        "",
+        "dp",
+        "what it moves over, a copy has brought",
+    ),
+    Row(ORDERED_WIDE, "stage", "add", "", "states = state.advance()", "the ring has one stage", (0,)),
+    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
+    Row(f"{WIDE} {ORDERED_WIDE}", "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", SEEN_FULL),
+    Row(f"{WIDE} {ORDERED_WIDE}", "late", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
+    Row(
+        f"{WIDE} {ORDERED_WIDE}",
         "stage",
         "mul",
         "",
@@ -603,7 +617,7 @@ ROWS: tuple[Row, ...] = (
         "dq goes to global memory from registers: nobody uses this state",
         (-1,),
     ),
-    Row(WIDE, "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
+    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
     Row(
         EARLY,
         "stage",

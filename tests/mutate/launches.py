@@ -480,7 +480,7 @@ LARGE: dict[str, Run] = {
     "attention_backward_half": attention_backward(
         330, 128, 128, causal=False, held=3, copied=4, early=True, fenced=True
     ),
-    "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
+    "attention_backward_ordered": attention_backward(650, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),
     "attention_fp8": attention_fp8(200, 330),
     "attention_blocks": attention_blocks,

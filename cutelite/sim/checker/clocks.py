@@ -167,16 +167,19 @@ def _maximum(a: Array | None, b: Array) -> Array:
 
 
 class Published:
-    """The knowledge released at one place (a barrier's phase, an address), by the scope of the release and by whom."""
+    """The knowledge released at one place (a barrier's phase, an address), by the scope of the release and by whom.
+
+    by  (scope, cluster, rank in it, whether all acquire that what is known has been executed) -> knowledge
+    """
 
     __slots__ = ("_to", "by")
 
     def __init__(self) -> None:
-        self.by: dict[tuple[int, int, int], Knowledge] = {}  # (scope, cluster, rank in it) -> knowledge
+        self.by: dict[tuple[int, int, int, bool], Knowledge] = {}
         self._to: dict[tuple[int, int, int], Knowledge] = {}  # by whose question: what they acquire
 
-    def add(self, scope: int, cluster: int, rank: int, knowledge: Knowledge) -> None:
-        key = (scope, cluster, rank)
+    def add(self, scope: int, cluster: int, rank: int, knowledge: Knowledge, executed: bool = False) -> None:
+        key = (scope, cluster, rank, executed)
         self.by[key] = join(knowledge, self.by.get(key, NOTHING))
         self._to.clear()
 
@@ -193,17 +196,17 @@ class Published:
         return found
 
     def merge(self, other: Published) -> None:
-        for key, knowledge in other.by.items():
-            self.add(*key, knowledge)
+        for (scope, cluster, rank, executed), knowledge in other.by.items():
+            self.add(scope, cluster, rank, knowledge, executed)
 
     def to(self, scope: int, cluster: int, rank: int) -> Knowledge:
-        """The knowledge that a thread of that block acquires; of releases whose scope leaves it out, PAST alone."""
+        """The knowledge that a thread of that block acquires; of releases whose scope leaves it out, PAST at least."""
         found = self._to.get((scope, cluster, rank))
         if found is None:
             found = NOTHING
-            for (reach, of, by), knowledge in self.by.items():
+            for (reach, of, by, executed), knowledge in self.by.items():
                 enough = reach == EVERYBODY or min(reach, scope) >= needed(of, by, cluster, rank)
-                found = join(found, knowledge if enough else knowledge.rows(PAST))
+                found = join(found, knowledge if enough else knowledge.rows(*_AT_LEAST[executed]))
             self._to[scope, cluster, rank] = found
         return found
 
@@ -213,11 +216,17 @@ class Published:
         most  the scope in which it has read there
         """
         found: dict[int, Knowledge] = {}
-        for (reach, of, by), knowledge in self.by.items():
+        for (reach, of, by, executed), knowledge in self.by.items():
             scope = needed(of, by, cluster, rank)
             if min(reach, most) >= scope:
                 found[scope] = join(knowledge, found.get(scope, NOTHING))
+            elif executed and most >= scope:
+                found[scope] = join(knowledge.rows(*_AT_LEAST[True]), found.get(scope, NOTHING))
         return found
+
+
+_AT_LEAST = {False: (PAST,), True: (RAN, PAST)}
+"""Rows that are acquired in any scope."""
 
 
 def needed(cluster: int, rank: int, of: int, by: int) -> int:

@@ -193,12 +193,19 @@ class Checker:
         actor = Threads(self.clocks, np.repeat(threads, each) if each > 1 else threads, SEEN)
         wrote = None if data is None or kind != "write" else (offset, unit, data)
         site = self.accesses.sites.number(op, number, False, unit, "generic")
-        self._settle(block, site, region, shadow, granules, actor, wrote)
+        if number not in (READ, STRONG_READ) or not self._looked(shadow, granules, actor, number, site):
+            self._settle(block, site, region, shadow, granules, actor, wrote)
         if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
             self._update(block, op, Update(region, offset, unit, data), threads, None)
         if semantic is not None:
             return self._synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
         return None
+
+    def _looked(self, shadow: Shadow, granules: Array, actor: Threads, kind: int, site: int) -> bool:
+        """Settle a read of one granule by all of its threads, if it is one and nothing is wrong."""
+        if granules[0] != granules[-1] or np.count_nonzero(granules == granules[0]) != len(granules):
+            return False
+        return self.accesses.looked(shadow, granules, actor, kind, site)
 
     def _worker(self, block: Block, work: Work, region: Region, count: int, kind: str, parts: Array) -> Actor | None:
         """The actor of an access by asynchronous work to `count` granules; None for a prefetch.
@@ -610,10 +617,12 @@ class Checker:
             self._grid_meetings.append(place)
         self._release(place, block, threads, scope, relaxed)
 
-    def _release(self, place: Published, block: Block, threads: Array, scope: int, relaxed: bool) -> None:
+    def _release(
+        self, place: Published, block: Block, threads: Array, scope: int, relaxed: bool, executed: bool = False
+    ) -> None:
         """Release what arriving threads know at a place; by a relaxed arrival, what fences before it released."""
         if not relaxed:
-            place.add(scope, block.number, block.rank, self.clocks.publish(threads))
+            place.add(scope, block.number, block.rank, self.clocks.publish(threads), executed)
             return
         for reach, known in self.clocks.publish_fenced(threads):
             place.add(min(reach, scope), block.number, block.rank, known)
@@ -695,10 +704,8 @@ class Checker:
         remote = address >> RANK_SHIFT != block.rank
         scope = CLUSTER if remote else REACH[getattr(op, "reach", "cta")]
         relaxed = getattr(op, "relaxed", False)
-        self._release(barrier.coming, block, threads, scope, relaxed)
-        if not relaxed and len(block.cluster.smem) > 1:  # it has been executed: also for who waits with less scope
-            executed = barrier.coming.by[scope, block.number, block.rank].rows(RAN, PAST)
-            barrier.coming.add(EVERYBODY, block.number, block.rank, executed)
+        # A strict arrival has been executed: also for who waits with less scope.
+        self._release(barrier.coming, block, threads, scope, relaxed, executed=len(block.cluster.smem) > 1)
 
     def _work_arrives(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
         """cp.async.mbarrier.arrive, tcgen05.commit."""
