@@ -226,8 +226,10 @@ def test_source_lines_stay(arch: str) -> None:
 
 
 def compiled(body: list[str], t: str) -> Iterator[Callable[[int, int], int]]:
-    """Return straight-line integer code, which makes `%x` of `%a` and `%b`, as a function on this machine's CPU."""
+    """Yield straight-line integer code, which computes `%x` from `%a` and `%b`, as a function on this machine's CPU."""
     binding = bindings.llvm()
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
     module = binding.parse_assembly("\n".join([f"define {t} @f({t} %a, {t} %b) {{", *body, f"  ret {t} %x", "}"]))
     module.triple = binding.get_process_triple()
     machine = binding.Target.from_default_triple().create_target_machine()
