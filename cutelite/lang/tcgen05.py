@@ -13,7 +13,7 @@ Tensor memory has 128 lanes of 512 columns, 32 bits each. Tensors in it are (row
 are CuTe's: in elements, where a lane is 65536 columns away from the next. A product reads its operands from shared
 memory by descriptors, which are made from the tiles' layouts. Nothing waits by itself: a product is complete after a
 wait for the mbarrier of its `commit`, a load after `wait_load`. Between threads, tcgen05 instructions are ordered by a
-barrier with `fence_before_thread_sync` before it and `fence_after_thread_sync` behind it.
+barrier with `fence_before_thread_sync` before it and `fence_after_thread_sync` after it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from cutelite.ops.tcgen05_layouts import ZeroColumnMask as ZeroColumnMask
 from cutelite.ops.tcgen05_layouts import scales_in_smem as _scales_in_smem
 from cutelite.ops.wgmma_layouts import SmemMatrix, Unreadable, smem_matrix
 
-BLOCK_BYTES = 128  # along K, that the swizzle of 128 bytes permutes among themselves
+BLOCK_BYTES = 128  # bytes along K within which a swizzle of 128 bytes moves elements
 Shape = Literal["32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"]
 
 
@@ -241,8 +241,8 @@ def mma_ws(
         columns, rows = static_extent(acc, 1), static_extent(b, 0)
         shift = zero_columns.shift if isinstance(zero_columns, ZeroColumnMask) else 0
         if not columns + shift <= rows <= columns + 32:
-            text = f"B has {rows} rows: {columns} columns of the accumulator, shifted by {shift}, take at least"
-            raise mistake("tcgen05-operand", f"{text} {columns + shift}, and at most {columns + 32} there may be")
+            text = f"B has {rows} rows, but for {columns} columns of the accumulator, shifted by {shift}, it must have"
+            raise mistake("tcgen05-operand", f"{text} {columns + shift} to {columns + 32}")
     return _product(
         ops_mma.MmaWs, acc, a, b, metadata, 1, steps, accumulate, format_a, format_b, negate_a=negate_a,
         negate_b=negate_b, saturate=saturate, collector=collector, max_shift=max_shift,
