@@ -75,8 +75,12 @@ def has_tensor_memory(like: Any) -> bool:
 
 
 def counter(like: Any) -> Any:
-    """A number, (1,) i32, that is 0, on the GPU that holds `like`: for launches that leave it at 0."""
-    return zeros_kept(like, 1)
+    """A number, (1,) i32, that is 0, on the GPU that holds `like`: for launches that leave it at 0.
+
+    None for arrays on a GPU that are neither torch's nor CuPy's: the stream of their launches is not known.
+    """
+    on_gpu = rt.read(like).device[0] == "cuda"
+    return None if on_gpu and reader_library(type(like)) not in ("torch", "cupy") else zeros_kept(like, 1)
 
 
 def flags(like: Any, count: int) -> Any:

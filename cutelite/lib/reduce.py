@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import i32, mbarrier, u32
+from cutelite.lang import profile
 from cutelite.lang.cluster import cluster_arrive, cluster_sync, cluster_wait, mapa, st_async
 from cutelite.lang.emit import mistake
 from cutelite.lang.index import block_dim, block_idx, block_rank_in_cluster, cluster_dim, grid_dim, linear_thread_idx
@@ -269,7 +270,8 @@ class Team:
         Cost     one barrier among the warps of a block; one message from each block of a cluster to each
         """
         places = self.places(x)
-        return self.finish(places, self.start(places, x, combine, ordered=ordered), combine, ordered=ordered)
+        with profile.range("reduce"):
+            return self.finish(places, self.start(places, x, combine, ordered=ordered), combine, ordered=ordered)
 
     def places(self, like: Any) -> Places:
         """Make room in shared memory for reductions of values such as `like`, which `start` and `finish` take."""

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cutelite.ir.types import bf16, f32, i32, mbarrier, u32
+from cutelite.lang import profile
+from cutelite.lang.atomics import atomic_add, atomic_exch
 from cutelite.lang.convert import bitcast
 from cutelite.lang.cp_async import cp_async, cp_async_bulk, cp_async_commit_group, cp_async_wait_group
 from cutelite.lang.emit import mistake
@@ -24,12 +26,12 @@ from cutelite.lang.index import block_dim, linear_thread_idx, thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.tensor import make_rmem_tensor, shared
-from cutelite.lang.values import minimum, where
+from cutelite.lang.values import maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
 from cutelite.lib.extern import inline_ptx
-from cutelite.lib.reduce import Team
+from cutelite.lib.reduce import Combine, Team, combined
 
 COPIED = 16  # bytes: the unit of bulk copies
 AT_ONCE = 4  # vectors of a row that are read together where it stays in global memory
@@ -441,6 +443,11 @@ class RowStream:
             row: where the last pass of a row has read a vector, one of a later row is asked for. None: it does not
     together  neighbouring rows that the team works on at once: instead of a row and its parts functions get tuples
             of them. Where there are no more rows, the last one comes again. None: on one, which is no tuple
+    counter (1,) i32 in global memory, 0 before and after each launch: where rows are copied ahead, a team then takes
+            whichever row is next, so that all end at the same time although some get more of the memory's bandwidth.
+            The reductions of `each_reduced` tell its blocks which. None: every `team.count()`-th row is its own
+    known   with `counter`: the row that is worked on, and those after it which the team has taken
+    taken   what the counter was when the team took the last one, in the thread that takes rows
     """
 
     part: RowPartition
@@ -457,6 +464,9 @@ class RowStream:
     ahead: int | None = None
     packed: bool = False
     together: int | None = None
+    counter: Any = None
+    known: Any = None  # i32 or i64 in registers
+    taken: Any = None  # (1,) i32 in registers
 
     @staticmethod
     def create(
@@ -471,6 +481,7 @@ class RowStream:
         ahead: int | None = None,
         packed: bool = False,
         together: int | None = None,
+        counter: Any = None,
     ) -> RowStream:
         """Make the ring and start the first copies.
 
@@ -492,19 +503,18 @@ class RowStream:
             ring = shared(
                 arrays[0].dtype, make_layout((part.vector, team.threads * team.teams, slots, len(arrays))), align=128
             )
-            turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(team.number().dtype, (1,))
-            turn[0], row[0] = 0, team.number()
-            queue = RowStream(part, arrays, 0, True, False, True, fill, ring, full, turn, row, ahead, False, together)
+            turn, row = first_turn(team)
+            made = RowStream(part, arrays, 0, True, False, True, fill, ring, full, turn, row, ahead, False, together)
+            made = made.by_counter(counter, 1 + -(-slots // part.pieces))
             for number in static_range(slots):
-                queue.ask_for(number)
-            return queue
+                made.ask_for(number)
+            return made
         if stages:
             if team.teams > 1 or part.n * size % COPIED or part.vector * size != COPIED:
                 raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
             ring = shared(arrays[0].dtype, make_layout((part.chunk, stages, len(arrays))), align=128)
             full = shared(mbarrier, (stages,))
-            turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(team.number().dtype, (1,))
-            turn[0], row[0] = 0, team.number()
+            turn, row = first_turn(team)
             if team.lane == 0:
                 for stage in static_range(stages):
                     full[stage].init(1)
@@ -514,10 +524,32 @@ class RowStream:
         many = many or early
         made = RowStream(
             part, arrays, stages, many, early, outside, fill, ring, full, turn, row, None, packed, together
-        )
+        ).by_counter(counter if stages else None, stages + 1)
         for stage in static_range(stages):
-            made.bring(stage)
+            made.bring(stage, stage)
         return made
+
+    def by_counter(self, counter: Any, count: int) -> RowStream:
+        """Return this stream with `count` rows known to each team, of which all but the first ones are taken."""
+        if counter is None:
+            return self
+        known, taken = make_rmem_tensor(self.part.team.number().dtype, (count,)), make_rmem_tensor(i32, (1,))
+        taken[0] = -1
+        for i in static_range(count):
+            known[i] = self.part.team.number() + i * self.part.team.count()
+        return replace(self, counter=counter, known=known, taken=taken)
+
+    def take(self, row: Any) -> None:
+        """Take a row, if there is a `row` to work on before it: so there are as many takings as rows."""
+        if self.part.team.lane == 0 and self.part.team.rank == 0 and row < self.arrays[0].shape[0]:
+            self.taken[0] = atomic_add(self.counter, 0, 1)
+
+    def told(self) -> Any:
+        """Return the row that was taken last, in the thread that takes them; 0 in others."""
+        team, row = self.part.team, self.known.dtype(0)
+        if team.lane == 0 and team.rank == 0:
+            row = self.known.dtype(self.taken[0]) + self.known.shape[0] * team.count()
+        return row
 
     @property
     def loops(self) -> bool:
@@ -536,7 +568,8 @@ class RowStream:
         for start in static_range(0, part.pieces, pieces):
             count = min(pieces, part.pieces - start)
             if self.ahead is not None:
-                cp_async_wait_group(part.pieces + self.ahead - count - (0 if last else start))
+                with profile.range("wait"):
+                    cp_async_wait_group(part.pieces + self.ahead - count - (0 if last else start))
             state = step(state, RowVectors(part, start, count, part.inside(start + count - 1)))
             for i in static_range(0 if self.ahead is None or not last else count):
                 self.ask_for(start + i + part.pieces + (self.ahead or 0))
@@ -577,12 +610,14 @@ class RowStream:
             replace(self, together=None).each_together(self.together, work, ask)
             return
         first = team.number()
-        if self.ahead is not None:
+        if self.counter is not None:
+            self.each_taken(work, ask)
+        elif self.ahead is not None:
             coming = ask(min(first, rows - 1))
             team.ready()
             for row in range(first, rows, team.count()):
                 asked, coming = coming, ask(min(row + team.count(), rows - 1))
-                work(row, asked, *(Queued(self.part, self, self.fill, True, i) for i in range(len(self.arrays))))
+                work(row, asked, *self.queued())
                 self.turn[0] = (self.turn[0] + self.part.pieces) % (self.part.pieces + self.ahead)
                 self.row[0] = row + team.count()
             team.leave()
@@ -612,14 +647,44 @@ class RowStream:
             team.ready()
             for row in range(first, rows, team.count()):
                 asked, coming = coming, ask(min(row + team.count(), rows - 1))
-                self.full[self.turn[0] % self.stages].wait(self.turn[0] // self.stages)
-                parts = self.taken()
-                if not self.outside:
-                    parts = [self.registers(each.load()) for each in parts]
-                    team.sync()  # all have taken theirs
-                    self.refill()
-                work(row, asked, *parts)
+                work(row, asked, *self.arrived())
             team.leave()
+
+    def each_taken(self, work: Any, ask: Any) -> None:
+        """Call `work` for the rows that this team takes, as `each` does."""
+        team, rows, last = self.part.team, self.arrays[0].shape[0], self.known.shape[0] - 1
+        coming = ask(minimum(self.known[0], rows - 1))
+        team.ready()
+        self.take(self.known[0])
+        while self.known[0] < rows:
+            asked, coming = coming, ask(minimum(self.known[1], rows - 1))
+            if self.ahead is not None:
+                work(self.known[0], asked, *self.queued())
+                self.turn[0] = (self.turn[0] + self.part.pieces) % (self.part.pieces + self.ahead)
+            else:
+                work(self.known[0], asked, *self.arrived())
+            for i in static_range(last):
+                self.known[i] = self.known[i + 1]
+            self.known[last] = self.row[0]
+        if self.taken[0] == rows - 1:
+            atomic_exch(self.counter, 0, 0)  # that was the last taking
+        team.leave()
+
+    def queued(self) -> list[Queued]:
+        """This thread's part of each array, of the row that is worked on, in its places."""
+        return [Queued(self.part, self, self.fill, True, i) for i in range(len(self.arrays))]
+
+    def arrived(self) -> list[RowPart]:
+        """Wait for the next row, and give this thread's part of each array."""
+        with profile.range("wait"):
+            self.full[self.turn[0] % self.stages].wait(self.turn[0] // self.stages)
+        stage, begin = self.turn[0] % self.stages, self.part.team.rank * self.part.chunk
+        parts = [RowPart(self.part, self.ring[None, stage, i], self.fill, True, begin) for i in range(len(self.arrays))]
+        if not self.outside:
+            parts = [self.registers(each.load()) for each in parts]
+            self.part.team.sync()  # all have taken theirs
+            self.refill()
+        return parts
 
     def each_together(self, count: int, work: Any, ask: Any) -> None:
         """Call `work` for tuples of `count` rows, as `each` does."""
@@ -648,18 +713,28 @@ class RowStream:
         team, copied = self.part.team, self.outside and self.stages
 
         def work(row: Any, asked: Any, *parts: Any) -> None:
-            x, kept = first(row, asked, *parts)
-            all = team.reduce(x, combine)
+            with profile.range("first"):
+                x, kept = first(row, asked, *parts)
+            all = self.reduced(x, combine)
             if copied and once:
                 if team.warps == team.cluster == 1:
                     team.sync()  # a reduction by shuffles alone does not order memory
                 self.refill()
-            last(row, asked, kept, all, *parts)
+            with profile.range("last"):
+                last(row, asked, kept, all, *parts)
             if copied and not once:
                 team.sync()  # all have read their parts for the last time
                 self.refill()
 
         self.each(work, ask)
+
+    def reduced(self, x: Any, combine: Any) -> Any:
+        """Reduce `x` over the team; with `counter`, find out which row the team has taken too."""
+        if self.counter is None:
+            return self.part.team.reduce(x, combine)
+        all, self.row[0] = self.part.team.reduce((x, self.told()), AndRow(combine))
+        self.take(self.known[1])
+        return all
 
     def parts(self, row: Any) -> list[RowPart]:
         """This thread's part of a row of each array, straight from global memory."""
@@ -675,11 +750,6 @@ class RowStream:
         """Load this thread's part of a row of each array into registers."""
         return tuple(self.part.load(x[row, None], self.fill) for x in self.arrays)
 
-    def taken(self) -> list[RowPart]:
-        """Give this thread's part of each array, of the row that has come."""
-        stage, begin = self.turn[0] % self.stages, self.part.team.rank * self.part.chunk
-        return [RowPart(self.part, self.ring[None, stage, i], self.fill, True, begin) for i in range(len(self.arrays))]
-
     def place(self, number: int, array: int) -> Any:
         """Return this thread's place of vector `number`, counted from the first of the row that is worked on."""
         slots = self.part.pieces + self.ahead  # type: ignore[operator]
@@ -689,7 +759,8 @@ class RowStream:
     def ask_for(self, number: int) -> None:
         """Start the copy of vector `number`, counted from the first of the row that is worked on."""
         part = self.part
-        row, piece = self.row[0] + number // part.pieces * part.team.count(), number % part.pieces
+        later, piece = number // part.pieces, number % part.pieces
+        row = self.row[0] + later * part.team.count() if self.counter is None else self.known[later]
         if row < self.arrays[0].shape[0]:
             first = part.first(piece)
             if part.inside(piece) or first < part.end():
@@ -701,12 +772,12 @@ class RowStream:
     def refill(self) -> None:
         """Start the copy of a later row in the place of the one that has been taken."""
         if self.stages:
-            self.bring(self.turn[0] % self.stages)
+            self.bring(self.turn[0] % self.stages, self.stages)
             self.turn[0] = (self.turn[0] + 1) % (2 * self.stages)
 
-    def bring(self, stage: Any) -> None:
-        """Start the copy of the next row, if there is one, into a stage."""
-        part, row = self.part, self.row[0]
+    def bring(self, stage: Any, later: int) -> None:
+        """Start the copy of the next row, if there is one, into a stage: `later` rows after that which is worked on."""
+        part, row = self.part, self.row[0] if self.counter is None else self.known[later]
         begin = part.team.rank * part.chunk
         if part.team.lane == 0 and row < self.arrays[0].shape[0]:
             bytes = (part.end() - begin) * self.arrays[0].dtype.bytes
@@ -714,7 +785,30 @@ class RowStream:
             for i in static_range(len(self.arrays)):
                 there = self.arrays[i][row, None].tile((part.vector,), (begin // part.vector,))
                 cp_async_bulk(self.ring[None, stage, i], there, bytes, barrier=self.full[stage])
-        self.row[0] = row + part.team.count()
+        if self.counter is None:
+            self.row[0] = row + part.team.count()
+
+
+@dataclass(frozen=True)
+class AndRow:
+    """A combination of pairs: of values by `combine`, and of rows to the greatest."""
+
+    combine: Combine
+
+    def __call__(self, a: Any, b: Any) -> Any:
+        return combined(a[0], b[0], self.combine), maximum(a[1], b[1])
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "together" or not hasattr(self.combine, "together"):
+            raise AttributeError(name)
+        return lambda x, reduce: (self.combine.together(x[0], reduce), reduce(x[1], "max"))
+
+
+def first_turn(team: Team) -> tuple[Any, Any]:
+    """Return registers with the first turn, 0, and the first row of a team."""
+    turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(team.number().dtype, (1,))
+    turn[0], row[0] = 0, team.number()
+    return turn, row
 
 
 def nothing(row: Any) -> None:

@@ -325,6 +325,21 @@ def test_rows_that_are_copied_ahead_from_arrays_of_any_size(p: Plan) -> None:
     soft.forward(cl.bf16, 512, p, False).compile(wide_dims=True)
 
 
+@pytest.mark.parametrize(
+    "p",
+    [Plan(32, 1, 2, 4, 1, stages=1), Plan(32, 1, 1, 4, 1, stages=2), Plan(32, 2, 1, 4, 1, ahead=1)],
+    ids=str,
+)
+def test_each_row_is_taken_once_and_the_counter_is_cleared(p: Plan) -> None:
+    x, counter = random((15, 128), np.float32), np.zeros(1, np.int32)
+    y = np.full_like(x, np.nan)
+    kernel = soft.forward(cl.f32, 128, p, False)
+    for rows, blocks in ((15, p.cluster), (11, 2 * p.cluster), (3, 40)):
+        kernel[blocks, p.block](x[:rows], y[:rows], counter)
+        close(y[:rows], softmaxed(x[:rows].astype(np.float64)), np.float32)
+        assert counter[0] == 0
+
+
 @pytest.mark.parametrize("center", [False, True])
 def test_rows_that_are_normed_together(center: bool, checked: Callable[[int], None]) -> None:
     checked(1)

@@ -507,9 +507,10 @@ def rows(name: str) -> Run:
         from cutelite.lib import reduce
 
         x = np.random.default_rng(0).standard_normal((5, 256)).astype(np.float32)
+        many = np.tile(x, (2, 1))[:9]  # more rows than two clusters know of at the start
         cases: dict[str, Callable[[], object]] = {
-            "ring": lambda: softmax.softmax(x, how=Plan(32, 1, 2, 4, 1, stages=2)),
-            "queue": lambda: softmax.softmax(x, how=Plan(32, 1, 2, 4, 1, ahead=1)),
+            "ring": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, stages=2)),
+            "queue": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
             "sums": lambda: norm.norm_backward(
                 x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=True)
             ),

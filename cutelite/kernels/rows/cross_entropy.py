@@ -192,9 +192,10 @@ def both(loss: Loss, p: Plan) -> Any:
         losses: Tensor[f32, (M,)],
         lses: Tensor[f32, (M,)],
         dx: Tensor[dtype, (M, n), (Q, 1)],
+        counter: Tensor[i32, (1,)] | None,
     ) -> None:
         team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf)
+        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter)
         start, more = Known(Exponentials(f32(LOWEST), f32(0)), f32(0)), step(exact, loss.smoothing != 0)
         one = team.lane == 0 and team.rank == 0
 
@@ -294,7 +295,9 @@ def cross_entropy_gradient(
     p = instance("how", how, Plan) or plan_softmax(rows.n, vector, rows.dtype.bytes, registers=80)
     Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
-    both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](rows.matrix, targets, *given, results.matrix)
+    both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](
+        rows.matrix, targets, *given, results.matrix, p.counter(rows)
+    )
     return Losses(loss, lse)
 
 

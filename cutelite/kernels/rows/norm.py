@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, f32
+from cutelite import Tensor, f32, i32
 from cutelite.kernels.arguments import as_number, instance, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
@@ -244,9 +244,8 @@ def sum_and_greatest(a: Any, b: Any) -> Any:
 @cache
 def forward(norm: Norm, p: Plan) -> Any:
     """Make the kernel that computes y, and where they are wanted the sum with the residual, the mean and rstd."""
-    dtype, n, weight = norm.dtype, norm.n, norm.weight
+    dtype, n, weight, narrow = norm.dtype, norm.n, norm.weight, norm.narrow
     P, Q, R, S = p.pitches("P Q R S")
-    narrow = norm.narrow
 
     @cl.kernel(**p.options)
     def norm_forward(
@@ -259,11 +258,12 @@ def forward(norm: Norm, p: Plan) -> Any:
         means: Tensor[f32, (M,)] | None,
         rstds: Tensor[f32, (M,)] | None,
         scales: Tensor[f32, (M, G), (None, None)] | None,
+        counter: Tensor[i32, (1,)] | None,
         eps: f32,
     ) -> None:
         team, part = norm.team(p)
         arrays = (x,) if residual is None else (x, residual)
-        stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, **p.stream)
+        stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, counter=counter, **p.stream)
         given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
         in_pieces = p.rows > 1 or part.vector * part.pieces > HELD
@@ -667,6 +667,7 @@ def apply(
         None if more is None else total.reshape((rows.m, rows.n)),
         *flat,
         None if scale is None else scale.reshape((rows.m, -1)),
+        p.counter(rows),
         eps,
     )
     return Normed(y, total, mean, rstd, scale)

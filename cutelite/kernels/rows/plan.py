@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
+from cutelite.kernels.arrays import counter
 from cutelite.target.targets import WARP as WARP
 
 ACCESS = 16  # bytes that one access takes at most
@@ -76,7 +77,12 @@ class Plan:
     @property
     def persistent(self) -> bool:
         """Say whether a team works on one row after the other."""
-        return bool(self.stages) or self.early or self.ahead is not None
+        return self.copied or self.early
+
+    @property
+    def copied(self) -> bool:
+        """Say whether rows are copied to shared memory ahead."""
+        return bool(self.stages) or self.ahead is not None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -99,10 +105,16 @@ class Plan:
         """Return how a kernel is launched that works on `rows`, a `Rows`."""
         return after(self.grid(rows), self.block)
 
+    def counter(self, rows: Any) -> Any:
+        """Return the counter by which teams take rows of `rows`, a `Rows`: where rows are copied ahead; else None."""
+        return counter(rows.matrix) if self.copied else None
+
     def grid(self, rows: Any) -> int:
         """The blocks for `rows`, a `Rows`: without stages each works once."""
         teams: int = -(-rows.m // (self.teams * self.rows))
-        if self.persistent:
+        if self.copied:
+            teams = min(teams, rows.at_once(self.cluster, self.blocks))
+        elif self.persistent:
             rounds = -(-teams // min(teams, rows.at_once(self.cluster, self.blocks))) if teams else 1
             teams = -(-teams // rounds)  # each has as many rows as the others, or one less
         return self.cluster * teams

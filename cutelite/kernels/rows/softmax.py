@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, f16, f32
+from cutelite import Tensor, f16, f32, i32
 from cutelite.kernels.arguments import instance, result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
@@ -99,9 +99,11 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     P, Q = pitches("P Q", p.vector)
 
     @cl.kernel(**p.options)
-    def softmax(x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)]) -> None:
+    def softmax(
+        x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], counter: Tensor[i32, (1,)] | None
+    ) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf)
+        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter)
 
         keeps = not log and not stream.loops and part.vector * part.pieces <= KEPT
 
@@ -143,10 +145,11 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
     @cl.kernel(**p.options)
     def softmax_backward(
-        dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)]
-    ) -> None:
+        dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)],
+        counter: Tensor[i32, (1,)] | None,
+    ) -> None:  # fmt: skip
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (dy, y), packed=True, **p.stream)
+        stream = cl.RowStream.create(part, (dy, y), packed=True, counter=counter, **p.stream)
 
         def first(row: Any, _: Any, held: Any, values: Any) -> Any:
             def add(total: Any, some: Any) -> Any:
@@ -191,7 +194,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     results = Rows(out, "out", written=True).like(rows, "out")
     vector = math.gcd(rows.vector, results.vector)
     p = instance("how", how, Plan) or plan_softmax(rows.n, vector, rows.dtype.bytes, once=not log)
-    forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix)
+    forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix, p.counter(rows))
     return out
 
 
@@ -210,5 +213,5 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     vector = math.gcd(gradients.vector, values.vector, results.vector)
     p = instance("how", how, Plan) or plan_two(values.n, vector, values.dtype.bytes)
     kernel = backward(values.dtype, values.n, p, log)
-    kernel[p.launch(values)](gradients.matrix, values.matrix, results.matrix)
+    kernel[p.launch(values)](gradients.matrix, values.matrix, results.matrix, p.counter(values))
     return out
