@@ -15,13 +15,18 @@ pytestmark = pytest.mark.usefixtures("everywhere")
 SHAPES = [(3, 5), (1,), (2500,), (4, 8), (0, 3), (17,)]
 
 
-@pytest.mark.parametrize(("dtype", "state"), [(np.float32, np.float32), (BF16, np.float32), (BF16, BF16)])
+@pytest.mark.parametrize(
+    ("dtype", "state", "blocks", "taken"),
+    [(np.float32, np.float32, 8, 8), (BF16, np.float32, 2, 1), (BF16, BF16, 1, 2)],
+)
 def test_steps_over_a_list(
-    dtype: Any, state: Any, checked: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    dtype: Any, state: Any, blocks: int, taken: int, checked: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked(1)
-    if state == BF16:  # one block for all tiles
-        monkeypatch.setattr("cutelite.kernels.rows.adamw.clusters_at_once", lambda *_: 1)
+    counter = np.zeros(1, np.int32)
+    monkeypatch.setattr("cutelite.kernels.rows.adamw.clusters_at_once", lambda *_: blocks)
+    monkeypatch.setattr("cutelite.kernels.rows.adamw.TAKEN", taken)
+    monkeypatch.setattr("cutelite.kernels.rows.adamw.counter", lambda _: counter)
     p = [random(shape, dtype, i) for i, shape in enumerate(SHAPES)]
     m, v = ([np.zeros(shape, state) for shape in SHAPES] for _ in range(2))
     exact = [(x.astype(np.float64), np.zeros(x.shape), np.zeros(x.shape)) for x in p]
@@ -33,6 +38,7 @@ def test_steps_over_a_list(
             mean, square = 0.8 * mean + 0.2 * wide, 0.9 * square + 0.1 * wide * wide
             w = w * (1 - 0.1 * 0.2) - 0.1 * (mean / (1 - 0.8**step)) / (np.sqrt(square / (1 - 0.9**step)) + 1e-6)
             exact[i] = w, mean, square
+    assert counter[0] == 0
     rough = 1e-5 if dtype == np.float32 else 2e-2
     bound = 1e-5 if state == np.float32 else 3e-2
     for i, (w, mean, square) in enumerate(exact):

@@ -523,6 +523,7 @@ def rows(name: str) -> Run:
                 how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=True),
             ),
             "sort": small_sort,
+            "steps": small_steps,
         }
         handed, reduce.HANDED = reduce.HANDED, 1  # so that few rows come to places that are used again
         try:
@@ -531,6 +532,20 @@ def rows(name: str) -> Run:
             reduce.HANDED = handed
 
     return run
+
+
+def small_steps() -> None:
+    """A step of AdamW: five parts of a tile each, of two tensors, by two blocks."""
+    from cutelite.kernels.rows import adamw
+
+    p, g, m, v = ([np.full(n, i, np.float32) for n in (2500, 1500)] for i in range(4))
+    made = vars(adamw)
+    kept = made["clusters_at_once"], made["TAKEN"]
+    try:
+        made["clusters_at_once"], made["TAKEN"] = lambda *_: 2, 1
+        adamw.adamw(p, g, m, v, 1)
+    finally:
+        made["clusters_at_once"], made["TAKEN"] = kept
 
 
 def small_sort() -> None:
@@ -549,7 +564,7 @@ def small_sort() -> None:
         sort.THREADS, sort.EACH = kept
 
 
-ROWS_KERNELS = ("ring", "queue", "sums", "scan", "top_k", "gradients", "sort")
+ROWS_KERNELS = ("ring", "queue", "sums", "scan", "top_k", "gradients", "sort", "steps")
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}

@@ -9,6 +9,7 @@ p = p - lr * decay * p - lr * (m / (1 - b1 ** t)) / (sqrt(v / (1 - b2 ** t)) + e
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -17,12 +18,13 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import is_array, writable
-from cutelite.kernels.arrays import clusters_at_once, code_of
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
 THREADS, TENSORS, BLOCKS = 128, 512, 5  # of a block; tensors of a launch; blocks of a multiprocessor
 ELEMENTS = 8  # of a thread at a time
+TAKEN = 4  # tiles that a block takes together
 NAMES = ("parameters", "gradients", "means", "squares", "masters")
 N = cl.dims("N")
 
@@ -39,6 +41,61 @@ class Step(NamedTuple):
     b1: f32
     b2: f32
     eps: f32
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts of `TAKEN` tiles, of which a block takes one after the other: all end together, whatever their speed.
+
+    tiles    how many there are
+    counter  (1,) i32 in global memory, 0 before and after each launch; None: a block has every grid_dim.x-th part
+    told     the next part, as one thread tells the others, in two places by turns
+    known    (2,) i32 in registers: the next part, in that thread; the number of those before
+    """
+
+    tiles: Any
+    counter: Any
+    told: Any
+    known: Any
+
+    @staticmethod
+    def create(tiles: Any, counter: Any) -> "Parts":
+        """The parts before the first one."""
+        return Parts(tiles, counter, cl.shared(i32, (2,)), cl.make_rmem_tensor(i32, (2,)))
+
+    def first(self) -> Any:
+        """Return the first tile of this block. Who: all threads of the block."""
+        part = i32(cl.block_idx.x)
+        self.known[0], self.known[1] = part, 0
+        self.take(part)
+        return part * TAKEN
+
+    def after(self, tile: Any) -> Any:
+        """Return the tile after this one, in the same part or the next. Who: all threads of the block."""
+        tile += 1
+        if tile % TAKEN == 0:
+            place = self.known[1] % 2
+            if cl.thread_idx.x == 0:
+                self.told[place] = self.known[0]
+            cl.syncthreads()
+            part = self.told[place]
+            self.known[1] += 1
+            self.take(part)
+            tile = part * TAKEN
+        return tile
+
+    def take(self, part: Any) -> None:
+        """Take the part after `part`, if there is `part`: there are as many takings as parts."""
+        if self.counter is None:
+            self.known[0] = part + i32(cl.grid_dim.x)
+        elif cl.thread_idx.x == 0 and part * TAKEN < self.tiles:
+            self.known[0] = cl.atomic_add(self.counter, 0, 1) + i32(cl.grid_dim.x)
+
+    def close(self) -> None:
+        """Clear the counter, if this block took the last part. Who: all threads of the block, at the end."""
+        last = (self.tiles - 1) // TAKEN + i32(cl.grid_dim.x)
+        if self.counter is not None and cl.thread_idx.x == 0 and self.known[0] == last:
+            cl.atomic_exch(self.counter, 0, 0)
 
 
 @cache
@@ -73,8 +130,10 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
     def adamw(
         like: Tensor[kinds[0], (N,)],  # says where and in which stream this is, since addresses do not
         ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step,
+        counter: Tensor[i32, (1,)] | None,
     ) -> None:  # fmt: skip
-        tile: Any = i32(cl.block_idx.x)
+        parts = Parts.create(tiles, counter)
+        tile: Any = parts.first()
         while tile < tiles:
             which = i32(0)
             for start in starts[1:-1]:
@@ -89,14 +148,15 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
                 coming = loaded(arrays, within(tile))
                 while tile < whole:
                     found, now = coming, within(tile)
-                    tile += i32(cl.grid_dim.x)
+                    tile = parts.after(tile)
                     if tile < whole:
                         coming = loaded(arrays, within(tile))
                     work(arrays, now, found, step)
             if tile < starts[which + 1]:
                 rest = cl.RowTile((tile - begin).to(i64) * size, length, vector, pieces)
                 work(arrays, rest, loaded(arrays, rest), step)
-                tile += i32(cl.grid_dim.x)
+                tile = parts.after(tile)
+        parts.close()
 
     return adamw, size
 
@@ -147,7 +207,8 @@ def adamw(
             if rt.read(part[0][0]).device[0] == "cuda":  # addresses are launched quicker than arrays
                 lists = [[rt.read(x).pointer for x in each] for each in lists]
             tiles, most = starts[-1], clusters_at_once(1, part[0][0], BLOCKS)
-            kernel[min(most, tiles), THREADS](part[0][0], *lists, starts, sizes, tiles, numbers)
+            grid = min(most, -(-tiles // TAKEN))
+            kernel[grid, THREADS](part[0][0], *lists, starts, sizes, tiles, numbers, counter(part[0][0]))
 
 
 def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
