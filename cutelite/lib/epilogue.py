@@ -393,14 +393,16 @@ class Epilogue:
         """Call the user's function `finish` with a piece."""
         down, right = self.place(self.first + i)
         sums = (self.slice(acc, i) if self.blocks == 1 else self.added(i)).to(f32) * self.factor
+        others = self.slice(acc, i, self.shape[1]).to(f32) * self.factor if finish.halves else None
         across = (column + right) * (2 if finish.paired else 1)
         plain = finish.plain if finish.plain is None or len(batch) == 0 else finish.plain[*batch, None, None]
         at = row + down, across, batch, finish.shape
-        finish.function(Piece(sums, *at, self.ring, self.d, finish.paired, plain), *finish.tensors)
+        finish.function(Piece(sums, *at, self.ring, self.d, finish.paired, plain, others), *finish.tensors)
 
-    def slice(self, acc: Any, i: int) -> Any:
-        """Return a piece of the accumulator, as a vector."""
+    def slice(self, acc: Any, i: int, beyond: int = 0) -> Any:
+        """Return a piece of the accumulator, as a vector: that of so many columns further right."""
         down, right = self.place(i)
+        right = right + beyond
         n = self.ring.op.n // 2  # elements of each thread
         if self.fused.finish is not None and self.fused.finish.paired:
             right, n = 2 * right, 2 * n

@@ -34,6 +34,7 @@ class Finish:
     tensors  further tensors that it reads and writes: of rank 1 or 2 in global memory, contiguous along the last mode
     columns  the number of columns of a piece
     paired   two neighbouring columns of the product make one column of the result
+    halves   B's columns are two halves: a piece has `columns` / 2 of each, `sums` and `others`
     shape    rows and columns of the product, as the kernel knows them
     plain    the results as a plain tensor in global memory, given where the rows behind the product's belong to another
              product: a piece that reaches into those is stored row by row, not by TMA
@@ -45,6 +46,7 @@ class Finish:
     paired: bool = False
     shape: tuple[Any, Any] = (0, 0)
     plain: Any = None
+    halves: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Piece:
     ring     a `ResultRing` of one buffer, in the results' dtype
     d        TMA tensor of results; `plain` is that of `Finish`
     paired   results have half as many columns as sums
+    others   of a product whose columns are two halves, the sums of the second half; `sums` are those of the first
     """
 
     sums: Any
@@ -69,6 +72,7 @@ class Piece:
     d: Any
     paired: bool = False
     plain: Any = None
+    others: Any = None
 
     @property
     def columns(self) -> int:
@@ -80,6 +84,11 @@ class Piece:
         """Row and column in the piece of this thread's first element."""
         lane = self.ring.thread % 32
         return self.ring.thread // 32 * 16 + lane // QUAD, lane % QUAD * 2
+
+    @property
+    def own_column(self) -> Any:
+        """The column of the results for the piece's first column."""
+        return self.column // 2 if self.paired else self.column
 
     def by_column(self, tensor: Any) -> Any:
         """Return, for each of this thread's sums, the number that a tensor (columns,) has for its column, f32."""
@@ -169,13 +178,14 @@ class Piece:
             if right == 0 and row < self.shape[0] and self.column < self.shape[1]:
                 tensor[row, self.column // self.columns] = x[2 * i].to(tensor.dtype)
 
-    def result(self, x: Any) -> None:
-        """Store results by TMA, at the place of the sums in the product. `x` is in the order of the sums or of `pairs`.
+    def result(self, x: Any, column: Any = None) -> None:
+        """Store results by TMA. `x` is in the order of the sums or of `pairs`.
 
-        Who  all threads of the warpgroup
+        column  the column of the results for the first column; default: that of the sums in the product
+        Who     all threads of the warpgroup
         """
         self._through(x)
-        column = self.column // 2 if self.paired else self.column
+        column = self.own_column if column is None else column
         if self.plain is None or self.row + ROWS <= self.shape[0]:
             self.ring.send(0, self.d, (*self.batch, self.row, column))
         else:
@@ -193,7 +203,7 @@ class Piece:
         if target.dtype != self.ring.dtype:
             raise mistake("piece-dtype", f"results are {self.ring.dtype}, and the tensor they go to is {target.dtype}")
         self._through(x)
-        start = (self.column // 2 if self.paired else self.column) if column is None else column
+        start = self.own_column if column is None else column
         self._by_rows(target, start, rows)
 
     def _by_rows(self, target: Any, start: Any, rows: Any) -> None:
@@ -281,9 +291,9 @@ class RowPiece(Piece):
         if row < self.shape[0] and self.column < self.shape[1]:
             tensor[row, self.column // self.columns] = x[0].to(tensor.dtype)
 
-    def result(self, x: Any) -> None:
+    def result(self, x: Any, column: Any = None) -> None:
         self._through(x)
-        column = self.column // 2 if self.paired else self.column
+        column = self.own_column if column is None else column
         if self.plain is None or self.row + GROUP <= self.shape[0]:
             self.ring.send(self.number, self.d, (*self.batch, self.row, column))
         else:

@@ -57,6 +57,14 @@ KNOWN = (
         (modeling_llama.LlamaDecoderLayer, modeling_qwen3.Qwen3DecoderLayer, modeling_qwen3_moe.Qwen3MoeDecoderLayer),
         layers.DecoderLayer, lambda layer: isinstance(layer.self_attn, attention.Attention),
     ),
+    Known(
+        "rotary embedding",
+        (
+            modeling_llama.LlamaRotaryEmbedding, modeling_qwen2.Qwen2RotaryEmbedding,
+            modeling_qwen3.Qwen3RotaryEmbedding, modeling_mistral.MistralRotaryEmbedding,
+        ),
+        layers.Rotary, layers.keeps_frequencies,
+    ),
     Known("router", (modeling_qwen3_moe.Qwen3MoeTopKRouter,), layers.Router),
     Known("dense layer", (nn.Linear,), layers.Linear),
     Known(

@@ -13,6 +13,9 @@ from cutelite.models.calls import CACHE, Whole
 from cutelite.models.layers import Linear, plain, taken
 
 IGNORED = -100
+PARTS = 4
+"""Logits that are there at a time, in parts of the memory of the head's gradient: which is read and written the less
+often, the more there are."""
 
 
 class CausalLM(Whole):
@@ -73,6 +76,6 @@ def shifted_loss(
     target = shift_labels.contiguous().view(-1)
     how = "mean" if num_items_in_batch is None else "sum"
     x = hidden.reshape(-1, hidden.shape[-1])
-    rows = max(x.shape[1], len(x) // 10)  # at a time: their logits are as large as the weight's gradient, or more
+    rows = max(PARTS * x.shape[1], len(x) // 10)
     loss = linear_cross_entropy(x, weight, target, reduction=how, ignore=ignore_index, rows=rows)
     return loss if num_items_in_batch is None else loss / num_items_in_batch

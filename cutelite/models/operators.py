@@ -17,7 +17,9 @@ from torch import Tensor
 
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
+from cutelite.kernels.gemm import few
 from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.operators_numbers import embedding_backward
 
@@ -63,10 +65,15 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     """
     out = x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
     whole, start = joined(weights), 0
+    rows = x.numel() // max(1, x.shape[-1])
     for weight in weights if whole is None else [whole]:
         at = slice(start, start + len(weight))
         part = None if bias is None else bias[at]
         more = None if add is None else add[..., at]
+        if bias is None and few.fits(rows, *weight.shape[::-1]) and x.is_contiguous():
+            few.linear_of_few(x, weight, out[..., at], add=more, early=True)
+            start = at.stop
+            continue
         fused = fused_of(more, part, beta=0.0 if add is None else 1.0)
         multiply(x, weight.T, out[..., at], fused, early=x.numel() <= FEW * x.shape[-1])
         start = at.stop
@@ -90,6 +97,24 @@ def gated_linear(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
 @gated_linear.register_fake
 def _(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     return x.new_empty((*x.shape[:-1], len(weights[0])))
+
+
+@custom_op("cutelite::linear_of_few", mutates_args=())
+def linear_of_few(x: Tensor, weights: Sequence[Tensor], factors: Tensor | None, eps: float, gate: str | None) -> Tensor:
+    """``x @ cat(weights).T`` of few rows, of their RMSNorm where there are `factors`; with `gate` a gate of it.
+
+    x        (..., K), as `few.fits` has it
+    weights  (N_i, K) each, one after the other in memory, else they are copied first; with `gate` two of as many rows
+    It has no derivative.
+    """
+    whole = joined(weights)
+    whole = torch.cat(list(weights)) if whole is None else whole
+    return few.linear_of_few(x.contiguous(), whole, norm=factors, eps=eps, gate=gate, early=True)
+
+
+@linear_of_few.register_fake
+def _(x: Tensor, weights: Sequence[Tensor], factors: Tensor | None, eps: float, gate: str | None) -> Tensor:
+    return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights) // (2 if gate else 1)))
 
 
 @dense.register_fake
@@ -137,6 +162,79 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 dense.register_autograd(_differentiate, setup_context=_remember)
 
 
+@custom_op("cutelite::gated_mlp", mutates_args=())
+def gated_mlp(x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """``(silu(gate) * up) @ down.T + add`` of ``gate, up = x @ weights[0].T, x @ weights[1].T``.
+
+    x        (..., K);  weights  two of (N, K);  down  (L, N);  add  (..., L)
+    Gives    the result, and for derivatives gate and up beside each other, (..., 2 N), and what ``down`` multiplies
+    """
+    whole, lead = joined(weights), x.shape[:-1]
+    if whole is None or len(whole) // 2 % PIECES[-1]:
+        halves = dense(x, weights, None, None)
+        gate, up = halves.chunk(2, dim=-1)
+        h = gates.gated(gate, up, "silu")
+    else:
+        halves = x.new_empty((*lead, len(whole)))
+        h = gated_product(x, whole.T, halves, "silu")
+    return dense(h, [down], None, add), halves, h
+
+
+@gated_mlp.register_fake
+def _(x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    n, lead = down.shape[1], x.shape[:-1]
+    return x.new_empty((*lead, len(down))), x.new_empty((*lead, 2 * n)), x.new_empty((*lead, n))
+
+
+@custom_op("cutelite::gated_mlp_backward", mutates_args=())
+def gated_mlp_backward(
+    grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool]
+) -> list[Tensor]:
+    """Gradients of x, of the weights' rows as one matrix, and of `down`, each empty where `needs` says so."""
+    of_down, rows = x.new_empty((0,)), grad.reshape(-1, grad.shape[-1])
+    if needs[2]:
+        of_down = x.new_empty(down.shape)
+        multiply(rows.T, h.reshape(-1, h.shape[-1]), of_down, fused_of())
+    if not (needs[0] or needs[1]):
+        return [x.new_empty((0,)), x.new_empty((0,)), of_down]
+    if h.shape[-1] % PIECES[-1] == 0:
+        of_halves = gated_gradient(grad, down, halves, "silu")
+    else:
+        of_halves, of_h = torch.empty_like(halves), multiply(grad, down, torch.empty_like(h), fused_of())
+        gate, up = halves.chunk(2, dim=-1)
+        gates.gated_backward(of_h, gate, up, "silu", out=of_halves.chunk(2, dim=-1))
+    return [*linear_backward(of_halves, x, weights, needs[:2]), of_down]
+
+
+@gated_mlp_backward.register_fake
+def _(
+    grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool]
+) -> list[Tensor]:
+    shapes = x.shape, (halves.shape[-1], x.shape[-1]), down.shape
+    return [x.new_empty(shape if need else (0,)) for shape, need in zip(shapes, needs, strict=True)]
+
+
+def _remember_mlp(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+    x, weights, down, add = inputs
+    ctx.add = add is not None
+    ctx.save_for_backward(x, down, *output[1:], *weights)
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # zeros for what has no derivative would take as much memory as that
+
+
+def _differentiate_mlp(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
+    x, down, halves, h, *weights = ctx.saved_tensors
+    wanted, grad = [weight.requires_grad for weight in weights], grad.contiguous()
+    needs = [ctx.needs_input_grad[0], any(wanted), down.requires_grad]
+    found = gated_mlp_backward(grad, x, weights, down, halves, h, needs)
+    of_x, of_weights, of_down = (each if need else None for each, need in zip(found, needs, strict=True))
+    parts = [None, None] if of_weights is None else list(of_weights.chunk(2))
+    return of_x, parts, of_down, grad if ctx.add else None
+
+
+gated_mlp.register_autograd(_differentiate_mlp, setup_context=_remember_mlp)
+
+
 @custom_op("cutelite::lookup", mutates_args=())
 def lookup(table: Tensor, places: Tensor, padding: int) -> Tensor:
     """Return rows of a table by torch, which checks the numbers of rows; the gradient is `cutelite.embedding`'s."""
@@ -156,4 +254,7 @@ autocast(dense, "x", "weights", "bias", "add")
 batched(dense, "x", "add")
 autocast(gated_linear, "x", "weights")
 batched(gated_linear, "x")
+autocast(gated_mlp, "x", "weights", "down", "add")
+batched(gated_mlp, "x", "add", results=3)
+autocast(linear_of_few, "x", "weights")
 batched(lookup, "places")

@@ -1,9 +1,10 @@
 """Rates of large GEMMs that last, and the energy that they take: the card's power is the bound, and not short bursts.
 
-    python tests/bench/gemm_energy.py [--sizes 16384x28672x4096:K ...] [--seconds 0.4] [--out FILE]
+    python tests/bench/gemm_energy.py [--sizes 16384x28672x4096:K ...] [--seconds 0.4] [--near 1.06] [--out FILE]
 
-Each configuration, and cuBLAS, runs alone for so long, by graphs over rotating operands; the last half of it counts.
-Watts are the energy counter's (NVML) over that time. What the card does at its limit is joules a call.
+Each configuration that the model has within `near` of its best, and cuBLAS, runs alone for so long, by graphs over
+rotating operands; the last half of it counts. Watts are the energy counter's (NVML) over that time. What the card does
+at its limit is joules a call.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import torch
 
 from cutelite.kernels.gemm import CONFIGS, dense
 from cutelite.kernels.gemm.call import arguments, fused_of
-from cutelite.kernels.gemm.configs import made_for, swapped
+from cutelite.kernels.gemm.configs import swapped
+from cutelite.kernels.gemm.model import Sizes
 from cutelite.tune.compile import compile_all
-from tests.bench.gemm_model import operands, said
+from tests.bench.gemm_model import operands, said, worth
 
 SIZES = (
     "16384x28672x4096:K", "16384x4096x28672:MN", "28672x4096x16384:MN MN", "1792x128256x4096:K", "1792x4096x128256:MN",
@@ -67,13 +69,13 @@ def sustained(call: Any, count: int, seconds: float) -> tuple[float, float]:
     return found[-1]
 
 
-def measured(size: str, seconds: float) -> dict[str, Any]:
+def measured(size: str, seconds: float, near: float) -> dict[str, Any]:
     """A line: seconds and joules of a call by configuration."""
     extents, _, major = size.partition(":")
     m, n, k = map(int, extents.split("x"))
     sets = [operands(m, n, k, major) for _ in range(SETS)]
     given = [arguments(a, b, d, fused_of()) for a, b, d in sets]
-    configs = [config for config in LARGE if made_for(config, given[0][0])]
+    configs = worth(given[0][0], Sizes(m, n, k, 1), near, LARGE)
     calls: dict[str, Any] = {"cublas": lambda i: torch.mm(sets[i][0], sets[i][1], out=sets[i][2])}
     calls |= {said(config): partial(lambda config, i: dense.run(config, *given[i]), config) for config in configs}
     compile_all([partial(call, 0) for name, call in calls.items() if name != "cublas"])
@@ -90,13 +92,14 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", nargs="+", default=SIZES)
     parser.add_argument("--seconds", type=float, default=0.4)
+    parser.add_argument("--near", type=float, default=2.0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     library, device = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
     library.nvmlInit_v2()
     library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
     for size in options.sizes:
-        line = measured(size, options.seconds)
+        line = measured(size, options.seconds, options.near)
         if options.out:
             with options.out.open("a") as file:
                 file.write(json.dumps(line) + "\n")

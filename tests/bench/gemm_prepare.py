@@ -2,8 +2,9 @@
 
     python tests/bench/gemm_prepare.py [MxNxK ...]
 
-A is i8 with a scale for each row and 128 columns. `first` has torch make bf16 of it, compiled, and then the GEMM of
-bf16; `bf16` is that GEMM alone. Timed by `cl.do_bench`, on the same operands each time.
+A is i8 with a scale for each row and 128 columns. `within` makes bf16 of it in the GEMM, `ahead` in a kernel of ours;
+`torch` has torch.compile make it ahead of the GEMM, and `bf16` is the GEMM alone. Timed by `cl.do_bench`, on the same
+operands each time.
 """
 
 from __future__ import annotations
@@ -46,14 +47,17 @@ def main() -> None:
         scales = torch.rand(m, k // 128, device="cuda") / 100
         w, out = torch.randn(n, k, device="cuda", dtype=torch.bfloat16), torch.empty(m, n, device="cuda").bfloat16()
         a = spread(codes, scales)
-        prepare = Prepare(dequantised, (scales,))
+        ahead, within = (Prepare(dequantised, (scales,), within=x) for x in (False, True))
 
         right = (a.double() @ w.double().T).float()
-        gemm(codes, w.T, out, prepare=prepare)
-        error = float((out.float() - right).norm() / right.norm())
+        error = 0.0
+        for prepare in ahead, within:
+            gemm(codes, w.T, out.zero_(), prepare=prepare)
+            error = max(error, float((out.float() - right).norm() / right.norm()))
         calls: dict[str, Callable[[], Any]] = {
-            "prepare": partial(gemm, codes, w.T, out, prepare=prepare),
-            "first": partial(first, codes, scales, w, out),
+            "within": partial(gemm, codes, w.T, out, prepare=within),
+            "ahead": partial(gemm, codes, w.T, out, prepare=ahead),
+            "torch": partial(first, codes, scales, w, out),
             "bf16": partial(gemm, a, w.T, out),
             "cuBLAS": partial(torch.mm, a, w.T, out=out),
         }

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from cutelite.kernels.rows import on_jax as rows
+from cutelite.kernels.rows import on_jax_numbers as numbers
 
 
 def random(*shape: int, seed: int = 0) -> Any:
@@ -89,3 +90,25 @@ def test_rotary_embedding() -> None:
         )
 
     alike(lambda q, k: rows.rope(q, k, cosines, sines, positions), theirs, q, k)
+
+
+def test_rows_of_a_table() -> None:
+    table, places = random(7, 16), jnp.array([[3, 0, 3], [6, 3, 1]])
+    alike(lambda table: numbers.embedding(table, places), lambda table: table[places], table)
+    np.testing.assert_array_equal(jax.vmap(lambda p: numbers.embedding(table, p))(places), table[places])
+    with pytest.raises(TypeError, match="places have dtype float32"):
+        numbers.embedding(table, table)
+
+
+def test_the_greatest_of_rows() -> None:
+    x = random(2, 3, 40)
+    alike(lambda x: numbers.top_k(x, 4)[0], lambda x: jax.lax.top_k(x, 4)[0], x)
+    np.testing.assert_array_equal(jax.vmap(lambda x: numbers.top_k(x, 4)[1])(x), jax.lax.top_k(x, 4)[1])
+
+
+def test_eight_bits() -> None:
+    x, up = random(3, 256), random(3, 256, seed=1)
+    for block, more in ((1, None), (128, up)):
+        codes, scales = jax.jit(lambda x, block=block, more=more: numbers.quantise(x, block=block, up=more))(x)
+        whole = codes.astype(jnp.float32) * jnp.repeat(scales, 256 // scales.shape[1], 1)
+        np.testing.assert_allclose(whole, x if more is None else jax.nn.silu(x) * more, atol=0.2, rtol=0.07)

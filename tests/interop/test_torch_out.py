@@ -41,6 +41,17 @@ CASES: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
         attention.attention_varlen,
         (*(random(8, 2, 16),) * 3, *(torch.tensor([0, 3, 8], dtype=torch.int32, device=DEVICE),) * 2, *NO_WINDOW),
     ),
+    "cross_entropy": lambda: (
+        rows.cross_entropy, (random(3, 24), torch.tensor([3, 0, -100], device=DEVICE), 0.1, 1e-3, -100)
+    ),
+    "cross_entropy_backward": lambda: (
+        rows.cross_entropy_backward,
+        (random(3, dtype=torch.float32), random(3, 24), torch.tensor([3, 0, -100], device=DEVICE),
+         random(3, dtype=torch.float32), 0.1, 1e-3, -100),
+    ),
+    "sample": lambda: (
+        rows.sample, (random(3, 24), torch.rand(3, device=DEVICE), 0.7, 5, 0.9)
+    ),
     "cumsum": lambda: (rows.cumsum, (random(4, 24),)),
     "decode": lambda: (
         attention.decode,

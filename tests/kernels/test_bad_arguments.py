@@ -28,6 +28,8 @@ from cutelite.kernels.blackwell import call as blackwell
 from cutelite.kernels.blackwell.attention_call import attention as attention_blackwell
 from cutelite.kernels.gemm import fp8_block, grouped, mixed, pointers
 from cutelite.kernels.gemm.call import gemm
+from cutelite.kernels.gemm.few import linear_of_few
+from cutelite.kernels.gemm.gated import gated_gradient, gated_product
 from cutelite.kernels.moe import fp8 as moe_fp8
 from cutelite.kernels.moe import narrow as moe_narrow
 from cutelite.kernels.moe.call import experts
@@ -45,6 +47,7 @@ from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
 from cutelite.kernels.rows.norm import layer_norm, rms_norm
 from cutelite.kernels.rows.quantise import quantise, transposed
+from cutelite.kernels.rows.rope_tables import rope_tables
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 NUMBERS = np.random.default_rng(0)
@@ -80,6 +83,13 @@ def rights() -> dict[str, Call]:
         "gemm with scales": (gemm, {"a": wide, "b": some(16, 24), "scale_a": some(8, 1, dtype=f32),
             "scale_b": some(1, 24, dtype=f32)}),
         "gemm with a gate": (gemm, {"a": wide, "b": some(16, 32), "gate": "silu", "out": some(8, 16)}),
+        "linear_of_few": (linear_of_few, {"x": some(8, 64), "weight": some(16, 64), "out": some(8, 16),
+            "add": some(8, 16), "norm": some(64)}),
+        "gated_product": (gated_product, {"x": wide, "weight": some(16, 32), "halves": some(8, 32),
+            "out": some(8, 16)}),
+        "gated_gradient": (gated_gradient, {"dy": wide, "weight": some(16, 16), "halves": some(8, 32),
+            "out": some(8, 32)}),
+        "rope_tables": (rope_tables, {"positions": places(2, 3), "frequencies": some(4, dtype=f32), "dtype": "bf16"}),
         "fp8_block.gemm": (
             fp8_block.gemm,
             {"a": some(8, 128, dtype=E4M3), "b": some(64, 128, dtype=E4M3), "scale_a": some(8, 1, dtype=f32),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cutelite.kernels.gemm import Config, gemm
+from cutelite.kernels.gemm.gated import gated_gradient, gated_product
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -70,3 +71,29 @@ def test_refused() -> None:
         gemm(a, b, gate="selu")
     with pytest.raises(ValueError, match=r"out has shape \(16, 32\), but must be \(16, 16\)"):
         gemm(a, b, np.empty((16, 32), BF16), gate="silu")
+
+
+@pytest.mark.parametrize(("shape", "columns"), [((70, 72), 192), ((2, 9, 40), 48)])
+def test_gradients_of_gate_and_up_in_the_gemm_of_what_they_make(shape: tuple[int, ...], columns: int) -> None:
+    numbers = np.random.default_rng(1)
+    dy, weight, halves = (
+        numbers.standard_normal(extents).astype(BF16)
+        for extents in (shape, (shape[-1], columns), (*shape[:-1], 2 * columns))
+    )
+    dh = dy.astype(float) @ weight.astype(float)
+    gate, up = np.split(halves.astype(float), 2, axis=-1)
+    s = 1 / (1 + np.exp(-gate))
+    right = np.concatenate([dh * up * s * (1 + gate * (1 - s)), dh * gate * s], -1)
+    found = gated_gradient(dy, weight, halves)
+    assert np.linalg.norm(found.astype(float) - right) < 4e-3 * np.linalg.norm(right)
+    with pytest.raises(ValueError, match="multiple of 16"):
+        gated_gradient(dy, weight[:, :24], halves[..., :48])
+
+
+@pytest.mark.parametrize("config", [None, Config((128, 192), True), Config((128, 128), cluster=(1, 2))], ids=str)
+def test_a_gate_whose_inputs_are_kept(config: Config | None) -> None:
+    a, b = given(200, 144, 136)
+    halves, sums = np.full((200, 288), np.nan, BF16), a.astype(float) @ b.astype(float)
+    columns = np.ascontiguousarray(b.T).T  # contiguous along K
+    assert off(gated_product(a, columns, halves, config=config), a, b) < 4e-3
+    assert np.linalg.norm(halves.astype(float) - sums) < 4e-3 * np.linalg.norm(sums)

@@ -36,7 +36,7 @@ def scaled(chunk: Any, of_rows: Any, of_blocks: Any, of_columns: Any, other: Any
     return x * chunk.by_column(of_columns) + chunk.by_element(other)
 
 
-def check(config: Config, dtype: str, m: int = 70, n: int = 136, k: int = 328) -> None:
+def check(config: Config | None, dtype: str, m: int = 70, n: int = 136, k: int = 328) -> None:
     rng = np.random.default_rng(m)
     a, b = numbers(rng, dtype, m, k), operand(rng, n, k, dtype="bfloat16", transposed=False)
     factors = [array(rng.random(shape) + 0.5, "float32") for shape in ((m,), (m, -(-k // 128)), (k,))]
@@ -45,13 +45,18 @@ def check(config: Config, dtype: str, m: int = 70, n: int = 136, k: int = 328) -
     left = to_numpy(a) * rows[:, None] * np.repeat(blocks, 128, 1)[:, :k] * columns + to_numpy(other)
     left = to_numpy(array(left.astype(np.float32), "bfloat16")).astype(np.float64)
     right = left @ to_numpy(b).T.astype(np.float64)
-    d = gemm(a, b.T, prepare=Prepare(scaled, (*factors, other)), config=config)
+    d = gemm(a, b.T, prepare=Prepare(scaled, (*factors, other), within=config is not None), config=config)
     assert np.linalg.norm(to_numpy(d) - right) <= BF16 * np.linalg.norm(right)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_tensors_by_row_block_column_and_element(config: Config) -> None:
     check(config, "bfloat16", m=265 if config is COOPERATIVE else 70)  # blocks walk K forwards and backwards in turn
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "float8_e4m3fn"])
+def test_made_ahead_of_the_gemm(dtype: str) -> None:
+    check(None, dtype, k=200)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float8_e4m3fn", "float8_e5m2", "int8", "uint8"])
@@ -71,8 +76,9 @@ def test_what_is_made_of_nothing_counts_nowhere() -> None:
         return 1.0 / chunk.values
 
     a, b = array(np.full((40, 72), 2.0), "bfloat16"), array(np.ones((64, 72)), "bfloat16")
-    d = gemm(a, b.T, prepare=Prepare(inverse), config=COOPERATIVE)
-    assert (to_numpy(d) == 36).all()
+    for within in False, True:
+        d = gemm(a, b.T, prepare=Prepare(inverse, within=within), config=COOPERATIVE)
+        assert (to_numpy(d) == 36).all()
     d = gemm(array(np.zeros((3, 0)), "int8"), array(np.zeros((0, 8)), "bfloat16"), prepare=Prepare(inverse))
     assert d.shape == (3, 8) and (to_numpy(d) == 0).all()
 
@@ -93,14 +99,14 @@ def test_with_everything_that_becomes_of_the_sums() -> None:
     right = made @ to_numpy(w).T + to_numpy(other)
     ways: list[dict[str, Any]] = [{"c": other, "beta": 1.0}, {"finish": Finish(residual, (other,))}]
     for way in ways:
-        d = gemm(x, w.T, prepare=Prepare(normed, (rstd,)), config=COOPERATIVE, **way)
+        d = gemm(x, w.T, prepare=Prepare(normed, (rstd,), within=True), config=COOPERATIVE, **way)
         assert np.linalg.norm(to_numpy(d) - right) <= BF16 * np.linalg.norm(right)
 
 
 def test_a_model_picks_a_configuration() -> None:
     rng = np.random.default_rng(2)
     a, b = numbers(rng, "int8", 5, 128), operand(rng, 72, 128, dtype="float16", transposed=True)
-    found = gemm(a, b.T, prepare=Prepare(lambda chunk: chunk.values * 0.5))
+    found = gemm(a, b.T, prepare=Prepare(lambda chunk: chunk.values * 0.5, within=True))
     right = 0.5 * to_numpy(a).astype(np.float64) @ to_numpy(b).T
     assert str(found.dtype).endswith("float16")
     assert np.linalg.norm(to_numpy(found) - right) <= BF16 * np.linalg.norm(right)

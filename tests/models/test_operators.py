@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 
 import torch
 
-from cutelite.models.operators import beside, dense, gated_linear, joined, lookup
+from cutelite.models.operators import beside, dense, gated_linear, gated_mlp, joined, linear_of_few, lookup
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -62,3 +62,36 @@ def test_a_gate_in_a_dense_layer(together: bool) -> None:
     gate, up = (x.double() @ weight.double().T for weight in weights)
     right = torch.nn.functional.silu(gate) * up
     torch.testing.assert_close(gated_linear(x, weights).double(), right, atol=0.05, rtol=0.03)
+
+
+@pytest.mark.parametrize("inner", [32, 24])
+def test_a_gated_mlp_and_its_gradients(inner: int) -> None:
+    """Gradients of gate and up come from the GEMM of their product's gradient where that has whole pieces."""
+    x, weights = random(2, 9, 32).requires_grad_(), [random(inner, 32).requires_grad_() for _ in range(2)]
+    down, add = random(40, inner).requires_grad_(), random(2, 9, 40).requires_grad_()
+    beside(weights)
+    if inner == 32:
+        torch.library.opcheck(gated_mlp, (x, weights, down, add))
+    wide = [each.detach().double().requires_grad_() for each in (x, *weights, down, add)]
+    gate, up = (wide[0] @ each.T for each in wide[1:3])
+    right = (torch.nn.functional.silu(gate) * up) @ wide[3].T + wide[4]
+    found = gated_mlp(x, weights, down, add)[0]
+    torch.testing.assert_close(found.double(), right, atol=0.05, rtol=0.03)
+    gradient = random(2, 9, 40)
+    mine = torch.autograd.grad(found, [x, *weights, down, add], gradient)
+    for a, b in zip(mine, torch.autograd.grad(right, wide, gradient.double()), strict=True):
+        torch.testing.assert_close(a.double(), b, atol=0.06, rtol=0.03)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_products_of_few_rows_and_of_their_norm(together: bool) -> None:
+    x, weights, factors = random(2, 1, 64), [random(32, 64), random(32, 64)], random(64)
+    if together:
+        beside(weights)
+    torch.library.opcheck(linear_of_few, (x, weights, factors, 1e-5, "silu"))
+    wide = torch.nn.functional.rms_norm(x.double(), (64,), factors.double(), 1e-5)
+    gate, up = (wide @ weight.double().T for weight in weights)
+    right = torch.nn.functional.silu(gate) * up
+    torch.testing.assert_close(linear_of_few(x, weights, factors, 1e-5, "silu").double(), right, atol=0.02, rtol=0.03)
+    right = torch.cat([gate, up], -1)
+    torch.testing.assert_close(linear_of_few(x, weights, factors, 1e-5, None).double(), right, atol=0.05, rtol=0.03)

@@ -19,7 +19,7 @@ backward_worker.py what their computing warpgroups have in common
 model.py           the time of the forward kernel, by which it is configured
 capped.py          softmax of capped scores
 operators.py       `attention` and its derivative as operators of torch
-on_jax.py          `attention` and its derivative within JAX's transforms
+on_jax.py          `attention` and its derivative, and `decode`, within JAX's transforms
 
     from cutelite.kernels.attention import attention
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from cutelite.interop.jax import host_call
 from cutelite.kernels.arguments import HALVES, Arguments
-from cutelite.kernels.attention import backward_call, call
+from cutelite.kernels.attention import backward_call, call, decoding_call
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD
 from cutelite.kernels.functions import lifted, settled
 
@@ -84,3 +84,29 @@ def _differentiate(how: How, kept: Any, gradients: Any) -> tuple[Any, ...]:
 
 
 _attention.defvjp(_keep, _differentiate)
+
+
+def decode(
+    q: Any, k: Any, v: Any, *, lengths: Any = None, table: Any = None, scale: float | None = None,
+    softcap: float | None = None, window: call.Window = (None, None),
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return output and logsumexp of `decode`, attention of few queries to a cache; there is no derivative.
+
+    Arguments are those of `cutelite.kernels.attention.decoding_call.decode`.
+    """
+    given = Arguments()
+    given.array("q", q, HALVES, "B SQ H D")
+    for name, x in (("k", k), ("v", v)):
+        given.array(name, x, "q", ("PIECES", "PAGE", "HK", "D" if name == "k" else "DV"))
+    out = jax.ShapeDtypeStruct((*q.shape[:3], v.shape[3]), q.dtype)
+    lse = jax.ShapeDtypeStruct((q.shape[0], q.shape[2], q.shape[1]), jnp.float32)
+    more = [x for x in (lengths, table) if x is not None]
+    options = {"given": (lengths is not None, table is not None), "scale": scale, "softcap": softcap, "window": window}
+    return tuple(host_call(_run_decode, [out, lse], vmap_method="sequential", **options)(q, k, v, *more))
+
+
+def _run_decode(inputs: list[Any], outputs: list[Any], given: tuple[bool, bool], **how: Any) -> None:
+    q, k, v, *more = inputs
+    lengths, table = (more.pop(0) if each else None for each in given)
+    _, lse = decoding_call.decode(q, k, v, outputs[0], lengths=lengths, table=table, return_lse=True, **how)
+    outputs[1][...] = lse

@@ -28,6 +28,7 @@ from cutelite.kernels.gemm.arrays import (
 )
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import measured, pick, run
+from cutelite.kernels.gemm.prepare import made_ahead
 from cutelite.kernels.lent import is_jax, on_jax
 from cutelite.kernels.rows import gates
 from cutelite.tune.warm import tuning_wanted
@@ -68,9 +69,9 @@ def gemm(
     finish      a function of the sums and of further tensors, instead of all of the above but alpha: `Finish`. Then A
                 may have batches, and B not; N is a multiple of 8; `out` may have any number of columns, of which those
                 that the function stores are written. There is no derivative
-    prepare     a function that makes the elements of A that are multiplied of those in memory and of further tensors:
-                `Prepare`. A is then bf16, f16, e4m3, e5m2, i8 or u8, contiguous along K, a multiple of 8, and B bf16 or
-                f16, without batches. There is no derivative
+    prepare     a function that makes the elements of A that are multiplied of those in memory and of further tensors,
+                in a kernel ahead of the GEMM or within it: `Prepare`. A is then bf16, f16, e4m3, e5m2, i8 or u8, and
+                contiguous along K, a multiple of 8, and B bf16 or f16, without batches. There is no derivative
     config      None: what should be fastest for these sizes, picked in microseconds by a model (`gemm.model`); 'tuned':
                 what is fastest, measured at the first call for such shapes, and kept on disk. Calls after one with
                 'tuned' take the same
@@ -155,7 +156,7 @@ def multiply(
     early  B is there before the kernel ahead of this one has ended, as weights are: blocks begin to fetch it then
     """
     check_operands(a, b, precision, prepare)
-    shape = result_shape(a, b, gate is not None or (fused.finish is not None and fused.finish.paired))
+    shape = result_shape(a, b, gate is not None or halved(fused.finish))
     multiplied = a if prepare is None else b
     out = empty(b, shape, DEFAULTS.get(code_of(multiplied))) if out is None else out
     check_result(multiplied, out, shape, gate is not None, fused.finish is not None)
@@ -174,6 +175,11 @@ def multiply(
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
     run(replace(config, early=EARLY // (128 * config.of_b)) if early else config, *given)
     return out
+
+
+def halved(finish: Finish | None) -> bool:
+    """Tell whether a function makes a column of results of two of the product."""
+    return finish is not None and (finish.paired or finish.halves)
 
 
 def on_tensor_memory(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None, **others: Any) -> Any:
@@ -216,6 +222,8 @@ def arguments(
     """
     if a.ndim > 2 or b.ndim > 2:
         a, b, out, fused = folded(a, b, out, fused)
+    if prepare is not None:
+        a, prepare = prepared_before(a, b, prepare)
     a, b = for_tma(a, -1, prepare is not None), for_tma(b, -2)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result)
@@ -230,7 +238,7 @@ def arguments(
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
     problem = replace(problem, shared=shared)
     problem = finished(problem, fused, b.shape[-1], result)
-    problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare, left)
+    problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
     if factor is not None and (
         d.is_int or any(x is not None for x in added) or (fused.alpha, fused.beta) != (1.0, 0.0)
@@ -266,15 +274,23 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
     return replace(problem, finish=function, tensors=kinds_of(given.tensors))
 
 
-def prepared(problem: Problem, given: Prepare, left: Any) -> tuple[Problem, tuple[Any, ...]]:
-    """Return the problem with the function that makes A, and the function's tensors.
+def prepared_before(a: Any, b: Any, prepare: Prepare) -> tuple[Any, Prepare | None]:
+    """Return A as a function makes it ahead of the GEMM, and None; or both as they are, where the GEMM calls it.
 
-    left    A, as `cutelite_rt.read` has it
     Errors  ValueError for what no function can be combined with, and for tensors that are none
     """
-    if problem.batched or left.shape[-1] % 8:
-        raise ValueError(f"with prepare= B has no batches, and A a multiple of 8 columns, not {left.shape[-1]}")
-    function = replace(given, function=settled(given.function), tensors=())
+    if b.ndim == 3 or a.shape[-1] % 8:
+        raise ValueError(f"with prepare= B has no batches, and A a multiple of 8 columns, not {a.shape[-1]}")
+    kinds, prepare = kinds_of(prepare.tensors, "prepare"), replace(prepare, function=settled(prepare.function))
+    if prepare.within:
+        return a, prepare
+    source = a if rt.read(a).strides[-1] == 1 else for_tma(a, -1, True)
+    return made_ahead(source, b, prepare, kinds), None
+
+
+def prepared(problem: Problem, given: Prepare) -> tuple[Problem, tuple[Any, ...]]:
+    """Return the problem with the function that makes A, and the function's tensors."""
+    function = replace(given, tensors=())
     return replace(problem, prepare=function, beside=kinds_of(given.tensors, "prepare")), given.tensors
 
 

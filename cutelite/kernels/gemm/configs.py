@@ -105,8 +105,13 @@ class Problem:
 
     def columns(self, tile: int) -> int:
         """Return the columns of results in a tile with this many columns of B."""
-        halved = self.gate is not None or (self.finish is not None and self.finish.paired)
+        halved = self.halves or (self.finish is not None and self.finish.paired)
         return tile // 2 if halved else tile
+
+    @property
+    def halves(self) -> bool:
+        """Tell whether B's columns are two halves, of each of which a tile has as many columns."""
+        return self.gate is not None or (self.finish is not None and self.finish.halves)
 
     @property
     def swapped(self) -> "Problem":
@@ -240,7 +245,7 @@ MOST = 256
 def boxes_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """Return `box_of` A, of which `few` rows are brought for a tile, and B."""
     (bm, bn), (cm, cn), (left, right), bytes = config.tile, config.cluster, problem.majors, problem.bytes
-    of_b, depth = bn if problem.gate is None else bn // 2, 128 // bytes
+    of_b, depth = bn // 2 if problem.halves else bn, 128 // bytes
     held = bn // 2 if config.across else bn
     return box_of(bytes, left, few, bm, depth, cn), box_of(bytes, right, of_b, held, depth, cm)
 
@@ -259,7 +264,7 @@ def made_for(config: Config, problem: Problem) -> bool:
         if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
             return False
     if problem.finish is not None:
-        several = config.together > 1 and (problem.finish.paired or problem.groups)
+        several = config.together > 1 and (problem.finish.paired or problem.halves or problem.groups)
         if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
             return False
     alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
@@ -267,7 +272,7 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
         return False
-    if config.across and (problem.gate is not None or config.swapped or config.together > 1 or problem.groups == "K"):
+    if config.across and (problem.halves or config.swapped or config.together > 1 or problem.groups == "K"):
         return False
     if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):
         return False  # what a group's end clears in shared memory, no block of a cluster may bring to another

@@ -24,6 +24,7 @@ from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
 from cutelite.kernels.gemm.model import clusters, in_bursts, lasting, microseconds, narrowest, sizes_of
+from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.lang.given import given_by
 
@@ -126,12 +127,6 @@ def types(plan: "Plan") -> tuple[Any, ...]:
     ahead = tuple[tuple(beside(len(more.__args__) + number, *kind) for number, kind in enumerate(problem.beside))]  # type: ignore[misc]
     sums = Tensor[problem.acc, (None, *plan.laid)]
     return a, b, d, bias, scale_a, scale_b, more, plain, ahead, tuple[sums, Tensor[i32, (None,)]]
-
-
-def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
-    """The type of a tensor that a function is given, whose rows lie a multiple of `apart` elements apart."""
-    steps = (cl.Dim(f"S{number}", apart),) if rank == 2 else ()
-    return Tensor[getattr(cl, dtype), (None,) * rank, (*steps, 1)]
 
 
 def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str, batches: Any) -> Any:
@@ -327,6 +322,11 @@ class Plan:
         return Tile(m * BM, n * self.columns, whole, out, first, last - first)
 
     @property
+    def half(self) -> Any:
+        """Columns of each of the two halves of B."""
+        return N if self.problem.finish is None else C // 2
+
+    @property
     def paired(self) -> bool:
         """True where a function makes a column of results of two."""
         return self.problem.finish is not None and self.problem.finish.paired
@@ -352,8 +352,8 @@ class Plan:
             else:
                 of_b = tile.batch if tile.group is None else tile.group
                 column = tile.column * 2 if self.paired else tile.column
-                for half in cl.static_range(1 if self.problem.gate is None else 2):
-                    right.prefetch(of_b, column + half * N, k, self.depth)
+                for half in cl.static_range(2 if self.problem.halves else 1):
+                    right.prefetch(of_b, column + half * self.half, k, self.depth)
 
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""
@@ -368,13 +368,13 @@ class Plan:
                     k = tile.begin + i * self.depth
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
                 left.load(few, tile.batch, tile.row, k, full)
-                if self.problem.gate is None:
+                if not self.problem.halves:
                     column = tile.column * 2 if self.paired else tile.column
                     right.load(storage.b[None, None, state.index], of_b, column, k, full)
                 else:
                     for half in cl.static_range(2):
                         part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
-                        right.load(part, of_b, tile.column + half * N, k, full)
+                        right.load(part, of_b, tile.column + half * self.half, k, full)
                 state = state.advance()
             tiles = tiles.advance()
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still

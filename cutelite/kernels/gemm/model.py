@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import cutelite_rt as rt
 from cutelite.kernels.arrays import clusters_at_once
-from cutelite.kernels.gemm.configs import WIDTHS, Config, Problem
+from cutelite.kernels.gemm.configs import WIDTHS, Config, Problem, wide
 
 START, P = 1.563, 1.1265
 L2, L2_CLUSTERED = 5.692e-08, 6.519e-08
@@ -30,6 +30,8 @@ DRAM, AGAIN_DRAM = 1.366e-07, 0.337
 AT_LEAST = 2.084e-07
 """Microseconds for a byte at the peak rate of the GPU's memory, 4.8 TB/s: a lower bound for the fit."""
 OUTGROWN, SOFT = 23.76e6, 8e6
+FUNCTION = 1.5
+"""Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
 HIDDEN = 0.1705
 """The part of a tile's own time that remains where another warpgroup multiplies meanwhile."""
 SECOND, SECOND_BYTE = 2.156, 2.256e-07
@@ -108,7 +110,7 @@ class Sizes(NamedTuple):
 def sizes_of(problem: Problem, a: Any, d: Any) -> Sizes:
     """Return the sizes of arrays as `dense.run` takes them."""
     k = a.shape[-1 if problem.majors[0] == "K" else -2]
-    return Sizes(d.shape[-2], d.shape[-1] * (1 if problem.gate is None else 2), k, d.shape[0] if problem.batched else 1)
+    return Sizes(d.shape[-2], d.shape[-1] * (2 if problem.halves else 1), k, d.shape[0] if problem.batched else 1)
 
 
 def clusters(blocks: int, like: Any) -> int:
@@ -164,13 +166,15 @@ def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> t
     if rates is None or parts > steps or (alone and rounds > 1) or (config.splits > 1 and rounds > 1):
         return math.inf, 0.0  # blocks without a cluster drift apart, and find less in L2
     each, (step, tile) = -(-steps // parts), rates
+    if any(rank == 2 for _, rank, _ in problem.tensors):
+        tile += FUNCTION * bm * problem.columns(bn) / (64 * wide(config, problem) * (1 if config.pingpong else 2))
     few = min(bm, few_rows or bm) if cm * cn == 1 else bm
     hidden = tile * (HIDDEN if config.pingpong else 1.0)
     work = rounds * (each * step + hidden) + tile - hidden
     loaded = units * cm * cn * together * each * 128 * (few / cn + bn / cm)
-    wide = min(config.swizzle, -(-n // bn))
-    high = max(1.0, min(at_once * cm * cn / wide, -(-m // bm)))
-    of_round = (high * min(bm, m) + wide * bn) * k * in_memory
+    band = min(config.swizzle, -(-n // bn))
+    high = max(1.0, min(at_once * cm * cn / band, -(-m // bm)))
+    of_round = (high * min(bm, m) + band * bn) * k * in_memory
     again = max(1.0, units / at_once) * of_round * AGAIN_DRAM / (1 + math.exp((OUTGROWN - of_round) / SOFT))
     moved = batches * ((m * k + n * k) * in_memory + m * n * problem.d.bytes) + again
     memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST)

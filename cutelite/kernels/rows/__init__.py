@@ -12,9 +12,9 @@ histogram.py       counts                        embedding.py      rows of a tab
 adamw.py           AdamW over lists
 linear_cross_entropy.py   cross entropy of a linear layer, a part of its logits at a time
 operators.py       softmax, norms and losses as torch's operators; operators_elements.py, operators_losses.py
-rope_append.py     the same on the way into a cache
+rope_append.py     the same on the way into a cache       rope_tables.py   cosines and sines of positions
 operators_numbers.py      embeddings, top-k, sampling, sums, 8 bits as torch's operators
-on_jax.py          softmax, norms, cross entropy, gates and rope within JAX's transforms
+on_jax.py          softmax, norms, cross entropy, gates and rope within JAX's transforms; on_jax_numbers.py
 
 Each function takes arrays of torch, CuPy or NumPy (in the simulator); the last mode is a row, of 1 to 262,144
 elements of bf16, f16 or f32. What is computed is f32. A row is read once, into registers.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import Arguments, as_number, instance, is_array
+from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_softmax
@@ -227,21 +227,24 @@ class Losses(NamedTuple):
 
 
 def cross_entropy(
-    x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, how: Plan | None = None
-) -> Losses:
+    x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any = None,
+    how: Plan | None = None,
+) -> Losses:  # fmt: skip
     """Compute the cross entropy of each row of logits; neither summed nor averaged.
 
     x          (..., n), bf16, f16 or f32
     target     (...), int64, from 0 to n - 1, or `ignore`
     smoothing  label smoothing, 0 to 1
     z          the weight of lse squared
+    out        two arrays to write to, f32 without gaps; by default new ones
     how        who works on a row; by default the plan for its length
     Gives      `Losses`
     Errors     `cl.ArgumentError` for arrays that do not fit
     """
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
-    loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
+    leading = tuple(x.shape[:-1])
+    loss, lse = results(out, {"losses": (leading, "f32"), "sums": (leading, "f32")}, x=x, target=target)
     p = instance("how", how, Plan) or plan_fold(rows.n, rows.vector)
     kernel = forward(loss_of(rows, smoothing, z, ignore), p)
     kernel[p.launch(rows)](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))

@@ -243,14 +243,29 @@ def _quantise_into(x: Any, block: int, up: Any, activation: str, out: Any) -> An
     return by_8_bits.quantise(x, Narrow(block=block), up=up, activation=activation, out=out)
 
 
+def _entropy_into(x: Any, target: Any, smoothing: float, z: float, ignore: int, out: Any) -> Any:
+    return entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore, out=out)
+
+
+def _entropy_backward_into(*given: Any, out: Any) -> Any:
+    how = dict(zip(("smoothing", "z", "ignore"), given[4:], strict=True))
+    return entropy.cross_entropy_backward(*given[:4], **how, out=out)
+
+
+def _sample_into(x: Any, chances: Any, temperature: float, top_k: int, top_p: float, out: Any) -> Any:
+    return select.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p, out=out)
+
+
 for operator, function in (
     (softmax, lambda x, log, out: soft.apply(x, out, log, None)), (norm_forward, _norm_into),
     (activated, gates.activated), (gated, gates.gated),
     (gated_halves, _halves_into), (cumsum, scan.cumsum),
+    (cross_entropy_backward, _entropy_backward_into), (sample, _sample_into),
     (embedding, lambda table, places, padding, out: tables.embedding(table, places, out=out)),
 ):  # fmt: skip
     out_form(operator, function)
 out_form(top_k, select.top_k, "values", "columns")
+out_form(cross_entropy, _entropy_into, "losses", "sums")
 out_form(argmax, select.argmax, "values", "columns")
 out_form(sort, lambda x, descending, out: sorting.sort(x, descending=descending, out=out), "keys", "places")
 out_form(reduced, reductions.reduced)

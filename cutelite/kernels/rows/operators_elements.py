@@ -13,9 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import rope_append as rope_cache
+from cutelite.kernels.rows import rope_tables as angles
 
 
 @torch.library.custom_op("cutelite::activated", mutates_args=())
@@ -156,6 +158,19 @@ def _(
     q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
 ) -> Tensor:
     return q.new_empty(q.shape)
+
+
+@torch.library.custom_op("cutelite::rope_tables", mutates_args=())
+def rope_tables(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of positions times frequencies, twice in each row. They have no derivative."""
+    code = code_of(positions.new_empty((0,), dtype=dtype))
+    return angles.rope_tables(positions.contiguous(), frequencies.contiguous(), code, scale=scale)
+
+
+@rope_tables.register_fake
+def _(positions: Tensor, frequencies: Tensor, dtype: torch.dtype, scale: float) -> tuple[Tensor, Tensor]:
+    made = positions.new_empty((*positions.shape, 2 * len(frequencies)), dtype=dtype)
+    return made, torch.empty_like(made)
 
 
 def whole(x: Tensor) -> Tensor:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32, i64, u32, u64
 from cutelite.kernels.arguments import Arguments, as_number, instance, results
-from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import MOST_THREADS, WARP, Plan, plan_fold
 from cutelite.kernels.rows.softmax import LOWEST, power
@@ -430,6 +429,7 @@ def sample(
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
+    out: Any = None,
     how: Plan | None = None,
 ) -> Any:
     """Choose a column of each row by the softmax of x / temperature, among the greatest.
@@ -439,6 +439,7 @@ def sample(
     temperature  above 0
     top_k        how many of the greatest to choose among, and those equal to the last; 0: all
     top_p        among as many of these, from the greatest on, as come to that share of their sum; 1: all
+    out          where to write, (...), int64 without gaps; by default a new array
     Gives        (...), int64
     Errors       `cl.ArgumentError` for other arrays and numbers
     """
@@ -448,7 +449,7 @@ def sample(
         raise cl.ArgumentError("x has rows of 0 elements, of which none can be chosen")
     temperature, top_p = as_number("temperature", temperature, above=0), as_number("top_p", top_p, above=0, most=1)
     top_k = as_number("top_k", top_k, whole=True, least=0)
-    columns = empty(x, leading, "i64")
+    (columns,) = results(out, {"columns": (leading, "i64")}, x=x, chances=chances)
     p = instance("how", how, Plan) or alone(rows.n, rows.vector)
     kernel = sampling(rows.dtype, rows.n, p)
     given = flat(chances, rows.m), flat(columns, rows.m)

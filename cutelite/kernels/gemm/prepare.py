@@ -1,0 +1,68 @@
+"""A kernel that computes A ahead of a GEMM by a function of what is in memory: `cutelite.Prepare`."""
+
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined, misc"
+# (kernels are made for types that no annotation can say to a checker)
+
+from __future__ import annotations
+
+from functools import cache
+from math import gcd
+from typing import Any
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Chunk, Prepare, Tensor
+from cutelite.kernels.arrays import empty
+
+M, K = cl.dims("M K")
+ROWS, COLUMNS, THREADS = 64, 64, 128  # of a chunk, and of the block that makes it
+
+
+@cache
+def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, int], ...], apart: int) -> Any:
+    """The kernel: a block makes a chunk.
+
+    dtype, made  of what is in memory, and of A
+    kinds        of the function's tensors, as `Problem.beside` has them
+    apart        what rows in memory are a multiple of elements apart
+    """
+    tensors = tuple[tuple(beside(number, *kind) for number, kind in enumerate(kinds))]
+
+    @cl.kernel(block=THREADS)
+    def prepared(
+        source: Tensor[dtype, (M, K), (cl.Dim("P", apart), 1)], a: Tensor[made, (M, K)], tensors: tensors | None
+    ) -> None:
+        cl.griddepcontrol_launch_dependents()
+        cl.griddepcontrol_wait()
+        across = cl.ceil_div(K, COLUMNS)
+        row, column = cl.block_idx.x // across * ROWS, cl.block_idx.x % across * COLUMNS
+        nothing = cl.full((ROWS * COLUMNS // THREADS,), 0.0, cl.f32)
+        chunk = Chunk(nothing, row, column, (M, K), cl.thread_idx.x)
+        found = cl.make_rmem_tensor(made, cl.make_layout((2, 2, 2 * chunk.steps)))
+        known = Chunk(chunk.inside(chunk.by_element(source)), row, column, (M, K), cl.thread_idx.x)
+        found.store(prepare.function(known, *(tensors or ())).to(made))
+        (down, right), groups = chunk.place, 2 * chunk.steps
+        for i in cl.static_range(2):
+            for j in cl.static_range(groups):
+                if row + down + 8 * i < M and column + 8 * j + right < K:
+                    pair = cl.local_tile(a[row + down + 8 * i, None], (2,), ((column + 8 * j + right) // 2,))
+                    pair.store(found[None, i, j].load())
+
+    return prepared
+
+
+def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
+    """The type of a tensor that a function is given, whose rows lie a multiple of `apart` elements apart."""
+    steps = (cl.Dim(f"S{number}", apart),) if rank == 2 else ()
+    return Tensor[getattr(cl, dtype), (None,) * rank, (*steps, 1)]
+
+
+def made_ahead(source: Any, b: Any, prepare: Prepare, kinds: tuple[tuple[str, int, int], ...]) -> Any:
+    """Return A, (M, K) of the dtype of b, made of `source` by a function."""
+    view, a = rt.read(source), empty(b, tuple(source.shape))
+    dtypes = (getattr(cl, rt.read(x).dtype) for x in (source, a))
+    apart = gcd(8, view.strides[0])
+    grid = -(-view.shape[0] // ROWS) * -(-view.shape[1] // COLUMNS)
+    function = Prepare(prepare.function)
+    build(*dtypes, function, kinds, apart)[cl.Launch(grid, THREADS, pdl=True)](source, a, prepare.tensors or None)
+    return a
