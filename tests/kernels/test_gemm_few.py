@@ -71,6 +71,7 @@ def test_no_races(checked: Callable[[int], None]) -> None:
 def test_refused() -> None:
     assert fits(8, 64, 16) and not any(fits(*sizes) for sizes in ((9, 64, 16), (0, 64, 16), (1, 96, 16), (1, 64, 8)))
     assert fits(8, 16384, 16) and not fits(8, 16384, 16, normed=True)
+    assert fits(8, 4096, 16, normed=True)
     with pytest.raises(ValueError, match="at most 8 rows"):
         linear_of_few(some(9, 64), some(16, 64))
     with pytest.raises(ValueError, match="gate is 'selu'"):

@@ -40,8 +40,8 @@ MOST = 8  # rows of x: columns of mma.sync
 WARPS = 16  # of a block
 THREADS = WARPS * WARP
 ONCE = cl.CopyUniversalOp(128, cache="nc", evict="no_allocate", prefetch=128)
-LONGEST = 16_384  # columns of x with a norm, which threads hold in registers; and bytes of shared memory for it:
-ROOM = 160_000
+HELD = 24_576  # elements of x with a norm, which threads hold in registers; of short rows any number
+SHORT = 4096
 AHEAD = 512  # bytes of a row and warp that L2 is asked for before the kernel ahead has ended
 
 
@@ -98,10 +98,8 @@ class Few:
         each = -(-units // THREADS)
         apart = columns + WIDE  # rows that follow each other in other banks
         made = cl.shared(self.dtype, cl.make_layout((self.rows, columns), stride=(apart, 1)), align=16)
-        sums, held = (
-            cl.shared(f32, (self.rows, WARPS)),
-            cl.make_rmem_tensor(self.dtype, cl.make_layout((8, each, self.rows))),
-        )
+        sums = cl.shared(f32, (self.rows, WARPS))
+        held = cl.make_rmem_tensor(self.dtype, cl.make_layout((8, each, self.rows)))
         factor = cl.make_rmem_tensor(factors.dtype, cl.make_layout((8, each)))
         held.fill(0.0)
         for i in cl.static_range(each):
@@ -210,7 +208,7 @@ def build(few: Few) -> Any:
 
 def fits(rows: int, k: int, n: int, normed: bool = False) -> bool:
     """Tell whether `linear_of_few` takes so many rows of x, columns of both and results, and the norm of such rows."""
-    room = not normed or (k <= LONGEST and 2 * rows * (k + WIDE) <= ROOM)
+    room = not normed or k <= SHORT or rows * k <= HELD
     return 0 < rows <= MOST and k > 0 and k % (WIDE * DEPTH) == 0 and n % HIGH == 0 and room
 
 
@@ -249,7 +247,7 @@ def linear_of_few(
     if not fits(int(flat.shape[0]), k, n, norm is not None) or int(weight.shape[0]) != n * parts:
         raise ArrayError(
             f"x is {tuple(x.shape)} and weight {tuple(weight.shape)}: at most {MOST} rows, K a multiple of "
-            f"{WIDE * DEPTH}, results of {HIGH} columns, and {ROOM} bytes for a norm"
+            f"{WIDE * DEPTH}, results of {HIGH} columns; with a norm K up to {SHORT}, or {HELD} elements"
         )
     if left_out():
         return out
