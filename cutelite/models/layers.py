@@ -165,8 +165,9 @@ def of_few(x: Tensor, parts: list[Any], normed: bool = False) -> bool:
     if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
         return False
     weights, k = [part.weight for part in parts], x.shape[-1]
-    alike = all(few.fits(x.numel() // max(1, k), k, len(weight), normed) for weight in weights)
-    return alike and taken(x, *weights) and not wants_gradient(x, *weights)
+    rows, results = x.numel() // max(1, k), [len(weight) for weight in weights]
+    worth = few.worth(rows, k, sum(results), normed) and all(few.fits(rows, k, n, normed) for n in results)
+    return worth and taken(x, *weights) and not wants_gradient(x, *weights)
 
 
 def norm_within(norm: Any, x: Tensor, parts: list[Any]) -> Norm | None:

@@ -70,7 +70,7 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
         at = slice(start, start + len(weight))
         part = None if bias is None else bias[at]
         more = None if add is None else add[..., at]
-        if bias is None and few.fits(rows, *weight.shape[::-1]) and x.is_contiguous():
+        if bias is None and few.worth(rows, *weight.shape[::-1]) and x.is_contiguous():
             few.linear_of_few(x, weight, out[..., at], add=more, early=True)
             start = at.stop
             continue
