@@ -139,6 +139,25 @@ class Few:
                     found = cl.mma_sync(a[None, None, None, part].load(), b, sums[None, tile].load())
                     sums[None, tile].store(found)
 
+    def lay(self, sums: Any, parts: Any) -> None:
+        """Write this thread's sums to where those of all warps are added up."""
+        warp, lane = cl.thread_idx.x // WARP, cl.thread_idx.x % WARP
+        for tile in cl.static_range(self.tiles):
+            for i in cl.static_range(4):
+                parts[warp, tile * HIGH + lane // QUAD + i // 2 * 8, lane % QUAD * 2 + i % 2] = sums[i, tile]
+
+    def write(self, parts: Any, number: Any, gate: Any, out: Any, add: Any) -> None:
+        """Add up the sums of all warps, and write what they come to: a result a thread."""
+        if cl.thread_idx.x < HIGH * self.rows:
+            down, row = cl.thread_idx.x % HIGH, cl.thread_idx.x // HIGH
+            value = parts[None, down, row].load().reduce("sum")
+            if gate is not None:
+                value = gate(value, parts[None, HIGH + down, row].load().reduce("sum"))
+            column = number * HIGH + down
+            if add is not None:
+                value = value + add[row, column].to(f32)
+            out[row, column] = value.to(self.dtype)
+
 
 @cache
 def build(few: Few) -> Any:
@@ -157,8 +176,8 @@ def build(few: Few) -> Any:
     ) -> None:  # fmt: skip
         """`counter` is 0 before and after each launch: blocks take whatever rows are next."""
         cl.griddepcontrol_launch_dependents()
-        warp, lane = cl.thread_idx.x // WARP, cl.thread_idx.x % WARP
-        steps, count, number = i32(K // (WIDE * DEPTH)), i32(N // HIGH), i32(cl.block_idx.x)
+        warp, number = cl.thread_idx.x // WARP, i32(cl.block_idx.x)
+        steps, count = i32(K // (WIDE * DEPTH)), i32(N // HIGH)
         held, parts, told = cl.make_rmem_tensor(dtype, few.kept), cl.shared(f32, laid), cl.shared(i32, (1,))
         held.fill(0.0)
         if few.early:
@@ -189,19 +208,9 @@ def build(few: Few) -> Any:
                 few.fetch(w, held, N, later, warp)
             if warp < steps:
                 few.add_up(left, rows_of_x, step, sums)
-            for tile in cl.static_range(tiles):
-                for i in cl.static_range(4):
-                    parts[warp, tile * HIGH + lane // QUAD + i // 2 * 8, lane % QUAD * 2 + i % 2] = sums[i, tile]
+            few.lay(sums, parts)
             cl.syncthreads()
-            if cl.thread_idx.x < HIGH * rows:
-                down, row = cl.thread_idx.x % HIGH, cl.thread_idx.x // HIGH
-                value = parts[None, down, row].load().reduce("sum")
-                if gate is not None:
-                    value = gate(value, parts[None, HIGH + down, row].load().reduce("sum"))
-                column = number * HIGH + down
-                if add is not None:
-                    value = value + add[row, column].to(f32)
-                out[row, column] = value.to(dtype)
+            few.write(parts, number, gate, out, add)
             number = later
 
     return product
