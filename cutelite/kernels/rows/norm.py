@@ -29,9 +29,9 @@ from cutelite.kernels.rows.plan import (
     after,
     follow,
     pitches,
-    plan,
     plan_narrow,
     plan_norm,
+    plan_residual,
     plan_sums,
 )
 from cutelite.lib.rows import widened
@@ -653,7 +653,9 @@ def apply(
         p = instance("how", how, Plan) or chosen
     else:
         aligned = math.gcd(aligned, more.vector)
-        p = instance("how", how, Plan) or replace(plan(rows.n, aligned if narrow is None else vector), held=False)
+        light = narrow is None and not center and rows.dtype.bytes == 2
+        chosen = plan_residual(rows.n, aligned if narrow is None else vector, light)
+        p = instance("how", how, Plan) or chosen
     if narrow is not None:
         p = replace(p, aligned=aligned, stages=0, held=p.held and p.early, outside=p.loops)
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, offset, narrow), p)

@@ -192,15 +192,27 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         return replace(plan(n, vector, each=each, alone=SMALL_BLOCK), held=each < 64)
     if n <= (32_768 if light else 16_384):
+        if not light and bytes == 2 and 2048 < n <= 4096:
+            return replace(plan(n, vector, each=16, registers=48), held=False)
         return plan(n, vector) if light else replace(plan(n, vector, registers=80 if n <= 1024 else 64), held=False)
-    if n <= 32_768 and bytes == 2:
-        early = ahead(Plan(512, 1, 2, vector, 1, outside=False), n, bytes, stages=2, rows=rows + 1)
-        if early.stages:
-            return early
+    if n <= 65_536 and bytes == 2:  # three blocks at a time, so that one copies while another reduces
+        p = ahead(Plan(SMALL_BLOCK, 1, power_of_two(n / 8192), vector, 3), n, bytes, stages=1, rows=3 * rows)
+        if p.stages:
+            return p
     p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
     found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
     return found if found.stages and (rows > 2 or p.cluster > 1) else replace(plan(n, vector), held=light)
+
+
+def plan_residual(n: int, vector: int, light: bool) -> Plan:
+    """Return the plan for a norm of two inputs, of which the sum is a result too.
+
+    light  of 16-bit elements, and nothing but RMSNorm is computed
+    """
+    each = 8 if light and 2048 < n <= 4096 else 32
+    p = plan(n, vector, each=each, registers=80 if light and 16_384 < n <= 32_768 else 64)
+    return replace(p, held=False)
 
 
 def plan_narrow(n: int, vector: int) -> Plan:
