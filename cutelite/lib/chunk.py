@@ -29,13 +29,13 @@ class Prepare:
     rounded to the dtype of B.
 
     tensors  further tensors that it reads: of rank 1 or 2 in global memory, contiguous along the last mode
-    within   the GEMM calls the function, and nothing of A's size is written; else a kernel ahead of it does, which
-             takes less time and needs memory for A
+    within   the GEMM calls the function, and nothing of A's size is written; False: a kernel ahead of it does, and
+             writes A
     """
 
     function: Callable[..., Any]
     tensors: tuple[Any, ...] = ()
-    within: bool = False
+    within: bool = True
 
 
 @dataclass(frozen=True)

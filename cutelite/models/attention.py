@@ -19,7 +19,7 @@ from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode, wants_gradient
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
-from cutelite.models.layers import KINDS, TYPES, Norm, project, projected
+from cutelite.models.layers import KINDS, TYPES, project, projected
 
 NAME = "cutelite"
 """The name of this attention in `transformers`."""
@@ -212,11 +212,6 @@ class Attention:
     o_proj: Any
 
     @property
-    def inputs(self) -> list[Any]:
-        """The layers that have the same input."""
-        return [self.q_proj, self.k_proj, self.v_proj]
-
-    @property
     def window(self) -> int | None:
         """The most keys that a query sees, its own included; None: all up to its own."""
         return getattr(self, "sliding_window", None)
@@ -224,19 +219,16 @@ class Attention:
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
         attention_mask: Tensor | None = None, cache: Any = None, *, past_key_values: Any = None,
-        residual: Tensor | None = None, norm: Norm | None = None, **more: Any,
+        residual: Tensor | None = None, **more: Any,
     ) -> tuple[Tensor, Any]:  # fmt: skip
-        """Compute as the layer's own, of a `norm` of its input, and add `residual`.
-
-        `calls.CACHE` says which name the cache is passed by.
-        """
+        """Compute as the layer's own, and add `residual`. `calls.CACHE` says which name the cache is passed by."""
         cache = past_key_values if cache is None else cache
         if hidden_states.dtype not in KINDS:
             named = {CACHE: cache} | more
             out, weights = super().forward(hidden_states, position_embeddings, attention_mask, **named)  # type: ignore[misc]
             return out if residual is None else residual + out, weights
         shape = hidden_states.shape[:-1]
-        heads = projected(hidden_states, self.inputs, norm).view(*shape, -1, self.head_dim)
+        heads = projected(hidden_states, [self.q_proj, self.k_proj, self.v_proj]).view(*shape, -1, self.head_dim)
         each = self.k_proj.out_features // self.head_dim
         q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):

@@ -13,11 +13,10 @@ from torch.nn.modules import module
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from cutelite.kernels.attention.operators import wants_gradient
-from cutelite.kernels.gemm import few
 from cutelite.kernels.moe.operators import route
 from cutelite.kernels.rows.operators import norm_backward, norm_forward
 from cutelite.kernels.rows.operators_elements import gated_halves, rope_tables
-from cutelite.models.operators import gated_linear, gated_mlp, linear, linear_of_few, lookup
+from cutelite.models.operators import gated_linear, gated_mlp, linear, lookup
 from cutelite.models.sums import entered, gathered, summed
 
 TYPES = torch.bfloat16, torch.float16
@@ -93,10 +92,6 @@ def keeps_frequencies(rotary: Any) -> bool:
     return "dynamic" not in rotary.rope_type and rotary.rope_type != "longrope"
 
 
-Norm = tuple[Tensor, float]
-"""The factors and the epsilon of an RMSNorm."""
-
-
 class GatedMLP:
     """``down(silu(gate(x)) * up(x))``: gate and up in one GEMM if their weights are next to each other in memory."""
 
@@ -104,24 +99,16 @@ class GatedMLP:
     up_proj: Any
     down_proj: Any
 
-    @property
-    def inputs(self) -> list[Any]:
-        """The layers that have the same input."""
-        return [self.gate_proj, self.up_proj]
-
     def forward(self, x: Tensor) -> Tensor:
         """Compute as the layer's own."""
         return self.added(x, None)
 
-    def added(self, x: Tensor, residual: Tensor | None, norm: Norm | None = None) -> Tensor:
-        """Return ``forward(x) + residual``, of the `norm` of x if there is one; the last GEMM adds the residual."""
+    def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
+        """Return ``forward(x) + residual``; the last GEMM adds the residual."""
         if x.dtype not in KINDS:
             out = super().forward(x)  # type: ignore[misc]
             return out if residual is None else residual + out
-        parts = self.inputs
-        if of_few(x, parts):
-            weights, (factors, eps) = [part.weight for part in parts], norm or (None, 0.0)
-            return project(self.down_proj, linear_of_few(x, weights, factors, eps, "silu"), residual)
+        parts = [self.gate_proj, self.up_proj]
         if together(x, parts):  # no gradient is wanted
             return project(self.down_proj, gated_linear(x, [part.weight for part in parts]), residual)
         whole = [*parts, self.down_proj]
@@ -157,26 +144,6 @@ def differentiated(x: Tensor, parts: list[Any], residual: Tensor) -> bool:
     return alone and taken(x, *weights, residual) and wants_gradient(x, *weights)
 
 
-def of_few(x: Tensor, parts: list[Any], normed: bool = False) -> bool:
-    """Tell whether a kernel for few rows multiplies by these layers, with nothing to be differentiated.
-
-    normed  the norm of x, which the kernel computes
-    """
-    if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
-        return False
-    weights, k = [part.weight for part in parts], x.shape[-1]
-    rows, results = x.numel() // max(1, k), [len(weight) for weight in weights]
-    worth = few.worth(rows, k, sum(results), normed) and all(few.fits(rows, k, n, normed) for n in results)
-    return worth and taken(x, *weights) and not wants_gradient(x, *weights)
-
-
-def norm_within(norm: Any, x: Tensor, parts: list[Any]) -> Norm | None:
-    """Return the norm of x that the product by these layers computes as well; None: it is computed before."""
-    if isinstance(norm, RMSNorm) and plain(norm) and norm.weight.dtype == x.dtype and of_few(x, parts, True):
-        return norm.weight, norm.variance_epsilon
-    return None
-
-
 class Router:
     """The choice of experts: a dense layer, then softmax and the choice of the best in one kernel."""
 
@@ -205,23 +172,16 @@ class DecoderLayer:
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Compute as the layer's own."""
         attention, mlp = self.self_attn, self.mlp
-        whole = plain(attention) and plain(attention.o_proj)
-        kwargs["norm"] = norm_within(self.input_layernorm, hidden_states, attention.inputs) if whole else None
-        normed = hidden_states
-        if kwargs["norm"] is None:
-            del kwargs["norm"]
-            normed, hidden_states = normed_beside(self.input_layernorm, hidden_states)
-        if whole:
+        normed, hidden_states = normed_beside(self.input_layernorm, hidden_states)
+        if plain(attention) and plain(attention.o_proj):
             kwargs["residual"] = hidden_states
             hidden_states, _ = attention(normed, *args, **kwargs)
         else:
             hidden_states = hidden_states + attention(normed, *args, **kwargs)[0]
-        gated = isinstance(mlp, GatedMLP) and plain(mlp)
-        norm = norm_within(self.post_attention_layernorm, hidden_states, mlp.inputs) if gated else None
-        if norm is not None:
-            return mlp.added(hidden_states, hidden_states, norm)
         normed, hidden_states = normed_beside(self.post_attention_layernorm, hidden_states)
-        return mlp.added(normed, hidden_states) if gated else hidden_states + mlp(normed)
+        if isinstance(mlp, GatedMLP) and plain(mlp):
+            return mlp.added(normed, hidden_states)
+        return hidden_states + mlp(normed)
 
 
 def taken(*tensors: Tensor) -> bool:
@@ -280,10 +240,8 @@ def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     return norm(x), x
 
 
-def projected(x: Tensor, layers: list[Any], norm: Norm | None = None) -> Tensor:
-    """Return the results of dense layers for the same input, or its norm, concatenated along the last mode."""
-    if norm is not None:
-        return linear_of_few(x, [layer.weight for layer in layers], *norm, None)
+def projected(x: Tensor, layers: list[Any]) -> Tensor:
+    """Return the results of dense layers for the same input, concatenated along the last mode."""
     if all(isinstance(layer, Linear) and plain(layer) for layer in layers):
         weights, biases = [layer.weight for layer in layers], [layer.bias for layer in layers]
         none = [bias is None for bias in biases]

@@ -17,9 +17,8 @@ from torch import Tensor
 
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
-from cutelite.kernels.gemm import few
 from cutelite.kernels.gemm.call import fused_of, multiply
-from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
+from cutelite.kernels.gemm.gated import PIECES, gated_gradient
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.operators_numbers import embedding_backward
 
@@ -65,15 +64,10 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
     """
     out = x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
     whole, start = joined(weights), 0
-    rows = x.numel() // max(1, x.shape[-1])
     for weight in weights if whole is None else [whole]:
         at = slice(start, start + len(weight))
         part = None if bias is None else bias[at]
         more = None if add is None else add[..., at]
-        if bias is None and few.worth(rows, *weight.shape[::-1]) and x.is_contiguous():
-            few.linear_of_few(x, weight, out[..., at], add=more, early=True)
-            start = at.stop
-            continue
         fused = fused_of(more, part, beta=0.0 if add is None else 1.0)
         multiply(x, weight.T, out[..., at], fused, early=x.numel() <= FEW * x.shape[-1])
         start = at.stop
@@ -97,24 +91,6 @@ def gated_linear(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
 @gated_linear.register_fake
 def _(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     return x.new_empty((*x.shape[:-1], len(weights[0])))
-
-
-@custom_op("cutelite::linear_of_few", mutates_args=())
-def linear_of_few(x: Tensor, weights: Sequence[Tensor], factors: Tensor | None, eps: float, gate: str | None) -> Tensor:
-    """``x @ cat(weights).T`` of few rows, of their RMSNorm where there are `factors`; with `gate` a gate of it.
-
-    x        (..., K), as `few.fits` has it
-    weights  (N_i, K) each, one after the other in memory, else they are copied first; with `gate` two of as many rows
-    It has no derivative.
-    """
-    whole = joined(weights)
-    whole = torch.cat(list(weights)) if whole is None else whole
-    return few.linear_of_few(x.contiguous(), whole, norm=factors, eps=eps, gate=gate, early=True)
-
-
-@linear_of_few.register_fake
-def _(x: Tensor, weights: Sequence[Tensor], factors: Tensor | None, eps: float, gate: str | None) -> Tensor:
-    return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights) // (2 if gate else 1)))
 
 
 @dense.register_fake
@@ -169,14 +145,9 @@ def gated_mlp(x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | 
     x        (..., K);  weights  two of (N, K);  down  (L, N);  add  (..., L)
     Gives    the result, and for derivatives gate and up beside each other, (..., 2 N), and what ``down`` multiplies
     """
-    whole, lead = joined(weights), x.shape[:-1]
-    if whole is None or len(whole) // 2 % PIECES[-1]:
-        halves = dense(x, weights, None, None)
-        gate, up = halves.chunk(2, dim=-1)
-        h = gates.gated(gate, up, "silu")
-    else:
-        halves = x.new_empty((*lead, len(whole)))
-        h = gated_product(x, whole.T, halves, "silu")
+    halves = dense(x, weights, None, None)
+    gate, up = halves.chunk(2, dim=-1)
+    h = gates.gated(gate, up, "silu")
     return dense(h, [down], None, add), halves, h
 
 
@@ -256,5 +227,4 @@ autocast(gated_linear, "x", "weights")
 batched(gated_linear, "x")
 autocast(gated_mlp, "x", "weights", "down", "add")
 batched(gated_mlp, "x", "add", results=3)
-autocast(linear_of_few, "x", "weights")
 batched(lookup, "places")

@@ -20,7 +20,6 @@ import torch
 import transformers
 
 import cutelite as cl
-from cutelite.kernels.gemm import few
 from cutelite.models import accelerate, attention, layers, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
@@ -177,17 +176,6 @@ def test_attention_that_says_how_many_keys_there_are() -> None:
     joined = torch.cat([capped, sinks[:, None, None].expand(2, 4, 3, 1)], -1).softmax(-1)[..., :24]
     found, _ = forward(layer, q, k, v, lengths, s_aux=sinks, softcap=cap)
     assert off(found, torch.einsum("bhqk,bhkd->bqhd", joined, v.repeat_interleave(2, 1))) < 1e-5
-
-
-def test_norms_and_gates_in_products_of_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, ids = made("Llama", num_hidden_layers=1).eval(), tokens(2, 1)
-    accelerate(model)
-    with torch.no_grad():
-        own = model(ids).logits
-        monkeypatch.setattr(few, "MANY", 16)
-        monkeypatch.setattr(layers, "gated_halves", lambda *_: pytest.fail("a kernel of its own"))
-        found = model(ids).logits
-    assert off(found, own) < 1e-2
 
 
 def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 
 import torch
 
-from cutelite.models.operators import beside, dense, gated_linear, gated_mlp, joined, linear_of_few, lookup
+from cutelite.models.operators import beside, dense, gated_linear, gated_mlp, joined, lookup
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -81,17 +81,3 @@ def test_a_gated_mlp_and_its_gradients(inner: int) -> None:
     mine = torch.autograd.grad(found, [x, *weights, down, add], gradient)
     for a, b in zip(mine, torch.autograd.grad(right, wide, gradient.double()), strict=True):
         torch.testing.assert_close(a.double(), b, atol=0.06, rtol=0.03)
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_products_of_few_rows_and_of_their_norm(together: bool) -> None:
-    x, weights, factors = random(2, 1, 64), [random(32, 64), random(32, 64)], random(64)
-    if together:
-        beside(weights)
-    torch.library.opcheck(linear_of_few, (x, weights, factors, 1e-5, "silu"))
-    wide = torch.nn.functional.rms_norm(x.double(), (64,), factors.double(), 1e-5)
-    gate, up = (wide @ weight.double().T for weight in weights)
-    right = torch.nn.functional.silu(gate) * up
-    torch.testing.assert_close(linear_of_few(x, weights, factors, 1e-5, "silu").double(), right, atol=0.02, rtol=0.03)
-    right = torch.cat([gate, up], -1)
-    torch.testing.assert_close(linear_of_few(x, weights, factors, 1e-5, None).double(), right, atol=0.05, rtol=0.03)

@@ -42,7 +42,6 @@ THREADS = WARPS * WARP
 ONCE = cl.CopyUniversalOp(128, cache="nc", evict="no_allocate", prefetch=128)
 HELD = 24_576  # elements of x with a norm, which threads hold in registers; of short rows any number
 SHORT = 4096
-FEWEST, MANY = 4, 8192  # rows up to which, and results from which on it is worth it, by measurement (docs/lab/gemm.md)
 AHEAD = 512  # bytes of a row and warp that L2 is asked for before the kernel ahead has ended
 
 
@@ -220,11 +219,6 @@ def fits(rows: int, k: int, n: int, normed: bool = False) -> bool:
     """Tell whether `linear_of_few` takes so many rows of x, columns of both and results, and the norm of such rows."""
     room = not normed or k <= SHORT or rows * k <= HELD
     return 0 < rows <= MOST and k > 0 and k % (WIDE * DEPTH) == 0 and n % HIGH == 0 and room
-
-
-def worth(rows: int, k: int, n: int, normed: bool = False) -> bool:
-    """Tell whether `linear_of_few` is the faster way: of so many results that blocks end at the same time."""
-    return rows <= FEWEST and n >= MANY and fits(rows, k, n, normed)
 
 
 @untraced
