@@ -305,5 +305,5 @@ MIXED = Config(held=3, copied=4, early=True)
 
 def test_configurations_are_alike() -> None:
     q, k, v, do = inputs(130, 140, 1, 1, 128)
-    for config in (Config(stages=3, held=3, copied=0), Config(80), MIXED):
+    for config in (Config(stages=3, held=3, copied=0), Config(80), MIXED, replace(MIXED, fenced=True, covered=True)):
         compare(q, k, v, do, more={"config": config}, causal=True)

@@ -478,7 +478,7 @@ LARGE: dict[str, Run] = {
     "attention": attention(200, 330, columns=64, guess=True),
     "attention_backward_early": attention_backward(330, 128, 128, held=3, copied=0, early=True),
     "attention_backward_half": attention_backward(
-        330, 128, 128, causal=False, held=3, copied=4, early=True, fenced=True
+        330, 128, 128, causal=False, held=3, copied=2, early=True, fenced=True, covered=True
     ),
     "attention_backward_ordered": attention_backward(650, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),

@@ -3,9 +3,9 @@
 `prepare` sums the rows of o * do. In `gradients`, a thread block owns 64 keys for each of its computing warpgroups and
 loops over the blocks of queries that see them; one thread loads these by TMA. Scores are computed transposed, K @ Q.T,
 so that the probabilities P and the gradients of scores dS, in registers, are operands of dv += P.T @ dO and
-dk += dS.T @ Q. dS is also written to shared memory: at the end of the next step each warpgroup multiplies a part of
-dS @ K and adds it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has written its
-dS too, even if it is half a step behind.
+dk += dS.T @ Q. dS is also written to shared memory: in the next step each warpgroup multiplies a part of dS @ K and adds
+it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has written its dS too, even if
+it is half a step behind.
 
 docs/lab/attention-backward.md counts what bounds the kernel and records the experiments.
 """
@@ -68,24 +68,44 @@ class Narrow(Worker):
         ds = self.changes(p, dp, slope, total if early else self.of_rows(state, 1))
         ds = cl.wgmma.fence_operand(ds, held=False)
         changes.producer_acquire(change)
+        if plan.config.covered:
+            if behind:
+                changes.consumer_wait(before[0])
+                dq = self.of_queries(before[0])
+                dk = self.of_keys(ds, q, dk, change)
+                dv, dq, dk = cl.wgmma.wait_group(1, dv, dq, keep=dk)
+                changes.consumer_release(before[0])
+                self.add(dq, before[1], part)
+                dk = cl.wgmma.wait_group(0, dk)
+                part = part.advance(plan.config.groups)
+            else:
+                dv, dk = cl.wgmma.wait_group(0, dv, self.of_keys(ds, q, dk, change))
+            rows.consumer_release(state)
+        else:
+            dk = self.of_keys(ds, q, dk, change)
+            if behind:
+                changes.consumer_wait(before[0])
+                dv, dk, dq = cl.wgmma.wait_group(1, dv, dk, keep=self.of_queries(before[0]))
+                rows.consumer_release(state)
+                dq = cl.wgmma.wait_group(0, dq)
+                changes.consumer_release(before[0])
+                self.add(dq, before[1], part)
+                part = part.advance(plan.config.groups)
+            else:
+                dv, dk = cl.wgmma.wait_group(0, dv, dk)
+                rows.consumer_release(state)
+        states = state.advance(), change.advance(), part
+        return dk, dv, states, block.following(place), (emptied(change), place)
+
+    def of_keys(self, ds: Any, q: Any, dk: Any, change: Any) -> Any:
+        """Start dk + dS.T @ Q, and give dS to the other warpgroups."""
+        block, plan, changes = self.block, self.block.plan, self.block.pipes.changes
         target = cl.select(block.storage.ds[None, None, change.index], (1, 0))
         plan.put(ds, cl.local_tile(target, (ROWS, plan.config.rows), (self.group, 0)), transpose=True)
         dk = multiply(ds, cl.select(q, (1, 0)), dk)
         cl.fence_proxy_async("shared::cta")
         changes.producer_commit(change)
-        if behind:
-            changes.consumer_wait(before[0])
-            dv, dk, dq = cl.wgmma.wait_group(1, dv, dk, keep=self.of_queries(before[0]))
-            rows.consumer_release(state)
-            dq = cl.wgmma.wait_group(0, dq)
-            changes.consumer_release(before[0])
-            self.add(dq, before[1], part)
-            part = part.advance(plan.config.groups)
-        else:
-            dv, dk = cl.wgmma.wait_group(0, dv, dk)
-            rows.consumer_release(state)
-        states = state.advance(), change.advance(), part
-        return dk, dv, states, block.following(place), (emptied(change), place)
+        return dk
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class Config:
     copied   eighths of dq that bulk copies add to the sums from shared memory; the others are added from registers
     early    load logsumexps before the wait for scores, and sums of rows before the wait for dP. Takes registers
     fenced   start all of dv += P.T @ dO before dS is computed, also where ptxas would start the first part alone
+    covered  multiply dq of the block before ahead of dk, so that dq is added while dk is multiplied; otherwise last
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
 
@@ -42,6 +43,7 @@ class Config:
     early: bool = False
     wide: bool = False
     fenced: bool = False
+    covered: bool = False
     regs: tuple[int, int] = (24, 240)
 
 
@@ -54,7 +56,7 @@ def chosen(dim: int, plain: bool = False) -> Config:
         return Config(128, turned=False)
     if dim > 128:
         return Config(turned=False, copied=0, wide=True)
-    return Config(held=3, copied=4 if plain else 0, early=True, fenced=True)
+    return Config(held=3, copied=2 if plain else 4, early=True, fenced=True, covered=True)
 
 
 class Sequence(NamedTuple):
