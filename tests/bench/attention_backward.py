@@ -26,8 +26,10 @@ RAGGED = 17, 8192, 300, 1024, 2048, 77, 512, 4096, 1, 128, 3000, 640, 1500, 250,
 CONFIGS: dict[int, dict[str, Config]] = {
     128: {
         "registers": chosen(128),
-        "1/4 copied": replace(chosen(128), copied=2),
         "1/2 copied": replace(chosen(128), copied=4),
+        "covered, registers": replace(chosen(128), covered=True),
+        "covered, 1/4 copied": chosen(128, plain=True),
+        "covered, 1/2 copied": chosen(128, plain=True, causal=True),
         "1/2 copied, late": replace(chosen(128), copied=4, early=False),
         "copied": replace(chosen(128), copied=8),
         "80, copied": Config(80),
@@ -191,7 +193,7 @@ def main() -> None:
                         dim,
                         causal,
                         length,
-                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": chosen(dim, plain=not causal)},
+                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": chosen(dim, plain=True, causal=causal)},
                     ),
                     flush=True,
                 )

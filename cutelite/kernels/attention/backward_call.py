@@ -107,7 +107,8 @@ def differentiate(
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None
     deterministic = bool(deterministic)
-    config = instance("config", config, Config) or chosen(dim, plain=not any(masks) and mods == (None, None))
+    plain = left is None and mods == (None, None)
+    config = instance("config", config, Config) or chosen(dim, plain, causal=right is not None)
     problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
     if left_out():
         return

@@ -47,16 +47,17 @@ class Config:
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int, plain: bool = False) -> Config:
+def chosen(dim: int, plain: bool = False, causal: bool = False) -> Config:
     """Return the configuration measured best for heads of queries of `dim` columns (docs/lab/attention-backward.md).
 
-    plain   the problem has no masks and no functions of scores: these take registers
+    plain   the problem has no window to the left and no functions of scores: these take registers
+    causal  queries do not see keys beyond some place
     """
     if dim <= 64:
         return Config(128, turned=False)
     if dim > 128:
         return Config(turned=False, copied=0, wide=True)
-    return Config(held=3, copied=2 if plain else 4, early=True, fenced=True, covered=True)
+    return Config(held=3, copied=(4 if causal else 2) if plain else 0, early=True, fenced=True, covered=plain)
 
 
 class Sequence(NamedTuple):
