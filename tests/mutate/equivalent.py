@@ -108,6 +108,7 @@ BY_TMA = "attention attention_blocks"
 BACKWARD = f"{NARROW} {WIDE} {ORDERED_WIDE} {EARLY}"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
+THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 
 CLUSTERED = "blackwell_library_cluster"
 UNPAIRED = f"blackwell_gemm blackwell_library blackwell_library_scaled blackwell_library_grouped {CLUSTERED}"
@@ -582,6 +583,8 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
+    Row(HALF_COPIED, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
+    Row(HALF_COPIED, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
     Row(BACKWARD, "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(BACKWARD, "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(f"{NARROW} {ORDERED_WIDE} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),

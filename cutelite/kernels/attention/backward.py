@@ -3,9 +3,9 @@
 `prepare` sums the rows of o * do. In `gradients`, a thread block owns 64 keys for each of its computing warpgroups and
 loops over the blocks of queries that see them; one thread loads these by TMA. Scores are computed transposed, K @ Q.T,
 so that the probabilities P and the gradients of scores dS, in registers, are operands of dv += P.T @ dO and
-dk += dS.T @ Q. dS is also written to shared memory: in the next step each warpgroup multiplies a part of dS @ K and adds
-it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has written its dS too, even if
-it is half a step behind.
+dk += dS.T @ Q. dS is also written to shared memory: in the next step each warpgroup multiplies a part of dS @ K and
+adds it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has written its dS too,
+even if it is half a step behind.
 
 docs/lab/attention-backward.md counts what bounds the kernel and records the experiments.
 """
