@@ -583,6 +583,8 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
+    Row(HALF_COPIED, "late", "wgmma.commit_group", "", "dq = self.of_queries(", "it closes the same group, later"),
+    Row(HALF_COPIED, "early", "wgmma.wait_group", "", "dk = cl.wgmma.wait_group(0, dk)", "it waits sooner: time alone"),
     Row(HALF_COPIED, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
     Row(HALF_COPIED, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
     Row(BACKWARD, "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
