@@ -458,12 +458,3 @@ def test_operators_of_torch() -> None:
         )
         for mine, theirs in pairs:
             torch.testing.assert_close(mine.double(), theirs, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("how", [{"stages": 2}, {"ahead": 1}], ids=str)
-def test_rows_of_arrays_whose_places_need_64_bits(how: dict[str, int]) -> None:
-    """Logits of 16384 tokens and 128256 words are 2**31 elements and more."""
-    given = entropy.Loss(cl.bf16, 1024, 0.0, 0.0, -100)
-    kernel = entropy.both(given, Plan(64, 1, 1, 8, 1, **how))  # type: ignore[arg-type]
-    rows, each = (1 << 21, 1024), (1 << 21,)
-    assert not kernel.compile(rows, *[each] * 4, rows, arch="sm_90a", wide_dims=True).spills
