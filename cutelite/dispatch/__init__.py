@@ -1,23 +1,23 @@
 """`@kernel`: argument types -> specialisation -> compiled kernel -> launch, on a GPU or in the simulator.
 
-kernel.py       `@kernel`, launching and compiling: the room from above
-launch.py       what a launch says besides its arguments             device.py       where it goes
-signature.py    a call's arguments, one for each parameter           arguments.py    what decides about specialisation
+kernel.py       `@kernel`, launching and compiling: read it first
+launch.py       grid, block and other settings of a launch           device.py       the GPU or simulator it goes to
+signature.py    a call's arguments, one for each parameter           arguments.py    facts that choose a specialisation
 parameter.py    a class for each kind of parameter                   arrays.py       arrays and addresses
 scalars.py      numbers and compile-time constants                   several.py      structs, tuples, what may be None
-contract.py     layouts and dims as data, for the runtime            specialise.py   compiled for what, and kept where
-compiled.py     what comes of a compile                              compiling.py    who hears of it, and may forbid it
+contract.py     layouts and dims as data, for the runtime            specialise.py   specialisations, kept and on disk
+compiled.py     the result of a compile                              compiling.py    listeners, and the off switch
 fingerprint.py  what a kernel's code depends on                      purity.py       modules that only compute
-launcher.py     launches by machine code, once there are many        building.py     the making of that launcher
+launcher.py     launches by machine code, after the first eight      building.py     builds that launcher
 export.py       a kernel, its signatures and launcher as a file      export_program.py  programs as C
-checking.py     checks and timelines of launches                     dynamo.py       torch.compile, which sees no launch
-programs.py     host functions whose launches go out together        divert.py       launches that do something else
+checking.py     checks and timelines of launches                     dynamo.py       keeps torch.compile out of launches
+programs.py     host functions whose launches go out together        divert.py       functions in place of launches
 pointers.py     arrays of addresses of arrays                        ranges.py       ranges around launches
-device_functions.py   functions that kernels of other compilers link
+device_functions.py   functions that other compilers' kernels link
 profiling.py    profiles of a launch on a GPU                        against.py      a GPU against the simulator
-mirrors.py      arrays on a GPU as the simulator takes them          records.py       the same op by op
+mirrors.py      host copies of GPU arrays for the simulator          records.py      that comparison, op by op
 
-`cutelite_rt.signature.kinds` checks arguments, and has the words for what does not fit: docs/how-a-launch-happens.md.
+`cutelite_rt.signature.kinds` checks arguments, and words the errors: docs/how-a-launch-happens.md.
 """
 
 from cutelite.dispatch.arguments import ArgumentError

@@ -1,4 +1,4 @@
-"""A launch on the GPU against the same launch in the simulator: what differs, and the line that wrote it.
+"""Compare a launch on the GPU with the same launch in the simulator: elements that differ, and the lines at fault.
 
 In    copies of the arrays, as the GPU and the simulator left them
 Out   a `GpuComparison`, true where they agree
@@ -32,9 +32,9 @@ TOLERANCES = {"f64": 1e-9, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2, "e4m3": 0.25,
 class Difference:
     """An argument whose elements differ.
 
-    index  of the first element that does, in row-major order; `gpu` and `simulator` are its values
-    count  of elements that differ by more than the tolerance; `worst` is the largest difference
-    span   the line of the kernel that wrote that element last, in the simulator; None where nothing wrote it there
+    index  index of the first such element in row-major order; `gpu` and `simulator` are its values
+    count  number of elements that differ by more than the tolerance; `worst` is the largest difference
+    span   the line of the kernel that wrote that element last in the simulator; None where nothing wrote it
     """
 
     argument: str
@@ -48,14 +48,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Step:
-    """An op whose value on the GPU is not that of the simulator, at its first such execution.
+    """The first execution of an op at which the GPU's value is not the simulator's.
 
-    what       'value', or 'path': the GPU recorded another op there, or none
+    what       'value'; or 'path': the GPU recorded another op there, or none
     span       the line; `op` is the op's name, `name` the variable's, where it has one
-    block      linear index of the block, `thread` of the thread in it: the first that differs
-    visit      times that this thread had come to the op before
-    element    of a vector; `gpu` and `simulator` are its values, for a path that of the GPU is the op that it recorded
-    threads    that differ, of `together` that executed it together
+    block      linear index of the block, and `thread` of the thread in it: the first that differs
+    visit      how often this thread had executed the op before
+    element    index of the element of a vector; `gpu` and `simulator` are its values. For a path, `gpu` is the op that
+               the GPU recorded
+    threads    how many threads differ, of the `together` threads that executed the op together
     """
 
     what: str
@@ -94,9 +95,9 @@ class Step:
 class GpuComparison:
     """The result of `kernel.compare_with_gpu`; true where all arguments agree. ``print`` shows the lines at fault.
 
-    differences  of arguments, after the launch
-    steps        ops whose values differ, in the order of the simulator: with ``by="line"``, where arguments differ
-    remark       what is to be said of steps that were looked for and not found, or of some that were not looked at
+    differences  arguments that differ after the launch
+    steps        with ``by="line"``, where arguments differ: ops whose values differ, in the simulator's order
+    remark       a sentence where no such op was found, or values were not compared; else ''
     """
 
     kernel: str
@@ -131,7 +132,7 @@ class GpuComparison:
 
 
 class Writers:
-    """An observer of a simulation that remembers the line that wrote each byte of global memory last."""
+    """An observer of a simulation that keeps, for each byte of global memory, the line that wrote it last."""
 
     def __init__(self) -> None:
         self.spans: list[Span | None] = [None]
@@ -156,10 +157,10 @@ class Writers:
         return False
 
     def event(self, machine: Any, event: Any) -> None:
-        """Nothing that orders accesses writes."""
+        """Ignore events that order accesses: they write nothing."""
 
     def of(self, address: int) -> Span | None:
-        """Return the line that wrote a byte of the host last."""
+        """Return the line that wrote the byte at a host address last; None where no line did."""
         for base, last in self._last.items():
             if base <= address < base + len(last):
                 return self.spans[int(last[address - base])]
@@ -169,7 +170,7 @@ class Writers:
 def difference(
     name: str, view: rt.ArrayView, gpu: Array, simulator: Array, writers: Writers, tolerance: float | None
 ) -> Difference | None:
-    """Compare the copies of an argument; None where they agree."""
+    """Compare the GPU's and the simulator's copies of an argument; None where they agree."""
     address = simulator.ctypes.data
     real, simulated = (memory.view(numpy_dtype(SCALARS[view.dtype])).astype(np.float64) for memory in (gpu, simulator))
     wrong, apart = beyond(real, simulated, view.dtype, tolerance)

@@ -1,9 +1,9 @@
-"""A call of a live kernel being bound, and what the kernel is specialised for.
+"""Bind the arguments of a live kernel's call, and find what the kernel has to be specialised for.
 
 In    arguments, as the parameters (`parameter.py`) take them one by one
 Out   `Bound`: an `ArgType` for each parameter, a width for each named dim, and the run-time values in order
 
-`cutelite_rt.signature.kinds` checks arguments, and has the words for those that do not fit.
+`cutelite_rt.signature.kinds` checks arguments, and words the errors for those that do not fit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Bound(NamedTuple):
     types   parameter -> what the kernel is specialised for
     dims    named dim -> i32 or i64
     wide    block indices need 64 bits: a dim does, or an array has more than 2**30 elements
-    token   equal for calls with equal types and widths, and quicker to hash than those
+    token   equal for calls with equal types and widths; quicker to hash than types and widths
     values  run-time values in the kernel's order: numbers, `ArrayView`s, `MapRequest`s, then the dims
     arrays  (parameter, array) of each array
     """
@@ -47,7 +47,10 @@ class Bound(NamedTuple):
 
 
 class Call(bind.Call):
-    """A call of a live kernel, and the facts that choose its specialisation; `ahead`: its arguments are examples."""
+    """A call of a live kernel while it is bound, and the facts that choose its specialisation.
+
+    ahead  whether its arguments are examples, to compile for
+    """
 
     def __init__(
         self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None, ahead: bool = False
@@ -57,12 +60,12 @@ class Call(bind.Call):
         self.needed: dict[str, None] = {}  # dims that the types bound so far mention, in order
         self.token: list[Hashable] = []
         self.wide = False  # an array has too many elements for 32-bit indices
-        self.behind: list[tuple[Parameter, Any]] = []  # arrays that addresses in memory lead to
+        self.behind: list[tuple[Parameter, Any]] = []  # arrays whose addresses are in memory
 
     def done(self, types: dict[str, ArgType]) -> Bound:
-        """Finish the call: all parameters are bound."""
+        """Return the outcome, once all parameters are bound."""
         self.settle(self.needed)
-        for wanted, array in self.behind:  # checked last, for the launcher learns no dims from them
+        for wanted, array in self.behind:  # checked last: they must not define dims, for the launcher does not see them
             within = copy.copy(self)
             within.values, within.arrays = [], []
             wanted.fit(within, array)
@@ -74,16 +77,15 @@ class Call(bind.Call):
         return Bound(types, dims, wide, (*self.token, names) if wide else tuple(self.token), self.values, self.arrays)
 
     def holds(self, elements: Any) -> None:
-        """Note the number of elements of an array; an expression over dims says nothing yet."""
+        """Note the number of elements of an array. An expression over dims is ignored, since its value is not known."""
         if isinstance(elements, int) and elements > MOST_IN_32_BITS:
             self.wide = True
 
 
 def as_declared(dim: Dim | None, value: int) -> int:
-    """The value of a dim that has been bound, made one that the dim may have.
+    """Return the value of a dim that has been bound; where the dim's declaration forbids it, the least allowed value.
 
-    A dim that only strides of one-element modes tell may come with any value, for those strides mean nothing. Where its
-    declaration forbids that value, it becomes the least one that is allowed.
+    This happens to a dim that occurs in strides of one-element modes alone: such a stride may have any value.
     """
     if dim is None or not problem_of(data.Dim(dim.name, dim.divisible_by, dim.min, dim.max), value):
         return value
@@ -91,7 +93,7 @@ def as_declared(dim: Dim | None, value: int) -> int:
 
 
 def described(arguments: dict[str, Any]) -> str:
-    """Arguments in words, arrays by where they lie and how: ``a: f32 (4096,) at 0x7f2e00000000, by: 2.0``."""
+    """Describe arguments; arrays by layout and address: ``a: f32 (64,) with strides (1,) at 0x7f2e0000, by: 2.0``."""
     return ", ".join(f"{name}: {_in_words(argument)}" for name, argument in arguments.items())
 
 

@@ -1,4 +1,4 @@
-"""Parameters that are arrays: the types that they have in the kernel.
+"""Array parameters, and the types that they have in the kernel.
 
 In    arrays that fit `Tensor[...]` and `TmaTensor[...]` (`cutelite_rt.signature.kinds` checks them)
 Out   `Tensor` and `TensorMap` types
@@ -25,11 +25,11 @@ from cutelite_rt.signature import kinds
 from cutelite_rt.signature.data import Box, Nested, Strided
 
 VECTOR_BYTES = 16
-"""Tensors whose address is a multiple of this are specialised for it: the widest vector access."""
+"""Kernels are specialised for addresses that are multiples of this, which the widest vector access needs."""
 
 
 class _ArrayParameter(Parameter):
-    """An array: `made` gives its type in the kernel."""
+    """An array parameter. Subclasses say, by `made`, which type it has in the kernel."""
 
     _data: kinds.Array
 
@@ -39,7 +39,7 @@ class _ArrayParameter(Parameter):
         self._types: dict[tuple[Scalar, int], Any] = {}
 
     def made(self, dtype: Scalar, align: int) -> Any:
-        """Return the type in the kernel; `align` is of its address."""
+        """Return the type in the kernel; `align` is the alignment of the array's address."""
         raise NotImplementedError
 
     def type(self, call: Call, dtype: Scalar, align: int = 0) -> ArgType:
@@ -47,7 +47,7 @@ class _ArrayParameter(Parameter):
         t: ArgType | None = self._types.get((dtype, align))
         if t is None:
             t = self._types.setdefault((dtype, align), self.made(dtype, align))
-        call.token.append(id(t))  # it lives as long as this parameter, and there is one for each dtype and alignment
+        call.token.append(id(t))  # one type for each dtype and alignment; it lives as long as this parameter
         call.needed.update(dict.fromkeys(self._dims))
         return t
 
@@ -62,11 +62,11 @@ class _ArrayParameter(Parameter):
         return self.without(call, math.prod(shape))
 
     def given(self, call: Call, argument: Any) -> ArgType:
-        """Bind an array that is there."""
+        """Bind an array that is given."""
         raise NotImplementedError
 
     def without(self, call: Call, elements: int | None) -> ArgType:
-        """Return the type of an array that is not there; `elements`: how many it has, if that is known."""
+        """Return the type where no array is given, only its number of elements, or not even that (None)."""
         return self.type(call, known_dtype(call, self.name, self.tensor.dtype))
 
 
@@ -101,7 +101,7 @@ class TensorParameter(_ArrayParameter):
         return self.type(call, dtype, self.tensor.align or max(VECTOR_BYTES, dtype.bytes))
 
     def pointed_to(self) -> Tensor:
-        """Return its type where an address in memory leads to it."""
+        """Return the type that the array has when its address comes from memory."""
         dtype = self.tensor.dtype
         assert isinstance(dtype, Scalar)
         return self.made(dtype, self.tensor.align or dtype.bytes)
@@ -109,7 +109,7 @@ class TensorParameter(_ArrayParameter):
 
 @takes(TmaSpec)
 class TmaParameter(_ArrayParameter):
-    """`TmaTensor[...]`. What TMA demands of address and strides is checked when the descriptor is encoded."""
+    """A parameter `TmaTensor[...]`. Address and strides are checked when the descriptor is encoded."""
 
     def __init__(self, name: str, spec: TmaSpec) -> None:
         self.spec = spec
@@ -141,7 +141,7 @@ class TmaParameter(_ArrayParameter):
         t = self.type(call, SCALARS[found])
         assert isinstance(t, TensorMap)
         steps = None
-        if t.strides:  # along the modes before the last that have corners
+        if t.strides:  # for the modes that have corners, which come before the last mode
             steps = (*(1,) * (rank(t.layout) - 1 - len(t.strides)), *t.strides, 1)
         tiling = Tiling(t.box, steps, t.swizzle, corners=t.corners, wide=t.wide)
         call.values.append(MapRequest(self.name, view, found, tiling))
@@ -150,7 +150,7 @@ class TmaParameter(_ArrayParameter):
 
 @takes(PointerSpec)
 class PointerParameter(Parameter):
-    """`Pointer[...]`: in the kernel a tensor of one mode that has no end."""
+    """A parameter `Pointer[...]`: in the kernel a one-mode tensor without bounds."""
 
     _data: kinds.Pointer
 
@@ -165,7 +165,7 @@ class PointerParameter(Parameter):
         return self._type
 
     def pointed_to(self) -> Tensor:
-        """Return its type where an address in memory leads to it."""
+        """Return the type that the array has when its address comes from memory."""
         return self._type
 
 
@@ -209,7 +209,7 @@ class PointersParameter(Parameter):
 
 
 def known_dtype(call: Call, name: str, dtype: Scalar | DTypeVar) -> Scalar:
-    """The dtype where there is no argument. Errors: `ArgumentError` for a dtype variable that nothing told."""
+    """Return the dtype where no argument is given. Errors: `ArgumentError` for a dtype variable without a value."""
     if isinstance(dtype, Scalar):
         return dtype
     if dtype.name in call.dtypes:

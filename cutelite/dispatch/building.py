@@ -1,9 +1,9 @@
 """Build the launcher of a kernel, and record the outcomes of launches for it.
 
-In    a signature, and launches that went well
+In    a signature, and launches that succeeded
 Out   `Launcher` and `Subscripts` of `cutelite_rt.launcher`, and the outcomes that they keep
 
-Programs that launch a few times never import this: it brings in LLVM's bindings, and tables of ctypes.
+Processes that launch a few times never import this module, which loads LLVM's bindings and tables of ctypes.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def launcher(
 ) -> tuple[Launcher, Subscripts] | None:
     """Return the launcher of a kernel, and its subscripts.
 
-    launch  (key or None, held, *args, **kwargs): launch from the start
+    launch  (key or None, held, *args, **kwargs): launch by Python, without a kept outcome
     by_key  (key): the function that ``kernel[key]`` is
-    Result  None where there can be no launcher, and Python goes on launching; with `verbose` the reason is printed
+    Result  None where no launcher can be built: Python goes on launching, and with `verbose` the reason is printed
     """
     try:
         table = Table(signature.data(), dict(each for p in signature.parameters for each in p.classes()))
@@ -85,7 +85,7 @@ def _resolved(signature: Signature, held: Held, /, *args: Any, **kwargs: Any) ->
     return launch.resolved(signature.match(args, kwargs) if callable(launch.grid) else {}).settled()
 
 
-# Told to launchers.
+# Data for launchers.
 
 
 def watch(sources: Watched) -> Watch:
@@ -97,8 +97,8 @@ def watch(sources: Watched) -> Watch:
 def outcome(signature: Signature, table: Table, went: LaunchRecord) -> Outcome | None:
     """Return the outcome of a launch; None for a launch that launchers cannot repeat.
 
-    They encode tensor maps of some forms alone, and tell dtypes by the types of arguments: so numbers of a dtype
-    variable must not be arrays.
+    They encode tensor maps of some forms only. They find the dtype of a number by its Python type, so an argument for a
+    number whose dtype is a variable must not be an array.
     """
     if any(isinstance(value, MapRequest) and not value.tiling.by_launchers for value in went.bound.values):
         return None

@@ -1,4 +1,4 @@
-"""Check a program from outside: every launch that it makes, or one launch on made-up arguments.
+"""Check the launches that a program makes, or one launch on made-up arguments.
 
 In    a program's `check` or `main` function; or a kernel, and shapes and numbers by the names of its parameters
 Out   a `CheckReport` for each launch
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cutelite.sim import CheckReport, Timeline
 
 ENTRIES = ("check", "main")
-"""Names of entry functions: the first that a program defines itself, without required arguments, is called."""
+"""Names of entry functions: the first that the program itself defines, without required arguments, is called."""
 
 
 class NoEntry(LookupError):
@@ -36,7 +36,7 @@ class NoEntry(LookupError):
 
 
 class Call(NamedTuple):
-    """A launch that a program makes, to compile, trace or check instead. Its arrays are in host memory."""
+    """A launch that a program asked for, to be compiled, traced or checked. Its arrays are in host memory."""
 
     kernel: Kernel
     launch: Launch
@@ -44,7 +44,7 @@ class Call(NamedTuple):
     kwargs: dict[str, Any]
 
     def compile(self, options: dict[str, Any]) -> Compiled:
-        """Compile what it would launch, under other options."""
+        """Compile the kernel as this launch needs it, with other options."""
         make = self.kernel.options(**options).compiling(self.launch, *self.args, **self.kwargs)
         if make is None:
             raise LaunchError("a grid of no blocks launches nothing")
@@ -52,12 +52,12 @@ class Call(NamedTuple):
         return compiled
 
     def trace(self) -> Timeline:
-        """Simulate it: `Kernel.trace_launch`."""
+        """Simulate the launch and return its timeline, as `Kernel.trace_launch` does."""
         found: Timeline = self.kernel.trace_launch(self.launch, *self.args, **self.kwargs)
         return found
 
     def check(self, **options: Any) -> CheckReport:
-        """Check it: `Kernel.check_launch`, with its options."""
+        """Check the launch, as `Kernel.check_launch` does, with the same options."""
         found: CheckReport = self.kernel.check_launch(self.launch, *self.args, **options, **self.kwargs)
         return found
 
@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 
 def each_launch(call: Callable[[], object], only: Kernel | BoundKernel | None, look: Callable[[Call], T]) -> list[T]:
-    """Return what `look` gives for each launch of the kernel `only`, or of any kernel, that `call` makes.
+    """Run `call`, and return the result of `look` for each of its launches: of the kernel `only`, or of all kernels.
 
     Launches of other kernels run as usual. A launch on arrays of a GPU runs after `look`, one on host arrays does not
     run at all.

@@ -1,4 +1,4 @@
-"""A kernel compiled for one specialisation and one architecture, with every stage to look at."""
+"""A kernel compiled for one specialisation and one architecture, and the artefacts of each compiler stage."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """The result of `kernel.compile(...)`. Stages that the disk cache does not hold are made again when asked for.
+    """The result of `kernel.compile(...)`. Stages that the disk cache does not hold are compiled again when asked for.
 
     ``compiled[grid, block](*args)`` launches it, and no other specialisation: arguments that need another are refused.
     The block may be left out.
 
-    artifact  what is launched: cubin, parameters, shared memory, ...
+    artifact  everything that a launch needs: cubin, parameters, size of shared memory, ...
     cached    whether it came from the disk cache
     """
 
@@ -51,7 +51,7 @@ class Compiled:
         return self._kernel[key]  # type: ignore[no-any-return]
 
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
-        """Launch it, as `Kernel.launch` does. Errors: those, and `ArgumentError` for another specialisation's."""
+        """Launch it. Errors: as `Kernel.launch`, and `ArgumentError` for arguments that need another specialisation."""
         self._kernel.launch(launch, *args, **kwargs)
 
     def __call__(self, /, *args: Any, grid: Any, stream: Any = None, smem: int = 0, **kwargs: Any) -> None:
@@ -60,7 +60,7 @@ class Compiled:
 
     @classmethod
     def of(cls, build: Build) -> Compiled:
-        """Return a compile that has just ended."""
+        """Return the result of a compile that has just ended."""
         assert build.artifact is not None, "the last stage makes it"
         compiled = cls(build.artifact, lambda: build)
         compiled.cached = False
@@ -100,7 +100,7 @@ class Compiled:
 
     @property
     def ptx(self) -> str:
-        """PTX that any ptxas computes rightly: without what some of their versions get wrong."""
+        """PTX that every ptxas compiles correctly: it avoids the bugs of all known versions."""
         return self.artifact.ptx or self.build.portable_ptx
 
     @property
@@ -145,9 +145,9 @@ class Compiled:
         return self.explore()._repr_html_()
 
     def stage(self, name: str) -> dict[str, str | bytes]:
-        """A stage as files: `name` is one of 'bytecode', 'cfg', 'cir', 'll', 'ptx', 'cubin', 'sass'.
+        """Return a stage's files by name; `name` is one of 'bytecode', 'cfg', 'cir', 'll', 'ptx', 'cubin', 'sass'.
 
-        Their names end as the stage is called; 'cir' has one for each pass. Empty for 'sass' without a disassembler.
+        File names end with the stage's name; 'cir' has a file for each pass. Empty for 'sass' without a disassembler.
         """
         from cutelite.builds import dumps
 
@@ -169,20 +169,20 @@ class Compiled:
 
     @property
     def spill_lines(self) -> dict[tuple[str, int], tuple[int, int]]:
-        """Bytes per thread that are (stored, loaded) because registers ran out, by (file, line), the most first.
+        """(file, line) -> bytes per thread (stored, loaded) because registers ran out; the largest first.
 
-        Of `Sass.spills`: empty without a disassembler, and without `line_info=True`.
+        It comes from `Sass.spills`: empty without a disassembler, and without `line_info=True`.
         """
         return self.sass.spills if self.spills > 0 and self.sass is not None else {}
 
     @property
     def shared_memory(self) -> int:
-        """Bytes per block that the kernel declares; `Launch.smem` comes on top."""
+        """Bytes of shared memory per block that the kernel declares; a launch adds `Launch.smem`."""
         return self.artifact.static_smem + self.artifact.dynamic_smem
 
     @property
     def warnings(self) -> list[str]:
-        """Return warnings of compiler and assembler: register tensors in local memory, spills, serialised wgmma."""
+        """Warnings of compiler and assembler: register tensors in local memory, spills, serialised wgmma."""
         signature = self.artifact.signature or {}
         return [str(text) for text in signature.get("warnings", ())]
 
@@ -198,24 +198,24 @@ class Compiled:
 
     @property
     def barriers(self) -> int:
-        """Named barriers of `barrier.sync` and its like that it uses; -1 where not known."""
+        """The number of barriers that the kernel uses (`barrier.sync` and the like); -1 where not known."""
         return int(self._report.get("barriers", -1))
 
     @property
     def constant_banks(self) -> dict[int, int]:
-        """Constant banks -> bytes of them that it uses. Parameters are in bank 0, `cl.constant` arrays in bank 3."""
+        """Constant bank -> bytes of it that are used. Parameters are in bank 0, `cl.constant` arrays in bank 3."""
         return {int(bank): int(size) for bank, size in self._report.get("constants", {}).items()}
 
     @property
     def log(self) -> str:
-        """The text of the assembler: what `ptxas -v` prints. '' where there was none."""
+        """The text that `ptxas -v` printed; '' where there was no assembler."""
         return str(self._report.get("log", ""))
 
     def occupancy(self, smem: int = 0, block: Extent | None = None) -> Occupancy:
         """Return how many blocks one multiprocessor holds, and what limits them.
 
-        smem    bytes of shared memory that the launch asks for on top
-        block   another block than it was compiled for, with as many registers a thread
+        smem    bytes of shared memory that the launch adds
+        block   another block than the kernel was compiled for, with the same registers per thread
         Errors  `ToolchainError` where there was no assembler to count registers
         """
         block = self.artifact.block if block is None else extents(block, "block")
@@ -229,8 +229,8 @@ class Compiled:
     def resident_blocks(self, smem: int = 0, cluster: Extent | None = None) -> int:
         """Return how many blocks the current GPU runs at once, in whole clusters: the grid of 'persistent'.
 
-        smem     bytes of shared memory that the launch asks for on top
-        cluster  another cluster than it was compiled for
+        smem     bytes of shared memory that the launch adds
+        cluster  another cluster than the kernel was compiled for
         Errors   `CudaError` without a driver or a GPU that the code runs on
         """
         artifact = self.artifact

@@ -1,4 +1,4 @@
-"""Compiles as they happen: listeners that are told of them, and the switch that forbids them.
+"""Listeners that are called after each compile, and the switch that forbids compiles.
 
 In    a kernel's name, its specialisation, and a function that compiles it
 Out   the result of that function, after `on_compile`'s listeners were called; `CUTELITE_COMPILE=error` forbids the
@@ -22,18 +22,18 @@ Listener = TypeVar("Listener", bound="Callable[[CompileEvent], object]")
 
 
 class CompileForbidden(RuntimeError):
-    """A kernel would have to be compiled, and CUTELITE_COMPILE=error says that none may be."""
+    """Raised where a kernel would have to be compiled, and CUTELITE_COMPILE=error forbids it."""
 
 
 class CompileEvent(NamedTuple):
-    """A kernel that has been compiled, or could not be.
+    """A compile that has ended, well or with an error.
 
-    name            of the kernel
+    name            the kernel's name
     specialisation  what it was compiled for, in words
     arch            the architecture
-    seconds         all of it took
-    stages          seconds of each stage; empty where it failed
-    error           why it failed; None where it did not
+    seconds         how long the compile took
+    stages          seconds of each stage; empty after an error
+    error           the error; None where there was none
     """
 
     name: str
@@ -45,14 +45,15 @@ class CompileEvent(NamedTuple):
 
 
 def on_compile(listener: Listener) -> Listener:
-    """Have `listener(event)` called behind each compile of this process, in the thread that compiled.
+    """Call `listener(event)` after each compile in this process, in the thread that compiled.
 
         @cl.on_compile
         def log(event: cl.CompileEvent) -> None:
             print(f"{event.name} for {event.arch}: {event.seconds:.2f} s")
 
-    Kernels from memory or disk are no compiles. An exception of a listener is raised by the launch that compiled.
-    Gives back the listener; `cutelite.off_compile` takes it away. Errors: TypeError for what cannot be called.
+    A kernel found in memory or on disk is not compiled. The launch that compiled raises a listener's exceptions.
+    Result  the listener; `cutelite.off_compile` removes it
+    Errors  TypeError for what cannot be called
     """
     global _listeners
     if not callable(listener):
@@ -69,11 +70,11 @@ def off_compile(listener: Callable[[CompileEvent], object]) -> None:
     _listeners = tuple(kept)
 
 
-_listeners: tuple[Callable[[CompileEvent], object], ...] = ()  # replaced and never changed: other threads go through it
+_listeners: tuple[Callable[[CompileEvent], object], ...] = ()  # replaced, never changed: other threads iterate over it
 
 
 def compiled(name: str, spec: str, arch: str, environment: Config, make: Callable[[], Build]) -> Build:
-    """Call `make`, and tell listeners. Errors: `CompileForbidden` instead of the call; whatever `make` raises."""
+    """Call `make`, then the listeners. Errors: `CompileForbidden`, before the call; whatever `make` raises."""
     if environment.compile == "error":
         raise CompileForbidden(
             f"{name} {spec} would have to be compiled, which CUTELITE_COMPILE=error forbids: compile it beforehand, "

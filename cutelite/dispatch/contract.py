@@ -1,7 +1,7 @@
 """Annotations as data: requirements on arguments, without the compiler's objects.
 
 In    specs of annotations (`cutelite.lang.annotations`)
-Out   parts of `cutelite_rt.signature.data`, by which arguments are bound; dtype variables and alignments stay open
+Out   objects of `cutelite_rt.signature.data`, by which arguments are bound. Dtype variables and alignments stay open
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cutelite_rt.signature import data
 
 
 def layout(spec: TensorSpec, layout: Layout) -> data.Strided | data.Nested:
-    """The layout of an array, which the annotation names."""
+    """Return the layout that an annotation requires of an array."""
     shape, stride = (modes if isinstance(modes, tuple) else (modes,) for modes in (layout.shape, layout.stride))
     if any(isinstance(extent, tuple) for extent in shape):
         cosize = layout.cosize
@@ -26,19 +26,19 @@ def layout(spec: TensorSpec, layout: Layout) -> data.Strided | data.Nested:
 
 
 def dtype(wanted: Scalar | DTypeVar) -> data.DType:
-    """A dtype, or a variable that arguments decide."""
+    """Return a dtype by its name, or a variable that arguments decide."""
     if isinstance(wanted, Scalar):
         return wanted.name
     return data.Variable(wanted.name, tuple(choice.name for choice in wanted.choices or ()))
 
 
 def dim(x: Dim) -> data.Dim:
-    """A named extent, with the values that it may have."""
+    """Return a named extent, with its bounds and divisor."""
     return data.Dim(x.name, x.divisible_by, x.min, x.max)
 
 
 def expr(x: Any) -> data.Expr:
-    """An int, or an expression over dims."""
+    """Return an extent or stride: an int, a dim or an expression over dims."""
     if isinstance(x, Dim):
         return dim(x)
     return data.Expression(text(x), _plain(tree(x))) if isinstance(x, DimExpr) else int(x)

@@ -1,4 +1,4 @@
-"""The place of a launch: the GPU that holds the arrays, or the simulator for those in host memory."""
+"""The destination of a launch: the GPU that holds the arrays, or the simulator for arrays in host memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cutelite_rt.signature.bind import home_of
 
 
 def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
-    """The GPU that a launch goes to; None for the simulator. Errors: `ArgumentError` for arrays in different places.
+    """Return the GPU that a launch goes to; None: the simulator. Errors: `ArgumentError` for arrays in several places.
 
-    NumPy arrays always go to the simulator. With CUTELITE_SIM arrays on a GPU go there too, as copies. Host arrays of
-    other libraries go there where there is no GPU, or with CUTELITE_SIM; else they are refused, for they were probably
-    meant to be on the GPU. A launch without arrays goes to the current GPU.
+    NumPy arrays always go to the simulator. With CUTELITE_SIM, copies of arrays on a GPU go there too. Host arrays of
+    other libraries go there if there is no GPU, or with CUTELITE_SIM; otherwise they are refused, since they were
+    probably meant to be on the GPU. A launch without arrays goes to the current GPU, if there is one.
     """
     home = home_of(kernel, bound.arrays)
     if home is not None and home[0] == "cuda":
@@ -41,23 +41,23 @@ def has_gpu() -> bool:
 
 @functools.cache
 def arch_of(ordinal: int) -> str:
-    """The architecture with most of a GPU's features. Errors: `UnknownTarget` for one newer than this compiler."""
+    """Return the architecture that has most of a GPU's features. Errors: `UnknownTarget` for a GPU that is too new."""
     return Target.for_capability(rt.device(ordinal).compute_capability).arch
 
 
 def host_array(view: rt.ArrayView) -> Any:
-    """A NumPy array over the memory of any library's array in host memory."""
+    """Return a NumPy array over the memory of an array of any library, in host memory."""
     import numpy
 
     if isinstance(view.owner, numpy.ndarray):
         return view.owner
-    # Other libraries' arrays through their memory: an integer of the element's size stands for each element.
+    # For other libraries: integers of the elements' size over the same memory.
     size = DTYPES[view.dtype].bytes
     if view.size == 0:
         return numpy.empty(view.shape, f"u{size}")
     first, end = view.span
     if view.library == "torch" and hasattr(view.owner, "untyped_storage"):
-        # The whole allocation: TMA writes the last 16 bytes of a row whole.
+        # The whole allocation, since TMA writes all of the last 16 bytes of a row.
         storage = view.owner.untyped_storage()
         first, end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
     memory = numpy.asarray(_Memory(first, end - first, view.readonly, view.owner))
@@ -66,7 +66,7 @@ def host_array(view: rt.ArrayView) -> Any:
 
 
 class _Memory:
-    """Bytes at an address, as NumPy reads them; keeps their owner alive."""
+    """Bytes at an address, in the form that NumPy reads; keeps their owner alive."""
 
     def __init__(self, address: int, nbytes: int, readonly: bool, owner: object) -> None:
         self.owner = owner

@@ -1,4 +1,4 @@
-"""Device functions for others: a Python function compiled by itself, to be linked to kernels of any compiler.
+"""Device functions: a Python function compiled alone, to be linked into kernels of any compiler.
 
 In    a function whose parameters are numbers and pointers, and an architecture
 Out   PTX, a cubin that can be linked, and a header for CUDA C++: `DeviceFunction`
@@ -30,18 +30,18 @@ C_NAMES = {
     "i32": "int", "u32": "unsigned int", "i64": "long long", "u64": "unsigned long long", "f32": "float",
     "f64": "double",
 }  # fmt: skip
-"""Numbers that are parameters and results. Narrower ones come to registers by rules of each compiler."""
+"""Numbers that may be parameters and results. Compilers differ in how they pass narrower ones, so these may not."""
 
 C_BEHIND = {**C_NAMES, "i8": "signed char", "u8": "unsigned char", "i16": "short", "u16": "unsigned short"}
-"""Numbers that pointers lead to; the others, such as bf16, are ``void`` in C."""
+"""C types of what pointers point to; a dtype that is not here, such as bf16, is ``void`` in C."""
 
 
 class DeviceFunction(NamedTuple):
     """A device function that has been compiled.
 
-    name    of the symbol
+    name    the name of the symbol
     arch    the architecture
-    ptx     text with the function, `.visible .func`
+    ptx     PTX text with the function, `.visible .func`
     cubin   an object that linkers take (`nvlink`, nvJitLink); b"" where there is no ptxas
     header  its declaration for CUDA C++
     """
@@ -53,7 +53,7 @@ class DeviceFunction(NamedTuple):
     header: str
 
     def save(self, folder: str | os.PathLike[str]) -> list[str]:
-        """Write NAME.ptx, NAME.cubin (where there is one) and NAME.h to a folder; gives their paths."""
+        """Write NAME.ptx, NAME.cubin (where there is one) and NAME.h to a folder; return their paths."""
         files = {"ptx": self.ptx.encode(), "cubin": self.cubin, "h": self.header.encode()}
         return saved(folder, {f"{self.name}.{ending}": content for ending, content in files.items() if content})
 
@@ -61,7 +61,7 @@ class DeviceFunction(NamedTuple):
 def device_function(
     function: Any, /, *, arch: str = "sm_90a", name: str | None = None, **options: Any
 ) -> DeviceFunction:
-    """Compile a Python function to one that others link: kernels of nvcc, or of ours by `cl.extern`.
+    """Compile a Python function to a device function that kernels link: those of nvcc, or ours by `cl.extern`.
 
         def scale(x: f32, out: cl.Pointer[f32]) -> f32:
             out[0] = x
@@ -69,13 +69,13 @@ def device_function(
 
         cl.device_function(scale, arch="sm_90a").save("lib")        # scale.ptx, scale.cubin, scale.h
 
-    function   its parameters are i32, u32, i64, u64, f32, f64, and `cl.Pointer[dtype]`, which leads to global memory;
-               it returns one of these numbers, or nothing. Kernels of cutelite's call it as it is, and inline it
-    arch       of the cubin; PTX of a plain one (`sm_90`) is also for later ones
-    name       of the symbol; default: the function's
-    options    of a compile: docs/options.md
-    Errors     `CompileError` for annotations that are none of these, for shared memory, which belongs to kernels, and
-               as for kernels; `ToolchainError`
+    function   its parameters are i32, u32, i64, u64, f32, f64, and `cl.Pointer[dtype]`, which points to global memory;
+               it returns one of these numbers, or nothing. Kernels of cutelite can call and inline it as it is
+    arch       the architecture of the cubin; PTX for a plain one (`sm_90`) also runs on later GPUs
+    name       the name of the symbol; default: the function's
+    options    options of a compile: docs/options.md
+    Errors     `CompileError` for other annotations, for shared memory, which only kernels have, and as for kernels;
+               `ToolchainError`
     """
     if not isinstance(function, FunctionType):
         raise TypeError(f"device_function takes a Python function, not {function!r}")
@@ -107,7 +107,7 @@ def device_function(
 
 
 Types = dict[str, tuple[Scalar | Tensor, str]]
-"""For each parameter its type, and C's."""
+"""Parameter -> its type, and its type in C."""
 
 
 def _types(function: FunctionType) -> tuple[Types, Scalar | None]:

@@ -1,9 +1,9 @@
-"""Diverted launches: a function is called in the place of each launch. `Kernel.launch` asks here first.
+"""Diverted launches: a function is called instead of each launch. `Kernel.launch` looks here first.
 
-In    a function, for as long as a `with` lasts and in this thread alone
-Out   each launch calls it with kernel, `Launch` and arguments; nothing is launched unless it does that
+In    a function; the diversion lasts as long as a `with`, in this thread alone
+Out   each launch calls it with kernel, `Launch` and arguments, and launches nothing itself
 
-So any code that launches kernels can be run to learn which kernels it needs, without knowing the code.
+So any code that launches kernels can be run to find out which kernels it needs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def diverted(to: Diversion | None) -> Iterator[None]:
     """Divert launches of this thread to `to` within the `with`; None: they go to the GPU or the simulator again."""
     token = diversion.set(to)
     with _lock:
-        DIVERTED.value += 1  # compiled launchers do not ask: meanwhile they are not used, in no thread
+        DIVERTED.value += 1  # compiled launchers do not look at `diversion`, so no thread uses them meanwhile
     try:
         yield
     finally:
@@ -37,11 +37,11 @@ def diverted(to: Diversion | None) -> Iterator[None]:
 
 
 def nothing(*launch: Any) -> None:
-    """Divert launches to nothing: for functions that are run for what they allocate and return."""
+    """Do nothing instead of a launch: for functions that are run for what they allocate and return."""
 
 
 def left_out() -> bool:
-    """Tell whether launches are diverted to `nothing`: arrays then have shapes and dtypes, and no content."""
+    """Tell whether launches are diverted to `nothing`: arrays then have shapes and dtypes, but no contents."""
     return diversion.get() is nothing
 
 

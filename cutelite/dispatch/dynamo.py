@@ -1,9 +1,9 @@
-"""`torch.compile` and launches: it breaks the graph at a launch, and traces nothing of what a launch does.
+"""Make `torch.compile` break the graph at a launch, and trace nothing of what a launch does.
 
 In    functions that compiled code may call
-Out   the marks by which torch.compile knows them (`untraced`), and the folders in which it traces nothing (`keep_out`)
+Out   the marks by which torch.compile knows them (`untraced`), and the packages in which it traces nothing (`keep_out`)
 
-torch is not imported for this: the mark is an attribute, and folders are told to a torch that is there.
+torch is not imported for this: the mark is an attribute, and packages are registered only if torch._dynamo is loaded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 TRACED = ("cutelite.kernels", "cutelite.models", "cutelite.interop", "cutelite.layout")
-"""Rooms that torch.compile may look into: their functions call operators, or compute with numbers."""
+"""Packages that torch.compile may trace: their functions call operators, or compute with numbers."""
 
 _told = False
 
@@ -30,7 +30,7 @@ def untraced(function: F) -> F:
 
 @untraced
 def keep_out() -> None:
-    """Have torch.compile trace nothing of this package but `TRACED`; for where launches are Python."""
+    """Tell torch.compile to trace nothing of cutelite but `TRACED`. Called while launches still go through Python."""
     global _told
     if _told or "torch._dynamo" not in sys.modules:
         return

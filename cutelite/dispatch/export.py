@@ -37,7 +37,7 @@ def bundle(
     method: bool,
     cpus: str | Sequence[str],
 ) -> rt.Bundle:
-    """Compile `kernel` for each of `signatures` and architectures; the other arguments are those of `Kernel.export`.
+    """Compile `kernel` for each of `signatures` and each architecture. Other arguments are as for `Kernel.export`.
 
     settings  block, cluster, `wide_dims` and options
     method    the kernel is a method: its first parameter, the object, is left out
@@ -46,7 +46,7 @@ def bundle(
     default = config.read().arch or kernel.default_arch
     names = (arch,) if arch is None or isinstance(arch, str) else arch
     archs = [Target.parse(name or default).arch for name in names]
-    plain = [name for name in archs if not name.endswith(("a", "f"))]  # whose PTX later GPUs run
+    plain = [name for name in archs if not name.endswith(("a", "f"))]  # later GPUs run the PTX of these alone
     highest = max(plain, key=lambda name: int(name.removeprefix("sm_")), default=None)
     forward = highest if ptx is None else Target.parse(ptx).arch
     blocks = grid if grid is None or isinstance(grid, tuple | list) else (grid,)
@@ -71,12 +71,12 @@ def host_code(
 ) -> HostCode:
     """Return the launcher as machine code for `cpus`, which runs without a compiler.
 
-    Its tables differ from a live kernel's in two things: a struct may be of any class that has its fields, and the grid
-    may follow from the dims. `cutelite_rt.signature.settled` tells the outcome of a launch.
+    Its tables differ from a live kernel's in two ways: a struct may be of any class that has its fields, and the grid
+    may be computed from the dims. `cutelite_rt.signature.settled` decides the outcome of a launch.
 
-    skip      parameters to leave out at the front
-    grid      blocks: ints and expressions over dims; None: each launch gives them
-    variants  the variants of the kernel that it has to launch
+    skip      how many parameters to leave out at the front
+    grid      blocks: ints and expressions over dims; None: each launch says them
+    variants  the variants of the kernel to be launched
     Errors    `ArgumentError` for a CPU outside `host.BASELINES`, or a signature that no launcher can take;
               `ToolchainError`
     """

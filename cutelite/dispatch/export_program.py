@@ -1,7 +1,7 @@
-"""A program as C: its launches, compiled for architectures, over arguments of the shapes of examples.
+"""Export a program as C: its launches, compiled for several architectures, for arguments shaped like the examples.
 
 In    a `Program`, and an argument for each of its parameters
-Out   `CStub`: what `cutelite_rt.export.cprogram` writes of it
+Out   `CStub`, written by `cutelite_rt.export.cprogram`
 """
 
 from __future__ import annotations
@@ -66,6 +66,6 @@ def exported(
 
 
 def _row(name: str, view: rt.ArrayView, aligned: int) -> kinds.Array:
-    """Return the row of an argument: shaped as its example, and aligned as the kernels expect."""
+    """Return what is required of an argument: the shape of its example, and the alignment that the kernels expect."""
     align = next((n for n in (aligned, 16) if n >= 16 and view.pointer % n == 0), DTYPES[view.dtype].bytes)
     return kinds.Array(name, f"{view.dtype} {view.shape}", view.dtype, data.Strided(view.shape, view.strides), align)

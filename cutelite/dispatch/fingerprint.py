@@ -1,15 +1,15 @@
-"""Digest what a kernel's code depends on: half of the key of the disk cache, and how constants are compared.
+"""Digest everything that a kernel's code depends on: for the key of the disk cache, and to compare constants.
 
 In    a function, or a compile-time value of any kind
 Out   `Source`: a digest of everything that is reached from it, and the names it was reached through
 
-A function is read as the frontend evaluates it: its bytecode and constants, defaults, closures, and the globals that
-the bytecode names; what those hold in turn, classes with their methods, objects with their state. What belongs to
-Python or to a library that the frontend leaves alone is told by its name and the library's version. Equal digests
-mean equal code, in every process and whatever the seed of `hash`, and whatever was done before in this one: what Python
-leaves on classes and objects as it goes (`_OF_NO_CONSEQUENCE`, `cached_property`) is no part of it. What cannot be read
-faithfully has no digest at all: the kernel is then compiled in each process, and never served wrongly. So it is with
-code that asks the system, the environment, files or clocks (`dispatch/purity.py`).
+A function's digest covers its bytecode and constants, defaults, closures, the globals that the bytecode names, and what
+those hold in turn: classes with their methods, objects with their state. Functions and classes of Python, and of
+libraries that the frontend does not compile, count by name and version of the library. Equal digests mean equal code,
+in every process, for every seed of `hash`, and whatever the process did before: attributes that Python adds to classes
+and objects on its own (`_OF_NO_CONSEQUENCE`, `cached_property`) are left out. A function that reaches something that
+cannot be read completely, or that asks the system, the environment, files or clocks (`dispatch/purity.py`), has no
+digest: its kernel is compiled in each process.
 """
 
 from __future__ import annotations
@@ -35,25 +35,26 @@ from cutelite.tuples import NamedTuple
 
 OURS = frozenset(("cutelite", "cutelite_rt"))
 LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib"))
-"""Told by name and version. The frontend has Python execute their functions (`front.calls.NATIVE_PACKAGES`)."""
+"""Libraries whose objects count by name and version. Python executes their functions, the frontend does not compile
+them (`front.calls.NATIVE_PACKAGES`)."""
 
 TOOLS = frozenset(("llvmlite",))
-"""Libraries that compile, of which nothing is compiled: modules and objects of them are told by name and version."""
+"""Compiler libraries, no part of kernels: their modules and objects count by name and version."""
 
 NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__", "dir"))
-"""Builtins that reach names which no bytecode shows."""
+"""Builtins that reach names which do not occur in the bytecode."""
 _ENVIRONMENT = ("os", "os.environ", "os.environb", "os.getenv", "os.getenvb")
 NAMED_LATER = frozenset(("getattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__", "getattr_static"))
-"""Names in code that takes attributes by strings."""
+"""Names that occur in code which takes attributes by strings."""
 
 
 class Source(NamedTuple):
     """The sources that a kernel is made from.
 
-    digest                   None where something reached has none; `why` says what
-    namespaces, names, held  globals, attributes of the user's modules, and variables of the environment where code asks
-                             for these: for each where it is, its name, what it held
-    cells                    (cell, what it held): variables of enclosing functions
+    digest                   None where something that it reaches has none; `why` says what
+    namespaces, names, held  of each global, attribute of a user's module, and environment variable that the code reads:
+                             the dict that has it, its name, and its value when it was read
+    cells                    (cell, its value when it was read) of variables of enclosing functions
     """
 
     digest: bytes | None
@@ -64,8 +65,8 @@ class Source(NamedTuple):
     cells: tuple[tuple[types.CellType, Any], ...]
 
     def is_current(self) -> bool:
-        """Tell whether every name still holds the object that was read. What an object holds is not looked at again."""
-        # Asked at every launch, of tens of names: the loop is one of C.
+        """Tell whether every name still holds the object that was read. Changes within an object are not noticed."""
+        # This runs at every launch, over tens of names: so it loops in C.
         found = map(dict.get, self.namespaces, self.names, itertools.repeat(MISSING))
         return all(map(operator.is_, found, self.held)) and all(_content(cell) is held for cell, held in self.cells)
 
@@ -74,7 +75,7 @@ MISSING = object()
 
 
 def source(x: Any, positions: bool = False) -> Source:
-    """Read `x`; with `positions`, source files and lines count too, as they do for code that tells them."""
+    """Read `x`; with `positions`, source files and lines count too, for code that contains source lines."""
     reader = _Reader(positions)
     digest = reader.whole(x)
     why = reader.problems[0] if reader.problems else ""
@@ -90,15 +91,15 @@ def source(x: Any, positions: bool = False) -> Source:
 
 
 def combined(*digests: bytes) -> str:
-    """One key of several digests, as hex."""
+    """Return one key for several digests, as hex."""
     return _join("key", *digests).hex()
 
 
 def constant_key(x: Any) -> object:
     """Return a key that is equal for equal compile-time values: 1, True and 1.0 are three, and 0.0 and -0.0 are two.
 
-    Objects are compared by class and state, functions by code and what they close over; what has no digest, by
-    identity. The key holds within this process, while `x` or another of the same key is alive.
+    Objects are compared by class and state, functions by code and closures, values without a digest by identity. The
+    key is valid within this process, while `x` or another value with the same key is alive.
     """
     reader = _Reader(False, here=True)
     digest = reader.whole(x)
@@ -106,10 +107,10 @@ def constant_key(x: Any) -> object:
 
 
 def lasts(x: Any) -> bool:
-    """Tell whether `constant_key(x)` is the same for as long as `x` is there: nothing in it can be changed in place.
+    """Tell whether `constant_key(x)` never changes while `x` exists, since nothing in `x` can be changed in place.
 
-    Not looked at is what nobody changes: code and defaults of a function, fields of a frozen dataclass. What a closure
-    holds is watched (`Source.cells`).
+    It is assumed that nobody replaces a function's code or defaults, or the fields of a frozen dataclass. Variables of
+    closures are watched (`Source.cells`).
     """
     kind = type(x)
     if kind in _ATOMS or isinstance(x, type | types.ModuleType | types.BuiltinFunctionType | DimExpr):
@@ -128,7 +129,7 @@ def lasts(x: Any) -> bool:
 
 
 class _Same:
-    """Equal to what holds the same object; keeps it alive, so that its id stays its own."""
+    """A key that compares an object by identity. It keeps the object alive, so that its id is not reused."""
 
     __slots__ = ("held",)
 
@@ -144,10 +145,10 @@ class _Same:
 
 @functools.cache
 def build_id() -> bytes:
-    """Identity of the compiler, names, sizes and times of its source files, and of the Python that runs it.
+    """Return a digest of the compiler's source files, by names, sizes and times, and of the Python version.
 
-    Where all files have one time, as reproducible builds and package stores give them, it tells nothing: then what is
-    in them counts, which takes 20 ms to read.
+    Where all files have the same time, as in reproducible builds and package stores, their contents count instead of
+    times; reading these takes 20 ms.
     """
     roots = [package for name in sorted(OURS) for package in sys.modules[name].__path__]
     files = sorted(file for root in roots for file in _files(root, os.path.basename(root)))
@@ -162,7 +163,7 @@ def _content_of(path: str) -> bytes:
 
 
 def _files(folder: str, name: str) -> Iterator[tuple[str, str, int, int]]:
-    """Name, path, bytes and time of each source file."""
+    """Yield name, path, bytes and time of each source file."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
@@ -195,7 +196,7 @@ _ATOMS: dict[type, Callable[[Any], bytes]] = {
     type(Ellipsis): lambda x: b"Ellipsis",
     type(NotImplemented): lambda x: b"NotImplemented",
 }
-_CONTENT: dict[type, Callable[[Any], Any]] = {  # of an instance of a subclass, past whatever that overrides
+_CONTENT: dict[type, Callable[[Any], Any]] = {  # of an instance of a subclass, whatever it overrides
     int: int.__index__,
     float: float.__float__,
     str: str.__str__,
@@ -216,12 +217,12 @@ _BY_NAME = (
 
 
 class _Reader:
-    """Digests values from their parts; each object once.
+    """Computes the digests of values from their parts; of each object once.
 
-    An object that is reached again from within itself stands there as its depth, so that cycles end.
+    An object that is reached again from within itself is represented by its depth, so that cycles end.
 
-    positions  files and lines are part of the digest
-    here       it is for this process alone: classes, modules, code and globals are told by their ids
+    positions  whether files and lines are part of the digest
+    here       whether the digest is for this process alone: classes, modules, code and globals then count by their ids
     """
 
     def __init__(self, positions: bool, here: bool = False) -> None:
@@ -230,16 +231,16 @@ class _Reader:
         self.problems: list[str] = []
         self.names: dict[tuple[int, str | bytes], tuple[dict[Any, Any], str | bytes, Any]] = {}
         self.cells: dict[int, tuple[types.CellType, Any]] = {}
-        self._known: dict[int, tuple[Any, bytes]] = {}  # id -> the object, which keeps its id its own; its digest
+        self._known: dict[int, tuple[Any, bytes]] = {}  # id -> the object (which keeps the id from reuse), its digest
         self._open: dict[int, int] = {}
-        self._modules: dict[str, types.ModuleType] = {}  # the user's own
-        self._named: set[str] = set()  # attributes and strings in code: what may be taken from those modules
+        self._modules: dict[str, types.ModuleType] = {}  # the user's modules
+        self._named: set[str] = set()  # attributes and strings in code: names that may be taken from those modules
         self._strings: set[str] = set()  # in code
-        self._later: list[set[str]] = []  # those of each code that takes attributes by strings
-        self._asked_for: set[str] = set()  # of the system
+        self._later: list[set[str]] = []  # the strings of each code object that takes attributes by strings
+        self._asked_for: set[str] = set()  # what code asks of the system, such as 'os.environ'
 
     def whole(self, x: Any) -> bytes:
-        """The digest of `x` and of what its code may take from the modules it reaches."""
+        """Return the digest of `x` and of everything that its code may take from the modules it reaches."""
         try:
             parts = [self.of(x), *self._from_modules()]
             self._watch_asked()
@@ -281,7 +282,7 @@ class _Reader:
                 return self._module(x)
             case types.MethodType():
                 return self._all("method", (x.__func__, x.__self__))
-            case types.BuiltinFunctionType() | types.MethodWrapperType():  # a method of what it is bound to
+            case types.BuiltinFunctionType() | types.MethodWrapperType():  # bound to a module or an object
                 if isinstance(x.__self__, types.ModuleType) and not self.here:
                     self._asks(x.__self__.__name__, x.__name__)
                 return self._all("builtin", (type(x).__name__, x.__qualname__, x.__self__))
@@ -343,7 +344,7 @@ class _Reader:
         return self._all("own function", parts)
 
     def _imported(self, function: types.FunctionType, code: types.CodeType) -> list[Any]:
-        """The modules that code imports as it goes, imported now. What it takes of them is read as of all modules."""
+        """Import the modules that code imports when it runs, and return them with their names."""
         found: list[Any] = []
         for name, fromlist, level in _imports(code):
             try:
@@ -362,7 +363,7 @@ class _Reader:
         return found
 
     def _asks(self, module: str, attribute: str) -> None:
-        """Note that code takes `attribute` of a module, empty for the module itself."""
+        """Note it if `attribute` of a module asks the system; empty for the module itself."""
         if _is_library(_root(module)) and purity.asks(module, attribute):
             self._asked(f"{module}.{attribute}".rstrip("."))
 
@@ -372,7 +373,7 @@ class _Reader:
         return self._fail(f"its code asks for {what}, which no key holds")
 
     def _watch_asked(self) -> None:
-        """Watch what code asks for where that can be: variables of the environment, and modules by their names."""
+        """Watch those things the code asks for that can be watched: environment variables, and modules by name."""
         if not self._asked_for.isdisjoint(_ENVIRONMENT):
             variables, names = config.held_in_environment(self._strings)
             for name in names:
@@ -433,9 +434,10 @@ class _Reader:
                 yield self._all("attribute", (name, attribute, namespace[attribute]))
 
     def _taken_of(self, module: types.ModuleType) -> set[str]:
-        """The attributes that code may take of one of the user's modules.
+        """Return the names of the attributes that code may take of one of the user's modules.
 
-        Code that takes attributes by strings of which none is one takes any: it puts the names together.
+        Where code takes attributes by strings, and none of its strings is such a name, it composes names at run time:
+        then every attribute that holds a number or text counts.
         """
         known = {name for each in self._modules.values() for name in vars(each)}
         if not any(strings.isdisjoint(known) for strings in self._later):
@@ -453,13 +455,13 @@ class _Reader:
         parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
         if type(cls) is not type:
             parts.append(type(cls))
-        if isinstance(cls, enum.EnumMeta):  # its members' values, and of the others what the user wrote
+        if isinstance(cls, enum.EnumMeta):  # values of its members, and those other attributes that the user wrote
             parts += (part for name in cls.__members__ for part in (name, cls[name].value))
         for name, member in sorted(vars(cls).items()):
             written = isinstance(member, types.FunctionType | property | staticmethod | classmethod)
             if name not in _OF_NO_CONSEQUENCE and (written or not isinstance(cls, enum.EnumMeta)):
                 parts += (name, member)
-        if hasattr(cls, "__cutelite_parts__"):  # shared storage, whose annotations are what it allocates
+        if hasattr(cls, "__cutelite_parts__"):  # shared storage: its annotations say what it allocates
             parts += cls.__cutelite_parts__()
         return self._all("own class", parts)
 
@@ -479,11 +481,11 @@ class _Reader:
         return self._all("instance", (kind, content, _state(x)))
 
     def _reduced(self, x: Any) -> bytes:
-        """An object of a library by what `copy` and `pickle` would make another like it from."""
+        """Digest an object of a library by the data from which `copy` and `pickle` would rebuild it."""
         reduce = copyreg.dispatch_table.get(type(x))
         try:
             made: Any = reduce(x) if reduce else x.__reduce_ex__(4)
-        except Exception as error:  # libraries refuse in ways of their own
+        except Exception as error:  # libraries raise exceptions of any class
             return self._fail(f"a {_class_name(type(x))} is among its constants ({error})")
         if isinstance(made, str):
             home = getattr(x, "__module__", None) or type(x).__module__
@@ -506,15 +508,15 @@ _OF_NO_CONSEQUENCE = frozenset(
         *("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__"),
         *("__firstlineno__", "__slots__", "__static_attributes__", "__dataclass_fields__", "__dataclass_params__"),
         *("__parameters__", "__orig_bases__", "__type_params__", "__abstractmethods__", "_abc_impl"),
-        *("__slotnames__", "__annotations_cache__", "__annotate_func__"),  # `copyreg` and `annotationlib`, as they go
+        *("__slotnames__", "__annotations_cache__", "__annotate_func__"),  # added by `copyreg` and `annotationlib`
         "__classdictcell__",  # of named tuples since 3.14
     )
 )
-"""Of the members of a class. What dataclass fields are for is in the methods made from them."""
+"""Members of a class that are left out. Dataclass fields count through the methods that are made from them."""
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A function's code, and that of functions inside."""
+    """Yield a function's code object, and those of the functions inside."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -522,7 +524,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
-    """Each global that code loads with the attribute that it takes of it next; empty where it takes none."""
+    """Yield each global that code loads, with the attribute that it takes of it next; empty where it takes none."""
     data, extended, loaded = code.co_code, 0, None
     for at in range(0, len(data), 2):
         op, arg = data[at], data[at + 1] | extended
@@ -541,7 +543,7 @@ def _imports(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...] | None
     """Yield the imports of code that is run: the module's name, the names taken from it (None without), the level."""
     if _IMPORT_NAME not in code.co_code[::2]:
         return
-    import dis  # a millisecond, for code that imports as it goes
+    import dis  # takes a millisecond, so only for code that imports
 
     constants: list[Any] = []
     for instruction in dis.get_instructions(code):
@@ -569,10 +571,10 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _state(x: Any) -> dict[str, Any]:
-    """Attributes by name, sorted."""
+    """Return the attributes of an object by name, sorted."""
     slots = (name for cls in type(x).__mro__ for name in _slots(cls) if hasattr(x, name))
     state = {name: getattr(x, name) for name in slots}
-    held = getattr(x, "__dict__", None)  # an object may answer to any name, with something else
+    held = getattr(x, "__dict__", None)  # an object with `__getattr__` may return anything
     state |= held if isinstance(held, dict) else {}
     # Results of a `cached_property` are there only after somebody asked for them.
     members = {name: next((vars(c)[name] for c in type(x).__mro__ if name in vars(c)), None) for name in sorted(state)}
@@ -588,7 +590,7 @@ def _slots(cls: type) -> Iterator[str]:
 
 
 def _known_by_name(x: Any) -> str | None:
-    """Name and version of a function or class of a library; None for the user's own, and what is made at run time."""
+    """Return name and version of a library's function or class; None for the user's, and for those made at run time."""
     module, root = x.__module__, _home(x)
     if not _is_library(root) or "<" in x.__qualname__:
         return None
@@ -603,7 +605,7 @@ def _known_by_name(x: Any) -> str | None:
 
 
 def _home(x: Any) -> str:
-    """The package that a function or class is of; empty where it does not say, as classes made in C may not."""
+    """Return the package of a function or class; empty where it has none, as classes made in C may."""
     return _root(x.__module__) if isinstance(x.__module__, str) else ""
 
 
@@ -613,7 +615,7 @@ def _root(module: str) -> str:
 
 @functools.cache
 def _is_library(root: str) -> bool:
-    """Tell whether a package is Python's, ours, or of `LIBRARIES` or `TOOLS`, and no file of the user's hides it."""
+    """Tell whether a package is Python's, ours, or in `LIBRARIES` or `TOOLS`, and not the user's own of that name."""
     if root in OURS | LIBRARIES | TOOLS:
         return True
     if root not in sys.stdlib_module_names:
@@ -627,7 +629,7 @@ _STDLIB = os.path.dirname(os.__file__)
 
 @functools.cache
 def _folder(root: str) -> str:
-    """Return where the files of a library are."""
+    """Return the folder of a library's files."""
     path = getattr(sys.modules.get(root), "__path__", None)
     return next(iter(path)) if path else _STDLIB
 

@@ -1,4 +1,4 @@
-"""`@kernel` and the class that it makes: a launch binds arguments, finds or compiles a specialisation, runs it."""
+"""`@kernel` and the class `Kernel`: a launch binds arguments, finds or compiles a specialisation, and runs it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ARCH = "sm_90a"
 """The architecture to compile for where none is given and there is no GPU."""
-SIMULATED_CLUSTERS = 4  # of a persistent grid: enough for blocks to wait for each other
+SIMULATED_CLUSTERS = 4  # clusters of a persistent grid in the simulator: enough for blocks to wait for each other
 
 
 class _Settings(NamedTuple):
@@ -77,8 +77,8 @@ class _Settings(NamedTuple):
 class _Checked(NamedTuple):
     """A launch whose arguments and shapes have been found to fit.
 
-    ordinal     of the GPU it goes to; None for the simulator
-    generation  of the launcher's: the outcome is not kept if all outcomes were dropped meanwhile
+    ordinal     the GPU that it goes to; None for the simulator
+    generation  the launcher's `generation`: if it changes before the launch ends, the outcome is not kept
     """
 
     grid: Dim3
@@ -91,7 +91,7 @@ class _Checked(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A launch that is ready, and not made: `values` of its parameters in order, and the sources of its kernel."""
+    """A launch that is ready to be made: `values` of its parameters in order; `watched`, the sources of its kernel."""
 
     function: rt.Function
     config: rt.LaunchConfig
@@ -110,7 +110,7 @@ def _without_our_frames(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            simulated = sys.modules.get("cutelite.sim.error")  # which is there if the simulator has run
+            simulated = sys.modules.get("cutelite.sim.error")  # loaded only if the simulator has run
             mistakes = CompileError, ArgumentError, LaunchError, *([simulated.SimError] if simulated else ())
             if not isinstance(error, mistakes) or config.read().traceback == "full":
                 raise
@@ -123,7 +123,7 @@ def _without_our_frames(function: F) -> F:
 
 
 def _told(function: F) -> F:
-    """Decorator for methods of a kernel: as `_without_our_frames`, and a `LaunchError` names the kernel."""
+    """Decorator for methods of a kernel: as `_without_our_frames`, and put the kernel's name into a `LaunchError`."""
 
     @functools.wraps(function)
     def call(self: Kernel, /, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +133,7 @@ def _told(function: F) -> F:
 
 
 def _mirrors(launch: Launch, bound: Bound) -> Mirrors | None:
-    """Return host copies of the arrays that are on a GPU; None where they are not."""
+    """Return host copies of the arrays that are on a GPU; None where there are none."""
     views = [view for _, view in bound.arrays if view.device[0] == "cuda"]
     if not views:
         return None
@@ -178,12 +178,12 @@ class Kernel:
         return f"<kernel {self.__qualname__}({self.signature})>"
 
     def __reduce__(self) -> str:
-        """Pickled by name, as functions are; copies are the kernel itself."""
+        """Pickle the kernel by name, as functions are; a copy is the kernel itself."""
         return self.__qualname__
 
     @functools.cached_property
     def signature(self) -> Signature:
-        """The parameters. Errors: `CompileError` for annotations that are none."""
+        """The parameters. Errors: `CompileError` for objects that are no annotations."""
         return Signature(self.__cutelite_function__, method=self._owner is not None, seen=self._seen)
 
     @functools.cached_property
@@ -203,7 +203,7 @@ class Kernel:
     def __get__(self, instance: object, owner: type) -> Kernel | BoundKernel:
         if instance is None:
             return self
-        self._owner = owner  # a NamedTuple's class tells no names
+        self._owner = owner  # NamedTuple does not call `__set_name__`
         return BoundKernel(self, instance)
 
     # Options.
@@ -218,12 +218,12 @@ class Kernel:
         arch: str | None = None,
         **said: Unpack[Given],
     ) -> Kernel:
-        """Return this kernel with other options: a kernel of its own, to be kept, since it compiles for itself.
+        """Return a new kernel with other options. Keep it: it has compiled code of its own.
 
         text            options as flags, such as "--opt-level=2 --max-registers=64"
         block, cluster, arch  as for `@kernel`; default: this kernel's
-        said            options by name; what is not said, or None, is as in this kernel
-        Errors          TypeError for what is no option; `OptionError`, `LaunchError` for values
+        said            options by name; those left out, or None, are as in this kernel
+        Errors          TypeError for a name that is no option; `OptionError`, `LaunchError` for values
         """
         derived = type(self)(
             self.__cutelite_function__,
@@ -237,11 +237,11 @@ class Kernel:
 
     @property
     def default_arch(self) -> str:
-        """The architecture that it is compiled for where none is given and there is no GPU."""
+        """The architecture to compile for where none is given and there is no GPU."""
         return self.arch or DEFAULT_ARCH
 
     def _options_among(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Take the options out of `given`, and check them; what is also the name of a parameter stays."""
+        """Remove the options from `given`, check and return them. A name that is also a parameter's stays."""
         parameters = self.signature.names
         text = given.pop("options", "") if "options" not in parameters else ""
         said = {name: given.pop(name) for name in NAMES & given.keys() if name not in parameters}
@@ -251,9 +251,9 @@ class Kernel:
 
     @untraced
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        """``kernel[grid, block](...)``, also with stream and dynamic shared memory, or with a `Launch`.
+        """Return the launch function of ``kernel[grid, block, stream, smem](...)``, or of ``kernel[Launch(...)](...)``.
 
-        ``kernel[grid](...)`` has the block of the decorator; there a grid of several extents is `kernel[(x, y), None]`.
+        ``kernel[grid](...)`` takes the decorator's block; a grid of several extents is then ``kernel[(x, y), None]``.
         """
         return self._launching.subscript(key)
 
@@ -265,7 +265,7 @@ class Kernel:
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel: asynchronously on the GPU that holds the arrays, or at once in the simulator on NumPy.
 
-        A grid of no blocks launches nothing, and then the arguments are not looked at.
+        With an empty grid nothing is launched, and the arguments are not checked.
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CompileError` at the first launch of
                 a specialisation; `CudaError` from the driver; `SimError` from the simulator
         """
@@ -273,10 +273,10 @@ class Kernel:
         self._launching.entry((launch.facts, launch), *args, **kwargs)
 
     def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> functools.partial[Compiled] | None:
-        """Do what a launch does first: check now, and compile when the result is called.
+        """Check a launch now, and return a function that compiles for it; None for an empty grid.
 
-        The result may be called in any thread; its last argument is the specialisation. None for a grid of no blocks.
-        Errors  as `launch`, each in its half
+        The function may be called in any thread; the last of its `args` is the specialisation.
+        Errors  as `launch`: for arguments and shapes from here, for the compile from the function
         """
         checked = named(self.__name__, self._checked, launch, args, kwargs)
         return (
@@ -285,7 +285,7 @@ class Kernel:
 
     @_without_our_frames
     def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
-        """Launch from the start, and keep the outcome under the key that the compiled launcher gave."""
+        """Launch by Python, and keep the outcome under the key that the compiled launcher gave."""
         keep_out()
         instead = diversion.get()
         if instead is None:
@@ -308,12 +308,12 @@ class Kernel:
             return
         function, config = self._run(launch, checked, checked.ordinal)
         environment = self._settings.environment
-        if not environment.sync and not environment.nvtx:  # waiting for faults, and NVTX ranges, are Python's
+        if not environment.sync and not environment.nvtx:  # only Python waits for faults and makes NVTX ranges
             went = LaunchRecord(checked.bound, function, config, checked.arguments)
             self._launching.went_well(key, checked.generation, went, self._made.watched, environment)
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
-        """Check a launch as far as that needs no compile; None where there are no blocks to launch."""
+        """Check a launch, as far as possible without a compile; None where there are no blocks to launch."""
         arguments = self.signature.match(args, kwargs)
         launch = self._filling(launch).resolved({**arguments})
         grid = extents(launch.grid, "grid", least=0)
@@ -334,14 +334,14 @@ class Kernel:
         return _Checked(grid, spec, bound, ordinal, stream, generation, arguments)
 
     def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked:
-        """As `_checked`. Errors: also `LaunchError` where there are no blocks, and so nothing to `what`."""
+        """Check a launch as `_checked` does. Errors: also `LaunchError` for an empty grid; `what`: the verb in it."""
         checked = self._checked(launch, args, kwargs)
         if checked is None:
             raise LaunchError(f"a grid of no blocks has nothing to {what}")
         return checked
 
     def _filling(self, launch: Launch) -> Launch:
-        """Return `launch`, with a function of the arguments in the place of a grid that is 'persistent'."""
+        """Return `launch`, with a grid of 'persistent' replaced by a function of the arguments."""
         if type(launch.grid) is not str:
             return launch
         if launch.grid != PERSISTENT:
@@ -349,7 +349,7 @@ class Kernel:
         return replace(launch, grid=functools.partial(self._grid_at_once, launch))
 
     def _grid_at_once(self, launch: Launch, arguments: dict[str, Any]) -> Dim3:
-        """Return the grid of as many blocks as run at once, along x; in the simulator, four clusters."""
+        """Return a grid of as many blocks, along x, as run at once; in the simulator, of four clusters."""
         bound = self.signature.bound(arguments, None)
         environment = self._settings.environment
         ordinal = device_of(self.__name__, bound, environment)
@@ -392,7 +392,7 @@ class Kernel:
         return Specialisation(bound.types, bound.dims, block, cluster, arch, options, bound.wide)
 
     def _agreed(self, what: str, given: Any) -> Dim3 | None:
-        """The shape that the decorator or the launch says. Errors: `LaunchError` where they say different ones."""
+        """Return the shape that the decorator or the launch gives. Errors: `LaunchError` where these differ."""
         declared: Dim3 | None = getattr(self, what)
         if given is None:
             return declared
@@ -408,7 +408,7 @@ class Kernel:
     # On a GPU.
 
     def _compiled(self, launch: Launch, spec: Specialisation) -> Compiled:
-        """Errors: as compiling; `LaunchError` where the launch asks for more shared memory than is left."""
+        """Return the compiled kernel. Errors: as compiling; `LaunchError` for too much shared memory."""
         compiled = self._made.get(spec, self._settings.environment)
         target = Target.parse(spec.arch)
         asked.check_memory(compiled.shared_memory, launch.smem, target.smem_per_block, target.arch)
@@ -426,11 +426,11 @@ class Kernel:
         if checked.ordinal is None:
             raise ArgumentError(f"{self.__name__}(): one argument is on a GPU, but those of this launch are not")
         function, shape = self._shaped(launch, checked, checked.ordinal)
-        function.prepared(shape)  # which allows its shared memory: whoever has the plan launches without asking again
+        function.prepared(shape)  # it allows the shared memory now, since launches of the plan do not
         return Planned(function, shape, checked.bound.values, self._made.watched)
 
     def _shaped(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
-        """Return a loaded kernel, and how it is launched."""
+        """Return the loaded kernel, and the driver's settings for the launch."""
         grid, spec, bound, stream = checked.grid, checked.spec, checked.bound, checked.stream
         compiled = self._compiled(launch, spec)
         check_writable(self.__name__, bound.arrays, compiled.artifact.written)
@@ -478,7 +478,7 @@ class Kernel:
     def _simulated(
         self, how: str, launch: Launch, checked: _Checked, mirrors: Mirrors | None = None, **options: Any
     ) -> Any:
-        """Have the simulator 'run', 'check' or 'trace' a launch, on its arrays or on their mirrors."""
+        """Make the simulator 'run', 'check' or 'trace' a launch, on its arrays or on their mirrors."""
         function, values, dims = self._simulation(checked.spec, checked.bound, mirrors)
         sim, options["dims"] = _simulator(), dims
         program = function if how == "trace" else self._made.prepared(checked.spec, sim.Program)
@@ -512,23 +512,24 @@ class Kernel:
         ordered: Iterable[str] = (),
         **kwargs: Any,
     ) -> CheckReport:
-        """Simulate a launch under several schedules, and tell what PTX's memory model forbids in it: docs/checking.md.
+        """Simulate a launch under several schedules, and report what PTX's memory model forbids: docs/checking.md.
 
         grid, block    as in ``kernel[grid, block](*args)``; a block of None is the decorator's
-        cluster, smem  as in `Launch`. A parameter of the kernel that is called like an option is passed in its place
+        cluster, smem  as in `Launch`. A kernel's parameter with the name of an option is passed by position
         seeds          how many schedules, or which; default: 4
         blocks         check only this many blocks of the grid, drawn anew for each schedule: for kernels whose blocks
                        do not wait for each other. Default: all
         notes          note bank conflicts and uncoalesced accesses
-        pdl            as in `Launch`: the kernel ahead may still run, and global memory is accessed behind
-                       `griddepcontrol_wait` alone. So it is too where the kernel has that instruction
-        untouched      names of arguments that no kernel ahead writes (where this one writes them, nor reads): these may
-                       be accessed before it. Default: those that threads read which execute it afterwards
-        ordered        names of arguments in which atomic updates that do not commute, such as sums of floats, come in
-                       one order, so that results are the same bits each time
+        pdl            as in `Launch`: the kernel ahead may still run, so global memory may be accessed only after
+                       `griddepcontrol_wait`. This is also checked where the kernel has that instruction
+        untouched      names of arguments that may be accessed before `griddepcontrol_wait`: no kernel ahead writes
+                       them, nor reads those that this one writes. Default: those that threads read which execute it
+                       afterwards
+        ordered        names of arguments in which atomic updates that do not commute, such as sums of floats, must come
+                       in one order, so that results have the same bits each time
         Result         true where nothing was found; print it, or call `raise_if_wrong`. The arrays, which must be in
                        host memory, are then as the last schedule left them
-        Errors         as `launch`, for arguments that do not fit; `TooLarge`. What the kernel does wrong is none
+        Errors         as `launch`, for arguments that do not fit; `TooLarge`. The kernel's mistakes are in the result
         """
         launch = Launch(grid, block, cluster, smem, pdl=pdl)
         return self.check_launch(
@@ -548,7 +549,7 @@ class Kernel:
         ordered: Iterable[str] = (),
         **kwargs: Any,
     ) -> CheckReport:
-        """`check` of the launch that ``kernel[launch](*args)`` would be; under its seed alone, if it has one."""
+        """Check the launch that ``kernel[launch](*args)`` would be, as `check` does; if it has a seed, under that."""
         options: dict[str, Any] = {"blocks": blocks, "pdl": launch.pdl or None, "untouched": untouched,
                                    "ordered": ordered}  # fmt: skip
         if launch.seed is not None:
@@ -565,10 +566,10 @@ class Kernel:
 
     @_told
     def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
-        """Simulate the launch that ``kernel[launch](*args)`` would be, and tell what happens when: docs/trace.md.
+        """Simulate the launch that ``kernel[launch](*args)`` would be, and return its timeline: docs/trace.md.
 
-        ``kernel.trace_launch(cl.Launch(grid, block), a, b).save("out.json")`` is for Perfetto. Arrays must be in host
-        memory, and are written as by the launch.
+        ``kernel.trace_launch(cl.Launch(grid, block), a, b).save("out.json")`` writes it for Perfetto. Arrays must be in
+        host memory, and are written as by the launch.
         Errors  as `launch`; `SimError`
         """
         return self._trace(launch, self._blocks("trace", launch, args, kwargs))
@@ -601,15 +602,15 @@ class Kernel:
         by: Literal["kernel", "line"] = "kernel",
         **kwargs: Any,
     ) -> GpuComparison:
-        """Launch on the GPU and, on copies of the arrays, in the simulator; compare what either leaves in them.
+        """Launch on the GPU and, on copies of the arrays, in the simulator; compare the arrays afterwards.
 
         grid, block, ...  as in ``kernel[grid, block](*args)`` and `Launch`; arrays on a GPU, written as by the launch
         tolerance         difference that passes, relative to an argument's largest element (of a value: to the largest
                           of the threads that compute it together); default: by dtype
         by                'line': where arrays differ, run again on the same input with the values of all ops recorded,
-                          and tell the first op that differs: docs/debugging.md
-        Result            true where all arguments agree; printed, the first element of each that does not, and the
-                          line that wrote it; before these the first op
+                          and report the first op that differs: docs/debugging.md
+        Result            true where all arguments agree. Printed, it shows the first op that differs, then for each
+                          argument that differs the first such element and the line that wrote it
         Errors            as `launch`; `ArgumentError` for arrays in host memory; `SimError`; ValueError for `by`
         """
         from cutelite.dispatch.against import GpuComparison, Writers
@@ -640,7 +641,7 @@ class Kernel:
     def _differences(
         self, launch: Launch, checked: _Checked, mirrors: Mirrors, writers: Writers, tolerance: float | None
     ) -> list[Difference]:
-        """Compare the arrays as the GPU left them with their mirrors, as the simulator did."""
+        """Compare the arrays, as the GPU left them, with their mirrors, as the simulator left these."""
         from cutelite.dispatch.against import difference
 
         after = _mirrors(launch, checked.bound)
@@ -655,7 +656,7 @@ class Kernel:
     def _first_steps(
         self, launch: Launch, checked: _Checked, mirrors: Mirrors, restore: Callable[[], None], tolerance: float | None
     ) -> tuple[list[Step], str]:
-        """Run a launch again with the values of its ops recorded: the ops that differ, and a remark."""
+        """Run a launch again with the values of its ops recorded; return the ops that differ, and a remark."""
         from cutelite.dispatch.records import Logs, by_line, check_same, longest, remark
 
         checked = checked._replace(spec=checked.spec.under(record=True))
@@ -688,18 +689,18 @@ class Kernel:
         stream: Any = None,
         **kwargs: Any,
     ) -> Profile | Timeline:
-        """Launch the kernel, and return when its warps came to the events of `cl.profile`: docs/profiling.md.
+        """Launch the kernel, and return the times at which its warps reached events of `cl.profile`: docs/profiling.md.
 
         grid, block, ...  as in ``kernel[grid, block](*args)`` and `Launch`
-        Result  ``.save("out.json")`` writes it for Perfetto; ``.order(block, warp)``. On NumPy arrays the simulator's
-                timeline, which has the events too
+        Result  ``.save("out.json")`` writes it for Perfetto; ``.order(block, warp)`` returns a warp's events. On NumPy
+                arrays it is the simulator's timeline, which has the events too
         Errors  as `launch`
         """
         return self.profile_launch(Launch(grid, block, cluster, smem, stream), *args, **kwargs)
 
     @_told
     def profile_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Profile | Timeline:
-        """`profile` of the launch that ``kernel[launch](*args)`` would be."""
+        """Profile the launch that ``kernel[launch](*args)`` would be, as `profile` does."""
         return self._profile(launch, args, kwargs)
 
     def _profile(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Profile | Timeline:
@@ -736,16 +737,16 @@ class Kernel:
     ) -> Compiled:
         """Compile ahead of a launch; needs neither a GPU nor a driver.
 
-        examples        for parameters in order: an array or its shape, a number, the value of a Constexpr; those behind
+        examples        for parameters in order: an array or its shape, a number, the value of a Constexpr; those after
                         the named parameters are for ``*args``
-        block, cluster  threads in a block, blocks in a cluster; default: what `@kernel(block=...)` says
+        block, cluster  threads in a block, blocks in a cluster; default: those of `@kernel(block=...)`
         arch            such as 'sm_90a'; default: CUTELITE_ARCH, else sm_90a
         wide_dims       for extents of 2**31 and more, and arrays of more than 2**30 elements
         given           examples by parameter name; a dtype by the name of a dtype variable; an extent by that of a dim;
-                        options (docs/options.md), which go before those of `@kernel`, also as a text: `options="..."`
+                        options (docs/options.md), which override those of `@kernel`, also as text: `options="..."`
         Errors          `CompileError` at the user's line; `ArgumentError`; `LaunchError`; `UnknownTarget`
 
-        Tensors without an example are taken to be aligned to 16 bytes, as what allocators return is.
+        Tensors without an example are assumed to be aligned to 16 bytes, as allocations are.
         """
         environment = config.read()
         said = self._options_among(given)
@@ -760,7 +761,7 @@ class Kernel:
         return compiled
 
     def _launching_only(self, spec: Specialisation, compiled: Compiled) -> Kernel:
-        """Return this kernel as it launches one specialisation, and refuses arguments that need another."""
+        """Return a kernel that launches this specialisation alone, and refuses arguments that need another."""
         only = type(self)(self.__cutelite_function__, spec.options.given(), spec.block, spec.cluster, spec.arch)
         only._owner = self._owner
         only._made = OnlyOne(self.__cutelite_function__, spec, compiled)
@@ -785,15 +786,16 @@ class Kernel:
     ) -> rt.Bundle:
         """Write the kernel to a file that `cutelite_rt.load_kernel` launches from, with no compiler installed.
 
-        path        None: write no file, only return what would be in it
+        path        None: write no file, only return its content
         examples    as for `compile`, with `given`, `block`, `cluster`, `wide_dims` and options
-        arch        architectures to make cubins for; default: that of `compile`
-        ptx         architecture to keep PTX for, which the driver of another GPU compiles; default: the highest plain
+        arch        architectures to compile cubins for; default: that of `compile`
+        ptx         architecture to add PTX for, which the driver of another GPU compiles; default: the highest plain
                     one of `arch` ('sm_90', not 'sm_90a', whose PTX is for that GPU alone), if there is one
-        grid        blocks: ints and expressions over dims, as `cl.ceil_div(N, 256)`; then a launch need not say
-        signatures  several of what `given` may have, where one is not enough: the first that fits a call is taken
-        cpus        'x86_64', 'aarch64': keep a launcher for them, as machine code, with which a launch costs what it
-                    does here (`load_kernel(path, host_code=True)`)
+        grid        blocks: ints and expressions over dims, as `cl.ceil_div(N, 256)`; launches need not give a grid then
+        signatures  several dicts with names as in `given`, where one signature is not enough: a call takes the first
+                    that fits
+        cpus        'x86_64', 'aarch64': add a launcher for them, as machine code, with which a launch costs as much as
+                    one of a live kernel (`load_kernel(path, host_code=True)`)
         Errors      as `compile`; `ToolchainError` where there is no assembler
         """
         from cutelite.dispatch import export
@@ -805,23 +807,23 @@ class Kernel:
             made.save(path)
         return made
 
-    # What Numba's users know. Each takes one of `specialisations`, or gives a dict with all of them.
+    # As in Numba. Each takes one of `specialisations`, or returns a dict with all of them.
 
     @property
     def specialisations(self) -> list[Specialisation]:
-        """Return the specialisations that have been compiled so far."""
+        """The specialisations that have been compiled so far."""
         return list(self._made.compiled)
 
     def inspect_llvm(self, specialisation: Specialisation | None = None) -> Any:
-        """LLVM IR, as text."""
+        """Return LLVM IR, as text."""
         return self._inspect(specialisation, lambda compiled: compiled.llvm)
 
     def inspect_asm(self, specialisation: Specialisation | None = None) -> Any:
-        """PTX, as text."""
+        """Return PTX, as text."""
         return self._inspect(specialisation, lambda compiled: compiled.ptx)
 
     def inspect_sass(self, specialisation: Specialisation | None = None) -> Any:
-        """Machine code, as text; None where no disassembler is found."""
+        """Return machine code, as text; None where no disassembler is found."""
         return self._inspect(specialisation, lambda compiled: compiled.sass)
 
     def inspect_types(self, file: TextIO | None = None) -> None:
@@ -837,10 +839,10 @@ class Kernel:
 
 
 class GatheringKernel(Kernel):
-    """A kernel with ``*args: A``: what is behind the other positional arguments goes there as a tuple.
+    """A kernel with ``*args: A``: positional arguments after the named ones go there as a tuple.
 
-    Each number of them is a specialisation. A launch costs a call of Python more, which gathers them for the compiled
-    launcher; everything else leaves that to `Signature.match`.
+    The kernel is specialised for their number. A launch first calls Python, which gathers them for the compiled
+    launcher; elsewhere `Signature.match` gathers them.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -866,11 +868,11 @@ _BEFORE_ARGUMENTS = {
     **dict.fromkeys(("check", "profile", "compare_with_gpu"), 2),
     "export": 1,
 }
-"""Methods of `Kernel` that take its arguments: how many of their own come before those."""
+"""Methods of `Kernel` that take the kernel's arguments, with the number of their own arguments before those."""
 
 
 class BoundKernel:
-    """A kernel that is a method, with the object it was taken from; for the rest it is that kernel."""
+    """A kernel that is a method, bound to an object. Other attributes are the kernel's."""
 
     def __init__(self, kernel: Kernel, instance: object) -> None:
         self.kernel, self.instance = kernel, instance
@@ -888,15 +890,15 @@ class BoundKernel:
 
     @untraced
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
-        """As `Kernel.launch`."""
+        """Launch the kernel with its object, as `Kernel.launch` does."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)
 
     def options(self, text: str = "", /, **said: Any) -> BoundKernel:
-        """As `Kernel.options`."""
+        """Return this method with other options, as `Kernel.options` does."""
         return BoundKernel(self.kernel.options(text, **said), self.instance)
 
     def compile(self, /, *examples: Any, **given: Any) -> Compiled:
-        """As `Kernel.compile`."""
+        """Compile the kernel for its object, as `Kernel.compile` does."""
         compiled = self.kernel.compile(self.instance, *examples, **given)
         launches = compiled.launches
         if launches is not None and not compiled.of_method:
@@ -916,7 +918,7 @@ class BoundKernel:
         return method
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as a method is: the object, and the name by which it has the kernel."""
+        """Pickle it as methods are: by the object and the kernel's name in it."""
         if getattr(type(self.instance), self.kernel.__name__, None) is self.kernel:
             return getattr, (self.instance, self.kernel.__name__)
         return BoundKernel, (self.kernel, self.instance)
@@ -926,14 +928,14 @@ class BoundKernel:
 
 
 def _simulator() -> Any:
-    """Return the simulator, which needs NumPy, and which a launch on a GPU need not load."""
+    """Return the module `sim`. It needs NumPy, so it is imported late: launches on a GPU do not need it."""
     from cutelite import sim
 
     return sim
 
 
 def _seen_beside(function: FunctionType) -> Mapping[str, Any]:
-    """Return variables of the function or class that is being run, as far as annotations that are strings name them."""
+    """Return those variables of the calling function or class body that annotations name as strings."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals is globals():
         frame = frame.f_back
@@ -956,13 +958,14 @@ def kernel(
 def kernel(
     function: Any = None, /, *, block: Any = None, cluster: Any = None, arch: str | None = None, **options: Any
 ) -> Any:
-    """Make a GPU kernel of an annotated Python function; with or without options.
+    """Decorator: make a GPU kernel of an annotated Python function; with or without options.
 
-    block, cluster  the shapes for all launches: ``kernel[grid]`` takes them, and one that says others is refused
-    arch            what it is compiled for where there is no GPU, so in the simulator too, and CUTELITE_ARCH is not
-                    set, such as 'sm_100a'; default: 'sm_90a'. On a GPU it is compiled for that
+    block, cluster  the shapes of all launches: ``kernel[grid]`` takes them, and a launch with others is refused
+    arch            the architecture to compile for without a GPU, so also for the simulator, unless CUTELITE_ARCH is
+                    set, such as 'sm_100a'; default: 'sm_90a'. A launch on a GPU compiles for that GPU
     options         docs/options.md: fmad, assertions, line_info, opt, max_registers, min_blocks, ...
-    Errors          TypeError for what is no function or no option; `OptionError`, `LaunchError` for their values
+    Errors          TypeError for an object that is no function and a name that is no option; `OptionError`,
+                    `LaunchError` for values
     """
     given = checked(options)
     shape = None if block is None else extents(block, "block")

@@ -1,4 +1,4 @@
-"""Launches in the user's words, normalised and checked."""
+"""`Launch`: grid, block and other settings of a launch, as users write them, normalised and checked."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cutelite_rt.shapes import extents as extents
 
 @dataclass(frozen=True, repr=False)
 class Launch(asked.ExportedLaunch):
-    """Everything about a launch but the arguments: what `cutelite_rt.ExportedLaunch` has, and what a compiler is for.
+    """Everything about a launch but its arguments: the fields of `cutelite_rt.ExportedLaunch`, and these.
 
-    grid    blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. Or a function
-            that tells that at each launch, of a dict with an argument for each parameter. Or 'persistent': as many
+    grid    blocks: an int, or up to three as (x, y, z); with a 0 among them nothing is launched. Or a function that is
+            called at each launch with a dict of the arguments by parameter, and returns that. Or 'persistent': as many
             blocks, along x, as the GPU runs at once
-    block   threads in a block, likewise; part of what the kernel is specialised for. Default: what `@kernel(block=...)`
-            says, and where that says something, nothing else may be said here. `cluster` likewise
-    seed    the simulator's schedule; default: CUTELITE_SIM_SEED
+    block   threads in a block, as an int or up to three; the kernel is specialised for it. Default: the block of
+            `@kernel(block=...)`; where the decorator has one, another one here is refused. `cluster` likewise
+    seed    seed of the simulator's schedule; default: CUTELITE_SIM_SEED
     """
 
     grid: Extent | Literal["persistent"] | Callable[[dict[str, Any]], Extent] = field()
@@ -33,32 +33,33 @@ class Launch(asked.ExportedLaunch):
 
     @cached_property
     def facts(self) -> bytes:
-        """Return the launch as bytes for the compiled launcher."""
+        """The launch as bytes for the compiled launcher."""
         stays = streams.stays(self.stream) and not callable(self.grid) and not _is_symbolic(self.grid)
         return asked.facts_while(stays, self.settled)
 
     def settled(self) -> bytes:
-        """Facts of it now. Errors: `LaunchError`."""
+        """Return these bytes, computed anew. Errors: `LaunchError`."""
         return asked.settled_facts(self, extents(self.grid, "grid", least=0))
 
     def resolved(self, arguments: dict[str, Any]) -> Launch:
-        """With the grid that these arguments, by parameter, make of a grid that is a function."""
+        """Return this launch; where its grid is a function, with the grid that it returns for these arguments."""
         return replace(self, grid=self.grid(arguments)) if callable(self.grid) else self
 
 
 PERSISTENT = "persistent"
-"""A grid: as many blocks as run at once."""
+"""The grid of as many blocks as the GPU runs at once."""
 
 
 def _is_symbolic(grid: Any) -> bool:
-    """Tell whether torch has yet to settle it. A look at it would settle it, and torch.compile for one size."""
+    """Tell whether a grid has symbolic sizes of torch. Reading one makes torch.compile specialise for its value."""
     return any(type(n).__name__ == "SymInt" for n in (grid if isinstance(grid, tuple) else (grid,)))
 
 
 def from_subscript(key: Any, declared: bool = True) -> Launch:
-    """``kernel[key]``: a `Launch`, a grid, or (grid, block) with stream and dynamic shared memory as Numba has it.
+    """Return the launch of ``kernel[key]``: a `Launch`, a grid, or (grid, block[, stream[, dynamic smem]]) as in Numba.
 
-    A block that is left out, or None, is the decorator's, if it has `declared` one. Errors: `LaunchError`
+    declared  whether the decorator has a block, which is taken where the block is left out or None
+    Errors    `LaunchError`
     """
     if isinstance(key, Launch):
         return key
@@ -69,13 +70,13 @@ def from_subscript(key: Any, declared: bool = True) -> Launch:
 
 
 def shortest(shape: Dim3) -> int | tuple[int, ...]:
-    """Return a shape as one writes it: 64 for (64, 1, 1)."""
+    """Return a shape without trailing ones: 64 for (64, 1, 1)."""
     x, y, z = shape
     return shape if z > 1 else (x, y) if y > 1 else x
 
 
 def check_shape(block: Dim3, cluster: Dim3 | None, target: Target) -> None:
-    """Errors: `LaunchError` for blocks and clusters larger than the target takes."""
+    """Check that the target takes such blocks and clusters. Errors: `LaunchError`."""
     threads = block[0] * block[1] * block[2]
     if threads > target.max_threads:
         raise LaunchError(f"a block of {block} has {threads} threads, but {target.arch} takes {target.max_threads}")

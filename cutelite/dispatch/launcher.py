@@ -1,12 +1,11 @@
-"""Have a kernel launched by machine code, once it is launched often.
+"""Replace launches by Python with launches by machine code, once a kernel is launched often.
 
-In    launches that went well, and their outcomes
-Out   `Launching.entry` and `Launching.subscript`: Python at first; from the launch after the launcher is ready on,
-      machine code
+In    launches that succeeded, and their outcomes
+Out   `Launching.entry` and `Launching.subscript`: Python at first, machine code as soon as the launcher is ready
 
-One launcher serves all kernels. Its machine code takes most of a second to make, once per machine: in a thread of its
-own, after `LAUNCHES` launches on a GPU, so that a program that launches a few times never loads LLVM for it. It is kept
-on disk beside kernels, under a digest of the IR that it was made from. A kernel adds the tables of its signature.
+One launcher serves all kernels; each kernel adds the tables of its signature. Compiling its machine code takes most of
+a second, once per machine. That happens in a separate thread after a kernel's first `LAUNCHES` launches on a GPU, so a
+program that launches a few times never loads LLVM for it. The code is kept in the disk cache under a digest of its IR.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ MOST_HELD = 1024
 
 
 class LaunchRecord(NamedTuple):
-    """A launch that went well, with its outcome in the fields that `Outcome` takes."""
+    """A launch that succeeded: the facts from which `Outcome` is made."""
 
     bound: Bound
     function: Function
@@ -55,7 +54,7 @@ class LaunchRecord(NamedTuple):
 
 
 class HeldLaunch(functools.partial[None]):
-    """The result of ``kernel[...]`` as long as Python launches: calling it launches."""
+    """The result of ``kernel[...]`` as long as Python launches. Calling it launches."""
 
     kernel: str
 
@@ -69,7 +68,7 @@ class Launching:
     kernel     its name
     signature  (): the kernel's signature
     read       (key): the launch that a subscript means. Errors: `LaunchError`
-    launch     (key, held, *args, **kwargs): launch from the start, and report it to `went_well` with the key
+    launch     (key, held, *args, **kwargs): launch by Python, and report it to `went_well` with the key
 
     entry      (held, *args, **kwargs): launch
     subscript  (key): the function that ``kernel[key]`` is
@@ -115,7 +114,7 @@ class Launching:
         return held
 
     def of_method(self, key: Any, instance: object) -> Callable[..., None]:
-        """``kernel[key]`` with an argument ahead of the others."""
+        """Return ``kernel[key]`` with the object of a method as first argument."""
         return functools.partial(self.subscript(key), instance)
 
     def held(self, launch: Launch) -> Callable[..., None]:
@@ -126,18 +125,18 @@ class Launching:
         made.kernel = self._kernel
         with self._lock:
             self._partials.add(made)
-            if self.launcher is not None:  # since a moment ago
+            if self.launcher is not None:  # it was made since the first look
                 self._enter(made)
         return made
 
     def _enter(self, made: HeldLaunch) -> None:
-        """Make it launch by the launcher; a partial takes a new state, as it does from a pickle."""
+        """Make a partial call the launcher, by giving it a new state, as unpickling does."""
         state: Any = made
         state.__setstate__((self.entry, made.args, {}, vars(made)))
 
     @property
     def generation(self) -> object:
-        """Return an object that `forget` replaces by another."""
+        """An object that each `forget` replaces: it tells whether outcomes were dropped meanwhile."""
         return None if self.launcher is None else self.launcher.generation
 
     def forget(self) -> None:
@@ -148,27 +147,27 @@ class Launching:
     def went_well(
         self, key: bytes | None, generation: object, went: LaunchRecord, watched: Watched, env: Config
     ) -> None:
-        """Keep the outcome of a launch under the launcher's key; where there is no launcher, build one when due."""
+        """Keep the outcome of a launch under the launcher's key. Without one, count launches, and build it when due."""
         if self.launcher is None:
             with self._lock:
                 self._count += 1
                 due = self._count == LAUNCHES
             if due and native.unsupported() is None:
-                with contextlib.suppress(RuntimeError):  # at exit Python starts no thread, and none is worth it
+                with contextlib.suppress(RuntimeError):  # at exit Python starts no threads; no launcher is needed then
                     threading.Thread(target=self.build, args=(went.function.driver, env)).start()
             return
         from cutelite.dispatch import building
 
         if watched is not self._watched:
             if not {*map(id, self._watched)} <= {*map(id, watched)}:
-                self.launcher.forget()  # what was launched before was made from what is watched no more
+                self.launcher.forget()  # earlier outcomes depend on sources that are no longer watched
             self._watched = watched
             self.launcher.watch(building.watch(watched))
         if key is not None and (outcome := building.outcome(self._signature(), self.launcher.table, went)):
             self.launcher.add(key, outcome, generation)
 
     def build(self, driver: Driver, environment: Config) -> None:
-        """Compile the launcher; launches go to it from now on, and by it to this driver."""
+        """Compile the launcher, which calls this driver, and send launches to it from now on."""
         with _building:
             from cutelite.dispatch import building
 
@@ -178,10 +177,10 @@ class Launching:
         with self._lock:
             self.launcher, self._subscripts = made
             self.entry, self.subscript = self.launcher.function, self._subscripts.function
-            self._kept = {}  # from now on they are builtins
+            self._kept = {}  # the launcher makes new ones, which are builtins
             for partial in self._partials:
                 self._enter(partial)
             self._partials.clear()
 
 
-_building = forks.lock()  # one at a time: they are not in a hurry, and share a machine with the program
+_building = forks.lock()  # one build at a time, to leave the CPU to the program

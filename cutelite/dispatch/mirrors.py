@@ -1,4 +1,4 @@
-"""Arrays on a GPU as the simulator takes them: copied to host memory, and written back behind it."""
+"""Host copies of arrays on a GPU, which the simulator works on; afterwards they are written back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = Any
 class Mirrors:
     """Host copies of the memory that some arrays on one GPU span; arrays that overlap share theirs.
 
-    stream  the stream whose work comes before: copies are ordered behind it
+    stream  the stream that copies: after the work already in it; default: the arrays' current stream
     """
 
     def __init__(self, views: Iterable[rt.ArrayView], stream: int | None = None) -> None:
@@ -43,7 +43,7 @@ class Mirrors:
         return [data.copy() for _, data in self.spans]
 
     def put(self, before: list[Array]) -> None:
-        """Make the mirrors what they were."""
+        """Restore the mirrors from what `kept` returned."""
         for (_, data), kept in zip(self.spans, before, strict=True):
             data[:] = kept
 

@@ -1,11 +1,11 @@
 """A parameter of a kernel: one class for each kind of annotation, from which dispatch, launcher and export follow.
 
 In    a parameter's annotation
-Out   `Parameter`: what it takes, as data of the runtime, and the type that it has in the kernel
+Out   `Parameter`: which arguments it takes, as data of the runtime, and the type that it has in the kernel
 
-The runtime's kinds (`cutelite_rt.signature.kinds`) check arguments, have the words for those that do not fit, and write
-rows for the launcher, files and C. A class here gives the kinds that an annotation is made of, and the types in the
-kernel. A new kind of argument is a `Spec` and a class here; and a kind of the runtime, where none there will do.
+The runtime's kinds (`cutelite_rt.signature.kinds`) check arguments, word the errors, and write rows for the launcher,
+files and C. A class here says which kinds an annotation consists of, and the types in the kernel. A new kind of
+argument needs a `Spec` and a class here, and a kind of the runtime unless an existing one fits.
 tests/dispatch/test_new_kind.py adds one, from annotation to C.
 """
 
@@ -31,22 +31,22 @@ class Parameter:
 
     @property
     def data(self) -> kinds.Parameter:
-        """Return the arguments it takes, as data. Errors: `Unsupported` where its annotation does not say."""
+        """The arguments it takes, as data. Errors: `Unsupported` where its annotation does not say."""
         return self._data
 
     def bind(self, call: Call, argument: Any) -> ArgType:
-        """Check an argument, leave the values of its leaves with `call`, return its type. Errors: `ArgumentError`.
+        """Check an argument, add its run-time values to `call.values`, return its type. Errors: `ArgumentError`.
 
         Ahead of a call (`call.ahead`) it is an example: an array may be its shape, and `MISSING` stands for none.
         """
         raise NotImplementedError
 
     def settled(self, t: ArgType) -> kinds.Parameter:
-        """Return the arguments it takes, as data, in a kernel that is compiled for this type."""
+        """Return the arguments that a kernel compiled for this type takes, as data."""
         return self.data
 
     def classes(self) -> Iterator[tuple[str, type]]:
-        """The classes of structs, by the names of their parameters."""
+        """Yield (parameter name, class) of each struct."""
         yield from ()
 
 

@@ -1,7 +1,7 @@
 """Arrays of the addresses of arrays: arguments for `Tensor[Pointer[f32], (N,)]`.
 
-In    arrays of one place
-Out   an array of their addresses, in the same place, which keeps them alive
+In    arrays on one device
+Out   an array of their addresses, on the same device, which keeps them alive
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cutelite_rt.signature.bind import home_of
 
 
 class HostPointers(np.ndarray[Any, Any]):
-    """Addresses of NumPy arrays, by which the simulator finds the arrays."""
+    """Addresses of NumPy arrays, with the arrays themselves (`pointees`), for the simulator."""
 
     pointees: tuple[Any, ...] = ()
 
@@ -25,11 +25,11 @@ class HostPointers(np.ndarray[Any, Any]):
 
 
 def pointers(arrays: Sequence[Any]) -> Any:
-    """The addresses of `arrays` as an array, which keeps them alive: an argument for `Tensor[Pointer[f32], (N,)]`.
+    """Return the addresses of `arrays` as an array that keeps them alive: an argument for `Tensor[Pointer[f32], (N,)]`.
 
-    arrays  of NumPy, for the simulator; or of torch, CuPy, JAX and cutelite_rt on one GPU
-    Result  (len(arrays),) of i64, where they are: of NumPy, or a `cutelite_rt.DeviceArray`, complete when this returns
-    Errors  `ArgumentError` for arrays in different places and for what is no array
+    arrays  NumPy arrays, for the simulator; or arrays of torch, CuPy, JAX or cutelite_rt on one GPU
+    Result  (len(arrays),) of i64 on the same device: a NumPy array, or a `cutelite_rt.DeviceArray` whose copy has ended
+    Errors  `ArgumentError` for arrays on several devices, and for objects that are no arrays
     """
     views = [(f"arrays[{i}]", rt.read(array)) for i, array in enumerate(arrays)]
     kind, ordinal = home_of("pointers", views) or ("cpu", 0)

@@ -1,7 +1,7 @@
-"""Profiles: warps of a launch write events to rings in global memory, which are then read and decoded.
+"""Profiles: the warps of a launch write events to ring buffers in global memory, which are then read and decoded.
 
-`lower/profile.py` has the form of the rings. The times of all multiprocessors are brought to one axis by the clock of
-nanoseconds that they share; within a warp they are exact cycles.
+`lower/profile.py` describes the rings. Times within a warp are exact cycles. Times of different multiprocessors are put
+on one axis by the nanosecond clock that they share.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from cutelite.tuples import NamedTuple
 Array = Any
 
 MOST_BYTES = 1 << 28
-"""A profile takes no more memory than this; events of later blocks are lost."""
+"""A profile takes at most this much memory; events of blocks beyond it are lost."""
 
 
 class Warp(NamedTuple):
-    """A warp that has run: its block, its number in it, its multiprocessor, its first and last cycle."""
+    """A warp that has run: its block, its number in the block, its multiprocessor, its first and last cycle."""
 
     block: int
     warp: int
@@ -39,10 +39,10 @@ class Warp(NamedTuple):
 class Profile:
     """The events of one launch on a GPU.
 
-    events  by time
-    warps   of the blocks that there was room for
-    cycles  from the first start of a warp to the last end of one
-    clock   cycles in a nanosecond, as the warps saw it
+    events  the events, by time
+    warps   the warps of the blocks whose events were kept
+    cycles  cycles from the first start of a warp to the last end of one
+    clock   cycles per nanosecond, measured by the warps
     """
 
     def __init__(self, kernel: str, events: list[Mark], warps: list[Warp], clock: float) -> None:
@@ -79,13 +79,13 @@ class Rings:
         self.function = function
         self.warps = -(-math.prod(block) // 32)
         self.blocks = min(math.prod(grid), max(1, MOST_BYTES // (self.warps * 2 * RING)))
-        room = (self.blocks + 1) * self.warps * 2 * RING  # the last place is of all blocks that there is none for
+        room = (self.blocks + 1) * self.warps * 2 * RING  # the last ring is shared by all blocks that have none
         self.memory = rt.to_device(np.zeros(room + RING, np.uint8), function.device)
         self.start = -(-self.memory.pointer // RING) * RING
         rt.write_global(function, "cutelite_profile", self.start, self.blocks)
 
     def read(self, kernel: str, names: list[str], stream: int = 0) -> Profile:
-        """Return the events that launches with this buffer have recorded; waits for them. Later ones record none."""
+        """Wait for the launches with this buffer, and return the events they recorded. Later launches record none."""
         data = rt.from_device(self.memory, stream)[self.start - self.memory.pointer :]
         rt.write_global(self.function, "cutelite_profile", 0, 0)
         count = self.blocks * self.warps
@@ -111,7 +111,7 @@ def decoded(kernel: str, names: list[str], data: Array, warps: int) -> Profile:
 
 
 def _clock(times: Array) -> float:
-    """Cycles in a nanosecond: by the warp that ran longest. 1.0 where nothing tells."""
+    """Return the cycles per nanosecond, by the warp that ran longest; 1.0 where no warp ran long enough."""
     ends = times[times[:, 3] > times[:, 1]]
     if not len(ends):
         return 1.0
@@ -120,7 +120,7 @@ def _clock(times: Array) -> float:
 
 
 def _events(names: list[str], data: Array, warp: Warp, start: int) -> Iterator[Mark]:
-    """Yield the events in the rings of a warp: of lane 0, then of lanes that spoke without it."""
+    """Yield the events in the rings of a warp: those of lane 0, then those of the other lanes' own rings."""
     for lane in range(32):
         ring = data[:RING] if lane == 0 else data[RING + lane * LANE : RING + (lane + 1) * LANE]
         pairs = ring.view(np.uint32).reshape(-1, 2)

@@ -1,12 +1,12 @@
 """`@program`: a host function that launches several kernels, issued by one call of machine code.
 
-In    a Python function whose launches depend on its arguments' shapes and constants, and not on the content of arrays
-Out   `Program`: on NumPy arrays the function itself, simulated; on a GPU its launches, planned once for arguments alike
+In    a Python function whose launches depend on its arguments' shapes and constants, not on the contents of arrays
+Out   `Program`: on NumPy arrays it runs the function, simulated; on a GPU it issues launches planned once per shapes
 
-The function is executed once for arguments of other shapes, dtypes or constants, with its launches diverted
-(`divert.py`). What comes of them is a plan: kernels that are loaded, their parameters, which of those lie in which
-argument, and one block of memory for all workspaces. The launcher (`cutelite_rt/launcher`) checks the arguments of
-later calls by tables, as it does a kernel's, and issues the plan's launches.
+The function is executed once for each combination of shapes, dtypes and constants, with its launches diverted
+(`divert.py`). From them a plan is made: loaded kernels, their parameters, which of these are addresses in which
+argument, and one block of memory for all workspaces. At later calls the launcher (`cutelite_rt/launcher`) checks the
+arguments by tables, as it does a kernel's, and issues the plan's launches.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from cutelite.dispatch.kernel import Kernel, Planned
 
 _ALIGN = 256
-"""Bytes that the address of a workspace is a multiple of, as those of allocators are."""
+"""Workspaces are aligned to this many bytes, as allocations are."""
 
 _MOST_SHAPES = 256
-"""At most this many plans are kept, one for each combination of shapes; then all are dropped."""
+"""At most this many groups of plans are kept, one for each combination of shapes; then all are dropped."""
 
 _NOWHERE = 1 << 46
-"""Addresses of workspaces until they have their places: no memory of an argument lies there."""
+"""The first address given to workspaces while a plan is made. No argument's memory is there."""
 
 
 def program(function: Callable[..., None]) -> Program:
-    """Decorator: a host function whose launches are issued together, by one call of machine code.
+    """Decorator: make a host function issue all its launches by one call of machine code.
 
         @cl.program
         def step(x, scale, out):
@@ -67,24 +67,25 @@ def program(function: Callable[..., None]) -> Program:
             normed[x.shape[0], 256](x, hidden)
             scaled[x.shape[0], 256](hidden, scale, out)
 
-    The function is executed anew for arguments of other shapes, strides, dtypes, devices or alignments, and for other
-    values of arguments that are no arrays. Otherwise its launches are issued from what came of it then, with the
-    addresses of the new arguments; nothing of the function is executed. So it may compute, branch and loop over what
-    arguments say but for the content of arrays, and it returns nothing. Arrays that it gives to kernels are arguments,
-    views of them, or a `workspace`. All launches go to the stream that is current in the arrays' library. In a
-    stream that is captured into a CUDA graph they are captured; call it once ahead of the capture.
+    The function is executed for the first arguments of each combination of shapes, strides, dtypes, devices and
+    alignments of arrays, and values of other arguments. Later calls with the same combination do not execute it: they
+    issue the same launches with the new arrays' addresses. So it may compute, branch and loop by anything but the
+    contents of arrays, and it must return None. The arrays that it passes to kernels must be its arguments, views of
+    them, or a `workspace`. All launches go to the current stream of the arrays' library. A stream capture into a CUDA
+    graph captures them; call the program once before the capture.
     On NumPy arrays the function is executed at each call, and its kernels are simulated.
-    Errors  at a call: `ArgumentError` for arrays that are none of those, launches that name a stream and results;
-            else those of the launches
+    Errors  at a call: `ArgumentError` for other arrays, for a launch that names a stream, and for a result that is not
+            None; and the errors of the launches
     """
     return Program(function)
 
 
 def workspace(shape: int | tuple[int, ...], dtype: Any) -> Any:
-    """Memory for a `program` to work in, as an array of its device; what it holds at first is undefined.
+    """Return an array with undefined contents on a `program`'s device, for intermediate results.
 
-    All workspaces of a program share one block; those whose first and last launches do not overlap share its bytes.
-    Errors  RuntimeError outside of a program; TypeError for a dtype that is none, such as `cl.f32`
+    All workspaces of a program are in one block of memory. Two of them share bytes if the launches from the first
+    to the last that uses either do not overlap.
+    Errors  RuntimeError outside of a program; TypeError for an object that is no dtype (`cl.f32` is one)
     """
     if not isinstance(dtype, Scalar):
         raise TypeError(f"a workspace has a dtype, such as cl.f32, not {dtype!r}")
@@ -96,7 +97,7 @@ def workspace(shape: int | tuple[int, ...], dtype: Any) -> Any:
 
 
 class _Calling:
-    """A call of a program's function: where its workspaces are, and what comes of them."""
+    """A call of a program's function: its device, and the workspaces that it asked for."""
 
     def __init__(self, where: Any, planned: bool) -> None:
         self.where, self.planned = where, planned  # a device; None: the simulator's
@@ -133,7 +134,7 @@ class _Recorded(NamedTuple):
         return found
 
     def aligned(self) -> int:
-        """Return the largest alignment that the kernel's annotations ask of addresses."""
+        """Return the largest alignment of addresses that the kernel's annotations require."""
         leaves = self.kernel.signature.data().leaves()
         return max((getattr(leaf, "align", None) or 1 for leaf in leaves), default=1)
 
@@ -159,7 +160,7 @@ class Program:
         return f"<program {self.__qualname__}{self._signature}>"
 
     def __reduce__(self) -> str:
-        """Pickled by name, as functions are; copies are the program itself."""
+        """Pickle the program by name, as functions are; a copy is the program itself."""
         return self.__qualname__
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -180,7 +181,7 @@ class Program:
     def _anew(self, group: _Group | None, key: bytes | None, held: Any, /, *args: Any, **kwargs: Any) -> None:
         """Handle a call without a known plan: make a plan, ask the launcher of another group, or execute the function.
 
-        group, key  the group whose launcher was called, and the key that it looked for; None where there was none
+        group, key  the group whose launcher was called, and the key that it did not find; None without a launcher
         """
         arguments = self._arguments(args, kwargs)
         views = {name: rt.read(x) for name, x in arguments.items() if is_array(x)}
@@ -198,11 +199,11 @@ class Program:
                 group.launcher.add(key, plan, group.launcher.generation)
                 _planning.group = group
                 try:
-                    return group.entry(*args, **kwargs)  # what it still cannot launch is executed
+                    return group.entry(*args, **kwargs)  # if it still finds no plan, the function is executed
                 finally:
                     _planning.group = None
             return self._executed(arguments, ordinal)
-        # What the plans of a group share.
+        # The facts that all plans of a group share.
         seen = [(name, view.dtype, view.shape, view.strides, view.device) for name, view in views.items()]
         shape = (*seen, streams.of(arguments.values()))
         with self._lock:
@@ -211,7 +212,7 @@ class Program:
                 self._groups = {}
             found = self._groups.get(shape)
         if _planning.group is not None or (found is not None and found is group):
-            # A plan in use, another context, or an argument that reads differently each time.
+            # A plan that was just made, another context, or an argument that reads differently each time.
             return self._executed(arguments, ordinal)
         if found is None:
             made = self._group(arguments, views)
@@ -224,7 +225,7 @@ class Program:
     def _executed(self, arguments: Mapping[str, Any], ordinal: int | None) -> None:
         """Execute the function; its kernels launch themselves."""
         where = None if ordinal is None else rt.device(ordinal)
-        token = _calling.set(_calling.get() or _Calling(where, planned=False))  # of the program that calls this one
+        token = _calling.set(_calling.get() or _Calling(where, planned=False))  # within another program, that one's
         try:
             self._result_of(arguments)
         finally:
@@ -235,7 +236,7 @@ class Program:
         if self.function(*bound.args, **bound.kwargs) is not None:
             raise ArgumentError(f"{self.__name__}(): a program returns nothing: give it the arrays to write to")
 
-    # Groups: arguments of equal shapes.
+    # Groups: one for all arguments of equal shapes.
 
     def _group(self, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView]) -> _Group:
         rows: dict[str, kinds.Parameter] = {name: kinds.Constant(name) for name in arguments}
@@ -259,10 +260,10 @@ class Program:
     def _planned(
         self, group: _Group, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView], ordinal: int
     ) -> Plan | None:
-        """The plan for a call; None where there is nothing to launch."""
+        """Return the plan for a call; None where there is nothing to launch."""
         calling, recorded = self.traced(arguments, rt.device(ordinal))
         block = None
-        if calling.workspaces:  # their places, by the launches from the first to the last that uses each
+        if calling.workspaces:  # placed by the first and the last launch that uses each
             first = (each.planned() for each in recorded)
             total, offsets = self.offsets(calling, [planned and planned.values for planned in first])
             block = rt.empty((max(total, 1) + _ALIGN,), "u8", rt.device(ordinal))
@@ -288,7 +289,7 @@ class Program:
         return Plan(launches, memory) if launches else None
 
     def traced(self, arguments: Mapping[str, Any], where: Any) -> tuple[_Calling, list[_Recorded]]:
-        """Execute the function for its launches, none of which is made."""
+        """Execute the function without launching; return the call and its launches in order."""
         recorded: list[_Recorded] = []
         calling = _Calling(where, planned=True)
         token = _calling.set(calling)
@@ -307,7 +308,7 @@ class Program:
         return calling, recorded
 
     def offsets(self, calling: _Calling, planned: Sequence[Sequence[Any] | None]) -> tuple[int, list[int]]:
-        """Bytes that all workspaces need, and where each begins; `planned`: values of each launch's parameters."""
+        """Return the bytes of all workspaces, and the offset of each; `planned`: each launch's parameter values."""
         used = [[view.pointer for value in each or () if (view := _view(value))] for each in planned]
         lives = []
         for made in calling.workspaces:
@@ -323,11 +324,11 @@ class Program:
         spans: Sequence[tuple[int, int]],
         spaces: Sequence[tuple[int, int, int]],
     ) -> Iterator[Moved]:
-        """Find where the parameters of a launch follow memory.
+        """Yield each parameter of a launch that depends on an address, with the argument or workspace it lies in.
 
-        spans   first address of each argument that is an array, and the address behind the last
-        spaces  likewise of workspaces, and what is added for each to what lies in it
-        Errors  `ArgumentError` for an address that is in neither, and for what programs have not
+        spans   (first address, address after the last) of each argument that is an array
+        spaces  likewise of each workspace, with a number that is added to offsets in it
+        Errors  `ArgumentError` for an address in neither, and for tensor maps that programs do not support
         """
         name, aligned = of.kernel.__name__, of.aligned()
         homes = [(i, *span, 0) for i, span in enumerate(spans)] + [(WORKSPACE, *space) for space in spaces]
@@ -364,11 +365,11 @@ class Program:
         """Write `NAME.h` and `NAME.c` to a folder: all kernels and the program's launches, for arrays of these shapes.
 
         path      None: write nothing, only return the text
-        examples  arrays as the program is to be called with, and its constants. Addresses have to be multiples of 16
-                  bytes where those of the examples are
-        arch      architectures to make code for
-        name      of the C functions; default: the program's
-        Errors    as calling it; ValueError for names that C has not. It needs no GPU
+        examples  arrays like those of later calls, and the program's constants. Where an example's address is a
+                  multiple of 16 bytes, later ones must be too
+        arch      architectures to compile for
+        name      the name of the C functions; default: the program's
+        Errors    as calling it; ValueError for a name that is none in C. It needs no GPU
         """
         from cutelite.dispatch.export_program import exported
 
@@ -382,8 +383,8 @@ class _Group:
     """The plans of a program for arguments of equal shapes.
 
     arrays   names of the parameters that are arrays, in order
-    watched  what their kernels were made from
-    entry    launches, by machine code
+    watched  the sources of their kernels
+    entry    the function that launches by machine code
     """
 
     launcher: Launcher
@@ -403,7 +404,7 @@ _planning = _Planning()
 
 
 def placed(lives: Iterable[tuple[int, int, int]]) -> tuple[list[int], int]:
-    """Offsets for pieces of memory, and the sum of bytes: (bytes, first launch, last launch) of each, largest first.
+    """Place pieces of memory, given as (bytes, first launch, last launch); return their offsets and the bytes in all.
 
     >>> placed([(512, 0, 1), (256, 1, 2), (512, 2, 3)])
     ([0, 512, 0], 768)
@@ -429,7 +430,7 @@ def _view(value: Any) -> rt.ArrayView | None:
 
 
 def are_apart(views: Mapping[str, rt.ArrayView]) -> bool:
-    """Tell whether an address says which array it lies in: all have elements, and none overlap."""
+    """Tell whether every address belongs to one array: all arrays have elements, and none overlap."""
     if not all(math.prod(view.shape) and min((*view.strides, 0)) >= 0 for view in views.values()):
         return False
     spans = sorted(view.span for view in views.values())

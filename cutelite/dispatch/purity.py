@@ -1,8 +1,8 @@
 """Tables of modules of Python and of libraries: those that only compute, and those that ask the system.
 
-In: the names of a module and of an attribute. Out: whether results may differ from one process to the next, by the
-environment, files, clocks, random numbers, or other imports. A kernel whose code asks the system has no digest
-(`dispatch/fingerprint.py`). A standard module that is not listed counts as one that asks.
+In: the names of a module and of an attribute. Out: whether its results may differ between processes, because they
+depend on the environment, files, clocks, random numbers or other imports. A kernel whose code asks the system has no
+digest (`dispatch/fingerprint.py`). A standard module that is not listed counts as one that asks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ONLY: dict[str, frozenset[str]] = {
          "maxunicode", "implementation", "intern", "getsizeof")
     ),
 }  # fmt: skip
-"""Attributes that do not ask the system, of modules that do."""
+"""Attributes that do not ask the system, in modules that otherwise do."""
 
 ASK: dict[str, frozenset[str]] = {
     "builtins": frozenset(("open", "input", "breakpoint")),
@@ -40,7 +40,7 @@ ASK: dict[str, frozenset[str]] = {
     "jax": frozenset(("devices", "local_devices", "device_count", "default_backend", "config", "process_index")),
     "cupy": frozenset(("cuda", "random", "load", "loadtxt")),
 }  # fmt: skip
-"""Attributes that ask the system, of modules that only compute."""
+"""Attributes that ask the system, in modules that otherwise only compute."""
 
 
 def asks(module: str, attribute: str) -> bool:

@@ -1,4 +1,4 @@
-"""Ranges around launches, for profilers: NVTX's, by the package `nvtx` or torch, or a program's context managers."""
+"""Ranges around launches, for profilers: NVTX ranges by the package `nvtx` or by torch, or a program's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LaunchEvent(NamedTuple):
 
 @contextmanager
 def around_launches(enter: Callable[[LaunchEvent], AbstractContextManager[object]]) -> Iterator[None]:
-    """Make each launch of this thread within ``with enter(event):``, for as long as this `with` lasts.
+    """Within the `with`, do each launch of this thread inside ``with enter(event):``.
 
         with cl.around_launches(lambda event: torch.profiler.record_function(event.name)):
             step()

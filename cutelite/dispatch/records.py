@@ -1,10 +1,10 @@
-"""The values of all ops of a launch, on a GPU and in the simulator: the first op that differs.
+"""Compare the values of all ops of a launch on a GPU with the simulator's, and find the first op that differs.
 
-In    logs that a kernel compiled with the option `record` writes on a GPU (`lower/records.py` has their form)
+In    logs that a kernel compiled with the option `record` writes on a GPU (`lower/records.py` describes them)
 Out   `Step`s that differ, in the order in which the simulator executes them
 
-The simulator executes the same ops and is asked for their values as it goes. Its order is one that the kernel may take:
-what an op's value is made of comes before it. So of all differences the first in this order has agreeing operands.
+The simulator executes the same ops, and each value is compared as it is computed. Its order is one that the kernel may
+take, in which an op's operands come before it. So at the first difference in this order the operands still agree.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from cutelite.ops.debug import record_words, recorded_ops
 Array = Any
 
 MOST_BYTES = 1 << 28
-"""Logs take no more memory than this."""
+"""Logs take at most this much memory."""
 
 LEAST_WORDS = 1 << 10
-"""Of a thread's log. Where there is no room for these, the last blocks keep nothing."""
+"""Each thread's log has at least this many words. Where memory is too small for that, the last blocks have no logs."""
 
 
 class Log:
-    """The records of a launch: `words` (threads of the grid, words of a log), from word `first` on of each thread.
+    """The records of a launch: `words` (threads, words of a log), which begin at word `first` of each thread's records.
 
-    end  the word behind the last that may begin a record
+    end  records that begin at this word or later are not in the log
     """
 
     def __init__(self, words: Array, first: int, end: int) -> None:
@@ -51,7 +51,7 @@ class Logs:
         self.function, self.threads = function, math.prod(block)
         total = math.prod(grid)
         self.window = max(LEAST_WORDS, MOST_BYTES // 4 // (self.threads * total) - longest)
-        self.stride = self.window + longest  # a record that begins in the window may end behind it
+        self.stride = self.window + longest  # a record that begins in the window may end after it
         self.blocks = min(total, max(1, MOST_BYTES // 4 // (self.threads * self.stride)))
 
     def launched(self, number: int, launch: Any) -> Log:
@@ -69,8 +69,8 @@ class Logs:
 class Follower(Writers):
     """An observer of a simulation that compares each recorded value with a `Log`.
 
-    steps     that differ, one for each op, in order
-    compared  records that agree or differ; `beyond` those of other windows; `further`: some are of later ones
+    steps     differences, at most one for each op, in order
+    compared  number of records compared; `beyond`: of records outside this window; `further`: whether some come later
     """
 
     def __init__(self, log: Log, texts: Mapping[int, str], threads: int, blocks: int, tolerance: float | None) -> None:
@@ -79,13 +79,13 @@ class Follower(Writers):
         self.steps: dict[int, Step] = {}
         self.compared = self.beyond = 0
         self._at = np.zeros(blocks * threads, np.int64)  # words that each thread has recorded
-        self._lost = np.zeros(blocks * threads, bool)  # threads whose path on the GPU was another
+        self._lost = np.zeros(blocks * threads, bool)  # threads that took another path on the GPU
         self._visits: dict[int, Array] = {}
         self._latest: dict[int, Any] = {}  # by row: the record that a thread made last
 
     @property
     def further(self) -> bool:
-        """Tell whether threads have recorded more, in blocks that have a log, than the window held."""
+        """True where threads of blocks with a log have recorded more than the window holds."""
         return bool((self._at[: len(self.log.words)] > self.log.end).any())
 
     def step(self, op: Op, lanes: Any) -> None:
@@ -137,7 +137,7 @@ class Follower(Writers):
         return record.span, made, name, row // self.threads, row % self.threads, visit
 
     def finish(self) -> None:
-        """Look, when the simulation is over, for threads that went on on the GPU."""
+        """After the simulation, look for threads that recorded more ops on the GPU."""
         rows = np.flatnonzero(~self._lost[: len(self.log.words)])
         at = self._at[rows]
         inside = (at >= self.log.first) & (at < self.log.end)
@@ -155,7 +155,7 @@ class Follower(Writers):
 
 
 def decoded(words: Array, t: Type) -> Array:
-    """Return elements as they are in NumPy, from words of their bits."""
+    """Return the elements, as NumPy has them, whose bits are in `words`."""
     elem = elem_of(t)
     if elem.kind == "bool":
         return words != 0
@@ -165,7 +165,7 @@ def decoded(words: Array, t: Type) -> Array:
 
 
 def differing(gpu: Array, simulator: Array, t: Type, tolerance: float | None) -> Array:
-    """Tell which elements differ by more than rounding, relative to the largest of the threads that are together."""
+    """Return which elements differ by more than rounding, relative to the largest element of all the threads."""
     elem = elem_of(t)
     simulator = simulator.astype(gpu.dtype, copy=False)
     if not elem.is_float:
@@ -201,12 +201,12 @@ def by_line(
 
 
 def longest(function: Function) -> int:
-    """Return the words of the longest record of a kernel."""
+    """Return the number of words of the longest record of a kernel."""
     return max((record_words(op["value"].type) for op in recorded_ops(function.ops()).values()), default=1)
 
 
 def check_same(kernel: str, compiled: Mapping[str, str], function: Function) -> None:
-    """Check that what a GPU and what the simulator runs have the same ops. Errors: `LaunchError`."""
+    """Check that the GPU's and the simulator's code have the same recorded ops. Errors: `LaunchError`."""
     simulated = {number: op["what"] for number, op in recorded_ops(function.ops()).items()}
     for number, text in compiled.items():
         if simulated.get(int(number)) != text:
@@ -217,7 +217,7 @@ def check_same(kernel: str, compiled: Mapping[str, str], function: Function) -> 
 
 
 def remark(followers: list[Follower], agree: bool) -> str:
-    """Return what is to be said besides the steps; `agree`: the arrays do, now that values are recorded."""
+    """Return a sentence to print with the steps; `agree`: the arrays agree now that values are recorded."""
     last = followers[-1]
     if last.steps:
         return (

@@ -74,7 +74,7 @@ class ConstantParameter(Parameter):
         return constant
 
     def _converted(self, x: Any) -> Any:
-        """Numbers of NumPy, and whole numbers where a float is asked for."""
+        """Convert NumPy numbers to Python's, and any real number to a float where a float is asked for."""
         if self.wanted in (int, float, bool) and not isinstance(x, self.wanted) and not isinstance(x, bool):
             number = plain_number(x)
             if self.wanted is float and isinstance(number, numbers.Real):
@@ -85,7 +85,7 @@ class ConstantParameter(Parameter):
 
 @takes(type(None))
 class UnknownParameter(Parameter):
-    """A parameter without annotation. Its error says which annotation to write."""
+    """A parameter without annotation. Binding it raises an error that says which annotation to write."""
 
     def __init__(self, name: str, spec: None) -> None:
         self.name = name

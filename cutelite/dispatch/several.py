@@ -43,7 +43,7 @@ class StructParameter(Parameter):
         return Struct(self.cls, tuple((n, p.bind(call, given[n])) for n, p in self.fields.items()))
 
     def _default(self, field: str) -> Any:
-        """The default of a field; `MISSING` without."""
+        """Return the default of a field; `MISSING` without one."""
         if hasattr(self.cls, "_field_defaults"):
             return self.cls._field_defaults.get(field, MISSING)
         default = self.cls.__dataclass_fields__[field].default  # type: ignore[attr-defined]
@@ -54,17 +54,17 @@ class StructParameter(Parameter):
 class SequenceParameter(Parameter):
     """A tuple or list: each item by its own annotation, or as many of one annotation as are given.
 
-    count  of the items; None where each call may have another
+    count  the number of items; None where calls may differ in it
     """
 
     def __init__(self, name: str, spec: SequenceSpec) -> None:
         self.name, self.spec = name, spec
         self._items: list[Parameter] = []
         self.count = None if spec.items is None else len(spec.items)
-        self._latest = self.count  # of the latest call
+        self._latest = self.count  # count of the latest call
 
     def items(self, count: int) -> list[Parameter]:
-        """The parameters of the first `count` items."""
+        """Return the parameters of the first `count` items."""
         while len(self._items) < count:
             i = len(self._items)
             of = self.spec.each if self.spec.items is None else self.spec.items[i]

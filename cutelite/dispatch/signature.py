@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
-from cutelite.dispatch import contract, scalars, several  # noqa: F401 (which say what they take)
+from cutelite.dispatch import contract, scalars, several  # noqa: F401 (they register classes by `takes`)
 from cutelite.dispatch.arguments import MISSING, ArgumentError, Bound, Call
 from cutelite.dispatch.parameter import Parameter, parameter
 from cutelite.front.types import ArgType
@@ -32,7 +32,7 @@ class Signature:
     """Names, kinds, defaults and annotations of the parameters of `function`.
 
     method  whether the first parameter is the object that the kernel is a method of: a compile-time constant
-    seen    variables that annotations may name beside what the function sees itself
+    seen    variables that annotations may name besides those visible in the function
     """
 
     def __init__(self, function: FunctionType, method: bool = False, seen: Mapping[str, Any] = NOTHING_SEEN) -> None:
@@ -59,7 +59,7 @@ class Signature:
         if method and self.names and self.specs[self.names[0]] is None:
             self.specs[self.names[0]] = ConstexprSpec(object)
         self.parameters = [parameter(name, spec) for name, spec in self.specs.items()]
-        # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.
+        # Numbers of a dtype variable are bound last: a tensor decides the dtype, before a Python number does.
         self._order = sorted(self.parameters, key=lambda p: isinstance(getattr(p, "wanted", None), DTypeVar))
 
     # Calls.
@@ -79,10 +79,10 @@ class Signature:
         return call.done({name: bound[name][0] for name in self.names})
 
     def data(self, skip: int = 0, grid: Sequence[Any] | None = None) -> kinds.Signature:
-        """The open signature.
+        """Return the open signature.
 
-        skip    parameters to leave out at the front
-        grid    blocks of a launch that does not say: ints and expressions over dims
+        skip    how many parameters to leave out at the front
+        grid    the grid of launches that give none: ints and expressions over dims
         Errors  `Unsupported` where a parameter has no annotation, or dims are declared in two ways
         """
         parameters = tuple(parameter.data for parameter in self.parameters[skip:])
@@ -90,7 +90,7 @@ class Signature:
         return kinds.Signature(self.kernel, parameters, *self._counts(skip), kinds.declared(parameters), blocks)
 
     def settled(self, of: Bound, skip: int = 0, grid: Sequence[Any] | None = None) -> kinds.Signature:
-        """The settled signature, of the kernel compiled for `of`, an outcome of binding; the rest as for `data`.
+        """Return the settled signature of the kernel compiled for `of`, an outcome of binding; the rest as for `data`.
 
         Errors  `ArgumentError` for dims that are declared in two ways, and for a grid of other dims
         """

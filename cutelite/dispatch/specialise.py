@@ -1,4 +1,4 @@
-"""Specialisations of a kernel: taken from memory, else from disk, else compiled, each by one thread.
+"""Specialisations of a kernel: found in memory, else on disk, else compiled, each by one thread.
 
 In    a `Specialisation` of a kernel
 Out   `Compiled` for a GPU, or the IR that the simulator runs
@@ -64,7 +64,7 @@ class Specialisation:
         self._hash = hash(self.facts())
 
     def under(self, **options: Any) -> Specialisation:
-        """Return the same under other options."""
+        """Return the same specialisation with other options."""
         given = replace(self.options, **options)
         return Specialisation(dict(self.types), dict(self.dims), self.block, self.cluster, self.arch, given, self.wide)
 
@@ -94,7 +94,7 @@ class Specialisation:
 
 
 class Specialisations:
-    """All specialisations of one kernel. Any number of threads may ask; each specialisation is compiled once."""
+    """All specialisations of one kernel. Any thread may use it; each specialisation is compiled once."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function = function
@@ -105,13 +105,13 @@ class Specialisations:
         # The sources of the function, by whether lines count, and of each specialisation, since its constants may be
         # functions too. The dict is replaced and never changed, since other threads read it while they launch.
         self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
-        # Those that depend on globals or closures, which `drop_if_changed` looks at; another tuple when they change.
+        # The sources that depend on globals or closures, for `drop_if_changed`; replaced by a new tuple on a change.
         self.watched: tuple[fingerprint.Source, ...] = ()
         self._lock = forks.lock()
         self._making: dict[object, threading.Lock] = {}
 
     def get(self, spec: Specialisation, environment: Config) -> Compiled:
-        """Return it, compiled. Errors: `CompileError` at the user's line, `InternalError`, `ToolchainError`."""
+        """Return it compiled. Errors: `CompileError` at the user's line, `InternalError`, `ToolchainError`."""
         return self._once(self.compiled, spec, lambda: self._from_disk_or_now(spec, environment))
 
     def simulation(self, spec: Specialisation) -> Function:
@@ -184,7 +184,7 @@ class Specialisations:
         def again() -> Build:
             return self._build(spec, environment)
 
-        sources = self._reads(spec)  # also without a cache: `drop_if_changed` looks at them
+        sources = self._reads(spec)  # also without a cache, for `drop_if_changed`
         cache = open_cache(environment)
         key = self._key(spec, sources, environment) if cache else None
         looked_at = environment.dump or environment.print or hooks.registered()  # only a compile shows its stages
@@ -209,7 +209,7 @@ class Specialisations:
             log.tell(f"{self.function.__name__} {spec} is in the cache as {key}", log.INFO, wanted=True)
         return found
 
-    # What it depends on.
+    # Sources.
 
     def _key(
         self, spec: Specialisation, sources: tuple[fingerprint.Source, fingerprint.Source], environment: Config
@@ -258,7 +258,7 @@ class OnlyOne(Specialisations):
         return False
 
     def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
-        """Make it as for any kernel. Errors: `ArgumentError` for another specialisation."""
+        """Make what any kernel has of the one specialisation. Errors: `ArgumentError` for another."""
         if spec == self.spec:
             return super()._once(made, spec, make)
         given = {**dict(spec.types), **dict(spec.dims), "block": spec.block, "cluster": spec.cluster, "wide": spec.wide}
@@ -289,7 +289,7 @@ def _with_lines(spec: Specialisation) -> bool:
 
 @functools.cache
 def _opened(directory: str | None, megabytes: int) -> DiskCache:
-    return DiskCache(directory, megabytes << 20)  # with None it also checks that the user owns the directory
+    return DiskCache(directory, megabytes << 20)  # None: it checks that only this user can write to the directory
 
 
 def cache_directory(environment: Config) -> str | None:

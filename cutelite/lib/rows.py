@@ -1,4 +1,4 @@
-"""Rows: the elements of a row dealt out to the threads of a team, in registers and in memory.
+"""Rows: the elements of a row distributed over the threads of a team, and their loads, stores and copies ahead.
 
     team = cl.Team.create(threads=256)
     part = cl.RowPartition(team, n, vector=8)
@@ -6,9 +6,9 @@
     total = team.reduce(v.reduce("sum"))
     part.store((v / total).to(bf16), y[row, None])
 
-The row is cut into vectors of a few elements, and these go around: vector i of a block to thread i modulo the team. So
-neighbours in a warp access neighbours in memory, 16 bytes each where layout and alignment allow. Blocks of a cluster
-have consecutive parts of the row.
+The row is cut into vectors of a few elements. Vector i of a block goes to thread i modulo the number of threads, so
+that neighbouring lanes access neighbouring memory: 16 bytes each where layout and alignment allow. With a cluster, each
+block has a contiguous part of the row.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from cutelite.layout import make_layout
 from cutelite.lib.extern import inline_ptx
 from cutelite.lib.reduce import Combine, Team, combined
 
-COPIED = 16  # bytes: the unit of bulk copies
-AT_ONCE = 4  # vectors of a row that are read together where it stays in global memory
+COPIED = 16  # bytes; sizes of bulk copies are multiples of this
+AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
 
 
 @dataclass(frozen=True)
 class RowPartition:
-    """The part of a row that each thread of a team has: a vector of shape (vector, pieces).
+    """The distribution of a row over a team: each thread has `pieces` vectors of `vector` neighbouring elements.
 
     team     the threads: `Team`
-    n        elements of a row, known at compile time
-    vector   neighbouring elements that go to one thread: as many as 16 bytes hold, where rows are aligned so
-    granule  blocks of a cluster begin at multiples of `granule` elements; itself a multiple of `vector`
+    n        the number of elements of a row, known at compile time
+    vector   neighbouring elements that go to one thread; for the fewest accesses as many as 16 bytes hold, if the rows
+             are aligned to 16 bytes
+    granule  the part of each block of a cluster begins at a multiple of `granule` elements; a multiple of `vector`
     """
 
     team: Team
@@ -54,13 +55,13 @@ class RowPartition:
 
     @property
     def chunk(self) -> int:
-        """The elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
+        """The number of elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
         unit = max(self.vector, self.granule)
         return -(-self.n // (self.team.cluster * unit)) * unit
 
     @property
     def pieces(self) -> int:
-        """The vectors of a thread."""
+        """The number of vectors of a thread."""
         return -(-self.chunk // (self.vector * self.team.threads))
 
     @property
@@ -69,15 +70,15 @@ class RowPartition:
         return self.vector, self.pieces
 
     def first(self, piece: Any) -> Any:
-        """The column of the first element of one of this thread's vectors."""
+        """Return the column of the first element of one of this thread's vectors."""
         return self.team.rank * self.chunk + (piece * self.team.threads + self.team.lane) * self.vector
 
     def piece(self, number: int) -> RowVectors:
-        """One of this thread's vectors of a row."""
+        """Return one of this thread's vectors of a row."""
         return RowVectors(self, number, 1, self.inside(number))
 
     def columns(self) -> Any:
-        """The columns of this thread's elements: a vector of i32 of shape (vector, pieces)."""
+        """Return the columns of this thread's elements: a vector of i32 of shape (vector, pieces)."""
         return self.vectors.columns()
 
     @property
@@ -87,11 +88,11 @@ class RowPartition:
 
     @property
     def whole(self) -> bool:
-        """Say whether every element of every thread's part is within the row."""
+        """True where every element of every thread's part is within the row."""
         return self.inside(self.pieces - 1)
 
     def inside(self, piece: int) -> bool:
-        """Say whether the vectors of this number are within the row, and within the block's part, in all threads."""
+        """Return whether vector `piece` of every thread lies within the row and within its block's part."""
         if (piece + 1) * self.team.threads * self.vector > self.chunk:
             return False
         return self.chunk * self.team.cluster <= self.n or (
@@ -99,7 +100,7 @@ class RowPartition:
         )
 
     def end(self) -> Any:
-        """The column behind the last one of this block."""
+        """Return the column after this block's last one."""
         last = self.team.cluster * self.chunk
         if self.team.cluster == 1:
             return self.n
@@ -119,7 +120,7 @@ class RowPartition:
         return held.load()
 
     def load(self, row: Any, fill: Any = 0) -> Any:
-        """Read this thread's elements of `row`, a tensor of n elements; the vector has `fill` beyond it.
+        """Return this thread's elements of `row`, a tensor of n elements, with `fill` for elements beyond it.
 
         Who   each thread of the team for itself
         """
@@ -127,9 +128,9 @@ class RowPartition:
         return self.read(row, fill, 0)
 
     def read(self, memory: Any, fill: Any, begin: Any, some: RowVectors | None = None) -> Any:
-        """Read this thread's elements from `memory`, which begins at column `begin` of the row.
+        """Return this thread's elements from `memory`, whose first element is column `begin` of the row.
 
-        some   of the thread's vectors these; by default all
+        some   which of the thread's vectors to read; default: all
         """
         some = self.vectors if some is None else some
         held = make_rmem_tensor(memory.dtype, make_layout((self.vector, some.pieces)))
@@ -142,11 +143,11 @@ class RowPartition:
     def walk(self, state: Any, step: Any, *, pieces: int = 1, loop: bool = False) -> Any:
         """Go through this thread's vectors of a row, a few at a time, in order.
 
-        step    ``step(state, some)`` gives the state behind `some`, a `RowVectors`
-        pieces  vectors that are taken together, also where there are fewer at the end: they are beyond the row
-        loop    in a loop, as far as all are within the row, so that rows of any length are little code; otherwise
-                unrolled, and `some.start` is known at compile time
-        Gives   the last state
+        step    ``step(state, some)`` returns the state after `some`, a `RowVectors`
+        pieces  how many vectors `some` has. The last step may have vectors beyond the row
+        loop    go through the vectors that lie within the row in a run-time loop, so that the code of long rows is
+                short. Otherwise all steps are unrolled, and `some.start` is known at compile time
+        Result  the last state
         Who     each thread of the team for itself
         """
         whole = sum(self.inside(i) for i in range(self.pieces)) // pieces * pieces if loop else 0
@@ -159,10 +160,10 @@ class RowPartition:
     def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0) -> Any:
         """Go through this thread's elements of `row`, a few vectors at a time: the row need not fit into registers.
 
-        step    ``step(state, v, some)`` gives the state behind `v`, a vector of (vector, pieces), with `fill`
-                beyond the row; `some` are these vectors, a `RowVectors`
-        pieces  vectors that are loaded together
-        Gives   the last state
+        step    ``step(state, v, some)`` returns the state after `v`, elements of shape (vector, pieces) with `fill`
+                beyond the row; `some` is the `RowVectors` that they were loaded from
+        pieces  how many vectors are loaded together
+        Result  the last state
         Who     each thread of the team for itself
         """
         return self.walk(state, lambda state, some: step(state, some.load(row, fill), some), pieces=pieces, loop=True)
@@ -181,9 +182,12 @@ class RowPartition:
     def move(
         self, memory: Any, held: Any, piece: Any, begin: Any, into: bool, place: int | None = None, whole: bool = False
     ) -> None:
-        """Copy one vector between memory and registers, there number `place`, as far as it lies within the row.
+        """Copy vector `piece`, as far as it lies within the row, between memory and column `place` of `held`.
 
-        whole  it does; otherwise `piece` is known at compile time
+        begin  the column of the row that is the first element of `memory`
+        into   True: to memory; False: to the registers `held`
+        place  default: `piece`
+        whole  the whole vector lies within the row; otherwise `piece` must be known at compile time
         """
         first, place = self.first(piece), piece if place is None else place
         if whole or self.inside(piece):
@@ -199,14 +203,14 @@ class RowPartition:
 
 @dataclass(frozen=True)
 class RowVectors:
-    """Some of a thread's vectors of a row, which follow each other: what `RowPartition.walk` is at.
+    """Consecutive vectors of a thread's part of a row: what a step of `RowPartition.walk` works on.
 
-    Those that are not whole have a start that is known at compile time.
+    Where `whole` is False, `start` is known at compile time.
 
-    part    the part of the row
-    start   the number of the first one
-    pieces  how many
-    whole   all of them are within the row
+    part    how the row is distributed
+    start   the number of the first vector
+    pieces  the number of vectors
+    whole   whether all of them are within the row
     """
 
     part: RowPartition
@@ -220,7 +224,7 @@ class RowVectors:
         return self.part.vector, self.pieces
 
     def columns(self) -> Any:
-        """The columns of the elements: a vector of i32 of shape (vector, pieces)."""
+        """Return the columns of the elements: a vector of i32 of shape (vector, pieces)."""
         vector = self.part.vector
         found = make_rmem_tensor(i32, make_layout(self.shape))
         for i in static_range(self.pieces):
@@ -229,7 +233,7 @@ class RowVectors:
         return found.load()
 
     def load(self, row: Any, fill: Any = 0) -> Any:
-        """Read the elements of `row`, a tensor of n elements; the vector, of shape (vector, pieces), has `fill` beyond.
+        """Return these elements of `row`, a tensor of n elements: (vector, pieces), with `fill` for those beyond it.
 
         Who   each thread of the team for itself
         """
@@ -261,13 +265,14 @@ class RowVectors:
 
 @dataclass(frozen=True)
 class RowPart:
-    """A thread's part of a row: in registers, in shared memory, or still in global memory.
+    """A thread's part of a row: in registers, in shared memory, or in global memory.
 
-    part     the part of a row that each thread has
-    held     a vector of shape (vector, pieces); or what this block has of the row in shared memory; or the row
-    fill     what threads find beyond the row
-    outside  it is in memory, and read from there each time
-    begin    the column at which this memory begins
+    part     how the row is distributed
+    held     the elements in registers, (vector, pieces); or this block's part of the row in shared memory; or the row
+             in global memory
+    fill     the value of elements beyond the row
+    outside  whether `held` is in memory, from which each access reads anew
+    begin    the column of the row that is the first element of this memory
     """
 
     part: RowPartition
@@ -277,15 +282,15 @@ class RowPart:
     begin: Any = 0
 
     def load(self) -> Any:
-        """All elements, a vector of shape (vector, pieces)."""
+        """Return all elements, a vector of shape (vector, pieces)."""
         return self.of(self.part.vectors)
 
     def piece(self, number: int) -> Any:
-        """One of the vectors, of shape (vector, 1)."""
+        """Return one of the vectors, of shape (vector, 1)."""
         return self.of(self.part.piece(number))
 
     def of(self, some: RowVectors) -> Any:
-        """Some of the vectors: one or all, or from memory any; of shape (vector, pieces)."""
+        """Return the elements of the vectors `some`, of shape (vector, pieces)."""
         if self.outside:
             return self.part.read(self.held, self.fill, self.begin, some)
         if isinstance(self.held, Packed):
@@ -299,7 +304,7 @@ class RowPart:
 
 
 def widened(v: Any) -> Any:
-    """Return the elements of a vector as f32: pairs of bf16 by a shift and a mask of their word."""
+    """Return a vector as f32. Two bf16 elements are converted by a shift and a mask of the word that holds them."""
     if v.dtype != bf16 or v.n % 2:
         return v.to(f32)
     words, made = pack(v), make_rmem_tensor(f32, (v.n,))
@@ -310,18 +315,22 @@ def widened(v: Any) -> Any:
 
 @dataclass(frozen=True)
 class Packed:
-    """A vector of narrow elements as words: by itself, each of its elements would have a register."""
+    """A vector of 8- or 16-bit elements, kept as 32-bit words. Unpacked, each element would take a register.
+
+    words  the words
+    like   the vector that was packed, for its shape and dtype
+    """
 
     words: Any
     like: Any
 
     @staticmethod
     def made(v: Any) -> Any:
-        """The vector `v`, of shape (vector, pieces), packed where its elements are narrow and a vector fills words."""
+        """Return `v`, (vector, pieces), packed if its elements are narrow and each vector fills whole words."""
         return Packed(pack(v), v) if v.shape[0] * v.dtype.bytes % 4 == 0 and v.dtype.bytes < 4 else v
 
     def of(self, some: RowVectors) -> Any:
-        """Some of the vectors."""
+        """Return the elements of the vectors `some`, of shape (vector, pieces)."""
         each = self.like.shape[0] * self.like.dtype.bytes // 4
         held = make_rmem_tensor(u32, (each * some.pieces,))
         for i in static_range(each * some.pieces):
@@ -333,10 +342,14 @@ class Packed:
 
 @dataclass(frozen=True)
 class Queued(RowPart):
-    """A thread's part of the row that is worked on, in places of the `RowStream` `held`; `begin`: of which array."""
+    """A thread's part of the current row, in slots of a `RowStream` with `ahead`.
+
+    held   the `RowStream`
+    begin  the index of the array among its `arrays`
+    """
 
     def of(self, some: RowVectors) -> Any:
-        """Some of the vectors, of shape (vector, pieces)."""
+        """Return the elements of the vectors `some`, of shape (vector, pieces)."""
         held = make_rmem_tensor(self.held.arrays[self.begin].dtype, make_layout(some.shape))
         if not some.whole:
             fill_tensor(held, self.fill)
@@ -349,13 +362,13 @@ class Queued(RowPart):
 
 @dataclass(frozen=True)
 class RowTile:
-    """Neighbouring elements of a row, whose length may be known at run time only, dealt out to the threads of a block.
+    """A contiguous part of a row, distributed over the threads of a block. The row's length may be a run-time number.
 
-    begin    the column of the first one, a multiple of `vector`
-    end      the column behind the last one of the row; None where the tile is within the row for certain
+    begin    the column of the tile's first element, a multiple of `vector`
+    end      the column after the row's last one; None where the tile is known to lie within the row
     vector   neighbouring elements that go to one thread
-    pieces   vectors of a thread: number i is `i` times as many vectors further on as there are threads
-    threads  that have the tile, by default all of the block; 1: this thread alone
+    pieces   vectors of each thread; vector i lies i * threads vectors after vector 0
+    threads  the number of threads that share the tile; default: all of the block. 1: this thread has all of it
     """
 
     begin: Any
@@ -366,12 +379,12 @@ class RowTile:
 
     @property
     def size(self) -> Any:
-        """The elements of a tile."""
+        """The number of elements of the tile."""
         return self.team * self.vector * self.pieces
 
     @property
     def team(self) -> Any:
-        """The number of threads that have the tile."""
+        """The number of threads that share the tile."""
         return block_dim.x if self.threads is None else self.threads
 
     @property
@@ -380,11 +393,11 @@ class RowTile:
         return self.vector, self.pieces
 
     def first(self, piece: int) -> Any:
-        """The column of the first element of one of this thread's vectors."""
+        """Return the column of the first element of one of this thread's vectors."""
         return self.begin + (piece * self.team + (0 if self.threads == 1 else thread_idx.x)) * self.vector
 
     def columns(self) -> Any:
-        """The columns of this thread's elements: a vector of shape (vector, pieces), of the type of `begin`."""
+        """Return the columns of this thread's elements: a vector of shape (vector, pieces), of the type of `begin`."""
         found = make_rmem_tensor(self.first(0).dtype, make_layout(self.shape))
         for i in static_range(self.pieces):
             for j in static_range(self.vector):
@@ -392,7 +405,7 @@ class RowTile:
         return found.load()
 
     def load(self, row: Any, fill: Any = 0) -> Any:
-        """Read this thread's elements of `row`; the vector, of shape (vector, pieces), has `fill` beyond it.
+        """Return this thread's elements of `row`: (vector, pieces), with `fill` for elements beyond it.
 
         Who   each thread for itself
         """
@@ -415,7 +428,7 @@ class RowTile:
         self.move_what_is_there(row, held, into=True)
 
     def move_what_is_there(self, row: Any, held: Any, into: bool) -> None:
-        """Copy between memory and registers what lies within the row."""
+        """Copy the elements that lie within the row between memory and registers."""
         for i in static_range(self.pieces):
             first = self.first(i)
             if self.end is None or first + self.vector <= self.end:
@@ -426,28 +439,27 @@ class RowTile:
 
 @dataclass(frozen=True)
 class RowStream:
-    """The rows that a team works on, one after the other, and copies of the next ones under way.
+    """The rows that a team works on, one after the other, while later rows are being copied.
 
-    part    the part of a row that each thread has
-    arrays  what is read row by row: tensors of shape (rows, n)
-    stages  rows that are copied to shared memory ahead, by bulk copies; 0: rows go straight from global memory to
-            registers
-    many    the team works on many rows without stages too; otherwise on one
-    early   without stages: the next row is loaded into registers before this one is worked on
-    outside rows stay in memory, from where each thread reads its part each time: copied ones in shared memory, others
-            where they are, so that they may be of any length. Otherwise threads take their parts into registers
-    fill    what threads find beyond a row
-    packed  registers hold narrow elements in words, which are taken apart each time that they are used: registers that
-            are scarce for more work
-    ahead   each thread copies its vectors to shared memory by itself (cp.async): this many more than those of a
-            row: where the last pass of a row has read a vector, one of a later row is asked for. None: it does not
-    together  neighbouring rows that the team works on at once: instead of a row and its parts functions get tuples
-            of them. Where there are no more rows, the last one comes again. None: on one, which is no tuple
-    counter (1,) i32 in global memory, 0 before and after each launch: where rows are copied ahead, a team then takes
-            whichever row is next, so that all end at the same time although some get more of the memory's bandwidth.
-            The reductions of `each_reduced` tell its blocks which. None: every `team.count()`-th row is its own
-    known   with `counter`: the row that is worked on, and those after it which the team has taken
-    taken   what the counter was when the team took the last one, in the thread that takes rows
+    part    how a row is distributed
+    arrays  the tensors that are read row by row, each of shape (rows, n)
+    stages  the number of rows that shared memory has room for; bulk copies bring them. 0: threads read global memory
+    many    without stages: whether the team works on many rows, or on one. With stages it works on many
+    early   without stages: load the next row into registers before working on the current one
+    outside whether rows stay in memory (shared memory with stages, else global memory), from which threads read their
+            parts anew in each pass: then rows may be of any length. Otherwise threads keep their parts in registers
+    fill    the value of elements beyond a row
+    packed  keep narrow elements in registers as 32-bit words, and unpack them at each use: fewer registers, more work
+    ahead   each thread copies its own vectors to shared memory by cp.async. There is room for those of a row and
+            `ahead` more: when the last pass over a row has read a vector, the copy of a later one starts. None: no
+            such copies
+    together  how many neighbouring rows the team works on at once. Functions then get tuples of rows and of parts. If
+            too few rows are left, the last one is repeated. None: one row at a time, not in a tuple
+    counter (1,) i32 in global memory, 0 before and after each launch. With `stages` or `ahead`, teams then take rows
+            one by one by this counter, so that all end at the same time even if some get more of the memory's bandwidth.
+            The reductions of `each_reduced` broadcast the row taken. None: each team has every `team.count()`-th row
+    known   with `counter`: the current row, and the later rows that the team has taken
+    taken   the value of the counter when the team took the last row; valid in the thread that takes rows
     """
 
     part: RowPartition
@@ -458,9 +470,11 @@ class RowStream:
     outside: bool
     fill: Any
     ring: Any  # (array, stage, element) in shared memory
-    full: Any  # an mbarrier for each stage: its row has come
-    turn: Any  # (1,) i32 in registers: the number of the next row, modulo twice the stages
-    row: Any  # (1,) i32 or i64 in registers: the row that the next copy brings; with `ahead` that which is worked on
+    full: Any  # an mbarrier for each stage, completed when its row has arrived
+    # (1,) i32 in registers. With stages: the number of the next row to read, modulo twice the stages; with `ahead`: the
+    # slot of the current row's first vector.
+    turn: Any
+    row: Any  # (1,) i32 or i64 in registers: the row that the next copy brings; with `ahead` the current row
     ahead: int | None = None
     packed: bool = False
     together: int | None = None
@@ -486,11 +500,12 @@ class RowStream:
         """Make the ring and start the first copies.
 
         early    implies `many`, as does `ahead`
-        outside  by default with two stages and more, and always with `ahead`
-        Who     all threads of the block, which is one team where there are stages
-        Errors  `row-stream` for stages with several teams in a block, or rows that are no multiples of 16 bytes; for
-                `ahead` with vectors that are not of 4, 8 or 16 bytes, or do not divide a row, and for more than a row;
-                for several rows together where the team works on one after the other
+        outside  default: with two or more stages; always so with `ahead`
+        Who     all threads of the block; with stages the block must be one team
+        Errors  `row-stream`: stages with several teams in a block, with rows that are no multiple of 16 bytes, or with
+                vectors of other than 16 bytes; `ahead` with vectors of other than 4, 8 or 16 bytes, with rows that are
+                no multiple of a vector, or above the vectors of a row; `together` above 1 with stages, `many`,
+                `early` or `ahead`
         """
         ring = full = turn = row = None
         size, team = arrays[0].dtype.bytes, part.team
@@ -530,7 +545,7 @@ class RowStream:
         return made
 
     def by_counter(self, counter: Any, count: int) -> RowStream:
-        """Return this stream with `count` rows known to each team, of which all but the first ones are taken."""
+        """Return this stream with `counter`; each team begins with `count` known rows, those it would have without."""
         if counter is None:
             return self
         known, taken = make_rmem_tensor(self.part.team.number().dtype, (count,)), make_rmem_tensor(i32, (1,))
@@ -540,12 +555,13 @@ class RowStream:
         return replace(self, counter=counter, known=known, taken=taken)
 
     def take(self, row: Any) -> None:
-        """Take a row, if there is a `row` to work on before it: so there are as many takings as rows."""
+        """Take one more row in one thread of the team, unless `row`, which is known, is beyond the last: so the counter
+        is raised once for each row."""
         if self.part.team.lane == 0 and self.part.team.rank == 0 and row < self.arrays[0].shape[0]:
             self.taken[0] = atomic_add(self.counter, 0, 1)
 
     def told(self) -> Any:
-        """Return the row that was taken last, in the thread that takes them; 0 in others."""
+        """Return the row that was taken last in the thread that takes rows; 0 in all others."""
         team, row = self.part.team, self.known.dtype(0)
         if team.lane == 0 and team.rank == 0:
             row = self.known.dtype(self.taken[0]) + self.known.shape[0] * team.count()
@@ -553,14 +569,15 @@ class RowStream:
 
     @property
     def loops(self) -> bool:
-        """Say whether `walk` is a loop."""
+        """True where `walk` makes a run-time loop."""
         return self.outside and not self.stages and self.ahead is None
 
     def walk(self, state: Any, step: Any, last: bool = False, pieces: int = 1) -> Any:
-        """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled unless rows stay there.
+        """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled, unless `loops`.
 
-        last    the last pass over the row: in `each`, in `last` of `each_reduced`, or in its `first` with `once`
-        pieces  vectors that are taken together, less at the end
+        last    whether this is the last pass over the row: in the `work` of `each`, in `last` of `each_reduced`, or in
+                its `first` with `once`
+        pieces  how many vectors a step gets; the last step may get fewer. With `loops` always `AT_ONCE`
         """
         if self.loops:
             return self.part.walk(state, step, pieces=AT_ONCE, loop=True)
@@ -576,11 +593,12 @@ class RowStream:
         return state
 
     def hold(self, row: Any, kept: bool = True) -> Any:
-        """Take what is needed with every row, such as weights: a function that gives this thread's `RowPart` of `row`.
+        """Return a function that returns this thread's `RowPart` of `row`: of weights, for example, that all rows need.
 
-        row   None: the function gives None
-        kept  where a team works on many rows, in shared memory: each thread reads what it wrote itself. Otherwise it
-              is read from global memory, or a cache of it, with each row
+        row   a tensor of n elements. None: the function returns None
+        kept  with stages, `early` or `ahead`: copy it to shared memory once; each thread reads only what it wrote.
+              False: load it from global memory again with each row
+        Result  a function of the number of the row that is worked on, which it ignores
         """
         part = self.part
         if row is None:
@@ -589,7 +607,7 @@ class RowStream:
             return lambda _: RowPart(part, row, 0, True)
         if not (self.stages or self.early or self.ahead is not None) or not kept:
             return lambda _: self.registers(part.load(row))
-        begin = (part.team.rank - part.team.index) * part.chunk  # each team has its own
+        begin = (part.team.rank - part.team.index) * part.chunk  # each team of the block has its own part of `place`
         place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
         found = make_rmem_tensor(row.dtype, make_layout(part.shape))
         found.store(part.load(row))
@@ -600,9 +618,9 @@ class RowStream:
     def each(self, work: Any, ask: Any = None) -> None:
         """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.
 
-        work  with stages and rows `outside` it calls `refill` once, behind a barrier of the team at which all have read
-              their parts for the last time
-        ask   ``ask(row)`` gives `asked`: it loads what else a row needs, and is called before the row has come
+        work  with stages and `outside` it must call `refill` once, after a barrier of the team that follows the last
+              read of the parts
+        ask   ``ask(row)`` returns `asked`. It loads what else a row needs, and is called before the row has arrived
         """
         ask = nothing if ask is None else ask
         team, rows = self.part.team, self.arrays[0].shape[0]
@@ -623,7 +641,7 @@ class RowStream:
             team.leave()
         elif not self.stages and self.early:
             asked, vectors = ask(min(first, rows - 1)), self.loaded(min(first, rows - 1))
-            words = pack(vectors)  # narrow elements would have a register each from one round to the next
+            words = pack(vectors)  # unpacked, each narrow element would take a register across the loop
             team.ready()
             for row in range(first, rows, team.count()):
                 asked_now, now, later = asked, unpack(words, vectors), row + team.count()
@@ -671,18 +689,18 @@ class RowStream:
         team.leave()
 
     def queued(self) -> list[Queued]:
-        """This thread's part of each array, of the row that is worked on, in its places."""
+        """Return this thread's part of the current row of each array, in its slots."""
         return [Queued(self.part, self, self.fill, True, i) for i in range(len(self.arrays))]
 
     def arrived(self) -> list[RowPart]:
-        """Wait for the next row, and give this thread's part of each array."""
+        """Wait until the next row has arrived in shared memory, and return this thread's part of each array."""
         with profile.range("wait"):
             self.full[self.turn[0] % self.stages].wait(self.turn[0] // self.stages)
         stage, begin = self.turn[0] % self.stages, self.part.team.rank * self.part.chunk
         parts = [RowPart(self.part, self.ring[None, stage, i], self.fill, True, begin) for i in range(len(self.arrays))]
         if not self.outside:
             parts = [self.registers(each.load()) for each in parts]
-            self.part.team.sync()  # all have taken theirs
+            self.part.team.sync()  # until here, threads read the stage that is refilled
             self.refill()
         return parts
 
@@ -700,15 +718,16 @@ class RowStream:
             work(rows, asked, *zip(*parts, strict=True))
 
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None, once: bool = False) -> None:
-        """For every row reduce x of ``(x, kept) = first(row, asked, *parts)``; ``last(row, asked, kept, all, *parts)``.
+        """For every row, call `first`, reduce a value over the team, and call `last` with the result.
 
-        With one stage registers hold `parts`, and the next row comes once all threads have them. With more, both
-        functions read them from shared memory, and with `ahead` from places of each thread's own.
+        ``x, kept = first(row, asked, *parts)``; `all` is the reduction of x; ``last(row, asked, kept, all, *parts)``.
+        Where rows are `outside`, both functions read the parts from memory. Otherwise the parts are in registers, and
+        with stages the copy of a later row starts before `first`.
 
-        kept     what `last` gets: what has been computed, or loads that are under way during the reduction
+        kept     any values, passed to `last`: results of `first`, or loads that are under way during the reduction
         combine  as for `Team.reduce`
         ask      as for `each`
-        once     only `first` reads the parts: the copy of a later row starts right after the reduction
+        once     whether `first` alone reads the parts: the copy of a later row then starts right after the reduction
         """
         team, copied = self.part.team, self.outside and self.stages
 
@@ -723,13 +742,13 @@ class RowStream:
             with profile.range("last"):
                 last(row, asked, kept, all, *parts)
             if copied and not once:
-                team.sync()  # all have read their parts for the last time
+                team.sync()  # until here, `last` may read the stage that is refilled
                 self.refill()
 
         self.each(work, ask)
 
     def reduced(self, x: Any, combine: Any) -> Any:
-        """Reduce `x` over the team; with `counter`, find out which row the team has taken too."""
+        """Reduce `x` over the team; with `counter`, also broadcast the row that was taken last, and take another."""
         if self.counter is None:
             return self.part.team.reduce(x, combine)
         all, self.row[0] = self.part.team.reduce((x, self.told()), AndRow(combine))
@@ -737,27 +756,27 @@ class RowStream:
         return all
 
     def parts(self, row: Any) -> list[RowPart]:
-        """This thread's part of a row of each array, straight from global memory."""
+        """Return this thread's part of a row of each array, from global memory."""
         if self.outside:
             return [RowPart(self.part, x[row, None], self.fill, True) for x in self.arrays]
         return [self.registers(v) for v in self.loaded(row)]
 
     def registers(self, v: Any) -> RowPart:
-        """A thread's part of a row that has been loaded."""
+        """Return a thread's part of a row that has been loaded into registers."""
         return RowPart(self.part, Packed.made(v) if self.packed else v)
 
     def loaded(self, row: Any) -> tuple[Any, ...]:
-        """Load this thread's part of a row of each array into registers."""
+        """Return this thread's elements of a row of each array, loaded into registers."""
         return tuple(self.part.load(x[row, None], self.fill) for x in self.arrays)
 
     def place(self, number: int, array: int) -> Any:
-        """Return this thread's place of vector `number`, counted from the first of the row that is worked on."""
+        """Return the slot of this thread's vector `number`, counted from the first vector of the current row."""
         slots = self.part.pieces + self.ahead  # type: ignore[operator]
         at = self.turn[0] + number % slots
         return self.ring[None, linear_thread_idx(), where(at >= slots, at - slots, at), array]
 
     def ask_for(self, number: int) -> None:
-        """Start the copy of vector `number`, counted from the first of the row that is worked on."""
+        """Start the copy of vector `number`, counted from the first vector of the current row."""
         part = self.part
         later, piece = number // part.pieces, number % part.pieces
         row = self.row[0] + later * part.team.count() if self.counter is None else self.known[later]
@@ -770,13 +789,13 @@ class RowStream:
         cp_async_commit_group()
 
     def refill(self) -> None:
-        """Start the copy of a later row in the place of the one that has been taken."""
+        """Start the copy of a later row to the stage that has been read; without stages do nothing."""
         if self.stages:
             self.bring(self.turn[0] % self.stages, self.stages)
             self.turn[0] = (self.turn[0] + 1) % (2 * self.stages)
 
     def bring(self, stage: Any, later: int) -> None:
-        """Start the copy of the next row, if there is one, into a stage: `later` rows after that which is worked on."""
+        """Start the copy of the next row, if there is one, to a stage. With `counter` it is row ``known[later]``."""
         part, row = self.part, self.row[0] if self.counter is None else self.known[later]
         begin = part.team.rank * part.chunk
         if part.team.lane == 0 and row < self.arrays[0].shape[0]:
@@ -791,7 +810,7 @@ class RowStream:
 
 @dataclass(frozen=True)
 class AndRow:
-    """A combination of pairs: of values by `combine`, and of rows to the greatest."""
+    """Combine pairs (value, row): values by `combine`, rows by their maximum."""
 
     combine: Combine
 
@@ -805,18 +824,18 @@ class AndRow:
 
 
 def first_turn(team: Team) -> tuple[Any, Any]:
-    """Return registers with the first turn, 0, and the first row of a team."""
+    """Return `RowStream.turn` and `row` as they are at first: 0 and the first row of the team, in registers."""
     turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(team.number().dtype, (1,))
     turn[0], row[0] = 0, team.number()
     return turn, row
 
 
 def nothing(row: Any) -> None:
-    """Ask for nothing."""
+    """Return None: what `ask` is where it is not given, and what `hold` returns for None."""
 
 
 def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: bool) -> None:
-    """Copy a whole vector."""
+    """Copy a whole vector between `row` and column `piece` of `held`; `into`: to the row."""
     there = row.tile((width,), (first // width,))
     if into:
         there.store(held[None, piece].load())
@@ -825,7 +844,7 @@ def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: b
 
 
 def copy_elements(row: Any, held: Any, first: Any, end: Any, width: int, piece: int, into: bool) -> None:
-    """Copy the elements of a vector that are before `end`."""
+    """Copy the elements of a vector that lie before `end`, as `copy_vector` does."""
     for j in static_range(width):
         if first + j < end:
             if into:
@@ -835,6 +854,6 @@ def copy_elements(row: Any, held: Any, first: Any, end: Any, width: int, piece: 
 
 
 def check_row(row: Any, n: int) -> None:
-    """Refuse a tensor that is no row of `n` elements."""
+    """Check that a tensor is a row of `n` elements. Errors: `row`."""
     if row.shape not in ((n,), n):
         raise mistake("row", f"a row of {n} elements is needed here, not a tensor of shape {row.shape}")

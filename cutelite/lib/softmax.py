@@ -1,4 +1,4 @@
-"""Softmax of rows that come block by block, in the order of wgmma's accumulators: each thread has parts of two rows.
+"""Softmax of rows that are computed block by block, in wgmma's accumulators: each thread has parts of two rows.
 
 p, softmax = OnlineSoftmax.first(scores, unit, bf16)
 for ...:
@@ -24,31 +24,31 @@ from cutelite.lang.wgmma import coordinates
 INF = float("inf")
 LN2 = 0.6931471805599453
 GROWN = 2.0**14
-"""The greatest sum of a block's powers in a thread's columns of a row; beyond it the block is computed anew."""
+"""The largest sum of a block's powers in a thread's columns of a row. Above it, the block is computed again."""
 LAZY = 8.0
-"""The powers of 2 by which a greatest score has to grow before sums are rescaled, where there is no guess."""
+"""Without a guess: sums are rescaled once a row's greatest score has grown by more than this many powers of 2."""
 RAISED_LAZY = 2.0
-"""`LAZY` where powers are raised."""
+"""`LAZY` where `raised` is not 0."""
 REDONE = 2
-"""Blocks that are computed anew before a warp guesses no more."""
+"""After this many blocks that were computed again, a warp stops guessing."""
 
 
 def by_rows(acc: Any, rows: int = 2) -> Any:
-    """An accumulator as its thread has it: (2 columns, 2 rows, n / 8) of wgmma's, (1, 1, n) of a thread's one row."""
+    """Return an accumulator with its rows as a mode: (2 columns, 2 rows, n / 8) for wgmma's, (1, 1, n) for one row."""
     return acc.reshape((rows, rows, acc.n // (rows * rows)))
 
 
 def scale_rows(acc: Any, factor: Any) -> Any:
-    """`acc`, an accumulator, with its rows multiplied by `factor`, (2,): one for each row of this thread."""
+    """Return `acc`, an accumulator, with this thread's two rows multiplied by `factor`, (2,)."""
     return (by_rows(acc) * factor.reshape((1, 2, 1))).reshape((acc.n,))
 
 
 def row_reduce(acc: Any, combine: Literal["max", "sum"], across: bool = True, rows: int = 2) -> Any:
-    """The greatest numbers, or sums, of this thread's two rows of an accumulator: (2,); of its one row: (1,).
+    """Return the maxima or the sums of this thread's rows of an accumulator: (2,) for two rows, (1,) for one.
 
     acc      the accumulator
     combine  'max' or 'sum'
-    across   False: of its own columns alone; True: of all, which takes two shuffles among the four threads of a row
+    across   False: over the thread's own columns; True: over all columns, by two shuffles among a row's four threads
     Who      all threads of a warp
     """
     found = by_rows(acc, rows).reduce(combine, (0, 2))
@@ -74,7 +74,7 @@ def quad_reduce(x: Any, combine: Literal["max", "sum"]) -> Any:
 
 
 def store_row(acc: Any, i: int, target: Any) -> None:
-    """Write what this thread has of row `i`, 0 or 1, of its two rows of an accumulator.
+    """Store this thread's elements of row `i`, 0 or 1, of its two rows of an accumulator.
 
     acc     in the dtype of `target`
     target  the row in memory, 2 elements aligned together; its length, a multiple of 8, may be below that of `acc`
@@ -88,19 +88,20 @@ def store_row(acc: Any, i: int, target: Any) -> None:
 class OnlineSoftmax:
     """The state of the softmax of this thread's two rows.
 
-    Powers are taken of differences to the greatest scores. With `guess` these are the greatest of earlier blocks. The
-    sums, which are needed anyway, show whether scores have grown beyond them; only then are powers computed again, with
-    the greatest scores of now. The usual case has no maximum, shuffle or rescaling. docs/attention.md: why it is exact.
+    Powers are 2 to the difference between a score and its row's greatest score. With `guess` the greatest score of the
+    earlier blocks is used. The sums of the powers, which are needed anyway, show whether scores have grown far beyond
+    it; only then are the powers computed again, with the present greatest score. So the usual case has no maximum,
+    shuffle or rescaling. docs/attention.md says why this is exact.
 
-    unit    by which scores become exponents of 2; it may be another one for each block
-    dtype   of the powers
+    unit    the factor that turns scores into exponents of 2; each block may have another one
+    dtype   the dtype of the powers
     guess   whether to use the greatest scores of earlier blocks
-    raised  powers of 2 by which powers are larger than of differences: for dtypes of few exponents. Without `guess`
-    shift   powers of 2 by which powers of this block alone are larger, but for their sums
-    rows    of a thread: 2 of wgmma's accumulators, 1 where it has a row to itself
-    top     greatest scores so far, as exponents of 2: (rows,), the same in the four threads of a row
-    total   sums of this thread's powers so far, (rows,)
-    redone  blocks that were computed anew
+    raised  powers are multiplied by 2 ** raised, for dtypes with a small range of exponents; only without `guess`
+    shift   this block's powers, but not their sums, are multiplied by 2 ** shift
+    rows    rows of a thread: 2 in wgmma's accumulators, 1 where a thread has a whole row
+    top     the greatest scores so far, as exponents of 2: (rows,), the same in the four threads of a row
+    total   the sums of this thread's powers so far, (rows,)
+    redone  how many blocks were computed again
     Who     all threads of a warpgroup, or of any whole warps
     """
 
@@ -118,22 +119,23 @@ class OnlineSoftmax:
     def first(
         cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0, rows: int = 2, shift: Any = 0.0
     ) -> tuple[Any, OnlineSoftmax]:  # fmt: skip
-        """Powers of the first block, as many as scores in `dtype`, and the softmax after it."""
+        """Return the powers of the first block's scores, in `dtype`, and the softmax after it."""
         top = row_reduce(s, "max", rows=rows) * unit
         p, total = powers(s, where(top == -INF, 0.0, top) - raised, unit, dtype, rows, shift)
         return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows, shift)
 
     def step(self, s: Any, again: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
-        """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (rows,), if.
+        """Return the powers of the next block, the softmax after it, `ratio` and `moved`.
 
-        The last is a run-time bool, the same for a warp.
+        Where `moved` is true, the caller multiplies its earlier sums of products by `ratio`, (rows,). `moved` is a
+        run-time bool that is the same in all lanes of a warp.
 
         again   a function that returns the scores once more, where registers do not hold them beside the powers
         """
         p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
         ratio, moved, redone = full((self.rows,), 1.0, f32), True, self.redone
         if self.guess and self.redone < REDONE:
-            # top is -inf where nothing was seen before: powers are infinite or NaN
+            # top is -inf for a row without scores so far: then powers are infinite or NaN, and `moved` is true
             p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
             total, moved = self.total + sums, vote_any(not every(sums <= GROWN))
         if not self.guess or moved:
@@ -142,7 +144,7 @@ class OnlineSoftmax:
         return p, replace(self, top=top, total=total, redone=redone), ratio, moved
 
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
-        """Powers of differences to the greatest scores of now, these, sums, and by what earlier ones are multiplied."""
+        """Return powers relative to the present greatest scores, these scores, the sums, and earlier sums' factors."""
         best = max(row_reduce(s, "max", rows=self.rows) * self.unit, self.top)
         if not self.guess:
             lazy = LAZY if self.raised == 0.0 else RAISED_LAZY
@@ -153,9 +155,10 @@ class OnlineSoftmax:
         return p, best, self.total * ratio + sums, ratio
 
     def finish(self, sink: Any = None) -> tuple[Any, Any]:
-        """By what to multiply sums of products, (rows,): 0 for rows that saw nothing; and the natural logsumexp.
+        """Return the factors, (rows,), that normalise sums of products (0 for rows without scores), and the logsumexp.
 
-        sink   a score that is in the sums, with a value of zeros; None: there is none
+        sink   one more score for each row, whose value vector is zero; None: there is none
+        Result the logsumexp is a natural logarithm
         """
         total = quad_reduce(self.total, "sum") if self.rows == 2 else self.total
         top = self.top - self.raised
@@ -170,7 +173,7 @@ class OnlineSoftmax:
 
 
 def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, shift: Any = 0.0) -> tuple[Any, Any]:
-    """``2 ** (s * unit - base + shift)`` in `dtype`; this thread's sums as without `shift`. `base` is (rows,)."""
+    """Return ``2 ** (s * unit - base + shift)`` in `dtype`, and this thread's sums without `shift`; `base`: (rows,)."""
     if isinstance(shift, float) and shift == 0.0:
         return raised(by_rows(s, rows) * unit - base.reshape((1, rows, 1)), dtype, rows)
     p, sums = raised(by_rows(s, rows) * unit - (base - shift).reshape((1, rows, 1)), dtype, rows)
@@ -178,11 +181,11 @@ def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, shift: Any =
 
 
 def raised(exponents: Any, dtype: Any, rows: int = 2) -> tuple[Any, Any]:
-    """``2 ** exponents`` in `dtype`, and the sums of this thread's columns in f32."""
+    """Return ``2 ** exponents`` in `dtype`, and their sums over this thread's columns in f32."""
     p = math.exp2(by_rows(exponents, rows), fast=True)
     if rows == 1:
         return p.reshape((p.n,)).to(dtype), p.reduce("sum", (0, 2))
     sums = p[None, None, 0]
-    for i in static_range(1, p.shape[2]):  # in this order, so that little is left to add behind the last power
+    for i in static_range(1, p.shape[2]):  # in this order, so that one addition is left after the last powers
         sums = sums + p[None, None, i]
     return p.reshape((p.n,)).to(dtype), sums.reduce("sum", 0)
