@@ -1,14 +1,13 @@
 """The runtime: loads and launches any kernel artefact, with no compiler installed.
 
-gpu         driver, devices, launches, memory maps for TMA          arrays      arrays of any library, and streams
-signature   what a kernel takes, and the words for what it does not launcher    the one launcher, as machine code
-export      kernels in files, and C for them                        artifact    a cubin and what it needs
-cache       what was compiled, on disk      dtype, shapes, errors, forks, callers   what these share
+gpu         driver, devices, launches, tensor maps for TMA          arrays      arrays of any library, and streams
+signature   checks of arguments, and the texts of their errors      launcher    the one launcher, as machine code
+export      kernels in files, and C for them                        artifact    a cubin and what a launch needs
+cache       compiled kernels on disk        dtype, shapes, errors, forks, callers   what these share
 
 A folder imports those before it in this order: gpu, arrays, signature, launcher, export.
 
-Importing it is cheap: the driver, NumPy and platformdirs come in when something first needs them, and so does what
-exported kernels take.
+Importing it is cheap: the driver, NumPy, platformdirs and the modules for exported kernels are imported at first use.
 """
 
 from __future__ import annotations

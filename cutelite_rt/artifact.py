@@ -1,6 +1,7 @@
-"""The product of a compiler: one kernel for one architecture, and all that a launch needs to know about it.
+"""`Artifact`: one compiled kernel for one architecture, and everything that a launch needs to know about it.
 
-The bytes of an artefact are data only: a header, JSON, the images, and a checksum over all of it.
+As bytes an artefact is a header, a checksum over everything else, JSON, and the images; nothing in it is executed on
+the CPU.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ _HEADER = struct.Struct("<8sIIQQ")  # magic, version, bytes of JSON, of cubin, o
 
 
 class ArtifactError(ValueError):
-    """These bytes are no artefact, or not a whole one."""
+    """Raised for bytes that are no artefact, or a damaged one."""
 
 
 class Artifact(NamedTuple):
     """A kernel ready to be loaded: `cubin`, or `ptx` for the driver to compile where there is no cubin.
 
-    name            of the kernel's entry in the image
-    arch            that the image was made for, such as 'sm_90a'
-    params          kind of each parameter, as `params.ParameterLayout` takes them
-    static_smem     bytes a block takes whatever the launch says
-    dynamic_smem    bytes a block asks for at launch
+    name            the name of the kernel's entry in the image
+    arch            the architecture that the image was made for, such as 'sm_90a'
+    params          the kind of each parameter, as `params.ParameterLayout` takes them
+    static_smem     bytes of static shared memory per block
+    dynamic_smem    bytes of dynamic shared memory per block that every launch has to request
     block, cluster  (x, y, z) where the kernel was compiled for one shape
-    registers       per thread; `spills` bytes per thread; both -1 where not known
-    max_threads     per block that its registers allow; 0 where not known
-    written         names of the parameters that it writes through, where they are arrays
-    built_with      CUDA version of the assembler, (0, 0) where not known
-    signature       what the compiler wants back on load: plain JSON data (lists, not tuples; string keys)
+    registers       registers per thread; `spills` is in bytes per thread; both -1 where not known
+    max_threads     threads per block that the registers allow; 0 where not known
+    written         names of the array parameters that the kernel writes
+    built_with      CUDA version of the assembler; (0, 0) where not known
+    signature       data of the compiler's own, returned on load: plain JSON (lists, not tuples; string keys)
 
     One of `cubin` and `ptx` must be there to load it.
     """
@@ -53,12 +54,12 @@ class Artifact(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Identity of the kernel's code, 32 hex digits: equal digests load as one module."""
+        """A digest of the kernel's code, 32 hex digits: artefacts with equal digests are loaded as one module."""
         return checksum(f"{self.name}\0{self.arch}\0".encode() + (self.cubin or self.ptx.encode())).hex()
 
     def to_bytes(self) -> bytes:
-        """The artefact as `from_bytes` reads it. Errors: TypeError where `signature` is not JSON data."""
-        import json  # as hashlib below: milliseconds that importing this package need not cost
+        """Return the artefact as `from_bytes` reads it. Errors: TypeError where `signature` is not JSON data."""
+        import json  # imported late, to keep importing this package cheap
 
         plain = {name: value for name, value in self._asdict().items() if name not in _IMAGES}
         meta = json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
@@ -85,21 +86,21 @@ class Artifact(NamedTuple):
             raise ArtifactError(f"the artefact is whole, but not of format {_VERSION}: {problem}") from problem
 
 
-_IMAGES = ("cubin", "ptx")  # kept as they are, beside the JSON
-_TUPLES = ("params", "block", "cluster", "written", "built_with")  # which come back from JSON as lists
+_IMAGES = ("cubin", "ptx")  # stored as they are, after the JSON
+_TUPLES = ("params", "block", "cluster", "written", "built_with")  # lists in JSON
 
 
 def checksum(data: bytes) -> bytes:
-    """16 bytes that change with any of `data`."""
+    """Return a checksum of `data`, 16 bytes."""
     from _blake2 import blake2b  # hashlib's own, without the OpenSSL that it loads for others
 
     return blake2b(data, digest_size=16).digest()
 
 
 def opened(data: bytes, magic: bytes, version: int, header: struct.Struct, what: str) -> tuple[list[int], bytes]:
-    """The sizes in a file's header, and all behind the header and its checksum. Errors: `ArtifactError`.
+    """Return the sizes in a file's header, and the bytes after its checksum. Errors: `ArtifactError`.
 
-    The header begins with `magic` and `version`; the checksum is of it and of all behind the checksum.
+    The header begins with `magic` and `version`. The checksum follows it, and covers the header and the bytes after.
     """
     begin = header.size + 16
     if data[:8] != magic or len(data) < begin:

@@ -1,12 +1,12 @@
-"""Bytes on disk under a key: what was compiled once need not be compiled again, by any process.
+"""A cache of bytes on disk by key: a kernel that one process has compiled need not be compiled by another.
 
-In: a hex key over everything that went into a result, and the result's bytes. Out: those bytes, or None. An entry is
-one file, written whole and checksummed, so a reader sees all of it or a miss; no lock is needed for that. Nothing
-here is executed or unpickled. Whatever goes wrong costs a recompilation, and at most one warning.
+In: a hex digest of everything that a result depends on, and the result's bytes. Out: those bytes, or None. An entry is
+a file with a checksum that appears under its name only when complete, so readers need no lock. Nothing here is executed
+or unpickled. A failure costs a recompilation, and at most one warning.
 
     <directory>/<key>.entry     header, key, payload
     <directory>/<key>.lock      held by the process that is making the entry; gone when it is done or dead
-    <directory>/*.part          being written
+    <directory>/*.part          an entry that is being written
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _HEX = frozenset("0123456789abcdef")
 _ENTRY, _LOCK, _PART = ".entry", ".lock", ".part"
 _ABANDONED_S = 3600.0  # a file still being written after this long belongs to a process that died
 _BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
-# Of links and pipes nothing is opened.
+# Symbolic links are not followed, and opening a pipe does not block.
 _PLAIN: int = _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _NO_PLAIN_FILE = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR)  # of opening a link, a socket, a directory
-_ROOM = 0.9  # of the bound, what eviction leaves
-_WRITES_PER_SCAN = 64  # after this many writes of this process, look at what others have added
+_ROOM = 0.9  # eviction goes on until this part of the bound is left
+_WRITES_PER_SCAN = 64  # after this many writes the directory is scanned again
 DEFAULT_MAX_BYTES = 1 << 30
 
 
 def default_cache_dir() -> str:
-    """Return where this system keeps a user's caches: ~/.cache/cutelite on Linux."""
-    import platformdirs  # 10 ms, and only those who name no directory need it
+    """Return the directory of this user's cache: ~/.cache/cutelite on Linux."""
+    import platformdirs  # takes 10 ms, needed only if no directory is named
 
     return platformdirs.user_cache_dir("cutelite", appauthor=False)
 
@@ -64,11 +64,11 @@ class CacheEntry(NamedTuple):
 
 
 class DiskCache:
-    """A cache in `directory`, by default the user's own; made there on the first write, readable by its user alone.
+    """A cache in `directory`, by default the user's own; made on the first write, readable by its user alone.
 
-    A directory that others may use as well (`chmod g+rwxs`) is shared: a file is for those whom it is for.
-    Entries beyond `max_bytes` in all are evicted, those unused longest first; each process looks from time to time,
-    so the bound can be passed by a few entries for a while.
+    Where the directory's mode lets others use it (`chmod g+rwxs`), new files get the same permissions.
+    If entries exceed `max_bytes` in all, those unused longest are evicted. Each process checks this from time to time,
+    so for a while a few entries may be too many.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
@@ -77,14 +77,14 @@ class DiskCache:
         self.max_bytes = max_bytes
         self._lock = forks.lock()
         self._writable = True
-        self._bytes = 0  # in all, as of the last scan and our own writes since
+        self._bytes = 0  # of all entries: at the last scan, plus our own writes since
         self._writes = 0  # since the last scan
         self._trusted: bool | None = None
 
     # ---- one entry
 
     def get(self, key: str) -> bytes | None:
-        """The payload under `key`, or None. An entry that is damaged, cut short or another's is dropped."""
+        """Return the payload under `key`, or None. An entry that is damaged, cut short or of another key is deleted."""
         path = self._path(key, _ENTRY)
         if not self._is_trusted():
             return None
@@ -97,7 +97,7 @@ class DiskCache:
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Keep `payload` under `key`. Where the directory cannot be written, warn once and go on without."""
+        """Store `payload` under `key`. If the directory cannot be written, warn once and write no more."""
         path = self._path(key, _ENTRY)
         if not self._writable or len(payload) > self.max_bytes:
             return
@@ -122,7 +122,7 @@ class DiskCache:
                 now = os.fstat(file.fileno()).st_mtime
             _replace(part, path)
         except BaseException:
-            with contextlib.suppress(OSError):  # it may be renamed already, or cleaned away as abandoned
+            with contextlib.suppress(OSError):  # it may have been renamed already, or removed as abandoned
                 os.unlink(part)
             raise
         with self._lock:
@@ -133,10 +133,10 @@ class DiskCache:
             self._evict(now)
 
     def get_or_make(self, key: str, make: Callable[[], bytes], timeout: float = 60.0) -> bytes:
-        """The payload under `key`, from `make()` where there is none yet.
+        """Return the payload under `key`; if there is none, store and return the result of `make()`.
 
-        While one process or thread makes it, others that want the same wait up to `timeout` seconds, and make it
-        themselves after that; so also where the directory has no locks.
+        While one process or thread makes it, others that need the same key wait for up to `timeout` seconds, then make
+        it themselves. On a file system without locks they make it at once.
         """
         payload = self.get(key)
         if payload is not None:
@@ -150,10 +150,10 @@ class DiskCache:
 
     @contextlib.contextmanager
     def single_flight(self, key: str, timeout: float = 60.0) -> Iterator[bool]:
-        """Hold the lock of `key` inside the `with`; gives whether it could be had.
+        """Hold the lock of `key` inside the `with`; its value says whether the lock was acquired.
 
-        It could not after `timeout` seconds, or as soon as someone else has written the entry, or where there are
-        no locks. The operating system frees the lock of a process that dies.
+        It is not acquired if `timeout` seconds have passed, if another process has written the entry, or if the file
+        system has no locks. The operating system frees the lock of a process that dies.
         """
         path, entry = self._path(key, _LOCK), self._path(key, _ENTRY)
         deadline, pause, descriptor = time.monotonic() + timeout, 0.001, None
@@ -173,18 +173,18 @@ class DiskCache:
     # ---- the whole cache
 
     def info(self) -> CacheInfo:
-        """Return how much there is."""
+        """Return the numbers of files and bytes in the cache."""
         entries = self._scan(_ENTRY)
         total = sum(status.st_size for _, status in entries)
         return CacheInfo(self.directory, len(entries), total, self.max_bytes, len(self._scan(_PART)))
 
     def entries(self) -> list[CacheEntry]:
-        """Return every entry, those used last first."""
+        """Return all entries, the most recently used first."""
         found = sorted(self._scan(_ENTRY), key=lambda each: -each[1].st_mtime)
         return [CacheEntry(os.path.basename(path)[: -len(_ENTRY)], at.st_size, at.st_mtime) for path, at in found]
 
     def verify(self) -> tuple[int, list[str]]:
-        """Read every entry; drop the bad ones. Gives the number of good ones, and the names of those dropped."""
+        """Read every entry, and delete damaged ones. Return the number of good ones, and the names of those deleted."""
         good, dropped = 0, []
         for path, _ in self._scan(_ENTRY):
             name = os.path.basename(path)
@@ -200,7 +200,7 @@ class DiskCache:
         return good, dropped
 
     def clear(self) -> int:
-        """Remove every entry and what dead processes left; gives the number of entries removed."""
+        """Remove all entries, and files left by processes that died; return the number of entries removed."""
         entries = self._scan(_ENTRY)
         for path, _ in entries:
             _unlink(path)
@@ -210,7 +210,7 @@ class DiskCache:
         return len(entries)
 
     def _evict(self, now: float) -> None:
-        """Keep the bound. `now` is the time by the file system's own clock: this machine's may be another one."""
+        """Enforce the bound. `now` is the time by the file system's clock, which may differ from this machine's."""
         self._sweep(now)
         entries = sorted(self._scan(_ENTRY), key=lambda entry: entry[1].st_mtime)
         total = sum(status.st_size for _, status in entries)
@@ -224,12 +224,12 @@ class DiskCache:
             self._bytes, self._writes = total, 1
 
     def _sweep(self, now: float) -> None:
-        """Remove what dead processes have left: files written to an hour ago or more, and locks that nobody holds."""
+        """Remove files that dead processes have left: parts not written to for an hour, and locks that nobody holds."""
         for path, status in self._scan(_PART):
-            if abs(now - status.st_mtime) > _ABANDONED_S:  # from the future is as wrong as from the past
+            if abs(now - status.st_mtime) > _ABANDONED_S:  # a time in the future is wrong too
                 _unlink(path)
         for path, _ in self._scan(_LOCK):
-            with contextlib.suppress(OSError):  # where it cannot be removed it is in nobody's way
+            with contextlib.suppress(OSError):  # a lock file that cannot be removed does no harm
                 descriptor = _try_lock(path)
                 if descriptor is not None:
                     _release(descriptor, path)
@@ -256,7 +256,7 @@ class DiskCache:
             os.mkdir(self.directory, 0o700)
 
     def _is_trusted(self) -> bool:
-        """Tell whether only this user can have put entries there. A directory that the caller named is trusted."""
+        """Tell whether entries may be used: only this user can have written them, or the caller named the directory."""
         if self._trusted is None:
             if not os.path.exists(self.directory):
                 return True  # not made yet
@@ -266,7 +266,7 @@ class DiskCache:
         return self._trusted
 
     def is_private(self) -> bool:
-        """Tell whether only this user can have put entries there, or will: it is made for this user alone."""
+        """Tell whether only this user can write to the directory; true if it does not exist, as it is made private."""
         try:
             status = os.stat(self.directory)
         except FileNotFoundError:
@@ -280,18 +280,18 @@ class DiskCache:
             callers.warn(f"{why}; kernels compiled now will be compiled again")
 
     def _drop(self, path: str) -> None:
-        import logging  # costs more than a hit does
+        import logging  # takes longer than a hit
 
         logging.getLogger("cutelite.cache").debug("dropped %s: damaged, cut short, or not an entry of this key", path)
         _unlink(path)
 
 
 def _read(path: str, key: str, most: int, used: bool = False) -> bytes | None:
-    """The payload of an entry, or None for a file that is none: damaged, of another key, above `most` bytes.
+    """Return the payload of an entry; None for a file that is damaged, of another key, or above `most` bytes.
 
-    used    note in the file that it was used now
-    Errors  OSError where there is no file that may be read. Others may have put there what they like: links are not
-            followed, and what is no plain file is not waited for
+    used    set the file's time of use to now
+    Errors  OSError where there is no readable file. In a shared directory others may have made any file: links are not
+            followed, and opening a pipe does not block
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | _PLAIN)
@@ -305,7 +305,7 @@ def _read(path: str, key: str, most: int, used: bool = False) -> bytes | None:
             return None
         payload = _payload(file.read(status.st_size), key)
         if used and payload is not None:
-            with contextlib.suppress(OSError):  # a cache that may only be read keeps no order of use
+            with contextlib.suppress(OSError):  # in a read-only cache times of use are not kept
                 os.utime(descriptor if os.utime in os.supports_fd else path)
         return payload
 
@@ -331,7 +331,7 @@ def _payload(data: bytes, key: str) -> bytes | None:
 
 
 def _share(descriptor: int, directory: str) -> None:
-    """Let those use a new file who may use the directory it is in: nobody else, unless its owner has opened it."""
+    """Give a new file the permissions for group and others that its directory has: none by default."""
     allowed = os.stat(directory).st_mode & 0o066
     if allowed and sys.platform != "win32":
         os.fchmod(descriptor, 0o600 | allowed)
@@ -341,10 +341,10 @@ def _replace(part: str, path: str) -> None:
     try:
         os.replace(part, path)
     except (FileNotFoundError, IsADirectoryError):
-        # Swept away by a process whose clock is far ahead, or a directory is in the way: this entry is lost.
+        # Another process removed the part as abandoned, or `path` is a directory: this entry is lost.
         _unlink(part)
     except PermissionError:
-        # On Windows a file that someone reads cannot be replaced: then it has the same contents already.
+        # On Windows a file that is being read cannot be replaced; it has the same contents already.
         if sys.platform != "win32" or not os.path.exists(path):
             raise
         os.unlink(part)
@@ -371,17 +371,17 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _unlock_descriptor(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)  # said aloud, since a forked child has the descriptor too
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing is not enough, since a forked child has the descriptor too
 
 
 def _try_lock(path: str) -> int | None:
-    """A descriptor that holds the lock at `path`, or None where another holds it. Errors: OSError, no locks here."""
+    """Return a descriptor that holds the lock at `path`; None if another holds it. Errors: OSError without locks."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, 0o600)
         made = True
     except FileExistsError:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o600)
-        made = False  # by whom, is not known: its modes are left alone
+        made = False  # another process made it: its mode is not changed
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "not a plain file", path)
@@ -394,7 +394,7 @@ def _try_lock(path: str) -> int | None:
     except BaseException:
         os.close(descriptor)
         raise
-    # The holder before may have removed the file after we opened it: a lock on a removed file excludes nobody.
+    # The previous holder may have removed the file after we opened it; a lock on a removed file excludes nobody.
     try:
         still_there = os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
@@ -406,7 +406,7 @@ def _try_lock(path: str) -> int | None:
 
 
 def _release(descriptor: int, path: str) -> None:
-    """Remove the lock file while still holding it, so that whoever locks next makes a new one."""
+    """Remove the lock file while still holding it, so that the next holder makes a new one."""
     with contextlib.suppress(OSError):  # Windows removes no open file; it is reused then
         os.unlink(path)
     with contextlib.suppress(OSError):

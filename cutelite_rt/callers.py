@@ -1,4 +1,4 @@
-"""The user's line that a call came from, for warnings and errors: the innermost frame that is not of this project."""
+"""The user's line of a call, for warnings and errors: the innermost frame outside this project."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import warnings
 from types import FrameType
 
 OURS = frozenset(("cutelite", "cutelite_rt", "functools", "contextlib", "runpy"))
-"""Packages whose frames are passed over: our own, and what stands between a call and our own."""
+"""Packages whose frames are skipped: our own, and those that call ours for the user."""
 
 
 def calling_frame() -> tuple[FrameType | None, int]:
-    """The user's frame, and which it is, counted from the caller of this function, the first; None without one."""
+    """Return the user's frame (None without one), and its number, counting the caller of this function as 1."""
     frame: FrameType | None = sys._getframe(1)
     number = 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS | {"importlib"}:
         frame = frame.f_back
-        number += frame is not None and "importlib" not in frame.f_code.co_filename  # `warnings` counts those as none
+        number += frame is not None and "importlib" not in frame.f_code.co_filename  # `warnings` does not count these
     return frame, number
 
 
 def calling_line() -> str:
-    """Words for the user's line: `` in file.py:12``; empty without one."""
+    """Return the user's line in words: `` in file.py:12``; empty without one."""
     frame, _ = calling_frame()
     return "" if frame is None else f" in {frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def warn(text: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warn at the user's line, however deep below it the warning is noticed."""
+    """Issue a warning at the user's line, however deep in our code this is called."""
     warnings.warn(text, category, stacklevel=calling_frame()[1])

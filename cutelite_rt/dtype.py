@@ -1,4 +1,4 @@
-"""Element types as the runtime knows them: one row each, with the name every producer of arrays gives it."""
+"""Element types: one row for each, with its name or number in NumPy, torch, DLPack and the driver."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 class DType(NamedTuple):
     """One element type.
 
-    code        how this package spells it: 'f32', 'bf16', 'e4m3', ...
+    code        the name in this package: 'f32', 'bf16', 'e4m3', ...
     bytes       size of one element in memory
-    numpy       `numpy.dtype(...).name`, where the low-precision ones come from ml_dtypes; also the attribute of `torch`
-    torch       torch's number of it (c10/core/ScalarType.h), as its own stable C functions tell it
+    numpy       `numpy.dtype(...).name`, for low-precision types that of ml_dtypes; also the attribute of `torch`
+    torch       torch's number (c10/core/ScalarType.h), which its stable C functions use too
     dlpack      (type code, bits) of a DLPack `DLDataType` with one lane
-    tensormap   number of the member of `CUtensorMapDataType` (cuda.h)
+    tensormap   value of `CUtensorMapDataType` (cuda.h)
     packs_as    `struct` format of a kernel parameter of this type
     """
 
@@ -28,7 +28,7 @@ class DType(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """'bool', 'int', 'uint' or 'float'."""
+        """One of 'bool', 'int', 'uint', 'float'."""
         if self.code == "bool":
             return "bool"
         return {"i": "int", "u": "uint"}.get(self.code[0], "float")
@@ -56,7 +56,7 @@ DTYPES = {
         DType("bf16", 2, "bfloat16", 15, (4, 16), 9, "H"),
         DType("f32", 4, "float32", 6, (2, 32), 7, "f"),
         DType("f64", 8, "float64", 7, (2, 64), 8, "d"),
-        # No producer has arrays of tf32: it is how a kernel reads f32.
+        # No library has arrays of tf32: a kernel reads f32 arrays as tf32.
         DType("tf32", 4, None, None, None, 11, "I"),
         DType("e4m3", 1, "float8_e4m3fn", 24, (10, 8), 0, "B"),
         DType("e5m2", 1, "float8_e5m2", 23, (12, 8), 0, "B"),
@@ -68,7 +68,7 @@ BY_DLPACK = {row.dlpack: row.code for row in DTYPES.values() if row.dlpack}
 
 
 def compact_strides(shape: tuple[int, ...], order: str = "row") -> tuple[int, ...]:
-    """Strides of `shape` with no gaps, in elements, in 'row' or 'col' major order.
+    """Return the strides of `shape` without gaps, in elements, in 'row' or 'col' major order.
 
     >>> compact_strides((2, 3, 4))
     (12, 4, 1)

@@ -1,4 +1,4 @@
-"""Errors before a kernel is launched, of the compiler's launches and those of exported kernels alike."""
+"""Errors that are raised before a kernel is launched, for live and exported kernels alike."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ T = TypeVar("T")
 
 
 class ArgumentError(TypeError):
-    """An argument does not fit its parameter: the kernel, the parameter, what was expected and what came."""
+    """Raised for an argument that does not fit. The text says for which parameter, and why."""
 
 
 class LaunchError(ValueError):
-    """A launch that cannot be: what was asked for, and what the limit is."""
+    """Raised for a launch that is not possible. The text says what was asked for, and what the limit is."""
 
 
 def named(kernel: str, function: Callable[..., T], /, *args: object, **kwargs: object) -> T:
-    """Call a function; a `LaunchError` of it says which kernel it is about."""
+    """Call a function, and put the kernel's name into a `LaunchError` that it raises."""
     try:
         return function(*args, **kwargs)
     except LaunchError as error:

@@ -456,7 +456,7 @@ class RowStream:
     together  how many neighbouring rows the team works on at once. Functions then get tuples of rows and of parts. If
             too few rows are left, the last one is repeated. None: one row at a time, not in a tuple
     counter (1,) i32 in global memory, 0 before and after each launch. With `stages` or `ahead`, teams then take rows
-            one by one by this counter, so that all end at the same time even if some get more of the memory's bandwidth.
+            one by one by this counter, so that all end at the same time even if some get more of the bandwidth.
             The reductions of `each_reduced` broadcast the row taken. None: each team has every `team.count()`-th row
     known   with `counter`: the current row, and the later rows that the team has taken
     taken   the value of the counter when the team took the last row; valid in the thread that takes rows

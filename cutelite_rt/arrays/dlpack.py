@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 _VERSION = 1, 0
-_MOST_MODES = 64  # as many as NumPy's arrays can have
+_MOST_MODES = 64  # NumPy's limit
 _PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of capsules that no consumer has taken over
 
 
 class Tensor(ctypes.Structure):
-    """`DLTensor`."""
+    """The structure `DLTensor`."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -114,7 +114,7 @@ def fill(tensor: Tensor, of: Facts) -> object:
 
 
 _exports: dict[int, tuple[_Managed | _ManagedVersioned, object]] = {}
-"""C structures by address, each with the objects that it needs, until its consumer calls the deleter."""
+"""Address -> exported C structure and the objects that it needs, until its consumer calls the deleter."""
 
 
 def _release(address: int) -> None:
@@ -133,7 +133,7 @@ _deleter_address = ctypes.cast(_deleter, ctypes.c_void_p)
 
 
 def _outlive_python() -> None:
-    """At exit, remove the deleters from tensors that consumers still hold: these may be freed when Python has ended."""
+    """At exit, remove the deleters of tensors that consumers still hold, and may free after Python has ended."""
     for managed, _ in _exports.values():
         managed.deleter = None
     for needed in (_exports, _destructor, _PLAIN, _VERSIONED):

@@ -1,7 +1,7 @@
 """The DLPack C exchange API: functions by which C code reads a library's arrays, and asks for its stream.
 
 In    types of arrays
-Out   the functions of their library, and `TypeTable`, which compiled launchers look types up in
+Out   the functions of their library, and `TypeTable`, in which compiled launchers look up types
 
 Source: dlpack.h 1.3, `DLPackExchangeAPI`; the array API standard's page on `__dlpack_c_exchange_api__`.
 """
@@ -25,13 +25,13 @@ _MAJOR = 1
 
 
 class _Table(ctypes.Structure):
-    """`DLPackExchangeAPI`."""
+    """The structure `DLPackExchangeAPI`."""
 
 
 _Table._fields_ = (
     ("major", ctypes.c_uint32),
     ("minor", ctypes.c_uint32),
-    ("older", ctypes.POINTER(_Table)),  # the same of an earlier major version
+    ("older", ctypes.POINTER(_Table)),  # the table of an earlier major version
     ("allocate", ctypes.c_void_p),
     ("managed_from_object", ctypes.c_void_p),
     ("object_from_managed", ctypes.c_void_p),
@@ -41,7 +41,7 @@ _Table._fields_ = (
 
 
 class Exchange(NamedTuple):
-    """Addresses of a library's functions, 0 where it has none.
+    """Addresses of a library's functions; 0 for one that it lacks.
 
     read            int (PyObject *array, DLTensor *filled): 0, or an exception is set
     current_stream  int (int32 device_type, int32 device, void **stream)
@@ -52,7 +52,7 @@ class Exchange(NamedTuple):
 
 
 def of_type(kind: type) -> Exchange | None:
-    """Return the exchange functions of an array type's library; None where it has none of a version known here."""
+    """Return the exchange functions of an array type's library; None if it has none in a version that we know."""
     capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
     if capsule is None or not is_capsule(capsule, _CAPSULE):
         return None
@@ -102,19 +102,20 @@ def refused(address: int) -> object:
 # Types as compiled launchers look them up.
 
 EXCHANGE, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED, DIRECT = 1, 2, 3, 4, 5, 6
-"""How arrays of a type are read: by its library's C function; by that, where torch has no sign to flip; as a
-`DeviceArray`; by `memory.read`; not on a GPU, or no arrays; where torch keeps what is needed, else as the second."""
+"""Ways to read arrays of a type. EXCHANGE: by the library's C function. EXCHANGE_UNLESS_NEGATED: likewise, but torch
+tensors with a pending negation are refused. OWN: a `DeviceArray`. BY_PYTHON: by `memory.read`. REFUSED: no arrays, or
+never on a GPU. DIRECT: from the memory of a torch tensor (`torch_layout`) if it is plain, else as the second."""
 
 ENTRY_WORDS = 4  # type, way of reading, read, current_stream
 
 
 class TypeTable:
-    """Types by address, with open addressing: of 2**n places, `hash_of` says where to begin."""
+    """A hash table from the address of a type to its way of reading: open addressing in 2**n entries."""
 
     def __init__(self) -> None:
         self._lock = forks.lock()
-        self._known: dict[type, tuple[int, int, int]] = {}  # and keeps the types, so that their addresses stay theirs
-        self._outgrown: list[object] = []  # a launch may still read one
+        self._known: dict[type, tuple[int, int, int]] = {}  # keeps the types, so that addresses are not reused
+        self._outgrown: list[object] = []  # smaller tables, which a launch may still read
         self._renew(64)
 
     def _renew(self, size: int) -> None:
@@ -135,21 +136,22 @@ class TypeTable:
 
     def _put(self, address: int, row: tuple[int, int, int]) -> None:
         at = place_of(self._words, hash_of(address), self.mask + 1, ENTRY_WORDS, known=address)
-        # The address last: whoever finds it finds the rest.
+        # The address is written last: a launch that finds it also finds the rest.
         self._words[at + 1 : at + ENTRY_WORDS] = list(row)
         self._words[at] = address
 
 
 def hash_of(address: int) -> int:
-    """Return where a search for an object begins; the low bits of addresses, which are alike, are dropped."""
+    """Return the index at which a search for an object begins: its address without the low bits."""
     return address >> 4
 
 
 def place_of(words: Any, begin: int, size: int, step: int, first: int = 0, known: int = 0) -> int:
-    """The number of the word that tells a free entry of a table with open addressing, or the entry of `known`.
+    """Return the index of the key word of a free entry, or of the entry of `known`, in a table with open addressing.
 
-    begin  the place where the search begins, of `size`, a power of two
-    step   words from one place to the next; `first` those before the word of the first place
+    begin  the entry where the search begins; there are `size` entries, a power of two
+    step   words from one entry to the next
+    first  index of the first entry's key word
     """
     at = begin & size - 1
     while words[first + step * at] not in (0, known):
@@ -158,7 +160,7 @@ def place_of(words: Any, begin: int, size: int, step: int, first: int = 0, known
 
 
 class Way(NamedTuple):
-    """The way in which the compiled launcher reads arrays of a type."""
+    """The way in which the compiled launcher reads arrays of a type, and the functions that it calls."""
 
     how: int
     functions: Exchange = Exchange(0, 0)
@@ -185,4 +187,4 @@ class _Ways(dict[type, Way]):
 
 
 way_of = _Ways().__getitem__
-"""The fastest way for arrays of a type."""
+"""A function that returns the fastest way to read arrays of a type."""

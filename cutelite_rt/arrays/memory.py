@@ -1,6 +1,6 @@
-"""Arrays of any library as the few facts a launch needs, and device arrays of our own.
+"""`ArrayView`: address, shape, strides, dtype and device of an array of any library; and device arrays of our own.
 
-`read` knows torch, NumPy and CuPy by name, without importing any of them, and everything else by DLPack or the CUDA
+`read` handles arrays of torch, NumPy and CuPy directly, without importing these, and all others by DLPack or the CUDA
 array interface.
 """
 
@@ -21,20 +21,20 @@ from cutelite_rt.gpu.device import Device, count, device
 if TYPE_CHECKING:
     import numpy
 
-_NO_ADDRESS = 1 << 63  # programs have addresses below this; from here on they are the system's, or negative numbers
+_NO_ADDRESS = 1 << 63  # addresses of a process are below this
 _DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 
 class ArrayView(NamedTuple):
-    """One array: where it lies and how it is laid out.
+    """An array: its address and its layout.
 
     pointer   address of element (0, ..., 0), in bytes
     strides   in elements
     dtype     a code of `dtype.DTYPES`: 'f32', 'bf16', 'e4m3', ...
     device    ('cuda', ordinal) or ('cpu', 0); pinned host memory counts as 'cpu'
-    owner     what keeps the memory alive
-    library   whose array it is: 'torch', 'numpy', 'cupy', 'cutelite', or the first part of its type's module
-    readonly  the producer forbids writing
+    owner     the object that keeps the memory alive
+    library   the library of the array: 'torch', 'numpy', 'cupy', 'cutelite', or the first part of its type's module
+    readonly  whether the producer forbids writing
     """
 
     pointer: int
@@ -48,17 +48,17 @@ class ArrayView(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements, gaps between them not counted."""
+        """The bytes of the elements, without gaps between them."""
         return self.size * DTYPES[self.dtype].bytes
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first address of its elements, and the address behind the last; equal without elements."""
+        """The first address of the elements, and the address after the last; equal if there are none."""
         if not self.size:
             return self.pointer, self.pointer
         reaches = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
@@ -68,14 +68,15 @@ class ArrayView(NamedTuple):
 
 
 class UnreadableArray(TypeError):
-    """This object is no array that a kernel can take, for the reason the message gives."""
+    """Raised for an object that is no array, or none that a kernel can take; the message says why."""
 
 
 def read(array: object, stream: int | None = None) -> ArrayView:
-    """The facts of `array`, which is neither copied nor converted.
+    """Return the view of `array`, which is neither copied nor converted.
 
-    stream   handle of the stream that will use the array. A producer known by interface alone makes its pending work
-             visible there; torch and CuPy order work by their own current stream (see `stream.current`).
+    stream   handle of the stream that will use the array. A producer that is read by DLPack or the CUDA array interface
+             makes that stream wait for its pending work; torch and CuPy order work by their own current stream (see
+             `stream.current`)
     Errors   `UnreadableArray`
     """
     reader = _READERS.get(type(array))
@@ -86,7 +87,7 @@ def read(array: object, stream: int | None = None) -> ArrayView:
             return view._replace(owner=(array, view.owner))
         reader = _named_reader(type(array))
         if reader is None:
-            # DLPack first: it knows bf16 and fp8, and says on which device the memory is.
+            # DLPack first: it has bf16 and fp8, and says on which device the memory is.
             if hasattr(type(array), "__dlpack__"):
                 return _read_dlpack(array, stream)
             if hasattr(array, "__cuda_array_interface__"):
@@ -114,7 +115,7 @@ def register_array(kind: type, adapt: Callable[[Any], object]) -> None:
 
 
 def adapter(kind: type) -> Callable[[Any], object] | None:
-    """The function registered for a class, or the nearest class that it inherits from."""
+    """Return the function registered for a class, or for the nearest class that it inherits from."""
     if not _ADAPTERS:
         return None
     return next((_ADAPTERS[base] for base in kind.__mro__ if base in _ADAPTERS), None)
@@ -124,7 +125,7 @@ _ADAPTERS: dict[type, Callable[[Any], object]] = {}
 
 
 def is_array(value: object) -> bool:
-    """Tell whether `read` would take it for an array at all."""
+    """Tell whether `read` would treat an object as an array, though perhaps one that it refuses."""
     kind = type(value)
     return (
         kind in _READERS
@@ -136,14 +137,14 @@ def is_array(value: object) -> bool:
 
 
 def check_writable(kernel: str, arrays: Sequence[tuple[str, ArrayView]], written: Sequence[str]) -> None:
-    """Refuse arrays that must not be written for parameters that the kernel writes. Errors: `ArgumentError`."""
+    """Check that no read-only array is given for a parameter that the kernel writes. Errors: `ArgumentError`."""
     for name, view in arrays:
         if view.readonly and name in written:
             raise ArgumentError(f"{kernel}(): argument `{name}` is read-only, and the kernel writes it; pass a copy")
 
 
 def reader_library(kind: type) -> str | None:
-    """The library whose arrays are of that type, if `read` knows it by name: as `ArrayView.library` has it."""
+    """Return the library of an array type, as in `ArrayView.library`, if `read` handles it directly; else None."""
     reader = _READERS.get(kind) or _named_reader(kind)
     return "cutelite" if reader is _read_own else reader and _LIBRARY_OF[reader]
 
@@ -187,7 +188,7 @@ _numpy_codes: dict[object, str] = {}
 
 
 def _numpy_code(dtype: Any) -> str:
-    """Code of a NumPy dtype; those of ml_dtypes are known by their names."""
+    """Return the code of a NumPy dtype; dtypes of ml_dtypes are found by name."""
     code = _numpy_codes.get(dtype)
     if code is None:
         if not dtype.isnative:
@@ -270,7 +271,7 @@ def _of_interface(array: Any, name: str, interface: dict[str, Any], stream: int 
     import numpy
 
     typestr = interface["typestr"]
-    # ml_dtypes' types show as plain bytes here ('<V2'); the array may name its own
+    # Dtypes of ml_dtypes appear as plain bytes here ('<V2'); the array's `dtype` may be better.
     dtype = numpy.dtype(getattr(array, "dtype", typestr) if "V" in typestr else typestr)
     code = _numpy_code(dtype)
     shape = tuple(map(operator.index, interface["shape"]))
@@ -288,7 +289,7 @@ def _of_interface(array: Any, name: str, interface: dict[str, Any], stream: int 
 
 
 def _gpus() -> int:
-    """Return how many GPUs there can be: those of the driver in use; without one, any number."""
+    """Return the number of GPUs; a large number without a driver, as nothing is known then."""
     try:
         return _counted(cuda.get())
     except cuda.NoDriver:
@@ -301,7 +302,7 @@ def _counted(driver: cuda.Driver) -> int:
 
 
 def _possible(view: ArrayView, name: str) -> ArrayView:
-    """Check a view that a producer known by interface alone gave: whether there can be such an array."""
+    """Check that an array read by interface alone can exist. Errors: `UnreadableArray`."""
     if len(view.strides) != len(view.shape) or any(type(n) is not int for n in view.strides):
         raise UnreadableArray(f"this {name} has shape {view.shape}, and strides {view.strides}")
     if any(extent < 0 for extent in view.shape):
@@ -327,7 +328,7 @@ def _ordinal_of(pointer: int) -> int:
 
 def _library(array: object) -> str:
     package = type(array).__module__.partition(".")[0]
-    return "jax" if package == "jaxlib" else package  # where JAX keeps its array type
+    return "jax" if package == "jaxlib" else package  # jaxlib is the package of JAX's array type
 
 
 def _code(table: dict[Any, str], key: object, what: str) -> str:
@@ -344,11 +345,11 @@ def _element_strides(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 
 class DeviceArray:
-    """A row-major array in device memory: its own, made by `empty` and `to_device`, or another's, made by `over`.
+    """A row-major array in device memory: in memory of its own (`empty`, `to_device`), or in another object's (`over`).
 
     torch, CuPy and JAX take it through DLPack, others through the CUDA array interface.
 
-    pointees  arrays whose addresses it holds, kept alive by it
+    pointees  arrays whose addresses are its elements; it keeps them alive
     """
 
     pointees: tuple[object, ...] = ()
@@ -361,7 +362,7 @@ class DeviceArray:
         self.device = where
         self.strides = compact_strides(shape)
         self.nbytes = math.prod(shape) * DTYPES[dtype].bytes
-        self.owner = owner  # of the memory; None: this object
+        self.owner = owner  # owner of the memory; None: this object
         self.pointer = pointer
         if self.nbytes and owner is None:
             doing = f"allocating {self.nbytes} bytes on device {where.ordinal}"
@@ -376,7 +377,7 @@ class DeviceArray:
 
     @functools.cached_property
     def dltensor(self) -> int:
-        """The address of a `DLTensor` of it, which lives as long as it does: how compiled launchers read it."""
+        """The address of a `DLTensor` of this array, which lives as long as it: compiled launchers read that."""
         import ctypes
 
         from cutelite_rt.arrays import exchange
@@ -389,7 +390,7 @@ class DeviceArray:
         return f"DeviceArray({self.shape}, {self.dtype!r}, device={self.device.ordinal})"
 
     def numpy(self, stream: int = 0) -> numpy.ndarray[Any, Any]:
-        """A copy in host memory, taken after the work already in `stream`."""
+        """Return a copy in host memory, taken after the work already in `stream`."""
         return from_device(self, stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -405,7 +406,7 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        """A DLPack capsule; all work on the device is waited for first, unless `stream` is -1."""
+        """Return a DLPack capsule, after waiting for all work on the device unless `stream` is -1."""
         from cutelite_rt.arrays import dlpack
 
         if copy:
@@ -415,7 +416,7 @@ class DeviceArray:
         kind = DTYPES[self.dtype].dlpack
         assert kind is not None, "`empty` takes no dtype that DLPack lacks"
         if stream != -1:
-            # Which streams have written it is not known here.
+            # It is not known which streams have written the array.
             with self.device.active():
                 self.device.driver.call("cuCtxSynchronize")
         versioned = max_version is not None and max_version[0] >= 1
@@ -433,7 +434,7 @@ class DeviceArray:
 
 
 def empty(shape: tuple[int, ...], dtype: str, where: Device | None = None) -> DeviceArray:
-    """An array with undefined contents on `where`, by default the current device. Errors: ValueError for a dtype."""
+    """Return an array with undefined contents on `where`, by default the current device. Errors: ValueError."""
     _check_dtype(dtype)
     return DeviceArray(tuple(shape), dtype, where or device())
 
@@ -444,13 +445,13 @@ def _check_dtype(dtype: str) -> None:
 
 
 def over(memory: Any, shape: tuple[int, ...], dtype: str, where: Device | None = None, offset: int = 0) -> DeviceArray:
-    """A row-major array over memory that something else owns.
+    """Return a row-major array over memory that another object owns.
 
-    memory   a device address, or what has one as `handle` (cuda.core's Buffer), `ptr` (CuPy's memory) or is an array;
-             it is kept alive by the result, but an address keeps nothing alive
-    where    the device that has it; default: what the driver says
-    offset   of the first element, in bytes
-    Errors   ValueError for a dtype that is none, and for memory that is known to be too small; TypeError
+    memory   an array, an object with a device address as `handle` (cuda.core's Buffer) or `ptr` (CuPy's memory), or an
+             address. The result keeps the object alive; for an address the caller has to
+    where    the device of the memory; default: the driver is asked
+    offset   bytes from the beginning of the memory to the first element
+    Errors   ValueError for an unknown dtype, and for memory that is known to be too small; TypeError
     """
     _check_dtype(dtype)
     pointer, size = _extent_of(memory)
@@ -463,7 +464,7 @@ def over(memory: Any, shape: tuple[int, ...], dtype: str, where: Device | None =
 
 
 def _extent_of(memory: Any) -> tuple[int, int | None]:
-    """Address of some memory, and its bytes where they are known."""
+    """Return the address of some memory, and its size in bytes; None for an unknown size."""
     if isinstance(memory, int) and not isinstance(memory, bool):
         return memory, None
     for attribute in ("handle", "ptr"):
@@ -477,10 +478,11 @@ def _extent_of(memory: Any) -> tuple[int, int | None]:
 
 
 def to_device(array: object, where: Device | None = None, stream: int = 0) -> DeviceArray:
-    """A row-major copy of `array` on `where`, by default the current device, complete when this returns.
+    """Return a row-major copy of `array` on `where`, by default the current device; the copy has ended.
 
-    array    NumPy, or any array in host memory that has no gaps
-    stream   the handle of the one that copies; by default the null stream
+    array    a NumPy array, or any array in host memory without gaps
+    stream   handle of the stream that copies; default: the null stream
+    Errors   ValueError for an array with gaps of another library, and for an array on a device
     """
     view = read(array)
     if not is_compact(view):
@@ -501,9 +503,10 @@ def to_device(array: object, where: Device | None = None, stream: int = 0) -> De
 
 
 def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
-    """A copy of `array` in host memory, taken after the work already in `stream`.
+    """Return a copy of `array` in host memory, taken after the work already in `stream`.
 
-    Errors: ValueError where it has gaps or is not row-major; ImportError where its dtype needs ml_dtypes.
+    Errors: ValueError for an array with gaps, not row-major, or in host memory; ImportError where its dtype needs
+    ml_dtypes, which is not installed.
     """
     import numpy
 
@@ -526,7 +529,7 @@ def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
 
 
 def is_compact(view: ArrayView) -> bool:
-    """Tell whether its elements lie row-major with no gaps; strides of dimensions of one element do not matter."""
+    """Tell whether the elements are row-major without gaps. Strides of dimensions of one element do not matter."""
     wanted = compact_strides(view.shape)
     return view.size == 0 or all(
         have == want or extent == 1 for have, want, extent in zip(view.strides, wanted, view.shape, strict=True)

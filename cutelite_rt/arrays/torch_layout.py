@@ -1,13 +1,13 @@
-"""The places in memory where torch keeps a tensor's address, shape and so on, so that launchers can read them there.
+"""Offsets in memory at which torch keeps a tensor's address, shape and so on, so that launchers can read them there.
 
-That takes 5 ns, where torch's C function takes 60.
+Reading takes 5 ns; calling torch's C function takes 60.
 
 In    the torch that is imported
-Out   a `Layout`, found by searching tensors made for that for known values, and never assumed; None where a value is
-      found twice, or not at all, or elsewhere in another tensor: then tensors are read through torch's own functions
+Out   a `Layout`, found by searching the memory of some new tensors for known values; None where a value is found twice,
+      or not at all, or at different offsets: then tensors are read by torch's own functions
 
-The structure is `c10::TensorImpl`, which is private to torch. So a launcher trusts a layout only after it gave the same
-facts as torch for a tensor on the GPU (`agrees`), and for plain tensors alone: of the very class `torch.Tensor` or
+The structure is `c10::TensorImpl`, which is private to torch. So launchers use a layout only after it gave the same
+results as torch for a tensor on the GPU (`agrees`), and only for plain tensors: of exactly the class `torch.Tensor` or
 `Parameter`, with the dispatch keys that a new dense CUDA tensor has (no views with a sign to flip or to conjugate, no
 wrappers, nothing fake, batched, functional or sparse), of at most five dimensions, and with memory of torch's own
 allocator (no lazy copies).
@@ -25,24 +25,24 @@ from cutelite_rt.arrays.memory import UnreadableArray, read
 from cutelite_rt.dtype import DTYPES
 
 MOST_RANK = 5
-"""Dimensions whose extents and strides lie in the tensor itself."""
+"""Up to this many extents and strides are in the tensor itself."""
 
-_IMPL_WORDS, _STORAGE_WORDS, _OBJECT_WORDS = 23, 8, 5  # that are looked at; each structure has as many
+_IMPL_WORDS, _STORAGE_WORDS, _OBJECT_WORDS = 23, 8, 5  # words to search; each structure has at least as many
 
 
 class Layout(NamedTuple):
-    """Offsets in bytes: in the Python object, in the tensor behind it, in its storage.
+    """Offsets in bytes: in the Python object, in the C++ tensor that it points to, and in the tensor's storage.
 
-    impl      of the tensor's address, in the Python object
-    keys      of the dispatch keys, 64 bits
-    sizes     of the number of dimensions, followed by `MOST_RANK` extents and as many strides
-    offset    of the first element's place, in elements
-    storage   of the storage's address
-    device    of two bytes, kind and ordinal
-    dtype     of 16 bits: its number
-    data      in the storage: of the address of its memory
-    owner     in the storage: of what is given back when it is freed, the same address for memory of torch's own
-    plain     dispatch keys of new tensors on a GPU, without and within inference mode
+    impl      in the Python object: the tensor's address
+    keys      in the tensor: the dispatch keys, 64 bits
+    sizes     the number of dimensions, followed by `MOST_RANK` extents and as many strides
+    offset    the index of the first element in the storage
+    storage   the storage's address
+    device    two bytes: kind and ordinal
+    dtype     16 bits: torch's number of the dtype
+    data      in the storage: the address of its memory
+    owner     in the storage: the pointer that is freed with it; equal to `data` for memory of torch's own allocator
+    plain     (no offset) the dispatch keys of new tensors on a GPU, without and within inference mode
     """
 
     impl: int
@@ -58,11 +58,11 @@ class Layout(NamedTuple):
 
 
 class _Unclear(Exception):
-    """A value was not found exactly once."""
+    """Raised where a value was not found exactly once."""
 
 
 def find() -> Layout | None:
-    """The layout of the torch that is imported; None where it cannot be found for certain."""
+    """Return the layout of the torch that is imported; None where it cannot be found with certainty."""
     try:
         return _find(sys.modules["torch"])
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError, _Unclear):
@@ -80,14 +80,14 @@ def _find(torch: Any) -> Layout:
     storage = base.untyped_storage()
     data = _words(storage._cdata, _STORAGE_WORDS)
     held = [i for i, word in enumerate(data) if word == storage.data_ptr()]
-    # Addresses that a launcher computes have to be those that torch computes.
+    # A launcher has to compute the same addresses as torch.
     starts = [storage.data_ptr() + t.storage_offset() * t.element_size() == t.data_ptr() for t in samples]
     if len(held) != 2 or not all(starts):
         raise _Unclear
     with torch.inference_mode():
         inferring = torch.empty(0, dtype=torch.float32, device="cuda")
     with torch.inference_mode(False):
-        new = torch.empty(0, dtype=torch.float32, device="cuda")  # without elements, for which nothing is allocated
+        new = torch.empty(0, dtype=torch.float32, device="cuda")  # without elements, so nothing is allocated
     kinds = [ctypes.string_at(t._cdata, 8 * _IMPL_WORDS) for t in (*samples, new)]
     sizes = _at(impls, [[t.dim(), *t.shape] for t in samples])
     steps = [tuple(impl[sizes + 1 + MOST_RANK :][: t.dim()]) for impl, t in zip(impls, samples, strict=True)]
@@ -108,7 +108,7 @@ def _find(torch: Any) -> Layout:
 
 
 def agrees(layout: Layout, tensor: Any) -> bool:
-    """Tell whether a launcher would read a plain CUDA tensor's facts as torch gives them; False for other tensors."""
+    """Tell whether a launcher would read the same from a plain CUDA tensor as torch; False for other tensors."""
     try:
         view = read(tensor)
     except UnreadableArray:
@@ -117,7 +117,7 @@ def agrees(layout: Layout, tensor: Any) -> bool:
 
 
 def _seen(layout: Layout, tensor: Any) -> tuple[Any, ...] | None:
-    """Address, shape, strides, dtype and device as launchers read them; None for a tensor that is not plain."""
+    """Return address, shape, strides, dtype and device as launchers read them; None for a tensor that is not plain."""
     (impl,) = _words(id(tensor) + layout.impl, 1)
     rank, *sizes = _words(impl + layout.sizes, 1 + 2 * MOST_RANK)
     (keys,), (offset,), (storage,) = (_words(impl + at, 1) for at in (layout.keys, layout.offset, layout.storage))
@@ -139,7 +139,7 @@ def _words(address: int, count: int) -> list[int]:
 
 
 def _at(memories: Sequence[Sequence[Any]], values: Sequence[Sequence[Any]], step: int = 1) -> int:
-    """The one index, a multiple of `step`, from which on each memory has its values."""
+    """Return the only index, a multiple of `step`, at which each memory has its values. Errors: `_Unclear`."""
     found = [
         i
         for i in range(0, len(memories[0]), step)
@@ -160,9 +160,9 @@ DTYPES_AT = TABLE.size - 4 * MOST_NUMBERS
 
 
 def table(layout: Layout) -> ctypes.Array[ctypes.c_char]:
-    """A layout as launchers read it: its fields as words; at `DTYPES_AT`, for torch's number of each dtype, DLPack's.
+    """Return a layout as launchers read it: its fields as words; at `DTYPES_AT` DLPack's dtypes by torch's numbers.
 
-    A dtype of DLPack is 32 bits: code, bits and one lane; 0 for numbers that are no dtype of ours.
+    A dtype of DLPack is 32 bits: code, bits and one lane; 0 for a number that is no dtype of arrays.
     """
     dtypes = [0] * MOST_NUMBERS
     for number, code in _CODES.items():

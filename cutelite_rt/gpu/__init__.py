@@ -1,7 +1,7 @@
-"""A GPU through its driver: contexts, memory maps for TMA, launches, clocks.
+"""A GPU through its driver: contexts, tensor maps for TMA, launches, clocks.
 
 driver    every call of the driver                     device       devices and contexts
 launch    kernels, loaded and launched                 params       parameters as bytes
-attributes  what a launch may say beside its shape     tensormap    descriptors for TMA
-occupancy what a persistent kernel can fill            clock        times of work
+attributes  launch attributes besides the shape        tensormap    descriptors for TMA
+occupancy how many blocks run at once                  clock        times of work
 """

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.errors import LaunchError
 
-VALUE_BYTES = 64  # of the union CUlaunchAttributeValue
+VALUE_BYTES = 64  # size of the union CUlaunchAttributeValue
 COOPERATIVE, CLUSTER, SERIALIZATION, TRIGGERED, PRIORITY, DOMAIN, LAUNCHED, CARVEOUT = (
     2, 4, 6, 7, 8, 10, 12, 14  # CUlaunchAttributeID
 )  # fmt: skip
@@ -55,7 +55,7 @@ def ways_of(launch: Any) -> tuple[bool, bool, tuple[Attribute, ...]]:
 
 
 def event_handle(event: Any, name: str) -> int:
-    """Return the CUevent handle of an event of torch, CuPy, cuda.core or cuda.bindings, or of a handle.
+    """Return the CUevent handle of an event of torch, CuPy, cuda.core or cuda.bindings; a handle is returned as it is.
 
     name    the option of the launch, for the error's text
     Errors  `LaunchError` for an object that is no event, and for an event that torch has not made yet

@@ -19,13 +19,13 @@ from cutelite_rt.gpu.driver import CudaError
 
 K = TypeVar("K")
 
-_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: it does not wait for the legacy default stream, which cannot be captured
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: no waiting for the legacy default stream, which cannot be captured
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated and modules loaded meanwhile, in any thread
 _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class Graph:
-    """Work captured in a stream: one call submits all of it again. Made by `TimedStream.captured`."""
+    """Work captured in a stream, which one call submits again. Made by `TimedStream.captured`."""
 
     def __init__(self, stream: TimedStream, executable: Any) -> None:
         self._stream, self._executable = stream, executable
@@ -56,10 +56,10 @@ class TimedStream:
         event = driver.call("cuEventCreate", _DISABLE_TIMING)
         driver.call("cuEventRecord", event, stream)
         driver.call("cuStreamWaitEvent", self.handle, event, 0)
-        driver.call("cuEventDestroy", event)  # the driver frees it when it has happened
+        driver.call("cuEventDestroy", event)  # the driver frees it once it has occurred
 
     def wait(self) -> None:
-        """Wait until all work in the stream has ended. Errors: `CudaError` of a kernel that failed."""
+        """Wait until all work in the stream has ended. Errors: `CudaError` if a kernel failed."""
         self.device.driver.call("cuStreamSynchronize", self.handle)
 
     def timed(self, work: Callable[[], object]) -> float:
@@ -72,16 +72,16 @@ class TimedStream:
         return float(driver.call("cuEventElapsedTime", self._start, self._stop)) * 1e-3
 
     def captured(self, work: Callable[[], object]) -> Graph:
-        """Capture as a graph what `work()` submits to the stream; nothing of it runs.
+        """Capture everything that `work()` submits to the stream as a graph, without running it.
 
-        Errors  `CudaError` for what cannot be captured, such as waiting for a result; whatever `work` raises
+        Errors  `CudaError` for work that cannot be captured, such as waiting for a result; whatever `work` raises
         """
         driver = self.device.driver
         driver.call("cuStreamBeginCapture", self.handle, driver.raw.CUstreamCaptureMode(_RELAXED))
         try:
             work()
         except BaseException:
-            with contextlib.suppress(CudaError):  # it only says that the capture is broken; `raise` says why
+            with contextlib.suppress(CudaError):  # this error only says that the capture is broken
                 self._close(driver.call("cuStreamEndCapture", self.handle))
             raise
         graph = driver.call("cuStreamEndCapture", self.handle)
@@ -101,7 +101,7 @@ class TimedStream:
         for name, work in works.items():
             try:
                 graph = found[name] = self.captured(work)
-            except Exception:  # callers ran this work before: only its capture fails
+            except Exception:  # the work ran before, so only its capture fails
                 if must:
                     raise
                 return None
@@ -119,5 +119,5 @@ class TimedStream:
         self.device.driver.call("cuMemcpyDtoDAsync", target, source, nbytes, self.handle)
 
     def fill(self, target: int, nbytes: int) -> None:
-        """Write zeros. Enough of them push everything else out of the cache."""
+        """Write zeros. Enough of them evict everything else from L2."""
         self.device.driver.call("cuMemsetD8Async", target, 0, nbytes, self.handle)

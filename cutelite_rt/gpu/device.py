@@ -1,7 +1,7 @@
-"""Devices and their contexts: which one is current, what it can do, and how to work in it for a while.
+"""Devices and their contexts: attributes, limits, the current context, and making one current for a while.
 
-The runtime always uses a device's primary context, as torch, CuPy, JAX and the CUDA runtime do, unless another
-context of that device is already current; it leaves current what was current before.
+The runtime uses a device's primary context, as torch, CuPy, JAX and the CUDA runtime do, unless another context of that
+device is already current. Afterwards the previous context is current again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Limits(NamedTuple):
     max_grid_x: int
     max_grid_y: int
     max_grid_z: int
-    smem_per_block: int  # without opting in
+    smem_per_block: int  # unless the kernel opts in to more
     registers_per_block: int
     sm_count: int
     l2_bytes: int
@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 
 
 _LIMITS = Limits(1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 38, 39, 81, 82, 97)
-"""The number of each as CUdevice_attribute (cuda.h)."""
+"""The CUdevice_attribute (cuda.h) of each limit."""
 
 
 class Device:
@@ -56,7 +56,7 @@ class Device:
         return f"Device({self.ordinal}, {self.arch})"
 
     def attribute(self, number: int) -> int:
-        """A `CUdevice_attribute` by its number."""
+        """Return a `CUdevice_attribute` by its number."""
         kind = self.driver.raw.CUdevice_attribute(number)
         return int(self.driver.call("cuDeviceGetAttribute", kind, self._handle))
 
@@ -68,7 +68,7 @@ class Device:
 
     @cached_property
     def uuid(self) -> str:
-        """Return which piece of hardware it is, 32 hex digits, alike in every process."""
+        """The identity of the hardware, 32 hex digits, the same in every process."""
         return bytes(self.driver.call("cuDeviceGetUuid", self._handle).bytes).hex()
 
     @cached_property
@@ -85,12 +85,12 @@ class Device:
 
     @cached_property
     def limits(self) -> Limits:
-        """Return the limits of launches on this device."""
+        """The limits of launches on this device."""
         return Limits(*map(self.attribute, _LIMITS))
 
     @property
     def primary_context(self) -> int:
-        """Handle of the primary context, created on first use and kept until the process ends."""
+        """The handle of the primary context, created on first use and kept until the process ends."""
         if not self._primary:
             with self._lock:
                 if not self._primary:
@@ -100,7 +100,7 @@ class Device:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[int]:
-        """Have a context of this device current inside the `with`; gives its handle."""
+        """Make a context of this device current inside the `with`, whose value is its handle."""
         context, ordinal = current_context(self.driver)
         if ordinal == self.ordinal:
             yield context
@@ -112,7 +112,7 @@ class Device:
 
 @contextlib.contextmanager
 def context_active(driver: Driver, context: int) -> Iterator[None]:
-    """Have `context` current inside the `with`, and what was current before it afterwards."""
+    """Make `context` current inside the `with`; afterwards the previous one is current again."""
     driver.call("cuCtxPushCurrent", context)
     try:
         yield
@@ -121,7 +121,7 @@ def context_active(driver: Driver, context: int) -> Iterator[None]:
 
 
 def current_context(driver: Driver) -> tuple[int, int]:
-    """(handle, device ordinal) of the calling thread's context; (0, -1) where it has none."""
+    """Return (handle, device ordinal) of the calling thread's context; (0, -1) where it has none."""
     context = int(driver.call("cuCtxGetCurrent"))
     return (context, int(driver.call("cuCtxGetDevice"))) if context else (0, -1)
 
@@ -132,7 +132,7 @@ def _device(ordinal: int, driver: Driver) -> Device:
 
 
 def device(ordinal: int | None = None, driver: Driver | None = None) -> Device:
-    """Device `ordinal`, or the calling thread's current device, or device 0 where it has none yet."""
+    """Return device `ordinal`; default: the calling thread's current device, or device 0 where it has none."""
     driver = driver or cuda.get()
     if ordinal is None:
         ordinal = max(current_context(driver)[1], 0)
@@ -140,7 +140,7 @@ def device(ordinal: int | None = None, driver: Driver | None = None) -> Device:
 
 
 def count(driver: Driver | None = None) -> int:
-    """Number of devices this process may use; 0 where there is no driver."""
+    """Return the number of devices that this process may use; 0 where there is no driver."""
     try:
         return int((driver or cuda.get()).call("cuDeviceGetCount"))
     except CudaError as problem:

@@ -1,7 +1,7 @@
-"""The CUDA driver as one table of calls, each of which either succeeds or raises a `CudaError` that says why.
+"""The CUDA driver: a call either succeeds or raises a `CudaError` that says why.
 
 Nothing else in this package calls the driver. `cuda.bindings` is imported, and libcuda opened, by the first `get()`.
-Tests hand the other modules a `Driver` over a table of their own.
+Tests give the other modules a `Driver` over functions of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from cutelite_rt import forks
 
-# Every driver call this package makes, and what it is doing when it makes it.
+# Every driver call of this package, and in words what it does.
 CALLS = {
     "cuInit": "initialising CUDA",
     "cuDriverGetVersion": "asking for the driver's version",
@@ -62,7 +62,7 @@ CALLS = {
     "cuMemsetD8Async": "filling device memory",
 }
 
-# What a status means to the person who meets it, where the driver's own words do not say it.
+# The meaning of a status for the user.
 MEANING = {
     1: "the driver refuses an argument of the call",
     2: "the device has not enough free memory",
@@ -105,14 +105,14 @@ MEANING = {
 }
 
 TOO_OLD = 36
-"""CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER: also where cuda-bindings lacks the call."""
+"""CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER; also used where cuda-bindings lacks the call."""
 
-# After one of these the context is lost: whatever call comes next reports what a kernel before it did.
+# After one of these the context is lost, and any later call reports the failure of an earlier kernel.
 STICKY = frozenset((214, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721))
 
 
 class CudaError(RuntimeError):
-    """The driver refused: `number` and `name` of its status, what was being `doing`, and a `sentence` why."""
+    """Raised for a failed driver call: `number` and `name` of its status, `doing` what failed, and a `sentence` why."""
 
     def __init__(self, number: int, name: str, doing: str, sentence: str) -> None:
         super().__init__(f"{name} ({number}) {doing}: {sentence}")
@@ -125,12 +125,12 @@ class CudaError(RuntimeError):
         return type(self), (self.number, self.name, self.doing, self.sentence)
 
     def said_of(self, more: str) -> CudaError:
-        """The same, saying more of what was being done."""
+        """Return this error with more words about what was being done."""
         return CudaError(self.number, self.name, f"{self.doing}, {more}", self.sentence)
 
 
 class NoDriver(CudaError):
-    """There is no CUDA driver to call on this machine."""
+    """Raised where this machine has no CUDA driver."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(34, "no CUDA driver", CALLS["cuInit"], sentence)
@@ -140,21 +140,21 @@ class NoDriver(CudaError):
 
 
 class Driver:
-    """Driver calls over `raw`: the module `cuda.bindings.driver`, or a test's table of the same functions."""
+    """Driver calls by `raw`: the module `cuda.bindings.driver`, or a test's object with the same functions."""
 
     def __init__(self, raw: Any) -> None:
         self.raw = raw
         self._version: tuple[int, int] | None = None
 
     def call(self, name: str, *arguments: Any, doing: str | None = None) -> Any:
-        """Call `name`; return what it gives besides its status (None, a value, or a list of values)."""
+        """Call `name`; return its results besides the status: None, a value, or a list. Errors: `CudaError`."""
         function = getattr(self.raw, name, None)
         try:
             if function is None:
                 raise RuntimeError(f'Function "{name}" not found')
             status, *values = function(*arguments)
         except RuntimeError as problem:
-            # cuda.bindings looks a function up in libcuda when it is first called, and says so in these words
+            # cuda.bindings looks up a function in libcuda at its first call, and raises this if there is none.
             if str(problem) != f'Function "{name}" not found':
                 raise
             sentence = f"the driver, or cuda-bindings, is too old to have {name}: update it"
@@ -166,7 +166,7 @@ class Driver:
         return values[0] if len(values) == 1 else values or None
 
     def error(self, status: int, doing: str, sentence: str | None = None) -> CudaError:
-        """The exception for a bad status; `sentence` where the caller knows better than `MEANING`."""
+        """Return the exception for a bad status; `sentence` replaces that of `MEANING`."""
         number = int(status)
         try:
             name = str(self.raw.CUresult(number).name)
@@ -175,14 +175,14 @@ class Driver:
         return CudaError(number, name, doing, sentence or MEANING.get(number, "the driver says no more"))
 
     def version(self) -> tuple[int, int]:
-        """The newest CUDA version that the driver speaks, such as (13, 0)."""
+        """Return the newest CUDA version that the driver supports, such as (13, 0)."""
         if self._version is None:
             number = int(self.call("cuDriverGetVersion"))
             self._version = number // 1000, number % 1000 // 10
         return self._version
 
     def address_of(self, function: str, since: tuple[int, int]) -> int:
-        """Address of a driver function, for callers that go past Python; `since` is the CUDA version of its form."""
+        """Return the address of a driver function, for machine code; `since`: the CUDA version of its form."""
         doing = f"looking up {function}"
         address = 0
         if self.version() >= since:
@@ -202,7 +202,7 @@ _driver: Driver | None = None
 
 
 def get() -> Driver:
-    """The driver of this machine, initialised. Raises `NoDriver`, or `CudaError` when there is no usable device."""
+    """Return the driver of this machine, initialised. Errors: `NoDriver`; `CudaError` without a usable device."""
     global _driver
     if _driver is None:
         with _lock:
@@ -223,7 +223,7 @@ def open_driver(bindings: str = "cuda.bindings.driver") -> Driver:
         driver.call("cuInit", 0)
     except CudaError:
         raise
-    except (RuntimeError, OSError) as problem:  # what cuda.bindings raises when libcuda cannot be opened
+    except (RuntimeError, OSError) as problem:  # raised by cuda.bindings if libcuda cannot be opened
         sentence = f"libcuda cannot be opened ({problem}); install the NVIDIA driver, or run on the simulator"
         raise NoDriver(sentence) from problem
     return driver

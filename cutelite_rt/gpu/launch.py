@@ -1,10 +1,10 @@
-"""A kernel on the GPU: loading an artefact into a context, and launching it.
+"""Load an artefact into a context, and launch it.
 
     function = load(artifact, device(0))
     launch(function, LaunchConfig(grid=(8, 1, 1), block=(256, 1, 1)), function.layout.pack(values))
 
-A compiled launcher replaces this path. It needs `function.handle`, `function.context`, the facts of `LaunchConfig` and
-the bytes that `params` lays out; the code here that explains errors is not on its path.
+The compiled launcher does the same faster, from `function.handle`, `function.context`, the fields of `LaunchConfig` and
+the layout of `params`. It does not explain errors.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ Dim3 = tuple[int, int, int]
 _MAX_THREADS, _STATIC_SMEM, _LOCAL_BYTES, _REGISTERS = 0, 1, 3, 4
 _MAX_DYNAMIC_SMEM, _NON_PORTABLE_CLUSTER = 8, 14
 _ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
-_PORTABLE_CLUSTER = 8  # blocks; more needs opting in (CUDA programming guide, thread block clusters)
+_PORTABLE_CLUSTER = 8  # blocks; a kernel opts in to more (CUDA programming guide, thread block clusters)
 _SHAPE_ERRORS = frozenset((1, 701, 720, 912))  # statuses of a launch that exceeds a limit
 _KEPT_CONFIGS = 64  # launch shapes remembered per function
 
 
 class LaunchConfig(NamedTuple):
-    """The form of a launch: grid and block in (x, y, z), the rest as CUDA has it by default.
+    """The settings of a launch: grid and block as (x, y, z); the others have CUDA's defaults.
 
-    smem         bytes of dynamic shared memory of a block
-    stream       handle; 0 is the legacy default stream
-    cooperative  all blocks resident at once, so that they may wait for each other
-    pdl          may start before the kernel ahead in the stream ends (programmatic dependent launch)
+    smem         bytes of dynamic shared memory per block
+    stream       its handle; 0 is the legacy default stream
+    cooperative  all blocks are resident at once, so that they may wait for each other
+    pdl          it may start before the kernel ahead in the stream ends (programmatic dependent launch)
     attributes   further launch attributes
     """
 
@@ -55,7 +55,7 @@ class LaunchConfig(NamedTuple):
     attributes: tuple[Attribute, ...] = ()
 
     def all_attributes(self) -> Iterator[Attribute]:
-        """Yield what the driver takes as attributes: cluster, cooperative, pdl, then `attributes`."""
+        """Yield all launch attributes for the driver: cluster, cooperative, pdl, then `attributes`."""
         if self.cluster:
             yield Attribute(CLUSTER, struct.pack("<3I", *self.cluster))
         for number, given in ((COOPERATIVE, self.cooperative), (SERIALIZATION, self.pdl)):
@@ -65,7 +65,7 @@ class LaunchConfig(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """The resources that the loaded code of a kernel needs: registers of a thread, and bytes."""
+    """The resources of a kernel's loaded code: registers per thread, memory in bytes."""
 
     registers: int
     static_smem: int
@@ -94,9 +94,9 @@ class Function:
 
     @functools.cached_property
     def takes_one_buffer(self) -> bool:
-        """Tell whether the driver's one parameter buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) has the offsets of `layout`.
+        """True where all parameters can be passed as one buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) laid out as `layout`.
 
-        It has others for kernels with tensor maps: there the offsets start at 48 (cuFuncGetParamInfo).
+        For kernels with tensor maps the driver has other offsets, from 48 on (cuFuncGetParamInfo).
         """
         if not self.layout.kinds or "tensormap" in self.layout.kinds:
             return False
@@ -109,7 +109,7 @@ class Function:
         return [int(offset) for offset, _ in places] == list(self.layout.offsets)
 
     def usage(self) -> Usage:
-        """Return the resources that the code takes, as the driver reports them."""
+        """Return the resources of the code, as the driver reports them."""
         kinds = map(self.driver.raw.CUfunction_attribute, (_REGISTERS, _STATIC_SMEM, _LOCAL_BYTES, _MAX_THREADS))
         return Usage(*(int(self.driver.call("cuFuncGetAttribute", kind, self.handle)) for kind in kinds))
 
@@ -125,7 +125,7 @@ class Function:
         return parameters
 
     def prepared(self, config: LaunchConfig) -> Any:
-        """Return the driver's `CUlaunchConfig`, after raising the function's limits to what `config` needs."""
+        """Return the driver's `CUlaunchConfig`, after raising the function's limits as `config` needs."""
         raw = self._configs.get(config)
         if raw is None:
             with self._lock:
@@ -176,9 +176,9 @@ _loading = forks.lock()
 
 
 def load(artifact: Artifact, device: Device) -> Function:
-    """Load a kernel into the current context of `device`, else into its primary one; once per context and process.
+    """Load a kernel into the current context, if it is one of `device`, else into its primary one; once per context.
 
-    Errors: `CudaError` that says what the image was made for and what the device is.
+    Errors: `CudaError` that names the architectures of the image and the device.
     """
     driver = device.driver
     with device.active() as context:
@@ -201,7 +201,7 @@ class Loaded:
         self._functions: dict[tuple[Hashable, int], Function] = {}
 
     def function(self, key: Hashable, device: Device, artifact: Callable[[], Artifact]) -> Function:
-        """Return the kernel in the current context of `device`, else in its primary one. Errors: as `load`."""
+        """Return the kernel loaded into the same context as `load` would take. Errors: as `load`."""
         with device.active() as context:
             at = key, int(device.driver.call("cuCtxGetId", context))
             function = self._functions.get(at)
@@ -258,13 +258,12 @@ def _why_not_loaded(artifact: Artifact, device: Device, problem: CudaError) -> s
 def launch(
     function: Function, config: LaunchConfig, parameters: Parameters, sync: bool = False, current: int | None = None
 ) -> None:
-    """Put the kernel into `config.stream`; return at once, or when it has ended if `sync`.
+    """Launch the kernel in `config.stream`; return at once, or with `sync` when it has ended.
 
-    With `sync` an error of the kernel is raised here, with its name; without, some later call raises it. `sync`
-    also waits for the stream before the kernel starts, so that errors of earlier work are not blamed on this kernel. It
-    never waits for a stream that is being captured into a graph. `current` is the handle of the calling thread's
-    context, if known.
-    Errors: `CudaError` naming the kernel, how it was launched, and which limit was exceeded.
+    sync     wait for the stream before the launch and after it: so this call raises the kernel's errors and no others.
+             Otherwise some later call raises them. A stream that is being captured into a graph is not waited for
+    current  handle of the calling thread's context, if known
+    Errors   `CudaError` with the kernel, its launch settings, and the limit that was exceeded
     """
     if current is None:
         status, handle = function.driver.raw.cuCtxGetCurrent()

@@ -1,4 +1,4 @@
-"""The part of a device that a persistent kernel can fill."""
+"""The number of clusters or blocks that a device runs at once: the grid of a persistent kernel."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from cutelite_rt.gpu.device import Device
 from cutelite_rt.gpu.device import device as device_of
 from cutelite_rt.gpu.launch import Function, LaunchConfig, load
 
-_RESERVED_SMEM = 111  # CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK: a multiprocessor has as many bytes more
+# CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK: bytes that each block takes besides those it asks for
+_RESERVED_SMEM = 111
 _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry occupancy() { ret; }\n"
 
 
 def max_active_clusters(cluster: int, ordinal: int | None = None, resident: int = 1) -> int:
     """Return the number of clusters of that size that run at once.
 
-    The grid of a persistent kernel: one more cluster would begin only after another has ended, with all its tiles.
-    Clusters do not reach over groups of multiprocessors, so that not all of these can be filled by large ones.
+    It is the grid of a persistent kernel: one more cluster would begin only after another one has ended.
+    A cluster lies within one GPC, so large clusters may leave multiprocessors idle.
 
-    cluster   blocks; 1 gives the number of multiprocessors, times `resident`
-    ordinal   of the device; default: the current one
-    resident  blocks that a multiprocessor holds; by default each block has one to itself
+    cluster   blocks in a cluster; for 1 the result is the number of multiprocessors times `resident`
+    ordinal   the device; default: the current one
+    resident  blocks that share a multiprocessor; default: each block has one to itself
     Errors   `CudaError` without a driver or a device, and for more blocks than a cluster can have
     """
     device = device_of(ordinal)
@@ -31,7 +32,7 @@ def max_active_clusters(cluster: int, ordinal: int | None = None, resident: int 
 def resident_clusters(function: Function, config: LaunchConfig) -> int:
     """Return the number of clusters of a kernel that run at once on its device; without clusters, of blocks.
 
-    config  its block, cluster and dynamic shared memory
+    config  the block, cluster and dynamic shared memory of its launches
     Errors  `CudaError`
     """
     driver, limits = function.driver, function.device.limits

@@ -1,8 +1,8 @@
-"""Kernel parameters as bytes: what cuLaunchKernelEx copies into a kernel's parameter space.
+"""Kernel parameters as bytes, which cuLaunchKernelEx copies into a kernel's parameter space.
 
-In: the kinds of a kernel's parameters and one value for each. Out: one buffer, laid out as PTX lays out `.param`
-space, and an array of pointers into it, one per parameter. A launcher compiled for a signature writes the same bytes
-at the same `ParameterLayout.offsets`.
+In: the kinds of a kernel's parameters and one value for each. Out: a buffer, laid out as PTX lays out `.param` space,
+and an array of pointers into it, one per parameter. The compiled launcher writes the same bytes at the same
+`ParameterLayout.offsets`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from cutelite_rt.dtype import DTYPES
 
 TENSORMAP_BYTES = 128
-# CUDA 12 aligns CUtensorMap to 64 bytes and CUDA 13 to 128 on the host; parameter space wants 64 (PTX ISA, tensormap).
+# CUDA 12 aligns CUtensorMap to 64 bytes and CUDA 13 to 128 on the host; parameter space needs 64 (PTX ISA, tensormap).
 _HOST_ALIGNMENT = 128
 
 # kind -> (bytes, alignment, `struct` format)
@@ -29,10 +29,10 @@ KINDS = {
 
 
 def float_code(value: float, exponent_bits: int, mantissa_bits: int, infinite: bool = True) -> int:
-    """Bits of the nearest value (ties to even) of a float format: sign, exponent, mantissa from the top.
+    """Return the bits of the nearest value (ties to even) in a float format: sign, exponent, mantissa from the top.
 
-    Without `infinite` the format is e4m3's kind: no infinities, and only all ones is NaN.
-    Raises OverflowError for what rounds beyond the largest finite value, and for an infinity where there is none.
+    Without `infinite` the format is like e4m3: it has no infinities, and all ones is its only NaN.
+    Errors: OverflowError for a value that rounds beyond the largest finite one, and for an infinity in such a format.
 
     >>> hex(float_code(1.0, 8, 7)), hex(float_code(448.0, 4, 3, infinite=False))
     ('0x3f80', '0x7e')
@@ -69,7 +69,7 @@ def _tensormap(value: Any) -> bytes:
     raise TypeError(f"is not a tensor map of {TENSORMAP_BYTES} bytes")
 
 
-# What a value goes through before `struct` has it.
+# The conversion of a value before `struct` packs it.
 _ENCODERS: dict[str, Callable[[Any], Any]] = {
     "bool": _truth,
     "bf16": partial(float_code, exponent_bits=8, mantissa_bits=7),
@@ -81,11 +81,11 @@ _ENCODERS: dict[str, Callable[[Any], Any]] = {
 
 
 class ParameterLayout:
-    """The places of a kernel's parameters.
+    """The offsets of a kernel's parameters.
 
-    kinds      per parameter: a dtype code, 'ptr' (a device address) or 'tensormap' (128 bytes)
-    offsets    in bytes, each parameter aligned to its own size (a tensor map to 64)
-    size       of the whole, in bytes
+    kinds      for each parameter a dtype code, 'ptr' (a device address) or 'tensormap' (128 bytes)
+    offsets    in bytes; each parameter is aligned to its own size (a tensor map to 64)
+    size       of all parameters, in bytes
     """
 
     def __init__(self, kinds: Sequence[str]) -> None:
@@ -105,7 +105,7 @@ class ParameterLayout:
         self._encoders = [(i, _ENCODERS[kind]) for i, kind in enumerate(self.kinds) if kind in _ENCODERS]
 
     def pack(self, values: Sequence[Any]) -> Parameters:
-        """`values` in a buffer of their own. Errors: as `Parameters.write`."""
+        """Return `values` in a new buffer. Errors: as `Parameters.write`."""
         parameters = Parameters(self)
         parameters.write(values)
         return parameters
@@ -122,7 +122,7 @@ class ParameterLayout:
             raise self._explain(values, problem) from problem
 
     def _explain(self, values: Sequence[Any], problem: Exception) -> Exception:
-        """The exception that names the parameter which could not be packed."""
+        """Return an exception that names the parameter which could not be packed."""
         if len(values) != len(self.kinds):
             return TypeError(f"the kernel has {len(self.kinds)} parameters, and {len(values)} values came")
         for i, (kind, value) in enumerate(zip(self.kinds, values, strict=True)):
@@ -135,9 +135,10 @@ class ParameterLayout:
 
 
 class Parameters:
-    """The parameters of one launch: a buffer and the pointers into it. Reusable, by one thread at a time.
+    """The parameters of one launch: a buffer and pointers into it. It is reusable, by one thread at a time.
 
-    places  addresses of the parameters in it; `address` is that of the pointers to them
+    places   addresses of the parameters
+    address  address of the array of pointers to them
     """
 
     def __init__(self, layout: ParameterLayout) -> None:
@@ -153,11 +154,11 @@ class Parameters:
     def write(self, values: Sequence[Any]) -> None:
         """Replace the parameters by `values`.
 
-        Errors: TypeError for a wrong number or kind of values, ValueError for one out of its type's range; both
-        name the parameter by its place.
+        Errors: TypeError for a wrong number or kind of values, ValueError for a value out of its type's range; both
+        texts have the parameter's number.
         """
         self.layout._write(self._storage, self._start, values)
 
     def data(self) -> bytes:
-        """The packed bytes, padding zero."""
+        """Return the packed bytes; padding is zero."""
         return ctypes.string_at(self._base, self.layout.size)

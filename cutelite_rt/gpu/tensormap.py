@@ -1,7 +1,7 @@
 """TMA descriptors: a tensor in global memory and the box that one copy moves, as 128 bytes for the hardware.
 
-Shapes, strides and boxes here are row-major, outermost dimension first, as arrays have them. CUDA numbers dimensions
-from the innermost; the reversal happens in `TensorMaps.encode`, and nowhere else.
+Shapes, strides and boxes here begin with the outermost dimension, as those of arrays do. CUDA numbers dimensions from
+the innermost; `TensorMaps.encode` and `MapForm.words` reverse them.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _SPANS = {name: int(name.split("B")[0]) for name in SWIZZLES if name != "none"} 
 
 
 class Tiling(NamedTuple):
-    """The half of a tensor map that a kernel fixes.
+    """The part of a tensor map that depends on the kernel, not on the tensor.
 
     box              elements of each dimension in one tile
-    element_strides  step in each dimension, 1 where None; a box of n then brings ceil(n / step) elements
-    corners          of an im2col map, whose box is (pixels, channels): where pixels begin, for each dimension between
-                     the first and the last, and where they end, from the end of it; empty for boxes
-    wide             'w' or 'w128' of an im2col map whose pixels lie along the last but one dimension, which alone has
-                     corners
-    swizzle, interleave, l2_promotion, oob_fill   names of the tables above. L2 fetches lines of 128 bytes whole by
-                     default: what comes from DRAM comes faster (docs/lab/gemm.md)
+    element_strides  step in each dimension; None: 1. With a step, a box of n elements loads ceil(n / step)
+    corners          for an im2col map, whose box is (pixels, channels): for each dimension between the first and the
+                     last the first pixel, then for each the last one, relative to the end; empty for tiled maps
+    wide             'w' or 'w128' for an im2col map whose pixels lie along the last but one dimension; only that one
+                     has corners then
+    swizzle, interleave, l2_promotion, oob_fill   names in the tables above. By default L2 fetches whole lines of 128
+                     bytes, which makes loads from DRAM faster (docs/lab/gemm.md)
     """
 
     box: tuple[int, ...]
@@ -51,12 +51,12 @@ class Tiling(NamedTuple):
 
     @property
     def by_launchers(self) -> bool:
-        """Tell whether launchers encode such maps: elements lie side by side, pixels along all dimensions."""
+        """True where the compiled launcher can encode such maps: no `element_strides`, and not `wide`."""
         return not self.wide and self.element_strides is None
 
 
 class MapForm(NamedTuple):
-    """The form of a tensor map besides its tensor: dtype, box (outermost extent first), swizzle, corners of im2col."""
+    """The part of a tensor map besides its tensor: dtype, box (outermost extent first), swizzle, im2col corners."""
 
     dtype: str
     box: tuple[int, ...]
@@ -69,7 +69,7 @@ class MapForm(NamedTuple):
 
     @property
     def words(self) -> tuple[tuple[int, ...], ...]:
-        """`map_form` of launcher/tables.h: its five numbers, its box, its corners."""
+        """The structure `map_form` of launcher/tables.h: its five numbers, its box, its corners."""
         row = DTYPES[self.dtype]
         half = len(self.corners) // 2
         rows = (self.box, 5), (self.corners[:half], 3), (self.corners[half:], 3)
@@ -78,7 +78,7 @@ class MapForm(NamedTuple):
 
 
 class TensorMapError(ValueError):
-    """TMA cannot describe this tensor, by the named `rule`."""
+    """Raised for a tensor that TMA cannot describe, with the `rule` that it breaks."""
 
     def __init__(self, rule: str, sentence: str) -> None:
         super().__init__(f"{sentence} [{rule}]")
@@ -90,10 +90,10 @@ class TensorMapError(ValueError):
 
 
 def check_tensormap(address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling) -> None:
-    """Raise `TensorMapError` for the first rule broken.
+    """Check that a tensor map can be made. Errors: `TensorMapError` for the first rule that is broken.
 
     address     of element 0, in bytes
-    shape       elements, outermost dimension first; `strides` likewise, in elements
+    shape       extents, outermost dimension first; `strides` likewise, in elements
     Source      CUDA driver API: cuTensorMapEncodeTiled
     """
     for rule, sentence in _broken(address, dtype, shape, strides, tiling):
@@ -148,7 +148,7 @@ def _extents(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], align
         if not 1 <= extent <= 1 << 32:
             yield "extent", f"dimension {i} has {extent} elements; TMA takes 1 to 2^32"
         if extent == 1 or i == last:
-            continue  # its stride is never used
+            continue  # its stride is not used
         bytes_ = stride * element
         if bytes_ % alignment:
             given = f"dimension {i} has a stride of {stride} elements, {bytes_} bytes"
@@ -158,7 +158,7 @@ def _extents(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], align
 
 
 CORNERS = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}
-"""Corners of im2col maps lie from the negative of this to below it, by the rank (cuTensorMapEncodeIm2col)."""
+"""Rank -> bound of the corners of im2col maps: from -bound to bound - 1 (cuTensorMapEncodeIm2col)."""
 
 
 def _pixels(rank: int, tiling: Tiling) -> Iterator[tuple[str, str]]:
@@ -181,7 +181,7 @@ def _box(dtype: str, tiling: Tiling, steps: tuple[int, ...]) -> Iterator[tuple[s
             yield "element-stride", f"dimension {i} has element stride {step}; TMA takes 1 to 8"
     if tiling.interleave != "none":
         return
-    if steps[-1] != 1:  # which the hardware would ignore
+    if steps[-1] != 1:  # the hardware would ignore it
         yield "element-stride", f"the last dimension has element stride {steps[-1]}; without interleave TMA takes 1"
     inner = tiling.box[-1] * DTYPES[dtype].bytes
     if inner % 16:
@@ -196,11 +196,11 @@ _FORMS: dict[str, tuple[list[Any], int, tuple[int, int]]] = {
     "Im2col": ([*[ctypes.POINTER(ctypes.c_int)] * 2, *[ctypes.c_uint32] * 2], 4, (12, 0)),
     "Im2colWide": ([*[ctypes.c_int] * 2, *[ctypes.c_uint32] * 2], 5, (12, 8)),
 }
-"""The driver's functions that encode: types of the arguments for the box, settings behind it, first CUDA version."""
+"""The driver's encoding functions: types of the box arguments, number of settings after them, first CUDA version."""
 
 
 class TensorMaps:
-    """Tensor maps, encoded once for each distinct tensor and tiling; the `maxsize` used last are kept."""
+    """Encodes tensor maps, once for each tensor and tiling; the `maxsize` most recently used ones are kept."""
 
     def __init__(self, maxsize: int = 4096) -> None:
         # (address, dtype, shape, strides, tiling) -> the 128 bytes; safe to call from many threads
@@ -209,10 +209,10 @@ class TensorMaps:
         self._function = lru_cache(None)(self._looked_up)
 
     def _looked_up(self, form: str) -> Callable[..., int]:
-        """The driver's function that encodes tensor maps of this form: 'Tiled', 'Im2col', 'Im2colWide'."""
+        """Return the driver's function that encodes tensor maps of this form: 'Tiled', 'Im2col', 'Im2colWide'."""
         box, settings, version = _FORMS[form]
-        # Called at its address: cuda.bindings' wrapper has the driver write into an object that is aligned to
-        # 16 bytes, where CUtensorMap must be aligned to 64 (CUDA 12) or 128 (CUDA 13).
+        # Called by address, since cuda.bindings' wrapper passes an object aligned to 16 bytes, but CUtensorMap must be
+        # aligned to 64 (CUDA 12) or 128 (CUDA 13).
         tensor: Any = ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, *[ctypes.POINTER(ctypes.c_uint64)] * 2
         rest: Any = ctypes.POINTER(ctypes.c_uint32), *[ctypes.c_int] * settings
         prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *tensor, *box, *rest)
@@ -221,7 +221,7 @@ class TensorMaps:
     def _encode(
         self, address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling
     ) -> bytes:
-        """The tensor map of a tensor: arguments and errors as `check_tensormap`."""
+        """Return the tensor map of a tensor. Arguments and errors are as for `check_tensormap`."""
         check_tensormap(address, dtype, shape, strides, tiling)
         rank = len(shape)
         longs, ints = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
@@ -236,7 +236,7 @@ class TensorMaps:
         if tiling.corners:
             ends = tiling.corners if tiling.wide else (lower, upper)
             box = (*ends, *reversed(tiling.box))
-        # The driver wants some context to be current; which one makes no difference to the map.
+        # The driver requires a current context; which one makes no difference to the map.
         with nullcontext() if int(cuda.get().call("cuCtxGetCurrent")) else device(0).active():
             status = self._function(form)(
                 target,
@@ -260,9 +260,9 @@ class TensorMaps:
 
 
 def _byte_strides(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """Strides of all but the innermost dimension, in bytes, innermost first.
+    """Return the strides of all dimensions but the innermost, in bytes, innermost first.
 
-    A dimension of one element may come with any stride; it gets one that the hardware takes.
+    A dimension of one element may have any stride in the array; here it gets one that the hardware accepts.
     """
     element = DTYPES[dtype].bytes
     within = -(-shape[-1] * element // 32) * 32  # bytes from this dimension's first element past the last one
@@ -273,4 +273,4 @@ def _byte_strides(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) 
     return result
 
 
-encode = TensorMaps().encode  # of this machine's driver
+encode = TensorMaps().encode  # by this machine's driver
