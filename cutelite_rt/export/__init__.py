@@ -1,6 +1,6 @@
-"""Kernels in files: bundles, launching from them, and C that does so.
+"""Kernels in files: bundles, launching from them, and C that launches them.
 
-bundle    the file                                     format         checks of what a file says
-exported  launches from it, by Python or by machine code from it
+bundle    the file                                     format         checks of a file's content
+exported  launches from it, by Python or by machine code in it
 cstub     C for a kernel                               cprogram       C for a program
 """

@@ -1,8 +1,8 @@
 """An exported kernel: its code for several architectures and its signatures, as one file.
 
-In: the signatures that it was compiled for, each with an `Artifact` for each architecture. Out: bytes that
-`cutelite_rt` alone can launch from. Like an artefact's they are data, and checksummed as a whole. There may be machine
-code for the CPU in them; nothing here runs it.
+In: the signatures that it was compiled for, each with an `Artifact` for each architecture. Out: bytes from which
+`cutelite_rt` launches without a compiler. Like those of an artefact they have a checksum over everything. They may
+contain machine code for the CPU; nothing here runs it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _HEADER = struct.Struct("<8sIQ")  # magic, version, bytes of JSON; the checksum 
 class Variant(NamedTuple):
     """A kernel for one signature.
 
-    signature  a settled one, by which arguments are bound
-    artifacts  its code: cubins, each for an architecture, and PTX for the driver to compile where none of them fits
+    signature  its settled signature, by which arguments are bound
+    artifacts  its code: a cubin for each architecture, and PTX that the driver compiles where no cubin fits
     """
 
     signature: Signature
     artifacts: tuple[Artifact, ...]
 
     def artifact(self, device: Device) -> Artifact:
-        """The code to run on `device`: the cubin made for most of what it has, else PTX.
+        """Return the code to run on `device`: the fitting cubin whose architecture has the most features, else PTX.
 
-        Errors  `CudaError` that lists the architectures there are
+        Errors  `CudaError` that lists the architectures in the bundle
         """
         capability = device.compute_capability
         fitting = [a for a in self.artifacts if a.cubin and runs_on(a.arch, capability)]
@@ -48,11 +48,11 @@ class Variant(NamedTuple):
 
 
 class HostCode(NamedTuple):
-    """Machine code that launches all variants.
+    """Machine code for CPUs that launches all variants.
 
     interface  `launcher.image.digest()` of the runtime that it is for
-    signature  the open one, of all variants
-    images     by CPU, as `os.uname` calls it: the launcher's, see `launcher.image.Machine`
+    signature  the open signature, of all variants
+    images     CPU architecture, as in `os.uname` -> the launcher's image, see `launcher.image.Machine`
     """
 
     interface: str
@@ -63,7 +63,7 @@ class HostCode(NamedTuple):
 class Bundle(NamedTuple):
     """An exported kernel: `name`, and a `Variant` for each signature, in the order in which they are tried.
 
-    host  machine code for CPUs, or None; it runs only where `exported.load_kernel` is asked for it
+    host  machine code for CPUs, or None; it runs only if `exported.load_kernel` is called with `host_code`
     """
 
     name: str
@@ -71,7 +71,7 @@ class Bundle(NamedTuple):
     host: HostCode | None = None
 
     def to_bytes(self) -> bytes:
-        """The bundle as `from_bytes` reads it."""
+        """Return the bundle as `from_bytes` reads it."""
         import json
 
         images = [[a.to_bytes() for a in variant.artifacts] for variant in self.variants]
@@ -107,7 +107,7 @@ class Bundle(NamedTuple):
 
     @classmethod
     def _of(cls, meta: dict[str, Any], images: bytes) -> Bundle:
-        """The bundle that JSON describes. Errors: whatever is wrong with it."""
+        """Return the bundle that JSON describes. Errors: exceptions of several classes for malformed data."""
         at = 0
 
         def image(size: int) -> bytes:
@@ -130,7 +130,7 @@ class Bundle(NamedTuple):
         return cls(meta["name"], tuple(variants), host)
 
     def check(self) -> None:
-        """Check that everything is there and of its type. Errors: `ArtifactError` that names the field."""
+        """Check that all fields are present and of their types. Errors: `ArtifactError` that names the field."""
         from cutelite_rt.export.format import check_artifact, check_variant
 
         if not isinstance(self.name, str) or not self.name.isidentifier() or not self.variants:
@@ -141,7 +141,7 @@ class Bundle(NamedTuple):
             check_variant(variant.signature, variant.artifacts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file: whole, or not at all."""
+        """Write it to a file, which appears under its name only when complete."""
         part = f"{os.fspath(path)}.{os.urandom(4).hex()}.part"
         try:
             with open(part, "wb") as file:
@@ -169,7 +169,10 @@ def rank_of(arch: str) -> tuple[int, bool, bool]:
 
 
 def _compiles_for(arch: str, capability: tuple[int, int]) -> bool:
-    """Plain PTX is for its architecture and all later ones; `a` and `f` as cubins are (PTX ISA, .target)."""
+    """Tell whether PTX of `arch` can be compiled for a device.
+
+    Plain PTX: for its architecture and later ones; `a` and `f`: for the same devices as cubins (PTX ISA, .target).
+    """
     if arch.endswith(("a", "f")):
         return runs_on(arch, capability)
     number = int(arch.removeprefix("sm_"))

@@ -1,4 +1,4 @@
-"""C for a program: a header, and a source with all of its kernels, which checks the arguments once and launches them.
+"""Write a program as C: a header, and a source with all its kernels, which checks arguments once and then launches.
 
 In: the arguments' tables and the launches, as `cutelite.dispatch.programs` planned them. Out: `NAME.h` and `NAME.c`:
 
@@ -7,8 +7,8 @@ In: the arguments' tables and the launches, as `cutelite.dispatch.programs` plan
     void NAME_unload(NAME_program *);
     const char *NAME_error(void);
 
-Results and words are as those of an exported kernel (`cstub`). A program is for arrays of the shapes that it was
-planned for. Its workspaces are for one stream at a time.
+Results and error texts are as for an exported kernel (`cstub`). A program takes only arrays of the shapes that it was
+planned for. One stream at a time may use its workspaces.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cutelite_rt.signature.table import Table
 
 
 class Step(NamedTuple):
-    """One launch: code by architecture, blocks, settings, parameters packed with zeros for those that are `moved`."""
+    """One launch: code for each architecture, grid, settings, packed parameters, with zeros for those in `moved`."""
 
     artifacts: tuple[Artifact, ...]
     grid: tuple[int, int, int]
@@ -52,9 +52,9 @@ class Step(NamedTuple):
 
 
 def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace: int) -> CStub:
-    """C for a program whose arguments are the arrays of `signature`, and that needs `workspace` bytes.
+    """Return C for a program whose arguments are the arrays of `signature`, and that needs `workspace` bytes.
 
-    Errors  ValueError for a name that C has not, and for parameters that would have one name in C
+    Errors  ValueError for a name that is none in C, and for two parameters with the same name in C
     """
     checked_name(name)
     leaves = arguments_of(name, signature)

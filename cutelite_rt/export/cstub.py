@@ -1,4 +1,4 @@
-"""C for an exported kernel: a header, and a source that holds its code, checks arguments and launches.
+"""Write an exported kernel as C: a header, and a source that contains its code, checks arguments and launches.
 
 In: a `Bundle`. Out: `NAME.h` and `NAME.c`, which need `cuda.h` and libcuda alone:
 
@@ -6,13 +6,13 @@ In: a `Bundle`. Out: `NAME.h` and `NAME.c`, which need `cuda.h` and libcuda alon
     int NAME_launch(NAME_kernel *, const cutelite_launch *, arguments...);
     int NAME_run(NAME_kernel *, CUstream, arguments...);  where it was exported with its grid
     void NAME_unload(NAME_kernel *);
-    const char *NAME_error(void);                         words for this thread's last failure
+    const char *NAME_error(void);                         text of this thread's last failure
 
-0 is success, -1 arguments that do not fit, everything else a `CUresult`. Arrays come as `cutelite_tensor`, which is
-DLPack's `DLTensor`; structs field by field; compile-time constants not at all. The rules are the launcher's own
-(`launcher/rules.c`), over the tables that it goes through too (`signature.table`); `c/stub.c` has words for them.
-With TVM-FFI's headers there, -DCUTELITE_TVM_FFI adds `__tvm_ffi_NAME`: of the arguments where it was exported with its
-grid, else of grid x, y, z, bytes of shared memory, and the arguments.
+Results: 0 for success, -1 for arguments that do not fit, else a `CUresult`. Arrays come as `cutelite_tensor`, which is
+DLPack's `DLTensor`; structs field by field; compile-time constants not at all. Arguments are checked by the
+launcher's own code (`launcher/rules.c`) and tables (`signature.table`); `c/stub.c` adds error texts.
+With TVM-FFI's headers, -DCUTELITE_TVM_FFI adds the function `__tvm_ffi_NAME`. It takes the arguments; for a kernel
+exported without its grid, before them grid x, y, z and bytes of shared memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cutelite_rt.signature.data import Nested, Unsupported
 from cutelite_rt.signature.kinds import Array, Leaf, Signature
 from cutelite_rt.signature.table import Table
 
-# Words of C and C++, and what our functions call theirs.
+# Keywords of C and C++, and names that our functions use.
 _TAKEN = frozenset(
     """
     auto break case char const continue default do double else enum extern float for goto if inline int long
@@ -42,7 +42,7 @@ _TAKEN = frozenset(
 
 
 def saved(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[str]:
-    """Write files to a folder, which is made if there is none; gives their paths."""
+    """Write files to a folder, which is made if there is none; return their paths."""
     os.makedirs(folder, exist_ok=True)
     paths = [os.path.join(folder, name) for name in files]
     for path, content in zip(paths, files.values(), strict=True):
@@ -52,23 +52,23 @@ def saved(folder: str | os.PathLike[str], files: Mapping[str, bytes]) -> list[st
 
 
 class CStub(NamedTuple):
-    """C for one kernel: what is in `NAME.h` and `NAME.c`."""
+    """C for one kernel or program: the texts of `NAME.h` and `NAME.c`."""
 
     name: str
     header: str
     source: str
 
     def save(self, folder: str | os.PathLike[str]) -> list[str]:
-        """Write both files; gives their paths."""
+        """Write both files; return their paths."""
         return saved(folder, {f"{self.name}.h": self.header.encode(), f"{self.name}.c": self.source.encode()})
 
 
 def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
-    """C for `bundle`, its functions called `name`_..., by default as the kernel is.
+    """Return C for `bundle`, with functions called `name`_...; default: the kernel's name.
 
     With several signatures each has its own functions: `name`_0_..., `name`_1_..., in their order.
-    Errors  ValueError for a name that C has not, for parameters that would have one name in C, and for expressions that
-            are nested too deeply; `ArtifactError` (a ValueError) for a bundle that is malformed
+    Errors  ValueError for a name that is none in C, for two parameters with the same name in C, and for expressions
+            that are nested too deeply; `ArtifactError` (a ValueError) for a malformed bundle
     """
     bundle.check()
     name = checked_name(name or bundle.name)
@@ -81,7 +81,7 @@ def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
 
 
 def arguments_of(kernel: str, signature: Signature) -> list[Argument]:
-    """The arguments of the C functions. Errors: ValueError where two would have one name."""
+    """Return the arguments of the C functions. Errors: ValueError for two arguments with the same name."""
     found = [Argument.of(leaf) for leaf in signature.leaves()]
     names = [argument.c_name for argument in found]
     if len({*names}) != len(names):
@@ -90,7 +90,7 @@ def arguments_of(kernel: str, signature: Signature) -> list[Argument]:
 
 
 def tables(name: str, table: Table) -> str:
-    """The launcher's tables in C, called `name`_tables."""
+    """Return the launcher's tables in C, as an array called `name`_tables."""
     words = list(table.words(f"{name}_tables"))
     lines = (", ".join(words[at : at + 8]) for at in range(0, len(words), 8))
     return f"static const u64 {name}_tables[] = {{\n" + ",\n".join(lines) + "};\n"
@@ -118,7 +118,7 @@ def _text(folder: str, file: str) -> str:
 
 
 def shared() -> str:
-    """C that all kernels share: the launcher's rules, with words."""
+    """Return the C that all kernels share: the launcher's checks, with error texts."""
     source = _text("export/c", "stub.c")
     for name in ("tables.h", "rules.c"):
         source = source.replace(f"@@{name}@@\n", _text("launcher", name))
@@ -142,7 +142,7 @@ class Argument(NamedTuple):
 
     @property
     def words(self) -> str:
-        """`leaf_words` of stub.c."""
+        """The structure `leaf_words` of stub.c."""
         says, layout = getattr(self.leaf, "says", ""), getattr(self.leaf, "layout", None)
         nested = layout.layout if isinstance(layout, Nested) else ""
         says = says if isinstance(self.leaf, Array) else ""
@@ -231,7 +231,7 @@ class _Part:
             )
 
     def _body(self) -> Iterator[str]:
-        """Fit every argument, launch with what they are."""
+        """Yield the statements that check every argument, and then launch."""
         name, table, places = self.name, self.table, self.table.places.at
         dims = max(len(self.signature.dims), 1)
         yield "    if (!by_rule && !(launch->grid[0] && launch->grid[1] && launch->grid[2])) return 0;\n"
@@ -256,7 +256,7 @@ class _Part:
         yield f"    return launch_kernel(&{name}_rule, kernel, &shape, parameters);\n"
 
     def _tvm_ffi(self) -> str:
-        """The kernel as a function of TVM-FFI."""
+        """Return the kernel as a TVM-FFI function."""
         name, settings = self.name, 0 if self.grid else 4
         forms = [(argument.leaf.name, argument.leaf.c) for argument in self.arguments]
         rows = "".join(f"    {{{c.kind}, {string(its)}, {string(c.dtype)}}},\n" for its, c in forms)
@@ -313,7 +313,7 @@ def map_form(form: MapForm) -> str:
 
 
 def array_of(kind: str, name: str, rows: Iterable[str]) -> str:
-    """An array of C with these rows; C takes no empty arrays, so without rows it has an empty one."""
+    """Return a C array of these rows; without rows it has one zero row, since C has no empty arrays."""
     text = "".join(f"    {row},\n" for row in rows) or "    0\n" * ("char" in kind) or "    {0}\n"
     return f"static const {kind} {name}[] = {{\n{text}}};\n"
 
@@ -323,10 +323,10 @@ def braces(numbers: Any) -> str:
 
 
 def string(text: str) -> str:
-    """A C literal; JSON escapes as C does, for text without control characters. No trigraph is left in it."""
+    """Return a C string literal without trigraphs. JSON escapes as C does, for text without control characters."""
     return json.dumps(text, ensure_ascii=False).replace("??", '?""?')
 
 
 def _comment(text: str) -> str:
-    """Text that neither ends nor begins a comment."""
+    """Return text that neither ends nor begins a C comment."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")

@@ -1,12 +1,13 @@
-"""Launching an exported kernel, with no compiler installed.
+"""Launch an exported kernel, with no compiler installed.
 
 add = load_kernel("add.cutelite")
 add[grid](a, b, c)                 # as kernel[grid, block](a, b, c): same checks, same errors
 add(a, b, c)                       # where it was exported with its grid
 
-Python launches, and keeps plans: a launch like an earlier one is filled in and not bound again. Where the machine code
-in the file is asked for, that launches, as for live kernels (`cutelite_rt.launcher`): launches of equal keys fit the
-same signature, and differ in addresses, extents and numbers alone.
+Python launches, and keeps plans: for a launch like an earlier one it only fills in addresses and numbers, and does not
+bind arguments again. With `host_code` the machine code in the file launches, as for live kernels
+(`cutelite_rt.launcher`): launches with equal keys fit the same signature, and differ only in addresses, extents and
+numbers.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ from cutelite_rt.signature.table import Table
 
 
 class _Plan(NamedTuple):
-    """A checked launch to repeat with another stream, other addresses of arrays and other numbers.
+    """A launch that was checked, to be repeated with another stream, other addresses of arrays and other numbers.
 
-    values  of the kernel's parameters: (argument that is it, tensor map to encode), or (None, what it is)
+    values  for each of the kernel's parameters (index of its argument, tensor map to encode or None), or (None, value)
     """
 
     kernel: str
@@ -54,7 +55,7 @@ class _Plan(NamedTuple):
     values: list[tuple[int | None, Any]]
 
     def filled(self, found: list[Any]) -> list[Any]:
-        """The values, of arrays and numbers `found` among arguments. Errors: as encoding a tensor map."""
+        """Return the parameters' values for the arguments `found`. Errors: as encoding a tensor map."""
         return [given if at is None else self._of(found[at], given) for at, given in self.values]
 
     def _of(self, found: Any, request: MapRequest | None) -> Any:
@@ -64,7 +65,7 @@ class _Plan(NamedTuple):
 
 
 class _Launched(NamedTuple):
-    """A launch that went well, and which variant it was of."""
+    """A launch that succeeded, with the index of its variant."""
 
     variant: int
     fitted: Fitted
@@ -73,7 +74,7 @@ class _Launched(NamedTuple):
 
 
 def _values(signature: Signature, fitted: Fitted, given: int) -> list[tuple[int | None, Any]]:
-    """Return `_Plan.values` of a launch that was given `given` arguments, by position."""
+    """Return `_Plan.values` of a launch with `given` arguments, all by position."""
     values: list[tuple[int | None, Any]] = []
     for i, parameter in enumerate(signature.parameters):
         for _ in parameter.leaves():  # one at most: parameters of several leaves are not planned
@@ -101,7 +102,7 @@ class ExportedKernel:
     """A kernel from a `Bundle`. Threads may launch it at the same time.
 
     sync  wait for each launch, so that a fault is reported by the launch that caused it
-    host  whether machine code from the bundle launches: asked for, and there for this CPU and this runtime
+    host  whether machine code from the bundle launches: with `host_code`, if there is some for this CPU and runtime
     """
 
     def __init__(self, bundle: Bundle, sync: bool = False, host_code: bool = False) -> None:
@@ -122,7 +123,7 @@ class ExportedKernel:
         self._default = self.held(ExportedLaunch())
 
     def _compiled(self, code: HostCode, defaults: dict[str, Any], driver: cuda.Driver) -> None:
-        """Have machine code launch. Errors: `CudaError` for a driver that is too old; OSError."""
+        """Make the bundle's machine code launch. Errors: `CudaError` for a driver that is too old; OSError."""
         table, machine = Table(code.signature), Machine.of(code.images[native.MACHINE])
         self._slots = [slots_of(table, variant.signature) for variant in self.bundle.variants]
         calls = Callbacks(self._launch_anew, _constant, lambda held, *_, **__: self._settled(held[1]))
@@ -139,7 +140,7 @@ class ExportedKernel:
         return f"<exported kernel {self.__name__}({self.bundle.variants[0].signature.text})>"
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        """``kernel[grid]``, ``kernel[grid, block, stream, smem]``, or with an `ExportedLaunch`."""
+        """Return the launch function of ``kernel[grid, block, stream, smem]``, or of a grid or an `ExportedLaunch`."""
         return self._subscript(key)
 
     def _by_key(self, key: Any) -> Callable[..., None]:
@@ -174,17 +175,17 @@ class ExportedKernel:
     def launch(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel on the GPU that holds the arrays, asynchronously.
 
-        A grid of no blocks launches nothing. Of several signatures the first that fits is taken.
+        With an empty grid nothing is launched. Of several signatures the first that fits is used.
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CudaError` from the driver
         """
         self.held(launch)(*args, **kwargs)
 
     def _launch_anew(self, key: bytes | None, held: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> None:
-        """Launch from the start, and keep the outcome under the key of the machine code."""
+        """Launch by Python, and keep the outcome under the key that the machine code computed."""
         assert self._launcher is not None
         generation = self._launcher.generation
         went = named(self.__name__, self._launch, held[1], args, kwargs)
-        # Fewer rules hold for arrays without elements than the key tells of.
+        # Arrays without elements are checked less strictly, but may have the same key as others.
         if went is not None and key is not None and all(view.size for _, view in went.fitted.arrays):
             outcome = Outcome(went.function, went.config, *self._slots[went.variant])
             self._launcher.add(key, outcome, generation)
@@ -195,7 +196,7 @@ class ExportedKernel:
             function, config, parameters, context = ready
             return start(function, config, parameters, self.sync, context)
         went = named(self.__name__, self._launch, launch, args, kwargs)
-        # Without arrays the device may be another one each time.
+        # Without arrays the device may differ from launch to launch.
         if went is not None and key is not None and went.fitted.arrays:
             signature = self.bundle.variants[went.variant].signature
             plan = _Plan(self.__name__, went.function, went.config, _values(signature, went.fitted, len(args)))
@@ -221,13 +222,13 @@ class ExportedKernel:
             stream = streams.current(views) if launch.stream is None else streams.handle(launch.stream)
             config = plan.config if plan.config.stream == stream else plan.config._replace(stream=stream)
             return key, (plan.function, config, plan.function.packed(plan.filled(found)), context)
-        except Exception:  # the full check meets the same problem, and words it
+        except Exception:  # the full check then raises the error
             return key, None
 
     def _facts(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], context_id: int
     ) -> tuple[Hashable, list[Any]]:
-        """The key of a launch, and its arrays and numbers. Errors: for launches that are not planned."""
+        """Return the key of a launch, and its arrays and numbers. Errors: any, for launches without plans."""
         shapes = launch.grid, launch.block, launch.cluster
         if kwargs or type(launch.smem) is not int or not all(map(is_exact, shapes)):
             raise TypeError
@@ -240,7 +241,7 @@ class ExportedKernel:
         return tuple(key), found
 
     def _launch(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Launched | None:
-        """Launch from the start; None where there are no blocks."""
+        """Check everything and launch; None for an empty grid."""
         grid = None if launch.grid is None else extents(launch.grid, "grid", least=0)
         if grid is not None and 0 in grid:
             return None
@@ -294,10 +295,9 @@ def load_kernel(
     """Load the kernel that `kernel.export(path)` wrote: from its file, from the bytes of one, or from a `Bundle`.
 
     sync       wait for each launch, so that a fault is reported by the launch that caused it
-    host_code  let machine code for this CPU launch, where the file has some (`kernel.export(cpus=...)`): it can do
-               whatever this process can, so only from those whose programs you would run
-    Errors     `ArtifactError` for other files and damaged ones; OSError; with `host_code` also `CudaError` where there
-               is no driver
+    host_code  let machine code for this CPU launch, if the file has some (`kernel.export(cpus=...)`). It can do
+               whatever this process can, so use it only for files that you trust like programs
+    Errors     `ArtifactError` for other or damaged files; OSError; with `host_code` also `CudaError` without a driver
     """
     if isinstance(source, bytes):
         source = Bundle.from_bytes(source)
@@ -334,21 +334,21 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
 
 
 def _is_for_here(code: HostCode) -> bool:
-    """Tell whether this process can run machine code, and the runtime writes the tables that it reads."""
+    """Tell whether this process can run the machine code, and this runtime writes the tables that it reads."""
     return native.MACHINE in code.images and code.interface == digest() and native.unsupported() is None
 
 
 def _constant(x: Any) -> tuple[Hashable, bool]:
-    """Return a constant as `Fixed` compares it, and whether that never changes: of classes that signatures take."""
+    """Return a key by which constants are compared as in `Fixed`, and whether it never changes."""
     return (type(x), repr(x)), x is LEFT_OUT or type(x) in (str, int, float)
 
 
 def _defaults(parameters: Iterable[Parameter]) -> dict[str, Any]:
-    """Return values for arguments that are left out, where any of the signatures allows that."""
+    """Return the values of arguments that are left out, by name, for those that any signature allows to leave out."""
     found: dict[str, Any] = {}
     for parameter in parameters:
         if isinstance(parameter, Fixed):
-            found[parameter.name] = LEFT_OUT  # it depends on the signature that fits
+            found[parameter.name] = LEFT_OUT  # the value depends on the signature that fits
         elif left_out(parameter) is not MISSING:
             found.setdefault(parameter.name, left_out(parameter))
     return found

@@ -1,7 +1,7 @@
-"""Checks of what files say: exported kernels and artefacts come from others, and are not trusted.
+"""Check the content of files: exported kernels and artefacts may come from others, and are not trusted.
 
-In: signatures and artefacts as they were read. Out: nothing, or `ArtifactError` naming the field. Everything that reads
-a signature may rely on what is checked here: every field is of its declared type, and within bounds.
+In: signatures and artefacts as they were read. Out: nothing, or `ArtifactError` that names the field. All other code
+may rely on this: every field is of its declared type, and within bounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ARTIFACT: dict[str, Any] = {
     **dict.fromkeys(("registers", "spills"), typing.Annotated[int, range(-1, _I64)]),
     **dict.fromkeys(("block", "cluster"), tuple[Positive, ...] | None),
 }
-"""What a file may have in the fields of an artefact."""
+"""Field of an artefact -> the values that a file may have there."""
 
 
 def check_signature(signature: Any) -> None:
@@ -71,7 +71,7 @@ def check_artifact(artifact: Artifact) -> None:
 
 
 def check_variant(signature: Any, artifacts: Sequence[Artifact]) -> None:
-    """Check that code takes the parameters that its signature says. Errors: `ArtifactError`."""
+    """Check that code has the parameters that its signature declares. Errors: `ArtifactError`."""
     check_signature(signature)
     if not artifacts:
         raise ArtifactError("a signature of the exported kernel has no code")
@@ -87,7 +87,7 @@ def check_variant(signature: Any, artifacts: Sequence[Artifact]) -> None:
 
 
 def _check(path: str, value: Any, wanted: Any, depth: int) -> None:
-    """Check a value, and all values in it, by an annotation. Errors: `ArtifactError`."""
+    """Check a value, and all values in it, against an annotation. Errors: `ArtifactError`."""
     if depth > MOST_DEPTH:
         raise ArtifactError(f"the exported kernel is malformed: {path} is nested too deeply")
     if wanted is Parameter or (isinstance(wanted, type) and issubclass(wanted, tuple) and wanted is not tuple):
@@ -115,7 +115,7 @@ def _check_kind(path: str, value: Any, wanted: Any, depth: int) -> None:
 
 
 def _member(path: str, value: Any, members: tuple[Any, ...]) -> Any:
-    """The member of a union that a value is of."""
+    """Return the member of a union that a value belongs to. Errors: `ArtifactError`."""
     for member in members:
         its = typing.get_origin(member) or member
         if its is tuple:
@@ -132,7 +132,7 @@ def _member(path: str, value: Any, members: tuple[Any, ...]) -> Any:
 def _is_plain(value: Any, wanted: Any) -> bool:
     """Tell whether an annotation allows a value without fields."""
     if wanted is Any:
-        return True  # which `misfits` looks into
+        return True  # `misfits` checks these
     if typing.get_origin(wanted) is typing.Literal:
         return isinstance(value, str) and value in typing.get_args(wanted)
     bounds = getattr(wanted, "__metadata__", (None,))[0]
@@ -155,7 +155,7 @@ def _is_plain(value: Any, wanted: Any) -> bool:
 
 
 def _words(wanted: Any) -> str:
-    """An annotation in words."""
+    """Return an annotation in words."""
     if typing.get_origin(wanted) is typing.Literal:
         return f"one of {', '.join(typing.get_args(wanted))}"
     if typing.get_origin(wanted) is tuple:

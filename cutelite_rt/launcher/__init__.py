@@ -2,8 +2,8 @@
 
 launcher.c, launcher.ll   the launcher, and its LLVM IR
 image         its machine code in this process            native       machine code as builtins of Python
-state         the launcher of a kernel                    environment  what there is once for a driver
-outcomes      the outcomes of launches                    subscript    ``kernel[...]``, found again
+state         the launcher of one kernel                  environment  functions and objects, one set per driver
+outcomes      the outcomes of launches                    subscript    a table of results of ``kernel[...]``
 watching      changes of globals
-asked         a launch in the user's words, checked, and its facts for the launcher
+asked         a launch as users write it, checked, and its facts for the launcher
 """

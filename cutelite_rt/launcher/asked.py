@@ -1,8 +1,8 @@
-"""A launch as it is asked for, without its arguments: subscripts, streams, and the limits of a GPU on the rest.
+"""A launch without its arguments, as users write it: subscripts, streams, and checks against a GPU's limits.
 
 In    ``kernel[...]`` of a live or an exported kernel
-Out   an `ExportedLaunch`, or the compiler's `Launch`; `LaunchError` with the words for what cannot be launched; and its
-      facts, as the compiled launcher reads them: `facts` in launcher.c
+Out   an `ExportedLaunch`, or the compiler's `Launch`; `LaunchError` for one that is not possible; and its facts as
+      bytes that the compiled launcher reads: `facts` in launcher.c
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from cutelite_rt.shapes import Dim3, Extent, extents, is_wide, whole
 
 @dataclass(frozen=True, repr=False)
 class ExportedLaunch:
-    """A launch without its arguments, for kernels that need no compiler: grids are numbers.
+    """A launch without its arguments, of an exported kernel: its grid is given in numbers.
 
-    grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. None: by
-                 the rule that the kernel was exported with
-    block        threads in a block, likewise; None: what the kernel was compiled for, and it takes no other
+    grid         blocks: an int, or up to three as (x, y, z); with a 0 among them nothing is launched. None: the grid
+                 that the kernel was exported with
+    block        threads in a block, likewise. None: the block that the kernel was compiled for; it takes no other
     cluster      blocks in a cluster, likewise
-    smem         bytes of dynamic shared memory on top of what the kernel declares
+    smem         bytes of dynamic shared memory, in addition to those that the kernel declares
     stream       a stream of torch, CuPy or cuda.core, or a handle; default: the current one of the arrays' library
     cooperative  all blocks are resident at once, so that they may wait for each other
     pdl          the kernel may start before the one ahead of it in the stream has ended, and waits for it with
                  `cl.griddepcontrol_wait` (programmatic dependent launch)
-    priority     of its blocks before those of other streams' kernels, as of streams: the lower, the sooner
-    carveout     percent of L1 that is to be shared memory, 0 to 100: a wish, which the driver rounds
-    domain       'default' or 'remote': of memory synchronisation; a fence waits for writes of its own domain alone
-    launched     an event of torch, CuPy or cuda.core, or a handle, recorded once all blocks have begun
-    triggered    likewise, once all have called `cl.griddepcontrol_launch_dependents`, or have ended
+    priority     priority of its blocks over those of kernels in other streams, like a stream's: lower runs sooner
+    carveout     percentage of L1 to be used as shared memory, 0 to 100: a hint, which the driver rounds
+    domain       memory synchronisation domain, 'default' or 'remote': a fence waits for writes of its own domain alone
+    launched     an event of torch, CuPy or cuda.core, or a handle, recorded when all blocks have begun
+    triggered    likewise, when all blocks have called `cl.griddepcontrol_launch_dependents` or ended
     Source       CUDA driver API: cuLaunchKernelEx, CUlaunchAttributeID
     """
 
@@ -65,10 +65,11 @@ Launch = TypeVar("Launch", bound=ExportedLaunch)
 
 
 def from_subscript(key: Any, launch: type[Launch], least: int, forms: str) -> Launch:
-    """``kernel[key]``: a launch, or (grid, block) with stream and dynamic shared memory as Numba has it.
+    """Return the launch of ``kernel[key]``: a launch, or (grid, block[, stream[, dynamic smem]]) as in Numba.
 
-    least   parts that are needed
-    forms   words for how the kernel is launched
+    launch  the class of the result
+    least   the least number of items of a tuple
+    forms   how the kernel is launched, for the error's text
     Errors  `LaunchError`
     """
     if isinstance(key, launch):
@@ -82,7 +83,7 @@ def from_subscript(key: Any, launch: type[Launch], least: int, forms: str) -> La
 
 
 def is_exact(key: Any) -> bool:
-    """Tell whether ``kernel[key]`` may be kept, and given again for an equal key."""
+    """Tell whether the result of ``kernel[key]`` may be kept, and returned again for an equal key."""
     if type(key) is int:
         return True
     if type(key) is not tuple or not 2 <= len(key) <= 4:
@@ -100,7 +101,7 @@ def given_stream(launch: ExportedLaunch) -> int | None:
 
 
 def check_extents(what: str, shape: Dim3, limits: Dim3, arch: str) -> None:
-    """Errors: `LaunchError` for a grid or block (`what`) that is larger than an architecture takes."""
+    """Check a grid or block (`what`) against an architecture's limits. Errors: `LaunchError`."""
     for axis, n, limit in zip("xyz", shape, limits, strict=True):
         if n > limit:
             raise LaunchError(f"the {what}'s {axis} extent is {n}, but {arch} takes at most {limit}")
@@ -109,11 +110,12 @@ def check_extents(what: str, shape: Dim3, limits: Dim3, arch: str) -> None:
 def check(
     launch: ExportedLaunch, grid: Dim3, cluster: Dim3 | None, most: Dim3, smem_per_block: int, pdl: bool, arch: str
 ) -> None:
-    """Errors: `LaunchError` for what an architecture cannot do, for broken clusters, and for a negative size.
+    """Check a launch for an architecture. Errors: `LaunchError`.
 
-    most            blocks that it takes
-    smem_per_block  bytes that it has
-    pdl             it has programmatic dependent launch
+    grid, cluster   its grid and cluster, as (x, y, z)
+    most            the largest grid of the architecture
+    smem_per_block  its bytes of shared memory for a block
+    pdl             whether it has programmatic dependent launch
     """
     check_extents("grid", grid, most, arch)
     for axis, n, of in zip("xyz", grid, cluster or (1, 1, 1), strict=True):
@@ -132,7 +134,7 @@ def check(
 
 
 def check_memory(declared: int, asked: int, smem_per_block: int, arch: str) -> None:
-    """Errors: `LaunchError` where a launch asks for more bytes of shared memory than the kernel leaves."""
+    """Check that a block has the bytes of shared memory that kernel and launch ask for. Errors: `LaunchError`."""
     if declared + asked > smem_per_block:
         raise LaunchError(
             f"a block needs {declared} bytes of shared memory and {asked} are asked for on top; {arch} has "
@@ -140,23 +142,23 @@ def check_memory(declared: int, asked: int, smem_per_block: int, arch: str) -> N
         )
 
 
-# Facts, as the compiled launcher reads them.
+# Facts: a launch as bytes for the compiled launcher.
 
 NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS, GENERAL = 1, 2, 4, 8, 16, 32
-"""Bits of facts. NO_BLOCKS: nothing is to be launched. STREAM: the stream is given. UNRESOLVED: Python resolves grid or
-stream at each launch. ODD: Python launches. BY_DIMS: the grid follows from the dims, by the signature's rule. GENERAL:
-each call brings facts of its own."""
+"""Bits of facts. NO_BLOCKS: the grid is empty. STREAM: the stream is given. UNRESOLVED: Python resolves grid or stream
+at each launch. ODD: Python launches. BY_DIMS: the grid is computed from the dims, as the signature says. GENERAL: each
+call gives facts of its own."""
 
-FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream. A builtin has three addresses behind
+FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream. In a builtin three addresses follow
 MAX_GRID = 2**31 - 1, 65535, 65535
-"""The grid that every GPU takes; Python decides about larger ones."""
+"""The largest grid that every GPU takes; launches with larger ones go to Python."""
 
 _classes: dict[Hashable, int] = {}
 _class_numbers = itertools.count()  # no two threads get the same one
 
 
 def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None, bits: int = 0) -> bytes:
-    """Return the facts of a launch; `settings` has all that specialises or configures it except grid and stream."""
+    """Return the facts of a launch; `settings` has everything that specialises or configures it but grid and stream."""
     if any(not 0 <= extent <= most for extent, most in zip(grid, MAX_GRID, strict=True)):
         bits, grid = bits | ODD, (0, 0, 0)
     bits |= NO_BLOCKS * (0 in grid) | STREAM * (stream is not None)
@@ -164,10 +166,10 @@ def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None,
 
 
 def facts_while(stays: bool, settled: Callable[[], bytes]) -> bytes:
-    """Return facts to keep: `settled()`, or, if grid or stream may change, facts that make each launch ask Python."""
+    """Return facts to keep: `settled()`, or, if grid or stream may change, facts with which each launch asks Python."""
     try:
         return settled() if stays else facts_of((1, 1, 1), None, None, UNRESOLVED)
-    except LaunchError:  # Python says it, at the launch
+    except LaunchError:  # Python raises it at the launch
         return facts_of((1, 1, 1), None, None, ODD)
 
 

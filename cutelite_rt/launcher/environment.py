@@ -1,7 +1,7 @@
-"""The launcher's environment, one for a driver: functions to call, objects to compare with, types of arrays.
+"""The launcher's environment, one per driver: functions to call, objects to compare with, types of arrays.
 
 In    a driver
-Out   `Environment`: the memory of `environment` in launcher.c, whose fields stand here in the same order
+Out   `Environment`: the memory of `environment` in launcher.c, with the same fields in the same order
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cutelite_rt.launcher.asked import DIVERTED
 from cutelite_rt.signature.table import WORD
 
 _FIELDS = (
-    # What every launch reads comes first, so that it shares two lines of the CPU's caches.
+    # The fields that every launch reads come first, in two lines of the CPU's caches.
     "diverted changes recent torch int_ one_digit digit_flags float_ cuCtxGetId PyEval_SaveThread cuLaunchKernelEx "
     "PyEval_RestoreThread none counts_none tuple PyLong_AsLongLong PyLong_AsUnsignedLongLong PyLong_AsDouble "
     "PyLong_AsVoidPtr PyLong_FromLongLong PyErr_Occurred PyErr_Clear PyErr_ExceptionMatches Py_IncRef Py_DecRef "
@@ -37,7 +37,7 @@ DRIVER = {
     "cuTensorMapEncodeTiled": (12, 0),
     "cuTensorMapEncodeIm2col": (12, 0),
 }
-"""Functions of the driver that launchers call, each with the CUDA version that brought this form of it."""
+"""Driver functions that launchers call, each with the CUDA version that brought this form of it."""
 
 _OBJECTS: dict[str, object] = {
     "none": None,
@@ -75,19 +75,19 @@ class Environment:
         self.address = ctypes.addressof(self._words)
 
     def learn(self, array: object) -> None:
-        """Learn how to read an array's type; launchers call it for a type that they have not met."""
+        """Find out how to read arrays of this type; launchers call it for an unknown type."""
         kind = type(array)
         way = exchange.way_of(kind)
         with self._lock:
             if way.how == exchange.EXCHANGE_UNLESS_NEGATED and torch_layout.is_plain(kind) and self._knows_torch(array):
                 way = way._replace(how=exchange.DIRECT)
             self._types.add(kind, way)
-            # The table first: until the larger mask is there, some types are not found, which is no harm.
+            # The table first: until the larger mask is written, some types are not found, which does no harm.
             self._words[ENVIRONMENT["types"] // WORD] = self._types.address
             self._words[ENVIRONMENT["types_mask"] // WORD] = self._types.mask
 
     def _knows_torch(self, tensor: object) -> bool:
-        """Tell whether launchers read this tensor as torch does; if so, they read tensors directly from now on."""
+        """Tell whether launchers can read this tensor from memory; if so, plain tensors are read so from now on."""
         layout = torch_layout.find()
         if layout is None or not torch_layout.agrees(layout, tensor):
             return False
@@ -99,5 +99,5 @@ class Environment:
 
 @functools.lru_cache(8)
 def environment(driver: Driver) -> Environment:
-    """The environment of a driver, made once. Errors: as `Environment`."""
+    """Return the environment of a driver, made once. Errors: as `Environment`."""
     return Environment(driver)

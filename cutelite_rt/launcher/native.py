@@ -1,12 +1,12 @@
-"""Machine code as a builtin function of Python, without a compiler: the compiled launcher's last step.
+"""Make builtin functions of Python from machine code, without a compiler.
 
 In    bytes of position-independent code without relocations, as `cutelite.toolchain.host` makes them
 Out   builtins that call them (`METH_FASTCALL | METH_KEYWORDS`)
 
-Code holds no addresses, so it can be kept on disk and shared by all kernels; a builtin's `self` has its data.
+The code contains no addresses, so it can be stored on disk and shared by all kernels; a builtin's `self` has its data.
 
-Such code relies on little of CPython: exported functions, and an object's type one word behind its address, as in the
-stable ABI. `unsupported` checks that. The form of small ints is looked up, not assumed (`one_digit`).
+The launcher's code relies on exported functions of CPython, and on the layout of objects: types, tuples, bytes, floats.
+`unsupported` checks this layout. `one_digit` finds out the layout of small ints.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ COUNT_OFFSET, ITEMS_OFFSET = 16, tuple.__basicsize__
 """Bytes from a tuple's address to the number of its items, and to the first: 24, and since 3.14 32."""
 
 BYTES_OFFSET, FLOAT_OFFSET = bytes.__basicsize__ - 1, float.__basicsize__ - 8
-"""Bytes from the address of `bytes` to the first; from a float's to its value."""
+"""Bytes from the address of a `bytes` object to its content; from a float's address to its value."""
 
 SIZE_OFFSET = 32
 """Bytes from a type's address to its `__basicsize__`."""
 
 COUNTS_NONE = sys.version_info < (3, 12)
-"""Whether references to None are counted, as they are no longer since PEP 683."""
+"""True where references to None are counted: since 3.12 they are not (PEP 683)."""
 
 MACHINE = os.uname().machine if hasattr(os, "uname") else ""
-"""This CPU, as the system calls it."""
+"""The system's name of this CPU's architecture."""
 _FASTCALL, _KEYWORDS = 0x80, 0x02  # METH_FASTCALL, METH_KEYWORDS (methodobject.h)
 
 
@@ -57,7 +57,7 @@ class _MethodDef(ctypes.Structure):
 
 @functools.cache
 def unsupported() -> str | None:
-    """Return why this process cannot run such code; None where it can."""
+    """Return the reason why this process cannot run the launcher's code; None where it can."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return "it is for CPython on 64-bit little-endian machines"
     if sys.platform != "linux" or MACHINE not in ("x86_64", "aarch64"):
@@ -88,9 +88,9 @@ def unsupported() -> str | None:
 
 @functools.cache
 def one_digit() -> int:
-    """Return the word at `DIGITS_OFFSET` that only ints above 0 of one digit have; all ones if this Python has none.
+    """Return the word at `DIGITS_OFFSET` of positive ints of one digit; all ones if it does not distinguish these.
 
-    Bits of `digit_flags` may be set besides.
+    Bits of `digit_flags` may also be set in it.
     """
     for tag, flags in _TAGS.items():
         if all(_digits(n) in ((tag, n), (tag | flags, n)) for n in (1, 2, 1000, 12345678, (1 << 30) - 1)):
@@ -100,13 +100,13 @@ def one_digit() -> int:
 
 
 def digit_flags() -> int:
-    """Return the bits that ints of one digit may have beside `one_digit`, or not."""
+    """Return the bits that may or may not be set in ints of one digit, besides `one_digit`."""
     return _TAGS.get(one_digit(), 0)
 
 
 _TAGS = {8: 4, 1: 0}
-"""3.12 and later: digits << 3, the sign below, and in 3.14 a bit of ints that live for ever; 3.11: digits, negative for
-negative ints."""
+"""Word of a positive int of one digit -> its other flags. 3.12 and later: digits << 3, sign in the low bits, and since
+3.14 a flag of immortal ints. 3.11: the number of digits, negated for negative ints."""
 
 
 def _digits(n: int) -> tuple[int, int]:
@@ -119,7 +119,7 @@ _loaded: dict[bytes, int] = {}
 
 
 def executable(code: bytes) -> int:
-    """The address of `code` in memory that may be executed; equal code is there once, for ever. Errors: OSError."""
+    """Return the address of `code` in executable memory; equal code is loaded once and never freed. Errors: OSError."""
     with _lock:
         if code not in _loaded:
             _loaded[code] = _mapped(code)
@@ -127,7 +127,7 @@ def executable(code: bytes) -> int:
 
 
 def _mapped(code: bytes) -> int:
-    """Code in pages of its own, readable and executable, and writable no more."""
+    """Copy code to new pages, make them executable and read-only, and return their address. Errors: OSError."""
     memory = mmap.mmap(-1, len(code), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.write(code)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -135,11 +135,11 @@ def _mapped(code: bytes) -> int:
     libc.mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     if libc.mprotect(address, len(code), mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "memory cannot be made executable")
-    if MACHINE == "aarch64":  # whose instruction cache does not see stores
+    if MACHINE == "aarch64":  # its instruction cache does not see stores
         clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
         clear.argtypes = ctypes.c_void_p, ctypes.c_void_p
         clear(address, address + len(code))
-    api("Py_IncRef", None, ctypes.py_object)(memory)  # somebody may have a function of it even when Python ends
+    api("Py_IncRef", None, ctypes.py_object)(memory)  # a builtin may still use it when Python ends
     return address
 
 
@@ -147,12 +147,12 @@ _new = api("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_obj
 
 
 def method(name: str, address: int, doc: str) -> ctypes.Structure:
-    """The definition of a builtin whose code is at `address`."""
+    """Return the definition of a builtin whose code is at `address`."""
     return _MethodDef(name.encode(), address, _FASTCALL | _KEYWORDS, doc.encode())
 
 
 def builtin(method: ctypes.Structure, self: tuple[object, ...]) -> Callable[..., Any]:
-    """A builtin of that definition, which gets `self`.
+    """Return a builtin with that definition and `self`.
 
     Put the definition into `self`: a function drops its `self` last, so the definition lives as long as the function.
     """

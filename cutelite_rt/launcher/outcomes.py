@@ -1,6 +1,6 @@
-"""Outcomes of launches: a loaded function and its configuration, each under a key.
+"""Outcomes of launches: the loaded function and its configuration, by the key of the launch.
 
-In    an outcome, and the key that the compiled launcher had for it
+In    an outcome, and the key that the compiled launcher computed
 Out   `KeyedOutcome` and `OutcomeTable`: the memory of `outcome` and `table` in launcher.c
 """
 
@@ -21,15 +21,15 @@ from cutelite_rt.signature.kinds import KIND, Array, Signature
 from cutelite_rt.signature.table import HEAD, Places, Table
 
 MAP_ENTRIES, MAP_ENTRY_BYTES, MAP_HEADER_BYTES = 32, 256, 128
-"""A cache of tensor maps: a header, and entries by hash. An entry is a pointer, five extents and five strides, and at
-byte 128 the map."""
+"""The layout of a cache of tensor maps: a header, then entries by hash. An entry has a pointer, five extents, five
+strides, and at byte 128 the map."""
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: multiplicative hashing
 _M64 = (1 << 64) - 1
 
 
 def hash_of(words: Iterable[int]) -> int:
-    """The hash of a key, as launchers compute it."""
+    """Return the hash of a key, as launchers compute it."""
     h = 0
     for word in words:
         h = (h ^ word) * MULTIPLIER & _M64
@@ -38,11 +38,11 @@ def hash_of(words: Iterable[int]) -> int:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a launch.
+    """The outcome of a launch, which the launcher repeats for launches with the same key.
 
-    function, config   as they were launched
-    slots              for each slot the number of its parameter among the kernel's; None for one without
-    maps               for each slot of a map its form; None as above
+    function, config   the loaded function, and its launch configuration
+    slots              for each slot the index of its parameter in the kernel; None where it is no parameter
+    maps               for each slot of a tensor map its form; None as above
     """
 
     function: Function
@@ -52,9 +52,9 @@ class Outcome(NamedTuple):
 
 
 def slots_of(table: Table, settled: Signature) -> tuple[list[int | None], list[MapForm | None]]:
-    """The slots and maps of an `Outcome`, for a kernel that is compiled for a settled signature.
+    """Return `slots` and `maps` of an `Outcome`, for a kernel that is compiled for a settled signature.
 
-    Errors  `Unsupported` where it has values that the launcher has no slots for
+    Errors  `Unsupported` where the signature has values without slots in the launcher's table
     """
     its = {leaf.name: i for i, leaf in enumerate(settled.leaves())}
     names = [leaf.name for leaf in table.leaves]
@@ -67,7 +67,7 @@ def slots_of(table: Table, settled: Signature) -> tuple[list[int | None], list[M
 
 
 class KeyedOutcome:
-    """Memory of one outcome under its key."""
+    """The memory of one outcome and its key."""
 
     def __init__(self, places: Places, key: bytes, outcome: Outcome | Plan) -> None:
         words = struct.unpack(f"<{places.words}Q", key)
@@ -107,12 +107,12 @@ _MOVED, _PLANNED, _PROGRAM_HEAD = struct.Struct("<6Q"), struct.Struct("<6I 6Q"),
 
 
 class Moved(NamedTuple):
-    """A parameter of a planned launch that lies in an array: `delta` bytes behind the beginning of number `array`.
+    """A parameter of a planned launch that follows an array of the call: `delta` bytes after its first byte.
 
-    array                 of the arguments; `WORKSPACE`: memory of the program's own
-    parameter             its number among those of the launch
-    aligned               bytes that it has to be a multiple of
-    form, shape, strides  of a tensor map; None where it is the address
+    array                 index of the array among the arguments; `WORKSPACE`: the program's own memory
+    parameter             its index among the launch's parameters
+    aligned               the address must be a multiple of this many bytes
+    form, shape, strides  of a tensor map over that address; None: the parameter is the address itself
     """
 
     array: int
@@ -128,7 +128,7 @@ WORKSPACE = -1
 
 
 class PlannedLaunch(NamedTuple):
-    """A launch of a plan: function, how it is launched (the stream is the call's), parameters, those that move."""
+    """A launch of a plan: function, configuration but for the stream, parameters, and those that follow arrays."""
 
     function: Function
     config: LaunchConfig
@@ -137,9 +137,9 @@ class PlannedLaunch(NamedTuple):
 
 
 class Plan:
-    """Launches that one call makes, in order, and the parameters that each call moves: `program` in launcher.c.
+    """Launches that one call makes, in order, and the parameters that each call sets: `program` in launcher.c.
 
-    memory    of workspaces, and the one stream that may use it; None without
+    memory    the memory of all workspaces, and the only stream that may use it; None without workspaces
     """
 
     def __init__(self, launches: Sequence[PlannedLaunch], memory: tuple[object, int] | None) -> None:
@@ -172,20 +172,20 @@ class Plan:
 
 
 def _tensor(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[object, int]:
-    """A `tensor` of launcher.c with these extents and strides, and its address."""
+    """Return a `tensor` of launcher.c with these extents and strides (to be kept alive), and its address."""
     tensor = Tensor()
     numbers = fill(tensor, Facts(0, shape, strides, (0, 0), (CUDA, 0)))
     return (numbers, tensor), ctypes.addressof(tensor)
 
 
 def _attributes(config: LaunchConfig) -> tuple[ctypes.Array[ctypes.c_char], int]:
-    """CUlaunchAttribute for each: its id, and a union of 64 bytes."""
+    """Return the array of CUlaunchAttribute (an id, and a union of 64 bytes), and its length."""
     rows = [struct.pack("<I4x64s", each.id, each.value) for each in config.all_attributes()]
     return ctypes.create_string_buffer(b"".join(rows)), len(rows)
 
 
 def _cache(form: MapForm) -> tuple[object, int]:
-    """An empty cache of tensor maps, and its address."""
+    """Return an empty cache of tensor maps (to be kept alive), and its address."""
     header = struct.pack("<10I6i", *(word for row in form.words for word in row))
     memory = ctypes.create_string_buffer(MAP_HEADER_BYTES + MAP_ENTRIES * MAP_ENTRY_BYTES + 127)
     address = -(-ctypes.addressof(memory) // 128) * 128
@@ -194,16 +194,16 @@ def _cache(form: MapForm) -> tuple[object, int]:
 
 
 _MASK, _USERS, _RECENT, _ENTRIES = range(4)
-"""Words of a table of outcomes: the mask of their number; how many launches are reading it; the one found last; the
-first entry, a pointer."""
+"""Words of a table of outcomes: number of entries minus 1; how many launches are reading it; address of the outcome
+found last; from there on the entries, which are addresses."""
 
 
 class OutcomeTable:
-    """Outcomes by the hash of their keys, with open addressing."""
+    """A hash table of outcomes by their keys, with open addressing."""
 
     def __init__(self, places: Places, outcomes: Sequence[KeyedOutcome]) -> None:
         self.outcomes = tuple(outcomes)
-        self._nothing = ctypes.create_string_buffer(b"\xff" * places.size)  # a key that no launch has
+        self._nothing = ctypes.create_string_buffer(b"\xff" * places.size)  # an outcome whose key no launch has
         recent = self.outcomes[-1].address if outcomes else ctypes.addressof(self._nothing)
         size = 4
         while size < 2 * len(outcomes):
@@ -215,5 +215,5 @@ class OutcomeTable:
 
     @property
     def in_use(self) -> bool:
-        """Tell whether launches that released the interpreter's lock still read it."""
+        """True while launches that have released the interpreter lock still read the table."""
         return self._block[_USERS] != 0

@@ -1,10 +1,10 @@
-"""The launcher of a kernel: the state that the machine code finds, and the builtins that launch.
+"""The launcher of a kernel: the state that its machine code reads, and the builtins that launch.
 
-In    the table of a kernel's signature (`signature.table`), and launches that went well
-Out   `Launcher.function` and `Launcher.bound`, builtins that repeat such launches, and hand all others to Python
+In    the table of a kernel's signature (`signature.table`), and outcomes of launches that succeeded
+Out   `Launcher.function` and `Launcher.bound`, builtins that repeat such launches, and pass all others to Python
 
-Python writes under the interpreter's lock, and the code reads under it. Structures are replaced whole, by a new
-pointer.
+Python writes the state, and the code reads it, while holding the interpreter lock. A structure is changed by making a
+new one and replacing the pointer to it.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ STATE = {name: i * WORD for i, name in enumerate(_STATE.split())}
 
 MOST_OUTCOMES = 1024
 CONSTANTS = 256
-"""Places for constants that are known by identity. A quarter of them are used, so that searches are short."""
+"""Entries of the table of constants by identity. At most a quarter of them are used, so that searches are short."""
 
 
 class Callbacks(NamedTuple):
     """The functions that launchers call in Python.
 
-    launch_anew  (key or None, held, *args, **kwargs): launch like none before, or refuse
-    constant     (x) -> (a value to compare x by, whether it never changes while x lives)
-    resolved     (held, *args, **kwargs) -> facts, without `UNRESOLVED`
+    launch_anew  (key or None, held, *args, **kwargs): launch without a kept outcome, or raise an error
+    constant     (x) -> (a key that is equal for equal constants, whether it never changes while x lives)
+    resolved     (held, *args, **kwargs) -> facts without `UNRESOLVED`
     """
 
     launch_anew: Callable[..., None]
@@ -51,10 +51,10 @@ class Callbacks(NamedTuple):
 
 
 Watch = tuple[Sequence[tuple[dict[Any, Any], Any, Any]], Sequence[tuple[Any, Any]]]
-"""(namespace, name, what it has to hold) and (cell, what it has to hold); `UNBOUND` for a cell without content."""
+"""(namespace, name, expected object) for names, (cell, expected object) for cells; `UNBOUND`: an empty cell."""
 
 UNBOUND = object()
-_numbers = itertools.count(1)  # of constants; none is used twice, not even after `forget`
+_numbers = itertools.count(1)  # numbers of constants; none is reused, not even after `forget`
 
 
 class Launcher:
@@ -107,20 +107,20 @@ class Launcher:
         self._state[STATE[name] // WORD] = value
 
     def bound(self, facts: bytes, launch: object) -> Callable[..., None]:
-        """Return a builtin that launches as these facts say: `function` with (facts, launch) ahead of its arguments."""
+        """Return a builtin that launches with these facts: `function` with (facts, launch) before its arguments."""
         return native.builtin(self._method, (facts + self._own, launch, self.function))
 
     def __len__(self) -> int:
-        """Return the number of outcomes that it has."""
+        """Return the number of outcomes that are kept."""
         return len(self._outcomes.outcomes)
 
     @property
     def generation(self) -> object:
-        """Return an object that `forget` replaces by another."""
+        """An object that each `forget` replaces by another."""
         return self._constants
 
     def add(self, key: bytes, outcome: Outcome | Plan, generation: object) -> None:
-        """Keep an outcome for launches of that key, unless `forget` was called since `generation` was read."""
+        """Keep an outcome for launches with that key, unless `forget` was called since `generation` was read."""
         keyed = KeyedOutcome(self.table.places, key, outcome)
         with self._lock:
             if generation is not self._constants:
@@ -147,7 +147,7 @@ class Launcher:
         self._outcomes = table
 
     def watch(self, watch: Watch) -> None:
-        """Send launches to Python as soon as one of these holds another object."""
+        """Make launches go to Python as soon as one of these names or cells holds another object."""
         names, cells = watch
         counted = watching.watch(list({id(namespace): namespace for namespace, _, _ in names}.values()))
         words = [len(cells), len(names), 0, 0 if counted else 1 << 63]
@@ -161,7 +161,7 @@ class Launcher:
         """Return the number of a constant; equal constants have the same one."""
         key, lasting = self._calls.constant(x)
         with self._lock:
-            # Kept alive, for a key may have the ids of what it holds.
+            # `x` is kept alive, since its key may contain ids of objects in it.
             number, _ = self._constants.setdefault(key, (next(_numbers), x))
             if lasting and 4 * len(self._identified) < CONSTANTS:
                 self._identified.append(x)
@@ -178,7 +178,7 @@ def _pointers(words: Iterable[int]) -> ctypes.Array[ctypes.c_uint64]:
 
 
 def _number(x: Any) -> int | float | bool:
-    """The int, float or bool that an argument stands for. Errors: TypeError for what stands for none."""
+    """Return an argument as a Python int, float or bool. Errors: TypeError if it is no number."""
     found = plain_number(x)
     if type(found) not in (int, float, bool):
         raise TypeError(f"{x!r} is no number")
@@ -186,11 +186,11 @@ def _number(x: Any) -> int | float | bool:
 
 
 def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
-    """Read the arrays that no C function reads into `DLTensor`s, which lie at `address` one behind the other.
+    """Read the arrays without a C function of their library into `DLTensor`s, an array of which begins at `address`.
 
-    given    the stream of the launch; -1 where none is named
+    given    the stream of the launch; -1 where it names none
     arrays   all arrays of the launch in order; None for one that is not given
-    Result   the stream, and objects to keep alive until the launch
+    Result   the stream, and objects to be kept alive until the launch
     """
     stream = streams.of(arrays) if given < 0 else given
     keep: list[object] = []
@@ -201,7 +201,7 @@ def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
                 view: ArrayView | None = read(array, stream)
             except UnreadableArray:
                 view = None
-            if view is None or view.readonly:  # Python launches then: it names the argument, or asks what is written
+            if view is None or view.readonly:  # Python then launches, and raises an error if need be
                 keep.append(exchange.refused(place))
             else:
                 keep.append((view, exchange.filled(place, view)))

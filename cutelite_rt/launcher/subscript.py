@@ -1,11 +1,11 @@
-"""Find ``kernel[grid, block]`` of before by machine code: comparing a few ints costs less than hashing tuples.
+"""Find the kept result of ``kernel[grid, block]`` by machine code: comparing a few ints is faster than hashing tuples.
 
 In    the launcher's machine code (`launcher.c`), and the result of each subscript
 Out   `Subscripts.function`, a builtin that takes a subscript; an unknown one goes to Python
 
-A subscript is found by its ints, written the same way (`16` is not `(16,)`), and by the same stream object. The objects
-of the subscript found last are compared first, by identity. `True` and `16.0` are no ints here; subscripts of anything
-but tuples of ints and streams go to Python.
+Two subscripts are the same if they have the same ints in the same form (`16` is not `(16,)`) and the same stream
+object. The subscript found last is compared first, by identity of its objects. `True` and `16.0` do not count as ints;
+subscripts with anything but ints, tuples of ints and a stream go to Python.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ STATE = {"env": 0, "entries": WORD, "anew": 2 * WORD, "recent": 3 * WORD}
 """Offsets in the state, in bytes."""
 
 KEY_WORDS, ENTRY_BYTES = 5, 8 * WORD
-"""An entry has the words of a subscript, then its result, then the subscript itself. Ahead of the entries, in the space
-of one, is the mask of their number."""
+"""An entry has the words of a subscript, then its result, then the subscript itself. Before the entries, in the space
+of one, is their number minus 1."""
 
 MOST = 1024
 """At most this many are kept; then all are dropped."""
@@ -38,14 +38,14 @@ Held = Callable[..., None]
 class Subscripts:
     """The subscripts of one kernel.
 
-    anew    gives the result of an unknown subscript. Errors: any
+    anew    a function that returns the result for an unknown subscript. Errors: any
     """
 
     def __init__(self, machine: Machine, environment: Environment, anew: Callable[[Any], Held]) -> None:
         self._environment, self._anew, self._lock = environment, anew, forks.lock()
         self._kept: dict[tuple[int, ...], tuple[Any, Held]] = {}
         self._table = _table([], 4)
-        own = bytes(WORD * len(STATE))  # nobody else has it: the state is written into it
+        own = bytes(WORD * len(STATE))  # the state is written into this object, which nothing else uses
         self._state = (ctypes.c_uint64 * len(STATE)).from_address(id(own) + native.BYTES_OFFSET)
         self._state[:] = [environment.address, ctypes.addressof(self._table), id(anew), ctypes.addressof(_NONE)]
         method = native.method("subscript", machine.subscript, "kernel[...]")
@@ -55,7 +55,7 @@ class Subscripts:
         return len(self._kept)
 
     def add(self, key: Any, held: Held) -> None:
-        """Keep the result of a subscript, where machine code can find it."""
+        """Keep the result of a subscript in the table that machine code reads."""
         words = words_of(key)
         if words is None:
             return
@@ -66,11 +66,11 @@ class Subscripts:
             table = _table([(row, *each) for row, each in kept.items()], size)
             self._state[STATE["recent"] // WORD] = ctypes.addressof(_NONE)
             self._state[STATE["entries"] // WORD] = ctypes.addressof(table)
-            self._table, self._kept = table, kept  # which frees the older ones: nobody finds them any more
+            self._table, self._kept = table, kept  # this frees the older ones, to which no pointer is left
 
 
 def words_of(key: Any) -> tuple[int, ...] | None:
-    """The words of a grid alone, of (grid, block) or (grid, block, stream), of ints; None for other subscripts."""
+    """Return the words of a subscript: a grid, (grid, block) or (grid, block, stream), of ints; None for others."""
     grid, block, *rest = key if type(key) is tuple else (key, None)
     g, b = _shape(grid), (0, 0) if type(key) is int else _shape(block)
     if g is None or b is None or len(rest) > 1:
@@ -79,7 +79,7 @@ def words_of(key: Any) -> tuple[int, ...] | None:
 
 
 def _shape(x: Any) -> tuple[int, int] | None:
-    """x and y, z and how many there are, 0 for an int by itself: 32 bits each."""
+    """Return two words of 32-bit numbers: x and y; z and the length of the tuple, 0 for an int. None for others."""
     given = x if type(x) is tuple else (x,)
     if not 1 <= len(given) <= 3 or any(type(n) is not int or n >> 32 for n in given):
         return None
@@ -88,7 +88,7 @@ def _shape(x: Any) -> tuple[int, int] | None:
 
 
 def _table(rows: list[tuple[tuple[int, ...], Any, Held]], size: int) -> ctypes.Array[ctypes.c_uint64]:
-    """Rows by their hashes, with open addressing: half of the places are empty."""
+    """Return a hash table of the rows, with open addressing: at least half of its entries are empty."""
     while size < 2 * len(rows):
         size *= 2
     step = ENTRY_BYTES // WORD
@@ -100,4 +100,4 @@ def _table(rows: list[tuple[tuple[int, ...], Any, Held]], size: int) -> ctypes.A
 
 
 _NONE = (ctypes.c_uint64 * (ENTRY_BYTES // WORD))(*[0] * (KEY_WORDS + 1), id(None))
-"""An entry that no subscript is like."""
+"""An entry that is equal to no subscript."""

@@ -1,10 +1,10 @@
-"""A counter of changes of dicts: it changes whenever a watched dict does.
+"""A counter that is raised whenever a watched dict changes.
 
-In    dicts: what kernels look their globals up in
-Out   `CHANGES`, where launchers read the number
+In    dicts: the namespaces of kernels' globals
+Out   `CHANGES`, the counter, which launchers read
 
-Looking all names up takes a launch 10 ns each; where the number is what it was, nothing was bound anew. It is raised by
-a few instructions that CPython calls ahead of each change (`PyDict_AddWatcher`, since 3.12).
+A launch would need 10 ns to look up each name. While the counter is unchanged, no global was bound anew. A few machine
+instructions raise it, which CPython calls before each change of a dict (`PyDict_AddWatcher`, since 3.12).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from cutelite_rt.arrays.dlpack import api
 from cutelite_rt.launcher import native
 
 CHANGES = ctypes.c_uint64(1)
-"""How often a watched dict changed, and one more."""
+"""The number of changes of watched dicts, plus 1."""
 
 
 def watch(dicts: Iterable[dict[str, Any]]) -> bool:
-    """Count changes of these from now on, for good. False where that cannot be: this Python, or others, have taken
-    all the watchers that there are."""
+    """Count changes of these dicts from now on. Return False where that is not possible: in a Python before 3.12, or if
+    other code has taken all of its watchers."""
     number = _watcher()
     if number is None:
         return False
@@ -35,19 +35,19 @@ def watch(dicts: Iterable[dict[str, Any]]) -> bool:
 
 @functools.cache
 def _watcher() -> int | None:
-    """The number under which CPython has our watcher."""
+    """Return CPython's number of our watcher; None without one."""
     if not hasattr(ctypes.pythonapi, "PyDict_AddWatcher") or native.unsupported() is not None:
         return None
     code = native.executable(_counting(ctypes.addressof(CHANGES)))
     api("Py_IncRef", None, ctypes.py_object)(CHANGES)  # clearing modules at exit changes watched dicts too
     try:
         return int(api("PyDict_AddWatcher", ctypes.c_int, ctypes.c_void_p)(code))
-    except RuntimeError:  # there are eight, for all that is in the process
+    except RuntimeError:  # a process has eight watchers
         return None
 
 
 def _counting(address: int) -> bytes:
-    """``int watcher(event, dict, key, value)`` that adds 1 to the 64 bits at `address`, and returns 0."""
+    """Return the code of ``int watcher(event, dict, key, value)``: add 1 to the 64 bits at `address`, return 0."""
     if native.MACHINE == "aarch64":  # ldr x8, address; ldr x9, [x8]; add x9, x9, #1; str x9, [x8]; mov w0, #0; ret
         words = 0x580000C8, 0xF9400109, 0x91000529, 0xF9000109, 0x52800000, 0xD65F03C0
         return struct.pack("<6IQ", *words, address)

@@ -1,10 +1,10 @@
-"""A call being bound: all that its arguments told so far, and the values of the kernel's parameters.
+"""A call while it is bound: the facts found in its arguments so far, and the values of the kernel's parameters.
 
 In    the arguments of a call, as the kinds of its parameters (`kinds`) check them one by one
 Out   `Call`: named dims, dtypes, the arrays that were found, and a value for each leaf
 
-Live kernels (`cutelite.dispatch`) and exported ones (`settled`) bind by it. The compiled launcher checks the same over
-tables, without words, and hands a call that it refuses to one of these, which says why.
+Live kernels (`cutelite.dispatch`) and exported ones (`settled`) use it. The compiled launcher makes the same checks by
+tables, without error texts, and passes a call that it refuses to one of these, which raises the error.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from cutelite_rt.gpu.tensormap import MapForm, TensorMapError, Tiling, check_ten
 from cutelite_rt.signature.data import Dim, DType, Expr, Expression, dims_of, evaluate
 
 MISSING: Any = object()
-"""An argument that is not given."""
+"""Stands for an argument that is not given."""
 
 KNOWN_LIBRARIES = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))
-"""Libraries whose arrays are read without naming a stream: they order work by their own current one."""
+"""Libraries whose arrays are read without a stream: they order work by their own current stream."""
 
 
 class Names(NamedTuple):
     """The parameters of a kernel by Python's rules.
 
-    names, positional, position_only  all parameters, and those that may and must be given by position
+    names, positional, position_only  all parameters; those that may, and those that must be given by position
     defaults                          values for parameters that are left out
-    text                              the parameters in words
-    gathers                           the last positional one gets all arguments behind the others, as a tuple
+    text                              (): the parameters in words
+    gathers                           whether the last positional one gets all further arguments as a tuple
     """
 
     kernel: str
@@ -44,9 +44,9 @@ class Names(NamedTuple):
     gathers: bool = False
 
     def match(self, args: Sequence[Any], kwargs: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
-        """An argument for each parameter, defaults filled in; with `partial`, for some of them.
+        """Return an argument for each parameter, with defaults filled in; with `partial`, some may be `MISSING`.
 
-        Errors  `ArgumentError` for too many or too few, for a name that is none, and for one given twice
+        Errors  `ArgumentError` for too many or too few arguments, for an unknown name, and for one given twice
         """
         named = len(self.positional) - 1
         if self.gathers and len(args) >= named and self.positional[named] not in kwargs:
@@ -73,16 +73,16 @@ class Names(NamedTuple):
 
 
 class Call:
-    """A call, and the facts that its arguments told: dims and dtype variables, each with the parameter that told it."""
+    """A call while it is bound: the dims and dtype variables found so far, each with the parameter it was found in."""
 
     def __init__(self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None) -> None:
         self.kernel = kernel
-        self.dims: dict[str, tuple[int, str]] = {}  # name -> (value, the parameter that told it)
+        self.dims: dict[str, tuple[int, str]] = {}  # name -> (value, the parameter it was found in)
         self.dtypes: dict[str, tuple[str, str]] = {}  # likewise
-        self.values: list[Any] = []  # numbers, `ArrayView`s, and what has `packed` and `simulated`
+        self.values: list[Any] = []  # numbers, `ArrayView`s, and objects with methods `packed` and `simulated`
         self.arrays: list[tuple[str, ArrayView]] = []
         self._stated: dict[str, Dim] = {}
-        self._unsure: dict[str, tuple[int, str]] = {}  # from strides of one-element modes, which mean nothing
+        self._unsure: dict[str, tuple[int, str]] = {}  # from strides of one-element modes, which may have any value
         self._later: list[tuple[Expression, int, str, str]] = []  # to check once every dim is bound
         self._arguments = arguments
         self._stream = stream
@@ -92,7 +92,7 @@ class Call:
         return ArgumentError(f"{self.kernel}(): argument `{name}` {text}")
 
     def settle(self, needed: Iterable[str]) -> None:
-        """All arguments are bound: find the dims that are `needed`, and check expressions. Errors: `ArgumentError`."""
+        """Check `needed` dims and all expressions, once all arguments are bound. Errors: `ArgumentError`."""
         for name in needed:
             if name not in self.dims:
                 if name not in self._unsure:
@@ -110,7 +110,7 @@ class Call:
     # Arrays.
 
     def read(self, name: str, argument: Any) -> ArrayView:
-        """The array that an argument is."""
+        """Return the view of an argument that is an array. Errors: `ArgumentError`."""
         known = type(argument).__module__.partition(".")[0] in KNOWN_LIBRARIES
         try:
             return read(argument) if known else read(argument, self.stream)
@@ -121,13 +121,13 @@ class Call:
 
     @property
     def stream(self) -> int:
-        """The stream of the launch: arrays of libraries known by interface alone make pending work visible there."""
+        """The stream of the launch, which arrays read by interface alone make wait for their pending work."""
         if self._stream is None:
             self._stream = streams.of(_flat(self._arguments))
         return self._stream
 
     def dtype(self, name: str, wanted: DType, found: str) -> str:
-        """The dtype that an array or number of dtype `found` has in the kernel."""
+        """Return the dtype in the kernel of an array or number of dtype `found`. Errors: `ArgumentError`."""
         if isinstance(wanted, str):
             if found != ("f32" if wanted == "tf32" else wanted):
                 raise self.error(name, f"has dtype {found}, but its annotation says {wanted}")
@@ -142,8 +142,8 @@ class Call:
     def extent(self, name: str, wanted: Expr, found: tuple[int, ...], mode: int, what: str, sure: bool = True) -> None:
         """Check the extent or stride (`what`) of `mode` of the array `name`, and learn a dim from it.
 
-        found  what the array has, for all its modes
-        sure   False for the stride of a one-element mode, which means nothing
+        found  the array's extents or strides, for all modes
+        sure   False for the stride of a one-element mode, which may have any value
         """
         if isinstance(wanted, Dim):
             self._dim(name, wanted, found, mode, what, sure)
@@ -160,7 +160,7 @@ class Call:
             raise self.error(name, f"is at {address:#x}, but must be at a multiple of {least} bytes")
 
     def states(self, name: str, dim: Dim) -> None:
-        """Note that a parameter uses a dim. Errors: `ArgumentError` where another one has it with other facts."""
+        """Note that a parameter uses a dim. Errors: `ArgumentError` where another one declares it differently."""
         stated = self._stated.setdefault(dim.name, dim)
         if stated is not dim and stated != dim:
             raise self.error(name, f"uses {dim}, which another parameter has as {stated}: declare each dim once")
@@ -201,10 +201,10 @@ def problem_of(dim: Dim, value: int) -> str:
 
 
 def plain_number(argument: Any) -> Any:
-    """A Python number from what holds one: NumPy's scalars, and arrays without dimensions in host memory."""
+    """Convert NumPy scalars, and arrays without dimensions in host memory, to Python numbers; keep other objects."""
     if type(argument) in (int, float, bool):
         return argument
-    # Reading a number from GPU memory would wait for the GPU: the caller should do that knowingly.
+    # A number in GPU memory is not read: that would wait for the GPU without the caller noticing.
     on_gpu = getattr(argument, "is_cuda", False) or hasattr(argument, "__cuda_array_interface__")
     if getattr(argument, "shape", None) == () and hasattr(argument, "item") and not on_gpu:
         return argument.item()
@@ -214,7 +214,7 @@ def plain_number(argument: Any) -> Any:
 
 
 def _flat(arguments: Iterable[Any]) -> Iterator[Any]:
-    """Arguments, and the fields of those that are structs."""
+    """Yield the arguments; for structs, tuples and lists their fields and items."""
     for argument in arguments:
         if hasattr(argument, "__dict__") and hasattr(type(argument), "__dataclass_fields__"):
             yield from _flat(vars(argument).values())
@@ -228,7 +228,7 @@ def _flat(arguments: Iterable[Any]) -> Iterator[Any]:
 
 
 def home_of(kernel: str, arrays: Sequence[tuple[str, ArrayView]]) -> tuple[str, int] | None:
-    """The device that holds all arrays; None without arrays. Errors: `ArgumentError` for arrays in different places."""
+    """Return the device that holds all arrays; None without arrays. Errors: `ArgumentError` for several devices."""
     if not arrays:
         return None
     name, first = arrays[0]
@@ -247,7 +247,7 @@ def _place(view: ArrayView) -> str:
 
 
 class MapRequest(NamedTuple):
-    """A value: the tensor map of an array that is given for the parameter `name`."""
+    """A parameter's value that is a tensor map of the array given for `name`."""
 
     name: str
     view: ArrayView
@@ -259,11 +259,11 @@ class MapRequest(NamedTuple):
         return MapForm(self.dtype, self.tiling.box, self.tiling.swizzle, self.tiling.corners)
 
     def packed(self, kernel: str) -> bytes:
-        """The map. Errors: `ArgumentError` for what TMA cannot take."""
+        """Return the tensor map. Errors: `ArgumentError` for an array that TMA cannot read."""
         return self._by(encode, kernel)  # type: ignore[no-any-return]
 
     def simulated(self, kernel: str, host: Callable[[ArrayView], Any]) -> Any:
-        """The array, of which a map could be made. Errors: as `packed`."""
+        """Return the host array, after checking that a map of it can be made. Errors: as `packed`."""
         self._by(check_tensormap, kernel)
         return host(self.view)
 
@@ -276,7 +276,7 @@ class MapRequest(NamedTuple):
 
 
 class Address(NamedTuple):
-    """A value: the address that is given for the parameter `name`; of an array, where it came as one."""
+    """A parameter's value that is an address given for `name`; `view` is the array, if an array was given."""
 
     name: str
     address: int
@@ -286,7 +286,7 @@ class Address(NamedTuple):
         return self.address
 
     def simulated(self, kernel: str, host: Callable[[ArrayView], Any]) -> Any:
-        """The array. Errors: `ArgumentError` where there is none."""
+        """Return the host array. Errors: `ArgumentError` where only an address was given."""
         if self.view is None:
             what = f"argument `{self.name}` is an address, and the simulator has no memory there"
             raise ArgumentError(f"{kernel}(): {what}; pass an array")
@@ -294,14 +294,14 @@ class Address(NamedTuple):
 
 
 def packable(kernel: str, value: Any) -> Any:
-    """A value as `gpu.params` packs it. Errors: `ArgumentError` for an array that TMA cannot take."""
+    """Return a value in the form that `gpu.params` packs. Errors: `ArgumentError` for an array that TMA cannot read."""
     if isinstance(value, ArrayView):
         return value.pointer
     return value.packed(kernel) if hasattr(value, "packed") else value
 
 
 def simulable(kernel: str, value: Any, host: Callable[[ArrayView], Any]) -> Any:
-    """A value as the simulator takes it; `host` gives NumPy's array for one. Errors: as `packable`."""
+    """Return a value as the simulator takes it; `host` makes a NumPy array of a view. Errors: as `packable`."""
     if isinstance(value, ArrayView):
         return host(value)
     return value.simulated(kernel, host) if hasattr(value, "simulated") else value

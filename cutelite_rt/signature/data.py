@@ -1,16 +1,16 @@
-"""The words of signatures: dims, expressions over them, dtypes, layouts. Frozen, compared by value, JSON for files.
+"""The data that signatures consist of: dims, expressions over them, dtypes, layouts. Frozen; stored in files as JSON.
 
 In    annotations, converted by `cutelite.dispatch.contract`; or JSON that `plain` made
-Out   values that the kinds of parameters (`kinds`) are made of
+Out   the values that kinds of parameters (`kinds`) consist of
 
-Annotations of fields say what a file may have there (`export.format`): a `Name`, a `Code`, a `Count`.
+The annotation of a field says which values a file may have there (`export.format`): a `Name`, a `Code`, a `Count`.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 Name: TypeAlias = Annotated[str, "name"]
-"""A name of Python; items of tuples and lists are called 'x.0', fields of structs 'x.field'."""
+"""A Python name; items of tuples and lists are called 'x.0', fields of structs 'x.field'."""
 
 Code: TypeAlias = Annotated[str, "dtype"]
 """A code of `dtype.DTYPES`."""
@@ -20,17 +20,17 @@ Positive: TypeAlias = Annotated[int, range(1, 1 << 63)]
 
 
 class Unsupported(Exception):
-    """A signature without a launcher: each launch is an error, or Python's."""
+    """Raised for a signature without a compiled launcher: Python launches, or raises an error."""
 
 
 KINDS: dict[str, Any] = {}
-"""The classes that signatures are made of, by their names in JSON."""
+"""Name in JSON -> class of the values that signatures consist of."""
 
 Class = TypeVar("Class", bound=type)
 
 
 def kind(cls: Class) -> Class:
-    """Decorator: let files have values of this NamedTuple, under its name."""
+    """Decorator: allow values of this NamedTuple in files, under its name in lower case."""
     KINDS[cls.__name__.lower()] = cls
     return cls
 
@@ -56,7 +56,7 @@ Tree: TypeAlias = int | Dim | tuple[Any, ...]
 
 @kind
 class Expression(NamedTuple):
-    """An expression over dims: in words, and as a tree."""
+    """An expression over dims: as text, and as a tree."""
 
     text: str
     tree: Tree
@@ -68,7 +68,7 @@ class Expression(NamedTuple):
 
 
 MOST_DEPTH = 100
-"""How deep a file may nest operations, and structs."""
+"""The most levels of operations, and of structs, in a file."""
 
 Expr: TypeAlias = int | Dim | Expression
 """An extent or stride: a number, a dim, or an expression over dims."""
@@ -113,7 +113,7 @@ DType: TypeAlias = Code | Variable
 
 @kind
 class Strided(NamedTuple):
-    """Modes by extents and strides; without strides they are compact, in 'row' or 'col' major order."""
+    """A layout by extents and strides; without strides it is compact, in 'row' or 'col' major order."""
 
     shape: tuple[Expr, ...]
     strides: tuple[Expr, ...] | None = None
@@ -134,7 +134,7 @@ MOST_MODES = 64
 class Nested(NamedTuple):
     """A layout of nested modes, which describes flat, compact memory of at least `cosize` elements.
 
-    cosize  None for one over dims, which no array fits
+    cosize  None for a layout with dims, which no array fits
     """
 
     layout: str
@@ -148,9 +148,9 @@ class Nested(NamedTuple):
 
 @kind
 class Box(NamedTuple):
-    """The tile that a tensor map of an array is for: its extents, and its swizzle ('auto': by the dtype).
+    """The box of a tensor map: its extents, and its swizzle ('auto': by the dtype).
 
-    corners  of an im2col map, whose extents are pixels and channels, as `gpu.tensormap.Tiling` has them; else none
+    corners  for an im2col map, whose extents are pixels and channels, as in `gpu.tensormap.Tiling`; else ()
     """
 
     extents: tuple[Annotated[int, range(1, 1025)], ...]
@@ -162,7 +162,7 @@ class Box(NamedTuple):
 
 
 def dims_of(expr: Expr | Tree) -> Iterator[Dim]:
-    """The dims in an expression, as often as they occur."""
+    """Yield the dims in an expression, as often as they occur."""
     if isinstance(expr, Expression):
         expr = expr.tree
     if isinstance(expr, Dim):
@@ -173,7 +173,7 @@ def dims_of(expr: Expr | Tree) -> Iterator[Dim]:
 
 
 def evaluate(expr: Expr | Tree, dims: dict[str, int]) -> int:
-    """The value of an expression."""
+    """Return the value of an expression."""
     if isinstance(expr, int):
         return expr
     if isinstance(expr, Dim):
@@ -188,7 +188,7 @@ def evaluate(expr: Expr | Tree, dims: dict[str, int]) -> int:
 
 
 def plain(x: Any) -> Any:
-    """A signature, or a part of one, as JSON has it."""
+    """Return a signature, or a part of one, as data for JSON."""
     if not isinstance(x, tuple):
         return x
     name = type(x).__name__.lower()
@@ -198,7 +198,7 @@ def plain(x: Any) -> Any:
 
 
 def parsed(x: Any) -> Any:
-    """Read the signature that `plain` made JSON of. Errors: ValueError for what it did not make."""
+    """Return the signature from which `plain` made this data. Errors: ValueError for other data."""
     if isinstance(x, list):
         return tuple(parsed(item) for item in x)
     if not isinstance(x, dict):

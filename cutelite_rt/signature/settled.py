@@ -1,10 +1,10 @@
-"""Arguments of exported kernels, by their settled signature.
+"""Bind the arguments of an exported kernel by its settled signature.
 
 In    a settled `kinds.Signature`, and the arguments of a call
 Out   `Fitted`: a value for each of the kernel's parameters, and the arrays among the arguments
 
-Arguments are bound as a live kernel's are; what the kernel was compiled for is settled: dtypes, alignments, constants,
-and how wide dims are.
+Arguments are bound as those of a live kernel, but dtypes, alignments, constants and widths of dims are those that the
+kernel was compiled for.
 """
 
 from __future__ import annotations

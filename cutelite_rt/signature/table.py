@@ -1,11 +1,11 @@
-"""A signature -> the tables that the compiled launcher goes through at each launch.
+"""Make the tables of a signature that the compiled launcher reads at each launch.
 
-In    `data.Signature`, and the classes of its structs
-Out   `Table`: memory laid out as `launcher.c` declares it, and where a launch keeps what it learns
+In    `kinds.Signature`, and the classes of its structs
+Out   `Table`: memory laid out as `launcher.c` declares it, and the layout of the memory that a launch writes
 
-A launch has memory of its own. It begins with the frame: the values that the kernel's parameters point to, 64 bits for
-each (addresses of arrays, numbers, dims), and tensor maps. The key follows: the words that an outcome is looked up by,
-with flags of a byte each behind them.
+Each launch has memory of its own. It begins with the frame: the values that the kernel's parameters point to, 64 bits
+each (addresses of arrays, numbers, dims), and tensor maps. The key follows: words by which the outcome is looked up,
+and then flags of one byte each.
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ from cutelite_rt.signature.kinds import ALWAYS, KIND, Array, Held, Pointer, Rows
 WORD = 8
 
 HEAD = struct.Struct("<4Q I 3I I4x 3Q 3I I")
-"""`outcome`: the hash of its key; context and function to launch; whether the grid has to be a whole number of
-clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster; the bytes of parameters that go
-in one buffer, else 0. The key and tables follow."""
+"""The head of `outcome` in launcher.c: the hash of its key; context, its id, and the function; whether there are
+clusters; the fields of CUlaunchConfig, with padding; the number of parameters; the cluster; the bytes of all parameters
+if they are passed as one buffer, else 0. The key and tables follow."""
 
 
 class Places(NamedTuple):
-    """The places in an outcome, in bytes: behind its head the key, tables with a place for each slot, the maps.
+    """The layout of an outcome: after its head the key, then tables by slot, then a pointer for each tensor map.
 
-    at      of each slot, where in a launch's frame its parameter is
-    maps    how many slots are of tensor maps
-    words   of the key
-    order   two u32 for each parameter that there is: its place in the frame, and in one buffer
-    kinds   u32 for each slot: its dtype by `KIND`, or 0
-    caches  pointer for each map: its cache
+    at      for each slot the offset of its parameter in a launch's frame
+    maps    number of slots that are tensor maps
+    words   number of words of the key
+    key     offset of the key in the outcome, in bytes; so are the following
+    order   two u32 for each parameter: its offset in the frame, and in one buffer
+    kinds   a u32 for each slot: its dtype by `KIND`, or 0
+    caches  a pointer for each tensor map: its cache
+    size    the bytes of an outcome
     """
 
     at: tuple[int, ...]
@@ -66,8 +68,8 @@ _WIDE_INTEGER, _SINGLE, _OTHER = range(3)
 _END, _CONSTANT, _VALUE = range(3)
 _OPERATIONS = {"add": 3, "sub": 4, "mul": 5, "floordiv": 6, "mod": 7, "min": 8, "max": 9}
 _MOST_DEPTH = 32
-_MAP_BYTES, _MAP_ALIGN = 128, 64  # of CUtensorMap
-_LINE = 64  # bytes of a line of the CPU's caches
+_MAP_BYTES, _MAP_ALIGN = 128, 64  # size and alignment of CUtensorMap
+_LINE = 64  # bytes in a line of the CPU's caches
 _WIDE_INTEGERS = ("i32", "i64", "u32", "u64")
 
 _FETCH = struct.Struct("<4H 2I")
@@ -88,7 +90,7 @@ _LINKS = "fetch array number constant dim expression grid_rules"
 
 
 class _Signature(ctypes.Structure):
-    """`signature` of launcher.c."""
+    """The structure `signature` of launcher.c."""
 
     _fields_ = (
         *((name, ctypes.c_uint32) for name in _FIELDS.split()),
@@ -99,25 +101,25 @@ class _Signature(ctypes.Structure):
 class Table:
     """The memory of one signature's tables.
 
-    classes  of structs, by the names of their parameters ('a', 'a.b'); without, any object with the fields will do
+    classes  the classes of structs, by the names of their parameters ('a', 'a.b'); None: any object with such fields
     Errors   `Unsupported`
 
-    address             of `signature`
-    names               of the parameters
-    objects             whose addresses rows have by number: names of fields, classes
-    leaves              of all parameters: each has a slot of an outcome
-    dims                names of those that have the last slots of an outcome
-    places              of its outcomes
-    expressions, later  expressions in words; how many are checked once all dims are known
+    address             the address of the structure `signature`
+    names               names of the parameters
+    objects             names of fields, and classes, to which rows refer by index
+    leaves              leaves of all parameters; each has a slot in an outcome
+    dims                names of the dims, which have the last slots of an outcome
+    places              the layout of an outcome
+    expressions, later  expressions as text; how many of them are checked once all dims are known
     scratch             bytes of the memory of one launch
     """
 
     def __init__(self, signature: Signature, classes: Mapping[str, type] | None = None) -> None:
         self.names = tuple(sys.intern(parameter.name) for parameter in signature.parameters)
         self.dims = tuple(dim.name for dim in signature.dims)
-        self._block = bytearray(ctypes.sizeof(_Signature))  # one block: launches find it in few lines of the caches
-        self._known: dict[tuple[bytes, tuple[int, ...]], int] = {}  # offsets of its parts; equal ones are stored once
-        self._links: list[int] = []  # offsets of words in it that are offsets in it
+        self._block = bytearray(ctypes.sizeof(_Signature))  # one block, so that a launch reads few lines of the caches
+        self._known: dict[tuple[bytes, tuple[int, ...]], int] = {}  # (content, links) -> offset; stored once
+        self._links: list[int] = []  # offsets of the words in the block that are themselves offsets in it
         self._rows = rows = Rows(len(self.names), classes)
         for slot, parameter in enumerate(signature.parameters):
             parameter.rows(rows, slot, ALWAYS)
@@ -129,8 +131,8 @@ class Table:
         self._expressions: list[int] = []
         self.expressions: list[str] = []
         self.later = 0
-        self._inside: set[str] = set()  # dims of those
-        self._strided: set[str] = set()  # dims that strides tell
+        self._inside: set[str] = set()  # dims in expressions
+        self._strided: set[str] = set()  # dims that occur as strides
         self._lay_key()
         self._lay_frame()
         self.address = self._written(signature)
@@ -197,7 +199,7 @@ class Table:
         return self._loaded(bytes(said))
 
     def _lay_launch(self, said: _Signature) -> None:
-        """Places in the memory of one launch."""
+        """Lay out the memory of one launch."""
         said.told_at = self._flags + len(self._arrays) + self._rows.givens
         said.large_at = said.told_at + 2 * len(self.dims)
         sizes = {
@@ -215,7 +217,7 @@ class Table:
         said.scratch = at
 
     def _put(self, data: bytes, *links: int) -> int:
-        """Return the offset in the block of these bytes; their words at `links` are offsets in it too."""
+        """Store bytes in the block and return their offset; their words at `links` are offsets in the block."""
         at = self._known.get((data, links))
         if at is None:
             at = self._known[data, links] = len(self._block)
@@ -224,7 +226,7 @@ class Table:
         return at
 
     def _loaded(self, said: bytes) -> int:
-        """Return the address of the block, with `said` at its beginning and addresses in the place of offsets."""
+        """Copy the block, with `said` at its beginning, to where it stays; turn offsets into addresses."""
         self._block[: len(said)] = said
         self._links += range(_Signature.fetch.offset, len(said), WORD)
         size = len(self._block)
@@ -239,7 +241,7 @@ class Table:
         return address
 
     def words(self, name: str) -> Iterator[str]:
-        """The 64-bit words of the tables in C, in an array called `name`."""
+        """Yield the 64-bit words of the tables in C, for an array called `name`."""
         links = set(self._links)
         for at, (word,) in enumerate(struct.iter_unpack("<Q", self._block)):
             yield f"(u64)(uintptr_t)({name} + {word // WORD})" if WORD * at in links else hex(word)
@@ -262,7 +264,7 @@ class Table:
             cosize = wanted.layout.cosize
         else:
             order, rank, rules = self._modes(wanted.layout)
-        align = wanted.align or (0 if wanted.box is None else 1)  # of what goes as a map, encoding asks
+        align = wanted.align or (0 if wanted.box is None else 1)  # for a tensor map, the encoding checks it
         said = _ANNOTATION.pack(dtype, variable, size, align, rank, order, cosize)
         said += struct.pack("<Q", self._put(b"".join(rules)))
         return _ARRAY.pack(
@@ -270,7 +272,7 @@ class Table:
         )
 
     def _modes(self, layout: Strided) -> tuple[int, int, list[bytes]]:
-        """The order, how many modes there are, and a rule for each extent and each given stride."""
+        """Return the order, the number of modes, and a rule for each extent and each given stride."""
         rank = len(layout.shape)
         order = _GIVEN_STRIDES if layout.strides is not None else _ROW_MAJOR if layout.order == "row" else _COLUMN_MAJOR
         from_inside = reversed(range(rank)) if order == _ROW_MAJOR else range(rank)
@@ -280,7 +282,7 @@ class Table:
         return order, rank, rules
 
     def _checked(self, wanted: Expr, mode: int) -> bytes:
-        """A rule of an extent or stride."""
+        """Return the rule by which an extent or stride is checked."""
         if isinstance(wanted, Dim):
             return _RULE.pack(_DIM, mode, self.dims.index(wanted.name))
         if isinstance(wanted, Expression):
@@ -289,7 +291,7 @@ class Table:
         return self._rule(wanted, mode)
 
     def _rule(self, wanted: Expr, mode: int = 0) -> bytes:
-        """A rule of a value: a number, or an expression to compute."""
+        """Return the rule for a value: a number, or an expression to compute."""
         if isinstance(wanted, int):
             return _RULE.pack(_NUMBER, mode, wanted)
         steps = [*self._steps(wanted.tree if isinstance(wanted, Expression) else wanted), (_END, 0)]
@@ -301,7 +303,7 @@ class Table:
         return _RULE.pack(_EXPRESSION, mode, len(self._expressions) - 1)
 
     def _steps(self, tree: Tree) -> Iterable[tuple[int, int]]:
-        """An expression as steps of a machine with a stack, operands first."""
+        """Yield an expression as steps of a stack machine, operands first."""
         if isinstance(tree, int):
             if not -(2**63) <= tree < 2**63:
                 raise Unsupported(f"{tree} has more than 64 bits")
@@ -319,7 +321,7 @@ class Table:
 
     def _number(self, held: Held) -> bytes:
         dtype = held.leaf.dtype
-        how, kind = _OTHER, self._rows.leaves.index(held)  # whose place in an outcome tells what the variable is
+        how, kind = _OTHER, self._rows.leaves.index(held)  # an outcome has the variable's dtype at this index
         if isinstance(held.leaf, Pointer):
             kind = held.leaf.number
         elif isinstance(dtype, str):

@@ -1,6 +1,6 @@
-"""The kinds of parameters, one class each, and signatures, which are made of them.
+"""The kinds of parameters, one class each, and signatures, which consist of them.
 
-base      what a kind has to answer                    array        arrays, by address or for TMA
+base      the protocol of a kind                       array        arrays, by address or for TMA
 number    numbers and addresses                        constant     constants, and what may be None
 several   structs, tuples, lists
 
@@ -32,11 +32,11 @@ __all__ = [
 class Signature(NamedTuple):
     """The parameters of a kernel.
 
-    positional, position_only  how many may, and must, be given by position
-    dims                       that extents and strides mention
-    grid                       blocks of a launch that does not say; None where each launch says
+    positional, position_only  how many parameters may, and how many must, be given by position
+    dims                       the dims in extents and strides
+    grid                       the grid of launches that give none; None where each launch must give one
     text                       the parameters in words
-    wide_dims, wide            for a settled one: dims of 64 bits; whether its block indices have 64 bits
+    wide_dims, wide            if settled: the dims of 64 bits; whether block indices have 64 bits
     """
 
     kernel: Name
@@ -50,17 +50,17 @@ class Signature(NamedTuple):
     wide: bool = False
 
     def leaves(self) -> list[Leaf]:
-        """The leaves of all parameters, in the kernel's order."""
+        """Return the leaves of all parameters, in the kernel's order."""
         return [leaf for parameter in self.parameters for leaf in parameter.leaves()]
 
     def packs_as(self) -> list[str]:
-        """The kinds of the kernel's own parameters (`gpu.params`): of leaves, then of dims. For a settled one."""
+        """Return the kinds (`gpu.params`) of the kernel's parameters: leaves, then dims. For a settled signature."""
         dims = ("i64" if dim.name in self.wide_dims else "i32" for dim in self.dims)
         return [*(leaf.packs_as for leaf in self.leaves()), *dims]
 
 
 def mentioned(parameters: Iterable[Parameter]) -> list[tuple[str, Dim]]:
-    """The dims of all arrays, each with the array that mentions it, as often as they occur."""
+    """Return (array, dim) for each occurrence of a dim in an array's layout."""
     found = []
     for leaf in (leaf for parameter in parameters for leaf in parameter.leaves()):
         layout = leaf.layout if isinstance(leaf, Array) else None
@@ -70,7 +70,7 @@ def mentioned(parameters: Iterable[Parameter]) -> list[tuple[str, Dim]]:
 
 
 def declared(parameters: Iterable[Parameter]) -> tuple[Dim, ...]:
-    """The dims of all arrays, once each. Errors: `Unsupported` where one is declared in two ways."""
+    """Return the dims of all arrays, once each. Errors: `Unsupported` where one is declared in two ways."""
     found: dict[str, Dim] = {}
     for _, dim in mentioned(parameters):
         if found.setdefault(dim.name, dim) != dim:

@@ -21,8 +21,9 @@ class Array(NamedTuple):
     """An array.
 
     says   its annotation in words
-    align  bytes that its address is a multiple of; None: those of an element, and multiples of 16 are specialised for
-    box    of the tensor map by which it is passed; None: it is passed as an address
+    align  its address must be a multiple of this many bytes; None: of an element's, and the kernel is specialised for
+           multiples of 16
+    box    the box of the tensor map by which it is passed; None: it is passed as an address
     """
 
     name: Name
@@ -50,7 +51,7 @@ class Array(NamedTuple):
     # Arguments.
 
     def found(self, call: Call, argument: Any) -> tuple[ArrayView, str]:
-        """The array that an argument is, and its dtype in the kernel; learns dims. Errors: `ArgumentError`."""
+        """Check an array argument and learn its dims; return its view and dtype in the kernel. Errors: as `fit`."""
         view = call.read(self.name, argument)
         dtype = call.dtype(self.name, self.dtype, view.dtype)
         self.check_layout(call, view)
@@ -68,7 +69,7 @@ class Array(NamedTuple):
             call.values.append(MapRequest(self.name, view, dtype, tiling))
 
     def look(self, argument: Any, alignment: int) -> tuple[Any, ArrayView | None]:
-        if argument is None:  # which another signature of the kernel may allow
+        if argument is None:  # another signature of the kernel may allow None
             return None, None
         if reader_library(type(argument)) not in LOOKED_AT:
             raise TypeError

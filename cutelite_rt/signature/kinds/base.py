@@ -47,15 +47,16 @@ class Parameter(Protocol):
 
 
 def left_out(parameter: Parameter) -> Any:
-    """The value for an argument that is not given; `MISSING` where one has to be."""
+    """Return the value for an argument that is not given; `MISSING` where it must be given."""
     return getattr(parameter, "left_out", MISSING)
 
 
 class Leaf(Parameter, Protocol):
     """A kind that is one parameter of the machine code.
 
-    dtype     of the elements, or of the number
+    dtype     the dtype of the elements, or of the number
     packs_as  its kind in `gpu.params`, if it is settled
+    c         its templates in C
     """
 
     @property
@@ -69,10 +70,10 @@ class Leaf(Parameter, Protocol):
 class C(NamedTuple):
     """A leaf in C, as templates for `str.format`.
 
-    declared  a parameter of a C function, called {name}
-    taken     a statement that checks it, and leaves its value at {to}: the leaf number {leaf}, the array number {array}
-    kind      its number in c/tvm_ffi.c; `dtype` in words
-    ffi       its value from the TVMFFIAny {any}
+    declared  the declaration of a C function's parameter, called {name}
+    taken     a statement that checks it and stores its value at {to}; it is leaf number {leaf}, array number {array}
+    kind      its kind in c/tvm_ffi.c; `dtype` is for error texts
+    ffi       an expression for its value in the TVMFFIAny {any}
     """
 
     declared: str
@@ -91,18 +92,18 @@ class Held(NamedTuple):
 
 
 ALWAYS = 0xFFFF
-"""The flag of what is always given."""
+"""The flag of an object that is always given."""
 
 _IS_GIVEN, _IS_INSTANCE, _FIELD, _HAS_ITEMS, _ITEM = range(5)  # launcher/tables.h
 
 
 class Rows:
-    """A writer of the rows by which the launcher finds the leaves of a call. A slot holds an object.
+    """Collects the rows by which the launcher finds the leaves of a call. A slot holds an object of the call.
 
-    given      the number of the flag that says whether the object is there
+    given      index of the flag that says whether an object is given
     fetches    `fetch_row` of launcher/tables.h: what, slot, given, to, object
-    objects    whose numbers rows have: names of fields, classes
-    constants  (slot, given) of each
+    objects    names of fields, and classes, to which rows refer by index
+    constants  (slot, given) of each constant
     """
 
     def __init__(self, slots: int, classes: Mapping[str, type] | None) -> None:

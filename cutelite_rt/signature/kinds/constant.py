@@ -11,7 +11,7 @@ from cutelite_rt.signature.data import Name, Unsupported, kind
 from cutelite_rt.signature.kinds.base import Leaf, Parameter, Rows
 
 LEFT_OUT: Any = object()
-"""A constant that is left out, and so has the value that the kernel was compiled for."""
+"""Stands for a constant that is left out: it has the value that the kernel was compiled for."""
 
 
 @kind
@@ -35,7 +35,7 @@ class Constant(NamedTuple):
 
 @kind
 class Fixed(NamedTuple):
-    """A constant that is compiled in; `opaque` describes one that is no plain data."""
+    """A constant that is compiled in; `opaque` is the description of a value that JSON cannot hold."""
 
     name: Name
     value: bool | int | float | str | None
@@ -47,7 +47,7 @@ class Fixed(NamedTuple):
 
     @classmethod
     def of(cls, name: str, value: Any) -> Fixed:
-        """The constant: its value where JSON has it, else words for it."""
+        """Return the constant with its value if JSON can hold it, else with its description."""
         finite = not isinstance(value, float) or math.isfinite(value)
         plain = type(value) in (bool, int, float, str, type(None)) and finite
         return cls(name, value if plain else None, None if plain else repr(value))
@@ -99,7 +99,7 @@ class Optional(NamedTuple):
 
 @kind
 class Absent(NamedTuple):
-    """A parameter that may be None, and is; `says` its annotation in words."""
+    """A parameter that may be None, in a kernel compiled for None; `says` is its annotation in words."""
 
     name: Name
     says: str = ""

@@ -13,7 +13,7 @@ from cutelite_rt.signature.data import Code, DType, Name, Positive, Variable, ki
 from cutelite_rt.signature.kinds.base import C, Rows
 
 KIND = {code: i for i, code in enumerate(DTYPES)}
-"""Dtypes as numbers, for the launcher and C."""
+"""Dtype -> its number in the launcher and in C."""
 
 _TAKES: dict[str, Any] = {"bool": bool, "int": numbers.Integral, "uint": numbers.Integral, "float": numbers.Real}
 _OWN = {bool: "bool", int: "i32", float: "f32"}  # dtypes of Python's numbers, where nothing else decides
@@ -25,14 +25,14 @@ BEYOND = {
     "e4m3": 464.0,
     "e5m2": 61440.0,
 }
-"""The least number that rounds to what the dtype cannot hold: half a step beyond its largest finite one."""
+"""The least number that rounds beyond the dtype's largest finite value: half a step above that."""
 
 _C_TYPES = {
     **{f"{sign}{bits}": f"{'u' * (sign == 'u')}int{bits}_t" for sign in "iu" for bits in (8, 16, 32, 64)},
     "bool": "int",
     "f32": "float",
     "f64": "double",
-}  # others come as float
+}  # other dtypes are passed as float
 
 
 @kind
@@ -58,7 +58,7 @@ class Number(NamedTuple):
         rows.leaf(self, slot, given)
 
     def decided(self, call: Call, argument: Any) -> str:
-        """The dtype; for a variable the one that a tensor told, else the number's own. Errors: `ArgumentError`."""
+        """Return the dtype: of a variable the one found in a tensor, else the number's own. Errors: `ArgumentError`."""
         if isinstance(self.dtype, str):
             return self.dtype
         if self.dtype.name in call.dtypes:
@@ -73,7 +73,7 @@ class Number(NamedTuple):
         self.take(call, self.decided(call, argument), argument)
 
     def take(self, call: Call, dtype: str, argument: Any) -> None:
-        """Take a number of that dtype. Errors: `ArgumentError`."""
+        """Check a number for that dtype, and append it to ``call.values``. Errors: `ArgumentError`."""
         number, row = plain_number(argument), DTYPES[dtype]
         if not isinstance(number, _TAKES[row.kind]) or (isinstance(number, bool) and row.kind == "float"):
             hint = "; read it from the GPU with .item()" if getattr(argument, "shape", None) == () else ""
@@ -98,7 +98,7 @@ class Number(NamedTuple):
         return found
 
     def look(self, argument: Any, alignment: int) -> tuple[None, int | float | bool]:
-        # A planned number is packed unchecked, and for e4m3 packing rounds numbers that `fit` refuses.
+        # Numbers of a plan are packed without `fit`, and for e4m3 packing rounds numbers that `fit` refuses.
         if type(argument) not in (int, float, bool) or self.dtype == "e4m3":
             raise TypeError
         return None, argument
@@ -122,7 +122,7 @@ class Number(NamedTuple):
 
 @kind
 class Pointer(NamedTuple):
-    """An address of elements of `dtype`, a multiple of `align` bytes; `says` its annotation in words."""
+    """An address of elements of `dtype`, a multiple of `align` bytes; `says` is its annotation in words."""
 
     name: Name
     says: str
@@ -160,7 +160,7 @@ class Pointer(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The power of two that it is a multiple of, as machine code and C have it: behind the dtypes."""
+        """The number of this kind in the launcher and C, after those of dtypes: it tells the alignment."""
         return len(DTYPES) + self.align.bit_length() - 1
 
     @property
@@ -170,7 +170,7 @@ class Pointer(NamedTuple):
 
 
 def _address(argument: Any) -> int | None:
-    """The address that an argument is, or has under a name that libraries give it; None where it has none."""
+    """Return the address that an argument is, or has as `handle`, `ptr` or `value`; None if it has none."""
     if isinstance(argument, bool):
         return None
     if isinstance(argument, int):

@@ -29,7 +29,7 @@ class Struct(NamedTuple):
             field.rows(rows, rows.field(_last(field), slot, given), given)
 
     def wrong(self, call: Call, argument: Any) -> ArgumentError:
-        """Say that an argument is no such struct."""
+        """Return the error for an argument that is no such struct."""
         return call.error(self.name, f"must be a {self.cls}, not {argument!r}")
 
     def fit(self, call: Call, argument: Any) -> None:
@@ -71,7 +71,7 @@ class Sequence(NamedTuple):
 
 
 def items(call: Call, name: str, says: str, count: int | None, argument: Any) -> tuple[Any, ...] | list[Any]:
-    """The items of an argument, `count` of them if that is known. Errors: `ArgumentError`."""
+    """Return an argument if it is a tuple or list, of `count` items if that is given. Errors: `ArgumentError`."""
     if not isinstance(argument, tuple | list):
         raise call.error(name, f"must be a tuple or list, {says}, not {argument!r}")
     if count is not None and len(argument) != count:
