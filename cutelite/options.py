@@ -35,7 +35,7 @@ class Option(NamedTuple):
     default: str
     aliases: tuple[str, ...] = ()
     of_one: bool = False
-    """Said of one kernel at a time, so there is no environment variable."""
+    """The option is set for one kernel at a time, so there is no environment variable."""
 
     @property
     def flag(self) -> str:
@@ -97,18 +97,18 @@ class Options:
     )  # fmt: skip
     assembler: str = _option(
         choice("auto", "ptxas", "nvjitlink", "driver"), "auto",
-        "the tool that turns PTX into a cubin; `auto` takes the first of the three that is there",
+        "the tool that turns PTX into a cubin; `auto` takes the first of the three that it finds",
     )  # fmt: skip
     passes: str | None = _option(
         optional(TEXT), None,
-        "passes to run on the IR: `fold, cse, ...`, or changes to those there are: `+mine>cse, -join_accesses`",
+        "passes to run on the IR: `fold, cse, ...`, or changes to the default ones: `+mine>cse, -join_accesses`",
         "`cutelite.passes.PIPELINE`", of_one=True,
     )  # fmt: skip
     warnings_as_errors: bool = _option(
-        FLAG, False, "refuse a kernel that passes or the assembler warn of, such as one that spills registers"
+        FLAG, False, "refuse a kernel if passes or the assembler warn, such as of spilled registers"
     )  # fmt: skip
     profile: bool = _option(
-        FLAG, False, "record the events of `cl.profile`; `kernel.profile(...)` says it of a launch (docs/profiling.md)",
+        FLAG, False, "record the events of `cl.profile`; `kernel.profile(...)` sets it for a launch: docs/profiling.md",
         of_one=True,
     )  # fmt: skip
     record: bool = _option(
@@ -180,7 +180,7 @@ NAMES = frozenset(row.name for row in OPTIONS)
 
 
 def checked(given: Mapping[str, Any], who: str = "@kernel") -> dict[str, Any]:
-    """Return the options that are said to `who`, each as `Options` has it: None says nothing.
+    """Return the options that `who` is given, each as `Options` has it; those that are None are left out.
 
     Errors   TypeError for a name that is no option; `OptionError` for a value that one does not take
     """
@@ -243,12 +243,13 @@ def _checked(row: Option, value: Any) -> Any:
 _PAGE = """\
 # Options
 
-An option is said in code for a kernel (`@cl.kernel(opt=2)`), for a derived kernel (`kernel.options(opt=2)`) or for one
+Set an option in code for a kernel (`@cl.kernel(opt=2)`), for a derived kernel (`kernel.options(opt=2)`) or for one
 compile (`kernel.compile(opt=2)`, `kernel.export(path, opt=2)`), on the command line (`cutelite compile --opt 2 FILE`),
-or in the environment for all kernels (`CUTELITE_OPT=2`). What is said nearer to the compile goes first. For who ports
-from CuTe DSL there are texts: `kernel.options("--opt-level=2 --generate-line-info")`, `kernel.compile(options="...")`.
-Options are part of what a kernel is compiled for, and so of its key in the disk cache. Where a parameter of a kernel is
-called like an option, the name means the parameter in `compile` and `export`; `kernel.options(...)` means the option.
+or in the environment for all kernels (`CUTELITE_OPT=2`). Settings in code win over the environment, and those of a
+compile over those of a kernel. For code from CuTe DSL, options can also be given as text:
+`kernel.options("--opt-level=2 --generate-line-info")`, `kernel.compile(options="...")`. Options are part of a kernel's
+key in the disk cache. If a parameter of a kernel has the name of an option, the name means the parameter in `compile`
+and `export`; in `kernel.options(...)` it means the option.
 
 This page is printed by `python -m cutelite.options`.
 
