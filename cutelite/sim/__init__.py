@@ -1,4 +1,4 @@
-"""The simulator: what a kernel means, on the CPU. The second backend, and the definition of what the IR means.
+"""The simulator: executes kernels on the CPU. It is the second backend, and defines the meaning of the IR.
 
 run.py        the entry: `run(function, grid, args, ...)`
 launch.py     arguments, and the state that all blocks share     buffers.py  tensormap.py  policy.py
@@ -8,9 +8,9 @@ schedule.py   the order in which threads run                     strand.py  coll
 lanes.py      threads as an op sees them                         crowd.py
 machine.py    a CTA as an op sees it                             engine.py  mbarrier.py  barrier.py  registers.py
                                                                  roster.py
-values.py     what a strand holds           memory.py     addresses, bytes and their checks                  atomics.py
-actors.py     who makes an access: threads, asynchronous work
-events.py     what an observer is told                           checker/  trace.py (a timeline, for Perfetto)
+values.py     the values of a strand        memory.py     addresses, bytes and their checks                  atomics.py
+actors.py     threads and asynchronous work, which make accesses
+events.py     events for observers                               checker/  trace.py (a timeline, for Perfetto)
 error.py      mistakes of the kernel                             report.py
 tmem.py       tensor memory of Blackwell   descriptors.py  TMA descriptors in memory    marks.py  `cl.profile`
 tally.py      work, counted                stops.py        breakpoints                  typecheck.py  values by types

@@ -1,7 +1,7 @@
 """The actors of a simulation: threads that execute an op, and asynchronous work that threads started.
 
-The parts of a CTA (`engine`, `mbarrier`, `barrier`, `registers`) know the threads by the protocol `Executing`, and so
-need none of what lies above them. `Strand` and `Crowd` implement it.
+The parts of a CTA (`engine`, `mbarrier`, `barrier`, `registers`) see threads through the protocol `Executing`, so they
+import no module above them. `Strand` and `Crowd` implement it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = Any
 
 
 class Accuser(Protocol):
-    """The maker of an access, who can report a mistake in it: threads, or asynchronous work."""
+    """The maker of an access, through which mistakes in it are reported: threads, or asynchronous work."""
 
     def fail(
         self,
@@ -32,14 +32,14 @@ class Accuser(Protocol):
         label: str = "",
         help: str = "",
     ) -> NoReturn:
-        """Raise a `SimError`; `element` is the position of the address at fault in the array of all of them."""
+        """Raise a `SimError`; `element` is the index of the faulty address in the access."""
 
 
 class Executing(Accuser, Protocol):
     """Threads of one CTA that execute an op together.
 
     op    the op
-    mask  bool (lanes,): the active ones
+    mask  bool (lanes,): which lanes are active
     tid   int64 (lanes,): linear thread index in the CTA
     """
 
@@ -55,7 +55,7 @@ class WorkAgent(Agent, Accuser, Protocol):
     """Asynchronous work while it accesses memory; `machine.Agent` implements it."""
 
     def place(self, space: str, address: int) -> Place:
-        """The allocation at an address, for reports."""
+        """Return the allocation at an address, for reports."""
 
 
 ISSUED, READ, DONE = range(3)
@@ -66,9 +66,9 @@ class Work:
     """One piece of asynchronous work.
 
     tid     the threads that started it
-    group   for each of them, the number of groups it had committed in `queue` before: the group this belongs to
-    part    for each of them, its position among those that started the work; `split` parts them
-    waited  a wait has retired it; until then it is done by luck alone
+    group   for each of them, the number of groups it had committed in `queue` before: the index of the work's group
+    part    for each of them, its position among the threads that started the work, of which `split` removes some
+    waited  whether a wait has retired it. Before that a kernel may not rely on it, even if it is done
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Atomic read-modify-write: as if the elements were updated one after the other, in the order of the addresses.
+"""Atomic read-modify-write, with the results of updating one element after the other, in the order of the addresses.
 
 Memory is read once and written once. Where several elements share an address, a running reduction computes all the
 intermediate values of one address; or, where that takes fewer steps, the first element of each address is applied,
@@ -50,7 +50,11 @@ def atomic(
     compare: Array | None,
     who: Accuser,
 ) -> Array:
-    """The old values. Addresses (k,), operand (k,) or (k, n) for `n` neighbours at each; `compare` for 'cas'."""
+    """Update memory and return the old values.
+
+    address, operand  (k,), and (k,) or (k, n) for `n` neighbours at each address
+    compare           for 'cas': the values to compare with; else None
+    """
     dtype = memory_dtype(elem)
     if action in ("exch", "cas") and operand.ndim == 2:
         return _whole(space, address, elem, operand, compare, who)
@@ -89,7 +93,7 @@ def atomic(
 
 
 def _whole(space: Space, address: Array, elem: Scalar, operand: Array, compare: Array | None, who: Accuser) -> Array:
-    """Exchange, or compare and swap, neighbours as one: 16 bytes at each address."""
+    """Exchange, or compare and swap, neighbours together: 16 bytes at each address. Return the old values."""
     mine, row = np.unique(address, return_index=True, return_inverse=True)[1:]
     n, first = operand.shape[1], Selected(who, mine, 1)
     before = space.load(address[mine], elem, n, first, tell=False)
@@ -112,7 +116,7 @@ def _whole(space: Space, address: Array, elem: Scalar, operand: Array, compare: 
 def _run_by_run(
     action: str, before: Array, operand: Array, order: Array, runs: Array, lengths: Array
 ) -> tuple[Array, Array]:
-    """The old value of each element, and the last value at each address; all elements of an address at once."""
+    """Return the old value of each element, and the final value at each address; one address after the other."""
     old, after = np.empty(len(order), before.dtype), np.empty_like(before)
     ufunc: Any = ACTIONS[action]
     for i, (start, length) in enumerate(zip(runs.tolist(), lengths.tolist(), strict=True)):
@@ -125,7 +129,7 @@ def _run_by_run(
 def _rank_by_rank(
     action: str, before: Array, operand: Array, order: Array, runs: Array, lengths: Array
 ) -> tuple[Array, Array]:
-    """The same: the first element of all addresses at once, then the second of those that have one, and so on."""
+    """Return the same; apply the first element of all addresses at once, then their second elements, and so on."""
     old, after = np.empty(len(order), before.dtype), before.copy()
     for rank in range(int(lengths.max())):
         going = (lengths > rank).nonzero()[0]
@@ -138,7 +142,7 @@ def _rank_by_rank(
 def _one_by_one(
     before: Array, operand: Array, compare: Array, order: Array, runs: Array, lengths: Array
 ) -> tuple[Array, Array]:
-    """The same for compare-and-swap, most of which change nothing."""
+    """Return the same for compare-and-swap, one element after the other."""
     bits = f"u{before.itemsize}"
     old, after = np.empty(len(order), before.dtype), before.copy()
     old_bits, after_bits = old.view(bits), after.view(bits)
@@ -154,7 +158,7 @@ def _one_by_one(
 
 
 def _apply(action: str, old: Array, operand: Array, compare: Array | None) -> Array:
-    """The new values."""
+    """Return the new values."""
     if compare is None:
         return ACTIONS[action](old, operand).astype(old.dtype, copy=False)
     bits = f"u{old.itemsize}"  # cas compares bits: -0.0 is not 0.0, and a NaN equals itself

@@ -1,6 +1,6 @@
 """Execution barriers: the 16 named barriers of a CTA, and the barrier of a cluster (PTX ISA: barrier, barrier.cluster).
 
-A named barrier counts threads. A warp of which all threads that have not exited have arrived counts as 32. Without a
+A named barrier counts threads. A warp counts as 32 once all its threads that have not exited have arrived. Without a
 count the barrier completes when all threads of the CTA that have not exited have arrived.
 """
 
@@ -27,7 +27,7 @@ _COMBINE: dict[str, Callable[[Array, int | None], int]] = {
     "or": lambda mine, before: int(np.any(mine) or bool(before)),
     "popc": lambda mine, before: int(np.count_nonzero(mine)) + (before or 0),
 }
-"""barrier.red: the predicates of some threads combined with the value of the threads before them."""
+"""For barrier.red: combine the predicates of some threads with the value combined before, None at first."""
 
 
 class Barrier:
@@ -36,7 +36,7 @@ class Barrier:
     generation  the number of times it has completed
     count       threads that take part in this generation; None: all that have not exited
     here        bool (lanes of the CTA's warps,): the thread has arrived; exited threads of its warp count too
-    value       of barrier.red, combined so far; `result` is that of the generation before
+    value       the value of barrier.red combined so far; `result`: the value of the previous generation
     """
 
     __slots__ = ("count", "generation", "here", "result", "value")
@@ -54,7 +54,7 @@ class ClusterBarrier:
 
     live              bool (ranks, threads): which threads have not exited
     arrived           the same shape: those that have arrived in the current `phase`
-    phase_of_arrival  the same shape: the phase in which a thread arrived that has not waited yet; -1 for the others
+    phase_of_arrival  the same shape: for threads that have arrived and not waited yet, the phase; -1 for others
     """
 
     def __init__(self, live: Array, changed: Callable[[], None]) -> None:
@@ -64,19 +64,19 @@ class ClusterBarrier:
         self.phase = 0
 
     def complete_if_full(self) -> None:
-        """Complete when all threads that have not exited have arrived."""
+        """Complete the phase if all threads that have not exited have arrived."""
         if self.arrived.any() and not np.count_nonzero(self.live & ~self.arrived):
             self.phase += 1
             self.arrived[:] = False
             self._changed()
 
     def why(self) -> str:
-        """The reason to wait, for reports."""
+        """Return the reason to wait, for reports."""
         return f"cluster barrier: {np.count_nonzero(self.arrived)} of {np.count_nonzero(self.live)} threads arrived"
 
 
 class Barriers:
-    """The named barriers of the CTA of that rank, and its side of the cluster's; implements `ir.simulation.Barriers`.
+    """The named barriers of one CTA, and its use of the cluster's; implements `ir.simulation.Barriers`.
 
     changed  called when a barrier completes
     tell     tells the observer, if there is one
@@ -126,7 +126,7 @@ class Barriers:
         return results
 
     def check_exits(self) -> None:
-        """Complete barriers that waited only for threads that have now left."""
+        """Complete barriers that waited only for threads that have now exited."""
         for barrier in self.named:
             if barrier.count is None and barrier.here.any():
                 self._complete_if_full(barrier)
@@ -161,7 +161,7 @@ class Barriers:
         return where, Wait(lambda: barrier.generation != generation, lambda: self._why(number), ((where, on),))
 
     def _arrived(self, barrier: Barrier) -> int:
-        """The number of threads that count as arrived."""
+        """Return the number of threads that count as arrived."""
         if barrier.count is None:
             return int(np.count_nonzero(barrier.here))
         here = barrier.here.reshape(-1, WARP)
@@ -209,7 +209,7 @@ class Barriers:
 
 
 def _groups(lanes: Executing, id: Array | int, count: Array | int | None) -> Iterator[tuple[Array, int, int | None]]:
-    """The lanes that name the same barrier and count: a mask, the barrier and the count."""
+    """Yield a mask of the lanes that name the same barrier and count, the barrier, and the count."""
     if isinstance(id, int) and (count is None or isinstance(count, int)):
         yield lanes.mask, id, count
         return

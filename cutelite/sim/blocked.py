@@ -1,4 +1,4 @@
-"""Blocked threads: for each the `Wait` that it waits for, which strands share and take along when they split."""
+"""Blocked threads, each with its `Wait`; when a strand splits, each part keeps the waits of its threads."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Array = Any
 class Blocked:
     """The waits of a strand.
 
-    which     for each thread, the number of its wait in `waits`; -1 for none
-    position  for each thread, its position in the answer of that wait
-    alone     there is one wait, and all threads are in it
+    which     for each thread, the index of its wait in `waits`; -1 for none
+    position  for each thread, its index in what the wait's `ready` returns
+    alone     there is one wait, of all threads
     """
 
     op: Op
@@ -30,14 +30,14 @@ class Blocked:
 
     @staticmethod
     def whole(op: Op, wait: Wait, lanes: int) -> Blocked:
-        """The whole strand waits for one thing, each of its lanes at its own position."""
+        """Return the state of a strand all of whose lanes wait for `wait`."""
         return Blocked(op, (wait,), np.zeros(lanes, np.int64), np.arange(lanes), True)
 
     def take(self, lanes: Array) -> Blocked:
         return Blocked(self.op, self.waits, self.which[lanes], self.position[lanes], self.alone)
 
     def poll(self) -> bool | Array:
-        """Ask who may go on: True for all, False for none, else a bool for each thread."""
+        """Return which threads may go on: True for all, False for none, else a bool for each thread."""
         if self.alone:
             answer = self.waits[0].ready()
             if not isinstance(answer, np.ndarray):
@@ -53,7 +53,7 @@ class Blocked:
         return ready if 0 < count < len(ready) else bool(count)
 
     def reasons(self) -> dict[str, Array]:
-        """The lanes that wait, by the reason in words."""
+        """Return the lanes that wait, by the reason in words."""
         found: dict[str, Array] = {}
         for i, wait in enumerate(self.waits):
             mine = (self.which == i).nonzero()[0]

@@ -1,11 +1,10 @@
-"""Arrays as global memory: the bytes behind each argument, at addresses as far apart as allocations of their own.
+"""Arrays as global memory: the bytes of each argument, at addresses far apart, as of separate allocations.
 
-An array is taken with the bytes it spans, whatever its strides. The start of a NumPy buffer is aligned as memory from
-cudaMalloc is, so a view that begins somewhere inside is aligned as it would be on the GPU. Arguments that overlap are
-one region.
+A region has all bytes that an array spans, whatever its strides. The start of a NumPy buffer is aligned like memory
+from cudaMalloc, so a view into it has the alignment it would have on the GPU. Arguments that overlap share a region.
 
-What TMA stores to is taken with its last 16 bytes whole, as far as the buffer reaches that it is a view of: the copy
-writes these (sim/tensormap.py), whoever's they are.
+A region for TMA reaches up to a multiple of 16 bytes, within the buffer that the array is a view of: TMA stores write
+whole units of 16 bytes (sim/tensormap.py).
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from cutelite.sim.memory import GLOBAL_BASE, GUARD, Region
 
 Array = Any
 
-ALIGN = 256  # bytes: what cudaMalloc promises
-NOWHERE = GLOBAL_BASE - GUARD  # of an empty array: any access is an error
+ALIGN = 256  # bytes: the alignment of cudaMalloc
+NOWHERE = GLOBAL_BASE - GUARD  # the address of an empty array: any access there is an error
 
 
 class Buffers:
@@ -31,24 +30,24 @@ class Buffers:
     def __init__(self) -> None:
         self._arrays: list[tuple[str, Array]] = []
         self._by_tma: set[int] = set()  # ids of arrays
-        self._groups: list[tuple[int, int, int]] = []  # on the host from, to; and the address in the kernel
+        self._groups: list[tuple[int, int, int]] = []  # (first, end) on the host, and the address in the kernel
         self._regions: list[Region] = []
 
     def add(self, name: str, array: Array, by_tma: bool = False) -> None:
-        """Another argument. `by_tma`: it is accessed through a TMA descriptor."""
+        """Add an argument; `by_tma`: it is accessed through a TMA descriptor."""
         self._arrays.append((name, array))
         if by_tma:
             self._by_tma.add(id(array))
 
     def place(self) -> None:
-        """Lay the arrays out in the kernel's address space."""
+        """Give the arrays addresses in the kernel's address space."""
         views = [(*self._bounds(array), name, array) for name, array in self._arrays if array.size]
         base = GLOBAL_BASE
         position = {id(array): i for i, (_, array) in enumerate(self._arrays)}
         groups = _overlapping(views)
         groups.sort(
             key=lambda group: min(position[id(array)] for _, _, array in group[2])
-        )  # as the host did not choose
+        )  # by argument, so that host addresses do not matter
         for low, high, named in groups:
             address = base + (low - byte_bounds(_owner(named[0][2]))[0]) % ALIGN
             self._groups.append((low, high, address))
@@ -59,7 +58,7 @@ class Buffers:
         return self._regions
 
     def address(self, array: Array) -> int:
-        """The address of the array's first element."""
+        """Return the kernel's address of the array's first element."""
         first = array.__array_interface__["data"][0]
         for low, high, address in self._groups:
             if low <= first < high and array.size:
@@ -67,7 +66,7 @@ class Buffers:
         return NOWHERE
 
     def located(self, addresses: Array) -> Array:
-        """Addresses in the kernel of bytes of the arrays, by their addresses on the host; of others as `NOWHERE`."""
+        """Translate host addresses of bytes in the arrays to the kernel's; others become `NOWHERE`."""
         found = np.full(addresses.shape, NOWHERE, np.int64)
         for low, high, address in self._groups:
             inside = (low <= addresses) & (addresses < high)
@@ -75,9 +74,9 @@ class Buffers:
         return found
 
     def _bounds(self, array: Array) -> tuple[int, int]:
-        """The bytes that accesses may touch: from, to."""
+        """Return the first host address that accesses may touch, and the end."""
         low, high = byte_bounds(array)
-        if id(array) in self._by_tma:  # which begins at a multiple of 16
+        if id(array) in self._by_tma:  # its first byte is at a multiple of 16
             high = max(high, min(high + (low - high) % ROW_UNIT, byte_bounds(_owner(array))[1]))
         return low, high
 
@@ -92,7 +91,7 @@ class Buffers:
 
 
 def _owner(array: Array) -> Array:
-    """The array whose memory this one is a view of."""
+    """Return the array that owns this one's memory."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -101,7 +100,7 @@ def _owner(array: Array) -> Array:
 def _overlapping(
     views: list[tuple[int, int, str, Array]],
 ) -> list[tuple[int, int, list[tuple[int, str, Array]]]]:
-    """Views as groups without overlap between them: low, high, and offset, name and array of each in it."""
+    """Group views that overlap: (first, end) of each group, and (offset, name, array) of each view in it."""
     groups: list[tuple[int, int, list[tuple[int, str, Array]]]] = []
     for low, high, name, array in sorted(views, key=lambda view: view[:2]):
         if groups and low < groups[-1][1]:

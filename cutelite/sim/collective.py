@@ -1,7 +1,7 @@
-"""Ops that threads execute together: gather the threads, tell who is missing, execute once all are there.
+"""Ops that threads execute together: gather the threads, find missing ones, execute the op once all have arrived.
 
-Each op needs the threads of one unit: a warp, a warpgroup or the CTA. If it has an operand `members`, that lane mask
-says which of them. Nobody waits for threads that have exited, but a warpgroup must be complete.
+Each op needs the threads of one unit: a warp, a warpgroup or the CTA; with an operand `members`, those in that lane
+mask. Threads that have exited are not waited for, but a warpgroup must be complete.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def assemble(step: Step, parked: dict[Step, list[Strand]]) -> StepOutcome:
 
 
 def missing(step: Step, strands: list[Strand]) -> Array:
-    """The threads that parked strands still wait for, as linear indices."""
+    """Return the linear indices of the threads that parked strands still wait for."""
     machine = strands[0].machine
     here = np.concatenate([strand.tid for strand in strands])
     wanted = np.zeros(machine.threads, bool)
@@ -102,19 +102,19 @@ def execute(step: Step, strands: list[Strand], units: list[int]) -> StepOutcome:
 
 
 def _has_choice(strand: Strand, step: Step) -> bool:
-    """Tell whether its `members` leave out lanes that could take part."""
+    """Tell whether `members` leaves out lanes of the warp, in any thread of the strand."""
     return step.members is not None and bool(np.count_nonzero(~strand.get(step.members)))
 
 
 def _lanes(step: Step, strands: list[Strand], units: list[int]) -> Any:
-    """The strand itself where it has just the lanes that the op needs, else a crowd."""
+    """Return the strand itself if its lanes are exactly those that the op needs, else a crowd."""
     if len(strands) == 1 and (step.unit == 0 or len(strands[0].tid) == step.unit * len(units)):
         return strands[0]
     return Crowd(step.op, strands, units, step.unit, {})
 
 
 def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> StepOutcome:
-    """Start a step that may block half-way: for one unit at a time, each with strands of its own."""
+    """Start a step that may block half-way: separately for each unit, with the strands of its threads."""
     outcome = StepOutcome([])
     for unit in units:
         own: list[Strand] = []
@@ -137,7 +137,7 @@ def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> StepOut
 
 
 def _block(strand: Strand, step: Step, waits: list[tuple[Any, ThreadLanes]]) -> None:
-    """Let `strand` wait for what the executions of its units returned."""
+    """Let `strand` wait for the `Wait`s that the executions of its units returned."""
     which = np.full(len(strand.tid), -1)
     position = np.zeros(len(strand.tid), np.int64)
     held: list[Wait] = []
@@ -154,7 +154,7 @@ def _block(strand: Strand, step: Step, waits: list[tuple[Any, ThreadLanes]]) -> 
 
 
 def _complete_groups(step: Step, strands: list[Strand]) -> list[tuple[Array, int]]:
-    """Sets of threads that execute `step` together, all of them parked there; and the unit of each set."""
+    """Return the sets of parked threads that can now execute `step` together, each with its unit."""
     if not strands:
         return []
     machine = strands[0].machine

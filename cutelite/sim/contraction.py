@@ -1,17 +1,17 @@
-"""Sums that round once with a product, as LLVM contracts them where a kernel has `fmad`.
+"""Sums that LLVM contracts with a product to an fma, which rounds once, in kernels with `fmad`.
 
 In    a function, at any stage
-Out   for each sum of which elements contract, how to compute it: a `Contracted`
+Out   for each sum with elements that contract a `Contracted`, which computes it
 
 `lower` lets `mul`, `add` and `sub` of floats contract, and LLVM's NVPTX backend (DAGCombiner: visitFADDForFMACombine,
 visitFSUBForFMACombine) makes an fma of a sum and a product that is one of its operands
 
-- where both are in one basic block; a product that is used once comes into the block of its use before that
-- if both operands are products: of the one that has fewer uses; of the first, if they have equally many
+- where both are in one basic block; LLVM first moves a product with a single use into the block of its use
+- if both operands are products, with the one that has fewer uses; with the first, if they have equally many
 
-whether or not the product is used besides, and element by element: vectors are scalars by then. ptxas finds no more.
-Not seen here are products that went through a register tensor, which only a pass makes a value of; equal products, of
-which LLVM makes one; and what it moves from one block to another besides.
+This also happens if the product has other uses, and element by element, since vectors are scalars by then. ptxas
+contracts no more. Not modelled here: products that went through a register tensor, which a later pass makes a value;
+equal products, which LLVM merges; and other ops that LLVM moves between blocks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Array = Any
 
 
 class Element(NamedTuple):
-    """An element of a value that no reordering made; `minus`: what is meant is its negative."""
+    """Element `at` of a value that is no rearrangement of others; `minus`: it is used negated."""
 
     value: Value
     at: int
@@ -41,10 +41,10 @@ class Element(NamedTuple):
 class Part(NamedTuple):
     """Elements of a sum that contract with elements of one product.
 
-    at     their positions in the sum
-    picks  and in the product
-    first  the product is the first operand of the sum
-    minus  the product counts negatively
+    at     positions of the elements in the sum
+    picks  their positions in the product
+    first  whether the product is the first operand of the sum
+    minus  whether the product is subtracted
     """
 
     product: Mul
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Contracted:
-    """A sum that rounds once with products."""
+    """A sum some or all of whose elements round once together with a product."""
 
     def __init__(self, sum: Add | Sub, parts: Sequence[Part], count: int) -> None:
         self.sum, self.parts = sum, parts
@@ -82,7 +82,7 @@ class Contracted:
 
 
 def _picked(factor: Array, picks: tuple[int, ...], dims: int) -> Array:
-    """The elements of a factor that go into a sum: (lanes,) for a scalar one, else (lanes, elements)."""
+    """Return the elements of a factor that a sum uses: (lanes,) for a scalar sum, else (lanes, elements)."""
     if factor.ndim == 1:
         return factor if dims == 1 else np.broadcast_to(factor[:, None], (len(factor), len(picks)))
     if dims == 1:
@@ -91,7 +91,7 @@ def _picked(factor: Array, picks: tuple[int, ...], dims: int) -> Array:
 
 
 def contracted(function: Function, order: Sequence[Block]) -> dict[Op, Contracted]:
-    """Find the sums of a function, whose blocks are `order`, that contract."""
+    """Return the sums of a function that contract; `order`: its blocks."""
     if not function.attrs.get("fmad", True):
         return {}
     ops = [(op, block) for block in order for op in block.ops]
@@ -116,7 +116,7 @@ def _count(value: Value) -> int:
 
 
 class _Products:
-    """The products of a function: where each is made, and how often each of its elements is used."""
+    """The products of a function: the block of each, and how often each of its elements is used."""
 
     def __init__(self, ops: list[tuple[Op, Block]], order: Sequence[Block]) -> None:
         self._ops = ops
@@ -141,7 +141,7 @@ class _Products:
         return [Part(mul, tuple(at), tuple(picks), *more) for (mul, *more), (at, picks) in groups.items()]
 
     def _product(self, element: Element, block: Block) -> Element | None:
-        """The element, if it is of a product that contracts with a sum in that block."""
+        """Return the element if it is of a product that contracts with a sum in that block; else None."""
         op, made = self._made.get(element.value, (None, None))
         if not isinstance(op, Mul) or not _contracts(op):
             return None
@@ -150,7 +150,7 @@ class _Products:
         return element if here else None
 
     def _of(self, value: Value) -> list[Element]:
-        """The elements of a value, where they come from."""
+        """Return the elements of a value, traced back through rearrangements and negations."""
         found = self._elements.get(value)
         if found is None:
             found = self._elements[value] = list(self._traced(value))
@@ -173,7 +173,7 @@ class _Products:
                 yield from (Element(value, i, False) for i in range(_count(value)))
 
     def _used(self, element: Element) -> int:
-        """The number of times that an element is used, in whichever reordering."""
+        """Return how often an element is used, directly or through rearrangements."""
         if self._uses is None:
             self._uses = Counter(
                 (each.value, each.at)
@@ -187,7 +187,7 @@ class _Products:
 
 
 def _stretches(order: Sequence[Block]) -> dict[Block, Block]:
-    """For each block the first of those that are one without jumps: a block that only one leads to, by a plain jump."""
+    """Map each block to the first of its chain: a block with one predecessor that has one successor."""
     before = predecessors(list(order))
     first: dict[Block, Block] = {}
     for block in order:

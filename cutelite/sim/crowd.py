@@ -1,7 +1,7 @@
 """A crowd: all lanes of some warps or warpgroups, gathered from strands to execute one collective op.
 
-Lanes that take no part are in it but not active: they left the kernel, lie beyond the end of the CTA, or are not in
-`members`.
+It also has lanes that take no part, which are not active: their threads have exited, do not exist at the end of the
+CTA, or are not in `members`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""TMA descriptors that the device has put into global memory: who may use which, and what it was then.
+"""TMA descriptors that a kernel writes to global memory, and checks of their use.
 
-TMA reads descriptors by a proxy of its own, and keeps those that it has read. So a descriptor is *published* when it is
-complete, by the instruction that releases it to that proxy, and each thread that starts copies *acquires* it. It is an
-error here to acquire what nobody has published in this launch, to use what this thread has not acquired since it was
-published last, and to publish another in the place of one that a copy under way still uses.
+TMA reads descriptors through a proxy of its own, and caches them. So a complete descriptor is *published* by the
+instruction that releases it to that proxy, and each thread that starts copies *acquires* it. It is an error here to
+acquire a descriptor that was not published in this launch, to use one that the thread has not acquired since it was
+last published, and to publish another one at an address while a copy still uses the old one.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ CODE = "tensormap"
 
 
 class Descriptors:
-    """Those of a launch, by their addresses."""
+    """The descriptors of a launch, by their addresses."""
 
     def __init__(self) -> None:
         self._published: dict[int, bytes] = {}
-        self._acquired: dict[tuple[int, int, int], bytes] = {}  # (block, thread, address) -> what it was
+        self._acquired: dict[tuple[int, int, int], bytes] = {}  # (block, thread, address) -> the bytes acquired
         self._made: dict[tuple[int, bytes, TensorMap], StoredMap] = {}
 
     def publish(self, gmem: Space, address: int) -> None:
-        """Note the descriptor that a warp has written to an address."""
+        """Record the descriptor at an address as published."""
         region = gmem.region_at(address)
         start = address - region.base
         self._published[address] = region.bytes[start : start + MAP_BYTES].tobytes()
 
     def acquire(self, lanes: Lanes, block: int, address: Array) -> None:
-        """Note what each thread acquires, which reads it."""
+        """Record the descriptor that each thread acquires; this reads its bytes."""
         words = lanes.load("gmem", address, u64, MAP_BYTES // 8)
         found = [self._published.get(int(at)) for at in address]
         wrong = np.array([held != row.tobytes() for held, row in zip(found, words, strict=True)])
@@ -66,7 +66,7 @@ class Descriptors:
         return self._made[key]
 
     def is_still(self, address: int, words: bytes) -> bool:
-        """Tell whether that is the descriptor there."""
+        """Tell whether these are still the bytes of the descriptor published at an address."""
         return self._published[address] == words
 
 

@@ -1,7 +1,7 @@
-"""Steps of the commonest ops, bound to the values that they read and define.
+"""Fast execution of the most common ops, by functions bound to the values that they read and define.
 
 In    an op; the values of a strand, all of whose lanes are active
-Out   a function that executes it, which does what `op.simulate` does in a third of the time; None for other ops
+Out   a function that does the same as `op.simulate` in a third of the time; None for other ops
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Execute = Callable[[Any], None]
 
 
 def direct(op: Op) -> Execute | None:
-    """Return how a strand executes `op`."""
+    """Return the function by which a strand executes `op`; None if `op.simulate` has to do it."""
     if isinstance(op, Binary) and type(op).simulate is Binary.simulate:
         return _binary(op)
     if isinstance(op, Cmp):

@@ -1,9 +1,9 @@
-"""Asynchronous work: what TMA, bulk copies, cp.async and wgmma do between their issue and the wait that retires them.
+"""Asynchronous work: TMA, bulk copies, cp.async and wgmma, from their issue to the wait that retires them.
 
-Each piece of work has two moments: it reads its sources, and later writes its destination. The schedule chooses when:
-at once, as late as a wait allows, or somewhere in between, work of different instructions in any order. A wait
-executes what it waits for. Work that ends on an mbarrier is executed at the latest when no thread can go on without it.
-"""
+Each piece of work is executed in two steps: it reads its sources, and later writes its destination. The schedule
+decides when: at once, as late as waits allow, or in between, with work of different instructions in any order. A wait
+executes the work that it waits for. Work that arrives on an mbarrier is executed at the latest when no thread can go on
+without it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cutelite.sim.launch import SimLaunch
 
 Array = Any
 
-RESULTS_KEPT = 256  # of retired work that writes registers: a wait asks for them a few instructions later
+RESULTS_KEPT = 256  # results in registers of finished work; a wait takes them a few instructions later
 
 
 class Engine:
@@ -111,7 +111,7 @@ class Engine:
         return any(w.queue == queue and not threads.isdisjoint(w.tid.tolist()) for w in self.pending)
 
     def committed(self, queue: str) -> Array:
-        """For each thread, the number of groups that it has committed in `queue`."""
+        """Return, for each thread, the number of groups that it has committed in `queue`."""
         found = self._committed.get(queue)
         if found is None:
             found = self._committed[queue] = np.zeros(self.launch.threads, np.int64)
@@ -120,7 +120,7 @@ class Engine:
     # For the scheduler
 
     def progress(self, choose: Callable[[int], int]) -> bool:
-        """Execute one moment of one piece of work, which `choose(n)` picks of n; False if there is none."""
+        """Execute one step of one piece of work, which `choose(n)` picks among n; return False if there is none."""
         able = [work for work in self.pending if self._is_first(work)]
         if not able:
             return False
@@ -132,7 +132,7 @@ class Engine:
         return True
 
     def drain(self, queues: tuple[str, ...] | None = None) -> None:
-        """Execute all that is pending, or all in these queues."""
+        """Execute all pending work, or all in these queues."""
         for work in list(self.pending):
             if queues is None or work.queue in queues:
                 self._finish(work)
@@ -146,7 +146,7 @@ class Engine:
         return self.result(ticket, of_work=True)
 
     def _only(self, work: Work, threads: Array) -> Work:
-        """The work of some of its threads, a mask; what the others started stays pending."""
+        """Restrict work to those of its threads that are in a mask; the part of the others stays pending."""
         if np.count_nonzero(threads) < len(threads):
             rest = work.split(threads)
             self.pending.insert(self.pending.index(work) + 1, rest)

@@ -1,4 +1,4 @@
-"""The exception for a mistake of a simulated kernel: it names the line, the kernel, the block and the threads."""
+"""`SimError`: a mistake of a simulated kernel, with line, kernel, block and threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THREADS_SHOWN = 4
 
 @dataclass(frozen=True)
 class Place:
-    """A place in memory: `offset` bytes into the allocation called `name`; `address` as the kernel has it."""
+    """A place in memory: `offset` bytes into the allocation called `name`; `address` is the kernel's address."""
 
     space: str
     address: int
@@ -29,11 +29,11 @@ class SimError(Exception):
     """A mistake of the kernel that the simulator found; ``str(error)`` is the whole report.
 
     code     the kind of mistake, as in ``error[out-of-bounds]``
-    kernel   name of the function
-    block    (x, y, z) of the block, None where it concerns several
+    kernel   the name of the function
+    block    (x, y, z) of the block; None for several blocks
     threads  (x, y, z) of the threads at fault
-    place    where in memory, for mistakes of accesses
-    op       the operation at fault; `span` is its line
+    place    the place in memory, for mistakes in accesses
+    op       the op at fault; `span` is its line
     seed     the schedule: the same seed shows the same mistake again
     """
 
@@ -63,7 +63,7 @@ class SimError(Exception):
         return self.op.span if self.op is not None else None
 
     def facts(self) -> list[Note]:
-        """The threads, the place in memory and the schedule, a line each."""
+        """Return notes with the threads, the place in memory and the schedule, a line each."""
         who = f"in kernel `{self.kernel}`"
         if self.block is not None:
             who += f", block {self.block}"

@@ -1,9 +1,9 @@
-"""Events that the simulator tells an observer besides accesses: everything that orders them, a class for each kind.
+"""Events that the simulator reports to an observer, besides accesses: everything that orders these, a class each.
 
-In    the parts of a CTA, which make an event where it happens and only if somebody observes
+In    the parts of a CTA, which make an event where it happens, and only if there is an observer
 Out   `Observer.event`, which matches on the class; the checker of the memory model and the timeline are observers
 
-`lanes` are threads that execute an op; `where`, `lane` and the like are bool masks over them or positions in them.
+`lanes` are the threads that execute an op; `where` and `tried` are bool masks over them, `lane` is an index in them.
 Addresses are of shared memory, with the rank of the block in its upper bits (`sim.memory.RANK_SHIFT`).
 """
 
@@ -58,14 +58,14 @@ Awaited = BarrierGeneration | ClusterPhase | MbarrierAt
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """All lanes of one or more warps have come to an instruction that they execute together."""
+    """All lanes of one or more warps execute an instruction together."""
 
     lanes: Executing
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Threads `tid` go on after `wait`; `positions` are theirs among the lanes that waited."""
+    """Threads `tid` go on after `wait`; `positions` are their indices among the lanes that waited."""
 
     op: Op
     wait: Wait
@@ -82,7 +82,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Retire:
-    """The CTA is over: its threads have left, its asynchronous work is done."""
+    """The CTA has ended: its threads have exited, its asynchronous work is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class ClusterArrive:
 
 @dataclass(frozen=True, slots=True)
 class MbarrierInit:
-    """A thread makes an mbarrier of 8 bytes."""
+    """A thread initialises an mbarrier."""
 
     lanes: Executing
     address: int
@@ -127,7 +127,7 @@ class MbarrierInit:
 
 @dataclass(frozen=True, slots=True)
 class MbarrierInval:
-    """A thread ends an mbarrier."""
+    """A thread invalidates an mbarrier."""
 
     lanes: Executing
     address: int
@@ -136,7 +136,7 @@ class MbarrierInval:
 
 @dataclass(frozen=True, slots=True)
 class MbarrierArrive:
-    """Threads arrive, and expect `expect` bytes."""
+    """Threads arrive on an mbarrier, and expect `expect` more bytes."""
 
     lanes: Executing
     address: int
@@ -156,7 +156,7 @@ class MbarrierExpect:
 
 @dataclass(frozen=True, slots=True)
 class MbarrierWait:
-    """Threads begin to wait, each for the phase of a parity at an address."""
+    """Threads begin to wait, each for the phase of its `parity` of the mbarrier at its `address`."""
 
     lanes: Executing
     address: Array
@@ -165,7 +165,7 @@ class MbarrierWait:
 
 @dataclass(frozen=True, slots=True)
 class MbarrierTest:
-    """Threads `tried` have looked whether a phase is complete; it was for those of `where`."""
+    """Threads `tried` have tested whether a phase is complete; for those of `where` it was."""
 
     lanes: Executing
     address: int
@@ -193,7 +193,7 @@ class WorkStart:
 
 @dataclass(frozen=True, slots=True)
 class WorkSplit:
-    """Work of several threads ends for some of them: `rest` is that of the others from now on."""
+    """Work of several threads ends for some of them; from now on `rest` is the work of the others."""
 
     work: Work
     rest: Work
@@ -250,10 +250,10 @@ Event = (
 
 
 class Observer(MemoryObserver, Protocol):
-    """An observer of a simulation, told of every access and of every event. The checker of the memory model is one.
+    """An observer of a simulation, called for every access and every event. The checker of the memory model is one.
 
-    An observer that has a method `step(op, lanes)` is also told of every op before it is executed.
+    If it has a method `step(op, lanes)`, that is called before each op is executed.
     """
 
     def event(self, machine: Any, event: Event) -> None:
-        """An event in the CTA `machine` (`sim.machine.Machine`)."""
+        """Handle an event in the CTA `machine` (`sim.machine.Machine`)."""

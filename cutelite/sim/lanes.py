@@ -1,7 +1,7 @@
 """Threads that execute one op, as the op sees them: `ir.simulation.Lanes` without the registers.
 
-`Strand` (threads of a CTA that stand at the same place, all active) and `Crowd` (whole warps, some lanes of which may
-take no part) keep the registers; everything else that an op can ask for is here.
+`Strand` (threads of a CTA at the same place, all active) and `Crowd` (whole warps, some of whose lanes may take no
+part) add the registers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ThreadLanes:
     """The base of `Strand` and `Crowd`.
 
     op    the op that they execute
-    mask  bool (lanes,): the active ones; `full` says that all are
+    mask  bool (lanes,): which lanes are active; `full`: all are
     tid   int64 (lanes,): linear thread index in the CTA
     """
 
@@ -43,7 +43,7 @@ class ThreadLanes:
         self.full = full
 
     def bound_dim(self, name: str) -> Array:
-        """The value of a dim that `bind_dim` bound."""
+        """Return the value of a dim that `bind_dim` bound."""
         raise NotImplementedError
 
     # Memory
@@ -99,18 +99,18 @@ class ThreadLanes:
         return data
 
     def _windows(self, address: Array, mask: Array | None) -> list[tuple[str, Array]]:
-        """The spaces that generic addresses are in, and for each space a mask of the addresses in it."""
+        """Return the spaces of generic addresses, each with a mask of the addresses in it."""
         active = self._active(address, mask)
         names = self.machine.space_of(address)
         spaces = [name for name in ("gmem", "smem", "cluster", "rmem") if np.count_nonzero(active & (names == name))]
         nowhere = active & (names == "")
         if np.count_nonzero(nowhere):
-            spaces.append("gmem")  # where the access will be refused
+            spaces.append("gmem")  # there the access is refused
             names = np.where(nowhere, "gmem", names)
         return [(name, active & (names == name)) for name in dict.fromkeys(spaces)]
 
     def _active(self, address: Array, mask: Array | None) -> Array:
-        """The addresses to access, as a mask of their shape."""
+        """Return which addresses to access, as a mask of their shape."""
         active = self.mask
         if mask is not None and mask.ndim == 1:
             active = active & mask
@@ -174,7 +174,7 @@ class ThreadLanes:
         label: str = "",
         help: str = "",
     ) -> NoReturn:
-        """Raise a `SimError` of the lane `element`, or of all active ones."""
+        """Raise a `SimError` for the lane `element`, or for all active lanes."""
         threads = self.tid[self.mask] if element is None else self.tid[element : element + 1]
         self._raise(Mistake(code, title, label, help), threads, place)
 
@@ -192,7 +192,7 @@ class ThreadLanes:
 
 
 class AccessOf:
-    """The accuser of one access by some lanes: finds the lane that an element of the access belongs to."""
+    """The `Accuser` of one access by some lanes: it finds the lane of an element of the access."""
 
     __slots__ = ("active", "address", "lanes")
 

@@ -1,4 +1,4 @@
-"""One launch of one kernel: its arguments, checked, and the state that all its CTAs share."""
+"""One launch of one kernel: its arguments in memory, checked, and the state that all its CTAs share."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ MOST_THREADS = 1024  # in a block
 
 @dataclass(frozen=True)
 class Report:
-    """The facts of a simulation.
+    """The result of a simulation.
 
-    seed     of its schedule
-    ops      the number executed; an op counts once for all threads that execute it together
-    stdout   what printf wrote, block by block
-    seconds  its duration
+    seed     the seed of its schedule
+    ops      number of ops executed; an op counts once for all threads that execute it together
+    stdout   the text that printf wrote, block by block
+    seconds  how long the simulation took
     """
 
     seed: int
@@ -82,7 +82,7 @@ class SimLaunch:
         self.max_ops = max_ops
         self.sample = sample
         total = self.grid[0] * self.grid[1] * self.grid[2]
-        self.blocks = total if sample is None else min(max(1, sample), total)  # that are simulated, about
+        self.blocks = total if sample is None else min(max(1, sample), total)  # about how many are simulated
         self.seed = seed
         self.policy = Policy(seed)
         self.dims = {name: int(value) for name, value in dims.items()}
@@ -99,21 +99,21 @@ class SimLaunch:
         self.gmem = Space("gmem", buffers.regions(), observer, self.tally)
         self.output: list[tuple[int, str]] = []
         self.ops = 0
-        self.changes = 0  # that threads can see
-        self.wakes = 0  # those of them by which waiting threads may go on
+        self.changes = 0  # number of changes that threads can see
+        self.wakes = 0  # number of those after which waiting threads may go on
         self.waiting: deque[Index] = deque()  # first blocks of the clusters that have not started
 
     def changed(self) -> None:
-        """Note that something has changed that threads may wait for."""
+        """Count a change that threads may wait for."""
         self.changes += 1
         self.wakes += 1
 
     def stirred(self) -> None:
-        """Note a change that only threads which poll can see."""
+        """Count a change that only polling threads can see."""
         self.changes += 1
 
     def cancel_cluster(self) -> Index | None:
-        """Take a cluster that has not started out of the launch, by its first block; None where the request fails."""
+        """Cancel a cluster that has not started, and return its first block; None if the request fails."""
         return self.waiting.popleft() if self.waiting and not self.policy.refuses() else None
 
     def clock(self) -> int:
@@ -123,7 +123,7 @@ class SimLaunch:
         return "".join(text for _, text in sorted(self.output, key=lambda line: line[0]))
 
     def _bind(self, function: Function, args: Sequence[object], buffers: Buffers) -> dict[Value, Any]:
-        """The parameters' values in the threads of a CTA."""
+        """Return the parameters' values in the threads of a CTA. Errors: TypeError, ValueError."""
         if len(args) != len(function.params):
             raise TypeError(f"{function.name} takes {len(function.params)} arguments, not {len(args)}")
         for param, arg in zip(function.params, args, strict=True):
@@ -131,7 +131,7 @@ class SimLaunch:
             if isinstance(array, np.ndarray):
                 name = param.hint or f"argument {function.params.index(param)}"
                 buffers.add(name, array, isinstance(param.type, TensorMap))
-                for i, behind in enumerate(getattr(array, "pointees", ())):  # of an array of their addresses
+                for i, behind in enumerate(getattr(array, "pointees", ())):  # the arrays whose addresses it has
                     buffers.add(f"{name.removesuffix('.addresses')}[{i}]", behind)
         buffers.place()
         for param in function.params:
@@ -146,7 +146,7 @@ class SimLaunch:
         return values
 
     def _check_dims(self, kernel: str, t: Tensor | TensorMap) -> None:
-        """Refuse dims that are missing, or that contradict their facts in the type."""
+        """Check that the dims of a type are given, and have values that it allows. Errors: TypeError, ValueError."""
         for dim in sorted(dims_of(t.layout), key=str):
             if dim.name not in self.dims:
                 raise TypeError(f"{kernel} needs the extent of the dim {dim.name}")
@@ -185,7 +185,7 @@ def _array(name: str, arg: object) -> Array:
 
 
 def _index(what: str, extent: Extent) -> Index:
-    """One to three extents as three."""
+    """Return one to three extents as (x, y, z)."""
     given = (extent,) if isinstance(extent, int) else tuple(extent)
     if not 1 <= len(given) <= 3 or any(n < 1 for n in given):
         raise ValueError(f"{what} is {extent}, but must be 1 to 3 numbers from 1 on")

@@ -1,21 +1,21 @@
-"""The machine of one CTA, as the ops' `simulate` finds it in ``lanes.machine``, and how ops are written with it.
+"""The machine of one CTA, which an op's `simulate` has as ``lanes.machine``, and how ops are written with it.
 
 The protocols are in `cutelite.ir.simulation`. One example of each kind of op:
 
-A thread op gets any number of lanes, works on whole arrays and defines its results::
+A thread op gets any number of lanes, computes on whole arrays and defines its results::
 
     def simulate(self, lanes):                                        # ex2.approx
         lanes.define(np.exp2(lanes.get(self.a)))
 
-A warp op (``scope="warp"``) gets 32 lanes, of which `lanes.mask` says who takes part. With ``wide = True`` it gets
-32 lanes for each of several warps, which makes shuffles and votes much faster::
+A warp op (``scope="warp"``) gets 32 lanes; `lanes.mask` says which take part. With ``wide = True`` it gets the lanes of
+several warps at once, which makes shuffles and votes much faster::
 
     def simulate(self, lanes):                                        # shfl.sync.bfly, wide, operand `members`
         a = lanes.warps(lanes.get(self.a))                            # (warps, 32)
         source = np.arange(32) ^ lanes.warps(lanes.get(self.lane))    # (warps, 32)
         lanes.define(np.take_along_axis(a, source, axis=1).reshape(-1))
 
-A blocking op returns a `Wait`; what the other threads need from these is done before::
+A blocking op returns a `Wait`. Before that it does what other threads wait for, such as its own arrival::
 
     def simulate(self, lanes):                                        # barrier.sync
         return lanes.machine.barriers.sync(lanes, lanes.get(self.id), lanes.get(self.count))
@@ -23,9 +23,9 @@ A blocking op returns a `Wait`; what the other threads need from these is done b
     def simulate(self, lanes):                                        # mbarrier.try_wait.parity in a loop
         return lanes.machine.mbarriers.wait(lanes, lanes.get(self.address), lanes.get(self.parity))
 
-An asynchronous op says what it will read and, apart from that, what it will write. The engine does the first at some
-moment from now on and the second at some later one. Operands are taken from `lanes` now: registers are read at
-issue. Whoever may be issued by several threads at once starts work for each of them::
+An asynchronous op starts work with two functions: one that reads, and one that writes. The engine calls the first now
+or later, and the second after that. Operands are taken from `lanes` now, since registers are read at issue. An op that
+several threads may issue at once starts work for each of them::
 
     def simulate(self, lanes):                                        # cp.async.bulk.tensor, global to shared
         tiles, barriers = lanes.get(self.dst), lanes.get(self.barrier)
@@ -40,9 +40,9 @@ issue. Whoever may be issued by several threads at once starts work for each of 
 
         lanes.machine.engine.start(lanes, "none", lambda agent: tile_map.read(agent, coord), write, lane=lane)
 
-Groups are the engine's: ``engine.commit(lanes, "bulk")``, ``engine.wait(lanes, "bulk", 1, reads_only=True)``.
+The engine has groups of work: ``engine.commit(lanes, "bulk")``, ``engine.wait(lanes, "bulk", 1, reads_only=True)``.
 
-A register value in flight is its work's ticket, one int64 for each lane; the wait exchanges it for the result::
+A register value in flight is the ticket of its work, one int64 for each lane; the wait replaces it by the result::
 
     def simulate(self, lanes):                                        # wgmma.mma_async, scope warpgroup
         a, b = int(lanes.get(self.a)[0]), int(lanes.get(self.b)[0])   # descriptors
@@ -58,9 +58,9 @@ A register value in flight is its work's ticket, one int64 for each lane; the wa
         lanes.machine.engine.wait(lanes, "wgmma", self.pending)
         lanes.define(lanes.machine.engine.result(int(lanes.get(self.d)[0])))    # (128, n)
 
-Shared memory is read and written by address, in units of as many neighbouring elements as are known to be aligned:
-``agent.load("smem", rows, bf16, 8)`` with `rows` an int64 array of any shape gives ``rows.shape + (8,)``, and is
-about as fast as one NumPy gather.
+Shared memory is read and written by address, in units of several neighbouring elements where these are aligned:
+``agent.load("smem", rows, bf16, 8)``, with `rows` an int64 array of any shape, returns an array of shape
+``rows.shape + (8,)``, about as fast as one NumPy gather.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ Array = Any
 Index = tuple[int, int, int]
 FixedValues = tuple[dict[Value, Array], ...]
 
-MANY_SETS = 128  # of threads, of which fixed values are kept
+MANY_SETS = 128  # sets of threads whose fixed values are kept
 LOCAL_GAP = 16  # bytes between the local memories of two threads
 
 
 class Cluster:
-    """CTAs that run together and reach each other's shared memory; without clusters, one CTA.
+    """CTAs that run together and can access each other's shared memory; without clusters, one CTA.
 
     smem     the shared memory of each CTA, by its rank
     live     bool (ranks, threads): which threads have not exited
@@ -122,10 +122,10 @@ class Cluster:
 class Machine:
     """One CTA; implements `ir.simulation.Machine`.
 
-    rank, block   in its cluster; blockIdx
-    threads       of the CTA; `roster` says which have not exited
-    spaces        'gmem', 'smem', 'cluster', 'rmem': memory as this CTA sees it
-    tell          tells the observer of the launch of an event; None without one
+    rank, block   its rank in its cluster; blockIdx
+    threads       the number of its threads; `roster` says which have not exited
+    spaces        'gmem', 'smem', 'cluster', 'rmem', ...: memory as this CTA sees it
+    tell          reports an event to the launch's observer; None without one
     """
 
     def __init__(self, launch: SimLaunch, cluster: Cluster, rank: int, block: Index) -> None:
@@ -166,7 +166,7 @@ class Machine:
 
     @property
     def tmem(self) -> TensorMemory:
-        """Its tensor memory. That of all CTAs of the cluster is made at the first use."""
+        """Its tensor memory. At the first use it is made for all CTAs of the cluster."""
         if self._tmem is None:
             machines = self.cluster.machines
             for machine in machines:
@@ -196,7 +196,7 @@ class Machine:
         return np.full(len(lanes.tid), region.base, np.int64)
 
     def rmem_address(self, alloc: Op, lanes: Executing) -> Array:
-        # A new allocation each time: what an earlier iteration wrote is undefined again.
+        # A new allocation each time: values that an earlier iteration wrote are undefined again.
         offset = self.program.local.offsets[alloc]
         size = self.program.local.sizes[alloc]
         address = lanes.tid * self.local_bytes + offset
@@ -233,12 +233,12 @@ class Machine:
     # Threads
 
     def thread(self, tid: int) -> Index:
-        """threadIdx of a thread."""
+        """Return threadIdx of a thread."""
         x, y, _ = self.launch.block
         return tid % x, tid // x % y, tid // (x * y)
 
     def fixed_of(self, tid: Array) -> FixedValues:
-        """For some threads, the results so far of steps that are `fixed`, by their reach."""
+        """Return, for some threads, the results so far of steps that are `fixed`, by their reach."""
         launch, key = self.launch, tid.tobytes()
         return (
             launch.fixed.setdefault(len(tid), {}),
@@ -247,13 +247,13 @@ class Machine:
         )
 
     def exit(self, tid: Array) -> None:
-        """These threads have left the kernel."""
+        """Note that these threads have exited."""
         self.roster.leave(tid)
         self.barriers.check_exits()
         self.cluster.barrier.complete_if_full()
         self.launch.changed()
         if self.roster.live_count == 0:
-            self.engine.drain(("cp.async", "wgmma"))  # what the SM itself finishes before it gives the block up
+            self.engine.drain(("cp.async", "wgmma"))  # the SM finishes these before it frees the block
             self.cluster.smem[self.rank].kill()
             if self._tmem is not None:
                 self._tmem.check_exit(self.launch.kernel, self.launch.seed, self.block)
@@ -385,7 +385,7 @@ class Agent:
 
 
 class Share:
-    """The accuser of an access that several threads of one piece of work make: `threads` has one for each address."""
+    """The `Accuser` of an access by several threads of one piece of work: `threads` has the thread of each address."""
 
     __slots__ = ("agent", "threads")
 
@@ -398,7 +398,7 @@ class Share:
 
 
 def _held(sets: dict[bytes, dict[Value, Array]], key: bytes) -> dict[Value, Array]:
-    """Find the dict of a set of threads; of too many sets, all are dropped first."""
+    """Return the dict of a set of threads; if there are too many sets, drop all first."""
     if len(sets) > MANY_SETS:
         sets.clear()
     return sets.setdefault(key, {})
@@ -409,13 +409,13 @@ def _tmem_of(machine: Machine) -> TensorMemory:
 
 
 CONSTANT_STRIDE = 1 << 20
-"""Bytes from one constant array to the next in the simulator: more than any has."""
+"""Bytes from one constant array to the next in the simulator: more than an array can have."""
 
 _WINDOWS = {"gmem": 0, "smem": SHARED_WINDOW, "cluster": SHARED_WINDOW, "rmem": LOCAL_WINDOW}
 
 
 def shared_memory(plan: MemoryPlan, dynamic: int, rank: int) -> Region:
-    """The shared memory of the CTA with that rank: what the system keeps, static memory, dynamic memory."""
+    """Return the shared memory of the CTA with that rank: reserved bytes, static memory, dynamic memory."""
     size = RESERVED_SMEM + plan.size + dynamic
     names = {offset + RESERVED_SMEM: name for offset, name in plan.names.items()}
     region = Region(rank << RANK_SHIFT, np.zeros(size, np.uint8), names, tracked=True)
@@ -426,12 +426,12 @@ def shared_memory(plan: MemoryPlan, dynamic: int, rank: int) -> Region:
 
 
 def _rounded_up(size: int) -> int:
-    """`size` rounded up so that the local memory of every thread is as well aligned as that of the first."""
+    """Round `size` up, so that the local memory of all threads has the same alignment."""
     return -(-size // LOCAL_GAP) * LOCAL_GAP
 
 
 def _mark_allocated(state: Array, plan: MemoryPlan) -> None:
-    """Mark bytes of allocations `UNWRITTEN`, and those between them `NOBODYS`; along the last axis of `state`."""
+    """Mark the bytes of allocations `UNWRITTEN`, and all others `NOBODYS`, along the last axis of `state`."""
     state[...] = NOBODYS
     for op, offset in plan.offsets.items():
         state[..., offset : offset + plan.sizes[op]] = UNWRITTEN

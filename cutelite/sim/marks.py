@@ -1,6 +1,6 @@
-"""Events that a kernel records of itself (`cl.profile`), and their slices in the trace-event format.
+"""Events that a kernel records (`cl.profile`), and their form in the trace-event format.
 
-The simulator's timeline and profiles of a GPU have the same: blocks are processes; rows from `MARKS` on are warps.
+The simulator's timeline and profiles of a GPU have the same form: blocks are processes; rows from `MARKS` on are warps.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 MARKS = 500
-"""The row of a warp's events is this and its number: behind the rows of warps, before those of barriers."""
+"""The row of a warp's events is this plus the warp's number: after the rows of warps, before those of barriers."""
 
 CYCLES_IN_A_MICROSECOND = 1000
-"""Of the file's time: a cycle is shown as a nanosecond."""
+"""The file's times are in microseconds; a cycle is shown as a nanosecond."""
 
 COMMITS = {"commit": "wait", "acquire": "wait"}
-"""Ranges of pipelines that fill a buffer, and the ranges that wait for it. `commit` counts where there is one."""
+"""Range that fills a pipeline's buffer -> range that waits for it. `commit` is used where a kernel has it."""
 
 
 class Mark(NamedTuple):
     """An event.
 
-    block  its index in the grid, counted x fastest; `warp` its number in the block, `lane` the thread that recorded
+    block  its index in the grid, x fastest; `warp` is the number in the block, `lane` the lane that recorded the event
     sm     the multiprocessor; -1 in the simulator
-    cycle  since the first warp of the kernel started
+    cycle  cycles since the first warp of the kernel started
     phase  'mark', or 'begin' and 'end' of a range
-    value  as it was given; None for none. Profiles of a GPU have 0 for none
+    value  the value given; None without one. Profiles of a GPU have 0 instead
     """
 
     block: int
@@ -40,14 +40,14 @@ class Mark(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A range of a warp, from its begin to its end; an instant has both at once."""
+    """A range of a warp, from its begin to its end; an instant has the same mark for both."""
 
     begin: Mark
     end: Mark
 
 
 def ranges(marks: Iterable[Mark]) -> Iterator[Range]:
-    """Yield instants, and ranges as they end. Halves whose other half the ring has lost are left out."""
+    """Yield instants, and ranges as they end. A begin or end whose counterpart was lost is left out."""
     opened: dict[tuple[int, int, int, str], list[Mark]] = defaultdict(list)
     for mark in sorted(marks, key=lambda mark: mark.cycle):
         key = (mark.block, mark.warp, mark.lane, mark.name)
@@ -60,7 +60,7 @@ def ranges(marks: Iterable[Mark]) -> Iterator[Range]:
 
 
 def trace_events(marks: Iterable[Mark]) -> list[dict[str, Any]]:
-    """Return the events in the trace-event format: slices, instants, flows from what fills a buffer to its waits."""
+    """Return the events in the trace-event format: slices, instants, and flows from a buffer's filling to its waits."""
     found, events = list(ranges(marks)), []
     for begin, end in found:
         value = {} if begin.value is None else {"value": begin.value}
@@ -75,7 +75,7 @@ def trace_events(marks: Iterable[Mark]) -> list[dict[str, Any]]:
 
 
 def _flows(found: list[Range]) -> Iterator[dict[str, Any]]:
-    """Yield an arrow from the n-th time that a buffer is filled to the n-th time that each warp has waited for it."""
+    """Yield an arrow from the n-th filling of a buffer to the n-th wait of each warp for it."""
     names = {each.begin.name for each in found}
     filling = next((name for name in COMMITS if name in names), None)
     filled: dict[tuple[int, int | None], list[Mark]] = defaultdict(list)

@@ -1,10 +1,10 @@
 """mbarrier objects, kept in the 8 bytes of shared memory that the kernel gave them (PTX ISA: mbarrier).
 
-The word, from its low bits up: 21 bits of transaction count (signed), 20 bits of pending arrivals, 20 bits of
-arrivals that a phase expects, the parity of the current phase. PTX leaves the format open; ours has PTX's ranges.
+The word has, from its low bits up: 21 bits of transaction count (signed), 20 bits of pending arrivals, 20 bits of
+expected arrivals of a phase, and the parity of the current phase. PTX does not define the format, only the ranges.
 
 A phase completes when no arrival is pending and the transaction count is 0; the next one begins with the expected
-arrivals pending. That a byte belongs to a live mbarrier is known to the memory, which refuses ordinary accesses.
+arrivals pending. Memory marks the bytes of live mbarriers, and refuses ordinary accesses to them.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Array = Any
 
 MAX_COUNT = (1 << 20) - 1
 _TX, _PENDING, _EXPECTED, _PARITY = 0, 21, 41, 61  # first bits of the fields
-_LIVE = int.from_bytes(bytes([BARRIER] * 8))  # states of its bytes
+_LIVE = int.from_bytes(bytes([BARRIER] * 8))  # the states of its bytes, as one number
 
 
 class Word(NamedTuple):
-    """An mbarrier object, taken apart."""
+    """The fields of an mbarrier object."""
 
     parity: int
     expected: int
@@ -64,8 +64,8 @@ class Mbarriers:
     """Operations on mbarriers by the threads of one CTA; implements `ir.simulation.Mbarriers`.
 
     space, smem  the shared memory of the cluster, and its regions by rank
-    launch       is told when an mbarrier is different
-    tell         tells the observer, if there is one
+    launch       is notified of each change of an mbarrier
+    tell         reports to the observer; None without one
     """
 
     def __init__(
@@ -134,13 +134,13 @@ class Mbarriers:
             self._put(region, offset, word._replace(pending=word.pending + int(counts[lane])))
 
     def work_arrives(self, who: Accuser, work: Work, address: int, count: int) -> None:
-        """Asynchronous work arrives."""
+        """Let asynchronous work arrive on an mbarrier."""
         if self._tell is not None:
             self._tell(WorkArrive(work, address))
         self._change(who, work.op, 0, address, arrivals=count)
 
     def work_completes(self, who: Accuser, work: Work, address: int, bytes: int) -> None:
-        """Asynchronous work counts bytes as arrived."""
+        """Let asynchronous work complete `bytes` bytes of an mbarrier's transaction count."""
         if self._tell is not None:
             self._tell(WorkComplete(work, address))
         self._change(who, work.op, 0, address, tx=-bytes)
@@ -194,7 +194,7 @@ class Mbarriers:
     # One object
 
     def word(self, address: int) -> Word | None:
-        """The state of a live mbarrier; None where there is none."""
+        """Return the state of the live mbarrier at an address; None where there is none."""
         region = self._region(address)
         if region is None or region.dead or region.state is None:
             return None
@@ -227,7 +227,7 @@ class Mbarriers:
                 for lane in mine.tolist():
                     word = Word.read(int(region.view(8)[1][offset // 8]))
                     states[lane] = word.bits()
-                    if self._tell is not None:  # of one lane alone: the phase may complete before the next one arrives
+                    if self._tell is not None:  # per lane: the phase may complete before the next one arrives
                         self._tell(MbarrierArrive(lanes, at, int(amounts[lane]), np.arange(len(where)) == lane))
                     self._change(
                         lanes, lanes.op, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop
@@ -237,7 +237,7 @@ class Mbarriers:
     def _change(
         self, who: Accuser, op: Op, lane: int, address: int, *, tx: int = 0, arrivals: int = 0, drop: bool = False
     ) -> None:
-        """Change the bytes, then the arrivals that a phase expects, and complete it when nothing is missing."""
+        """Change the transaction count, then the pending arrivals; complete the phase if both are 0."""
         region, offset = self._live(who, lane, address)
         word = Word.read(int(region.view(8)[1][offset // 8]))
         total = word.tx + tx
@@ -264,12 +264,12 @@ class Mbarriers:
         self._launch.stirred()
 
     def _region(self, address: int) -> Region | None:
-        """The shared memory that an address is in."""
+        """Return the shared memory that an address is in; None outside."""
         rank = address >> RANK_SHIFT
         return self.smem[rank] if 0 <= rank < len(self.smem) else None
 
     def _bytes(self, who: Accuser, lane: int, address: int) -> tuple[Region, int]:
-        """The 8 bytes at `address`: region and offset. Refuse what is misaligned or outside of shared memory."""
+        """Return region and offset of the 8 bytes at `address`; fail if misaligned or outside of shared memory."""
         region = self._region(address)
         if address % 8:
             place = self.space.place(address)
@@ -296,7 +296,7 @@ class Mbarriers:
         return "; ".join(self.describe(at, parity) for at, parity in waits[:4]) + (" ..." if len(waits) > 4 else "")
 
     def describe(self, address: int, parity: int) -> str:
-        """'mbarrier full[2]: phase of parity 1; 1 of 2 arrivals and 4096 bytes are missing'."""
+        """Describe a wait: 'mbarrier full[2]: phase of parity 1; 1 of 2 arrivals and 4096 bytes are missing'."""
         place = self.space.place(address)
         region = self._region(address)
         name = f"{place.name}[{place.offset // 8}]"
@@ -314,13 +314,13 @@ def _parity_of(state: Array) -> Array:
 
 
 def _active(lanes: Executing, address: Array) -> Iterator[tuple[int, int]]:
-    """The active lanes and their addresses."""
+    """Yield the active lanes with their addresses."""
     for lane in lanes.mask.nonzero()[0].tolist():
         yield lane, int(address[lane])
 
 
 def _by_address(lanes: Executing, address: Array) -> Iterator[tuple[int, Array]]:
-    """The different addresses, and the active lanes that have each."""
+    """Yield each distinct address, with a mask of the active lanes that have it."""
     first = int(address[int(np.argmax(lanes.mask))])
     if np.count_nonzero(address == first) == len(address):
         yield first, lanes.mask

@@ -1,13 +1,14 @@
 """Memory: address spaces made of regions, and accesses that check every address.
 
-A region is one stretch of bytes at an address of its own: what a kernel argument points to, the shared memory of a
-CTA, the local memory of its threads. Regions of global memory lie far apart, so that an address that ran out of one
-argument does not land in another. An access that no region holds whole, or that is misaligned, is an error.
+A region is a contiguous range of bytes: the memory of a kernel argument, the shared memory of a CTA, the local memory
+of its threads. Regions of global memory are far apart, so that an address beyond the end of one argument is not in
+another. An access that is misaligned, or not within one region, is an error.
 
-Shared and local memory know of each byte whether it was written, is part of a live mbarrier, or is nobody's.
+For each byte of shared and local memory there is a state: unwritten, written, part of a live mbarrier, or of no
+allocation.
 
-Accesses are vectorised: addresses are int64 arrays, and one gather or scatter serves all of them. A *unit* is what
-one address of a gather moves: 1, 2, 4, 8 or 16 bytes, aligned to its size.
+Accesses are vectorised: addresses are int64 arrays, and one gather or scatter handles all of them. A *unit* is the data
+at one address of a gather: 1, 2, 4, 8 or 16 bytes, aligned to its size.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cutelite.sim.error import Place, SimError
 Array = Any
 
 UNWRITTEN, WRITTEN, BARRIER, NOBODYS = 0, 1, 2, 4
-"""What a byte of shared or local memory is."""
+"""States of a byte of shared or local memory; NOBODYS: it belongs to no allocation."""
 
 RANK_SHIFT = 24  # shared memory of the CTA with rank r in its cluster begins at r << 24
 SHARED_WINDOW = 1 << 56  # generic addresses of shared memory; global ones are themselves
@@ -42,34 +43,34 @@ UNITS: dict[int, Any] = {
 }
 _SHIFTS = {size: np.uint64(size.bit_length() - 1) for size in UNITS}
 _LOW_BITS = {size: np.int64(size - 1) for size in UNITS}
-_PATTERN = {  # a state in every byte of a unit; units of 16 have their states in pairs of 8
+_PATTERN = {  # the same state in every byte of a unit; for units of 16 bytes two numbers of 8 are compared
     state: {size: np.array(int.from_bytes(bytes([state] * min(size, 8))), f"u{min(size, 8)}") for size in UNITS}
     for state in (WRITTEN, BARRIER | NOBODYS)
 }
 
 
 class Observer(Protocol):
-    """An observer of accesses, told of every one that went well; the checker of the memory model is one."""
+    """An observer of accesses, called for each valid one. The checker of the memory model is one."""
 
     def access(
         self, who: Accuser, region: Region, offset: Array, unit: int, kind: str, data: Array | None
     ) -> Array | None:
-        """Units of `unit` bytes at byte offsets `offset` in `region`; `kind` is 'read', 'write' or 'atomic'.
+        """Observe an access to units of `unit` bytes at offsets `offset` in `region`: a 'read', 'write' or 'atomic'.
 
-        data    what a write is about to put there, or what an atomic operation found there, as an array of units
-        Result  for a read: what it shall see instead of what is there, or None
+        data    the units that a write is about to store, or that an atomic operation has found; None for a read
+        Result  for a read the units that it returns instead of those in memory, or None
         """
 
     def tolerates(self, error: SimError) -> bool:
-        """Tell whether to go on after a read of unwritten memory, to see what else is wrong."""
+        """Tell whether to go on after a read of unwritten memory, to find further mistakes."""
 
 
 class Region:
     """Bytes at addresses from `base` on.
 
-    names   offset -> name of the allocation that begins there; if `period` is not 0, in each stretch of that size
-    state   of each byte: `UNWRITTEN` and so on; None where it is not tracked (global memory)
-    tensor  it is tensor memory
+    names   offset -> name of the allocation that begins there; if `period` is not 0, these repeat with that period
+    state   the state of each byte, `UNWRITTEN` and so on; None where it is not tracked (global memory)
+    tensor  whether it is tensor memory
     """
 
     __slots__ = (
@@ -87,7 +88,7 @@ class Region:
         self._flags: dict[int, Array] = {}
 
     def view(self, unit: int) -> tuple[Any, Array]:
-        """Its bytes as aligned units, and the address of the first of them."""
+        """Return the address of the first aligned unit, and the bytes as aligned units."""
         found = self._views.get(unit)
         if found is None:
             lead = -self.base % unit
@@ -97,7 +98,7 @@ class Region:
         return found
 
     def flags(self, unit: int) -> Array:
-        """The states of its bytes, a number for each unit; pairs of numbers for units of 16."""
+        """Return the states of the bytes, as a number for each unit; two numbers for units of 16 bytes."""
         found = self._flags.get(unit)
         if found is None:
             assert self.state is not None
@@ -141,7 +142,7 @@ class Space:
         self.recent = self.regions[0]
 
     def load(self, address: Array, elem: Scalar, n: int, who: Accuser, tell: bool = True) -> Array:
-        """`n` elements at each address: ``address.shape + (n,)``. `tell`: the observer, if there is one."""
+        """Return `n` elements from each address, ``address.shape + (n,)``. `tell`: report it to the observer."""
         dtype = memory_dtype(elem)
         flat, unit = _units(address, dtype.itemsize * n)
         data = self._gather(flat, unit, who, flat.size // (address.size or 1), tell)
@@ -156,17 +157,17 @@ class Space:
         self.tally.writes += 1
 
     def region_at(self, address: int) -> Region:
-        """The region that begins at or next below `address`; else the first one."""
+        """Return the last region that begins at or below `address`; else the first one."""
         return self.regions[max(0, bisect_right(self.bases.tolist(), address) - 1)]
 
     def place(self, address: int) -> Place:
         return self.region_at(address).place(self.name, address)
 
     def locate(self, flat: Array, unit: int, who: Accuser, pieces: int = 1) -> tuple[Region, Array] | None:
-        """Find the region that holds all these units, and their indices in it; None if they lie in several."""
+        """Return the region that contains all these units, and their indices in it; None if they are in several."""
         region = self.recent
         origin, units = region.view(unit)
-        index = (flat - origin).view(np.uint64) >> _SHIFTS[unit]  # unsigned: what lies below becomes huge
+        index = (flat - origin).view(np.uint64) >> _SHIFTS[unit]  # unsigned: an address below becomes huge
         if not np.count_nonzero(index >= len(units)):
             return region, index.view(np.int64)
         if len(self.regions) > 1:
@@ -229,7 +230,7 @@ class Space:
         self.tally.writes += old.tobytes() != new.tobytes()
 
     def tell(self, flat: Array, unit: int, who: Accuser, kind: str, data: Array) -> None:
-        """Tell the observer, if there is one, of an access that went well, by each of these addresses."""
+        """Report a valid access at each of these addresses to the observer, if there is one."""
         if self.observer is None:
             return
         found = self.locate(flat, unit, who)
@@ -243,7 +244,7 @@ class Space:
         which = np.searchsorted(self.bases, flat, "right")
         return [(which == i).nonzero()[0] for i in sorted(set(which.tolist()))]
 
-    # What is wrong with an access, in words. `at` is the first position at fault.
+    # Errors of accesses. `at` is the first position at fault.
 
     def _refuse(self, at: int, flat: Array, unit: int, who: Accuser, pieces: int) -> NoReturn:
         address = int(flat[at])
@@ -271,7 +272,7 @@ class Space:
         who.fail("misaligned", title, element=at // pieces, place=self.place(int(flat[at])))
 
     def _worst(self, region: Region, flat: Array, unit: int) -> tuple[int, int, Array]:
-        """The position and the address of the first byte that is not just `WRITTEN`, and its state."""
+        """Return position, address and state of the first byte that is not `WRITTEN`."""
         assert region.state is not None
         states = region.state[(flat - region.base)[:, None] + np.arange(unit)]
         at, byte = divmod(int(np.argmax(states != WRITTEN)), unit)
@@ -301,7 +302,7 @@ class Space:
 
 
 class Selected:
-    """Some of the addresses of an access: reports mistakes by their positions among all of them."""
+    """The `Accuser` for some of the addresses of an access: it translates their positions to those among all."""
 
     def __init__(self, who: Accuser, positions: Array, pieces: int) -> None:
         self.who, self.positions, self.pieces = who, positions, pieces
@@ -313,7 +314,7 @@ class Selected:
 
 
 def memory_dtype(elem: Scalar) -> Any:
-    """The NumPy dtype of `elem` in memory: as in registers, but a bool takes a byte."""
+    """Return the NumPy dtype of `elem` in memory: as in registers, but a bool is a u8."""
     found = _MEMORY_DTYPES.get(elem.name)
     if found is None:
         found = _MEMORY_DTYPES[elem.name] = np.dtype(np.uint8) if elem.kind == "bool" else numpy_dtype(elem)
@@ -324,7 +325,7 @@ _MEMORY_DTYPES: dict[str, Any] = {}
 
 
 def _units(address: Array, bytes: int) -> tuple[Array, int]:
-    """Flat addresses of units for accesses of `bytes` bytes at each address, in memory order."""
+    """Return the addresses of the units for accesses of `bytes` bytes at each address, and the size of a unit."""
     unit = min(bytes & -bytes, 16)
     flat = np.asarray(address, np.int64).reshape(-1)
     if unit == bytes:

@@ -1,15 +1,15 @@
-"""Schedules: which threads run next, for how long, and when asynchronous work happens. The seed decides all of it.
+"""Schedules: which threads run next, for how long, and when asynchronous work is executed. The seed decides it all.
 
     seed 0    warps of a CTA in lockstep (fast), asynchronous work as late as waits allow
-    seed 1    one warp after the other, last one first, each as far as it comes, and the last block first; asynchronous
-              work at once; a thread that polls sees what others wrote as late as the memory model allows
+    seed 1    one warp after the other, last one first, each until it blocks, and the last block first; asynchronous
+              work at once; a polling thread sees the writes of others as late as the memory model allows
     seed 2    warps of several blocks in any order, with short turns, which end at each strong access; else as seed 1
     others    drawn from the seed: lockstep or warps apart; turns of a few ops or of many, or always the same warps
               first; asynchronous work at once, late (the latest or the first of it first) or at any time, in any
               order; blocks in any order. Seed 3: lockstep, the latest work first
 
-Every schedule is one that the hardware may show: a kernel that is right under all of them need not be right, but
-one that goes wrong under any of them is wrong.
+Every schedule is possible on the hardware: a kernel that is right under all of them need not be right, but one that
+fails under any of them is wrong.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ SOON, LATE = 1 << 8, 1 << 12  # ops after which a strand that does not block let
 class Policy:
     """The schedule of one launch.
 
-    gang     the warps of a CTA start as one strand, and become one again where they meet
+    gang     whether the warps of a CTA start as one strand, and become one again where they meet
     moment   the time of asynchronous work: 'early', 'late' or 'any'
-    newest   of late work the latest happens first, where nothing orders it: what nobody waits for stays under way
+    newest   whether late work that nothing orders is executed in reverse, the work issued last first
     turns    lengths of turns to draw from, in ops
     patience ops without blocking after which a strand may be spinning: from then on all others go first at each turn
     pick     the next strand: 'first', 'last', 'any', or by 'rank', a fixed random order of warps
-    resident clusters that run at the same time
-    blocks   the order in which they start: the 'first' one first, the 'last' one first, or 'any'
-    yields   after each strong access all others go first, before its thread goes on
-    refusing the chance that a request to cancel a cluster fails although some have not started
+    resident number of clusters that run at the same time
+    blocks   the order in which clusters start: the 'first' one first, the 'last' one first, or 'any'
+    yields   whether after each strong access all other threads go first, before its thread goes on
+    refusing the probability that a request to cancel a cluster fails although some have not started
     reads    the value that a strong load sees under a check: the 'latest', the 'oldest' that the memory model allows,
              or 'any' between them
     """
@@ -92,15 +92,15 @@ class Policy:
         return min(range(count), key=lambda i: self._rank(warp(i)))
 
     def eager(self) -> bool:
-        """Decide whether asynchronous work that was just issued happens now."""
+        """Decide whether asynchronous work is executed at its issue."""
         return self.moment == "early" or (self.moment == "any" and self.random.random() < 0.25)
 
     def strike(self) -> bool:
-        """Decide whether some asynchronous work happens now, between the turns of two strands."""
+        """Decide whether some asynchronous work is executed now, between the turns of two strands."""
         return self.moment == "any" and self.random.random() < 0.3
 
     def refuses(self) -> bool:
-        """Decide whether a request to cancel a cluster fails, as it may where another kernel is to run first."""
+        """Decide whether a request to cancel a cluster fails, as it may on a GPU when another kernel has to run."""
         return self.refusing > 0 and self.random.random() < self.refusing
 
     def one_of(self, count: int) -> int:

@@ -1,4 +1,4 @@
-"""A function made ready for execution: steps, reconvergence points, live values and addresses, found once.
+"""A function prepared for execution: steps, reconvergence points, live values and addresses, computed once.
 
 In    a verified `ir.Function` at any stage
 Out   a `Program`: for each block its `BlockCode`
@@ -23,12 +23,12 @@ from cutelite.target.targets import WARP as WARP
 from cutelite.target.targets import WARPGROUP as WARPGROUP
 
 UNITS = {"thread": WARP, "warp": WARP, "warpgroup": WARPGROUP, "cta": 0, "cluster": 0}
-"""How many threads a unit of each scope has; 0: all of the CTA. Thread ops that block are resumed warp by warp."""
+"""Scope -> threads of a unit; 0: all of the CTA. Thread ops that block are resumed warp by warp."""
 
 
 REACHES = OF_ALL, OF_THREADS, OF_BLOCK = range(3)
-"""Where a fixed result is the same: in any equal number of threads; in threads of the same indices in their blocks; in
-the same threads of the same block."""
+"""Threads for which a fixed result is the same: any threads, if equally many; threads with the same indices in their
+blocks; the same threads of the same block."""
 
 
 Watch = Callable[[Op, Any], None]
@@ -44,7 +44,7 @@ class Step(NamedTuple):
     wide: bool  # takes any number of units at once
     unit: int  # threads in a unit, 0 for the CTA
     members: Value | None  # the mask of the lanes that execute it together
-    strong: bool  # an access that threads may agree by
+    strong: bool  # a strong access, which may synchronise threads
     fixed: Value | None = None  # the result, if the same threads get the same one each time
     reach: int = 0  # where it is the same: one of `REACHES`
 
@@ -52,9 +52,9 @@ class Step(NamedTuple):
 class BlockCode:
     """One block.
 
-    rows  of each step what the scheduler asks for at each op, in one tuple: op, simulate, whether a strand executes it
-          alone and at once, strong, fixed, reach
-    meet  where threads that part here come together again: its immediate post-dominator
+    rows  for each step a tuple for the scheduler: op, simulate, whether a strand executes it alone and without blocking
+          half-way, strong, fixed, reach
+    meet  the block where threads that part here meet again: its immediate post-dominator
     """
 
     __slots__ = ("defined", "entering", "label", "meet", "params", "rows", "steps")
@@ -66,21 +66,21 @@ class BlockCode:
         self.steps = tuple([_step(op, watch, sums.get(op)) for op in block.ops])
         self.bind()
         self.meet: BlockCode | None = None
-        self.entering: frozenset[Value] = frozenset()  # parameters, and values that it or what comes after it uses
+        self.entering: frozenset[Value] = frozenset()  # parameters, and values that it or a later block uses
 
     def bind(self) -> None:
-        """Make `rows` of the steps."""
+        """Compute `rows` from the steps."""
         self.rows = tuple(
             (step.op, step.simulate, not (step.collective or step.generator), step.strong, step.fixed, step.reach)
             for step in self.steps
         )
 
     def needs(self, key: object) -> bool:
-        """Tell whether a value may be used from the start of the block on. A dim (its key is its name) always may."""
+        """Tell whether a value may be used in this block or later. A dim (its key is its name) always may."""
         return key in self.entering or isinstance(key, str)
 
     def needs_within(self, key: object) -> bool:
-        """Tell whether a value may be used from some place in the block on."""
+        """Tell whether a value may be used after some point in the block."""
         return key in self.entering or key in self.defined or isinstance(key, str)
 
 
@@ -105,7 +105,7 @@ def _is_generator(simulate: Callable[[Any, Any], Any]) -> bool:
 
 
 def _watched(op: Op, simulate: Callable[[Any], Any], watch: Watch) -> Callable[[Any], Any]:
-    """`simulate` of an op, with a call of `watch` before it."""
+    """Return a function that calls `watch`, then `simulate`."""
 
     def watched(lanes: Any) -> Any:
         watch(op, lanes)
@@ -115,7 +115,7 @@ def _watched(op: Op, simulate: Callable[[Any], Any], watch: Watch) -> Callable[[
 
 
 class Program:
-    """All of a function that does not depend on the launch. `watch` is called before each op that is executed."""
+    """Everything about a function that does not depend on the launch. `watch` is called before each executed op."""
 
     def __init__(self, function: Function, watch: Watch | None = None) -> None:
         self.function = function
@@ -134,15 +134,15 @@ class Program:
         self.local = MemoryPlan(RmemAlloc, ops)
 
     def _find_fixed(self, ops: list[Op]) -> None:
-        """Mark the steps whose results follow from constants, arguments and the threads alone."""
+        """Mark the steps whose results depend on constants, arguments and thread indices alone."""
         if any(isinstance(op, DimBind) for op in ops):
-            return  # what is computed of dims may be different each time
+            return  # values computed from dims may differ each time
         reach = dict.fromkeys(self.function.params, OF_ALL)
         for code in self.codes.values():
             steps = list(code.steps)
             for at, step in enumerate(steps):
                 op = step.op
-                if isinstance(op, RmemAlloc):  # its address; what is there is undefined again each time
+                if isinstance(op, RmemAlloc):  # its address is fixed; its content is undefined each time
                     reach[op.result] = OF_THREADS
                 elif _is_fixed(step) and all(value in reach for value in op.operands):
                     found = reach[op.result] = max([_own_reach(op), *(reach[value] for value in op.operands)])
@@ -159,14 +159,14 @@ def _is_fixed(step: Step) -> bool:
 
 
 def _own_reach(op: Op) -> int:
-    """Tell where such an op gives the same results for the same operands."""
+    """Return for which threads such an op gives the same result for the same operands: one of `REACHES`."""
     if op.operands or isinstance(op, Const | Dim):
         return OF_ALL
     return OF_THREADS if isinstance(op, Special) and not op.of_the_block else OF_BLOCK
 
 
 class MemoryPlan:
-    """Offsets of all allocations in a space: those that a pass chose or, without one, side by side with gaps.
+    """Offsets of all allocations in a space: those that a pass chose, or one after the other with gaps.
 
     offsets  allocation op -> byte offset (dynamic ones: `size`)
     names    byte offset -> name, for reports
@@ -174,7 +174,7 @@ class MemoryPlan:
     size     bytes in all, without dynamic shared memory
     """
 
-    GAP = 16  # bytes that belong to nobody, behind each allocation that the simulator places itself
+    GAP = 16  # unused bytes after each allocation that the simulator places
 
     def __init__(self, kind: type[SmemAlloc] | type[RmemAlloc], ops: Iterable[Op]) -> None:
         self.offsets: dict[Op, int] = {}
@@ -205,12 +205,12 @@ class MemoryPlan:
 
 
 def name_of(op: Op) -> str:
-    """The user's name for the first result of `op`, else its type."""
+    """Return the user's name for the first result of `op`, else its type."""
     return op.result.hint or str(op.result.type)
 
 
 def liveness(order: list[Block], sums: Mapping[Op, Contracted]) -> dict[Block, set[Value]]:
-    """For each block the values that it or what comes after it uses, without its parameters."""
+    """Return for each block the values that it or a later block uses, without its parameters."""
     uses: dict[Block, set[Value]] = {}
     own: dict[Block, set[Value]] = {}
     for block in order:

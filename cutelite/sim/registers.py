@@ -1,4 +1,4 @@
-"""The register file of a CTA, as setmaxnreg hands it around between warps (PTX ISA: setmaxnreg)."""
+"""The register file of a CTA, which setmaxnreg redistributes between warps (PTX ISA: setmaxnreg)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class RegisterPool:
         fair = REGISTER_FILE // per_sm // (warps * WARP) // 8 * 8  # allocated in eights
         start = min(fair, int(attrs.get("max_registers") or MOST_PER_THREAD))
         self.held = np.full(warps, start, np.int64)
-        self.free = 0  # a CTA's pool is what it was launched with: only what its warps give back
+        self.free = 0  # only registers that warps of the CTA have released
 
     def set(self, lanes: Executing, count: int) -> Wait | None:
-        """Each warp of `lanes` gives registers back, or takes more; waits until there are enough."""
+        """Let each warp of `lanes` release registers or take more; return a `Wait` if there are not enough."""
         warps = np.unique(lanes.tid[lanes.mask] // WARP)
         if not 24 <= count <= 256 or count % 8:
             lanes.fault(lanes.mask, f"{count} registers: setmaxnreg takes multiples of 8 from 24 to 256", "registers")

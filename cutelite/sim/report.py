@@ -1,4 +1,4 @@
-"""Reports about all threads at once: deadlocks, threads that never end, threads that parted where they must not."""
+"""Reports about all threads: deadlocks, endless kernels, divergence at collective ops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUPS_SHOWN = 16
 
 
 class Situation(Protocol):
-    """All threads, by what they are doing: what a report is about. `Scheduler` is one."""
+    """The state of all threads, for a report. `Scheduler` is one."""
 
     launch: SimLaunch
     runnable: list[Strand]
@@ -33,7 +33,7 @@ class Situation(Protocol):
 
 
 class Group(NamedTuple):
-    """Threads of a block that are doing the same."""
+    """Threads of a block that do the same."""
 
     machine: Machine
     tid: tuple[int, ...]
@@ -45,7 +45,7 @@ class Group(NamedTuple):
 
 
 def deadlock(now: Situation) -> SimError:
-    """The report of a deadlock: who waits where, and for what."""
+    """Return the report of a deadlock: which threads wait where, and for what."""
     groups = list(all_groups(now))
     first = groups[0]
     lonely = [group for group in groups if group.op.scope != "thread" and group.doing.startswith("wait for the others")]
@@ -57,7 +57,7 @@ def deadlock(now: Situation) -> SimError:
 
 
 def endless(now: Situation) -> SimError:
-    """The report that the limit of ops is reached."""
+    """Return the report that the limit of ops is reached."""
     groups = list(all_groups(now))
     title = f"no end after {now.launch.ops} operations"
     help = "threads that spin may wait for something that never comes; a long kernel needs a larger `max_ops`"
@@ -65,7 +65,7 @@ def endless(now: Situation) -> SimError:
 
 
 def spinning(now: Situation, spinning: list[Strand]) -> SimError:
-    """The report that all threads that can go on spin."""
+    """Return the report that all threads that can run are spinning."""
     at = _group(spinning[0], spinning[0].op, "spin")
     title = "a deadlock: the threads that can go on spin, and nobody is left to change what they look at"
     others = [group for group in all_groups(now) if (group.machine, group.tid) != (at.machine, at.tid)]
@@ -73,7 +73,7 @@ def spinning(now: Situation, spinning: list[Strand]) -> SimError:
 
 
 def check_convergence(now: Situation, join: Join) -> None:
-    """Raise if somebody waits at a collective op for threads that have passed it by, and have arrived at `join`."""
+    """Raise a `SimError` if threads wait at a collective op for others that bypassed it and have arrived at `join`."""
     if not join.arrived:
         return
     machine = join.arrived[0].machine
@@ -92,7 +92,7 @@ def check_convergence(now: Situation, join: Join) -> None:
 
 
 def all_groups(now: Situation) -> Iterator[Group]:
-    """All threads by what they are doing, those that wait first."""
+    """Yield all threads, grouped by what they do; waiting ones first."""
     for strand in now.blocked:
         if strand.blocked is not None:
             for why, lanes in strand.blocked.reasons().items():
@@ -113,7 +113,7 @@ def all_groups(now: Situation) -> Iterator[Group]:
 
 
 def state_text(now: Situation) -> str:
-    """A line for each group of threads."""
+    """Return a line for each group of threads."""
     lines = []
     for group in all_groups(now):
         where = f" at {group.op.span.place()}" if group.op.span is not None else ""
@@ -122,7 +122,7 @@ def state_text(now: Situation) -> str:
 
 
 def threads_text(tid: tuple[int, ...]) -> str:
-    """'threads 0-31 (warp 0)', 'thread 5', 'threads 0, 2, 4, 6 and 28 more'."""
+    """Describe threads: 'threads 0-31 (warp 0)', 'thread 5', 'threads 0, 2, 4, 6 and 28 more'."""
     if len(tid) == 1:
         return f"thread {tid[0]}"
     runs: list[list[int]] = []

@@ -25,13 +25,13 @@ class Roster:
         self._live_by: dict[int, tuple[int, Array]] = {}
 
     def leave(self, tid: Array) -> None:
-        """These threads exit."""
+        """Note that these threads exit."""
         self.live[tid] = False
         self.live_count -= len(tid)
         self.exits += 1
 
     def live_by(self, unit: int) -> Array:
-        """The number of threads of each warp (or warpgroup: `unit` threads) that have not exited."""
+        """Return, for each warp (or warpgroup: `unit` threads), how many of its threads have not exited."""
         found = self._live_by.get(unit)
         if found is None or found[0] != self.exits:
             counts = np.bincount(self.live.nonzero()[0] // unit, minlength=-(-self.threads // unit))

@@ -1,4 +1,4 @@
-"""Running a kernel on the CPU."""
+"""`run`: simulate a kernel on the CPU."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ def run(
 ) -> Report:
     """Execute a kernel, at any stage of its compilation, on NumPy memory.
 
-    function      the kernel, or the `Program` made of it, for several runs
-    grid          blocks, as an int or up to three of them
+    function      the kernel, or a `Program` made from it, for several runs
+    grid          blocks: an int, or up to three as a tuple
     args          for each parameter: a NumPy array (tensors, pointers; written in place), a number, a `SimTensorMap`
                   or the array of one
-    block         threads in a block, where the kernel's `attrs` do not say; `cluster` likewise
+    block         threads in a block, if the kernel's `attrs` have none; `cluster` likewise
     dims          the extent of each named dim
     smem_dynamic  bytes of dynamic shared memory
     seed          the schedule (see `sim.policy`): the same seed always gives the same run
     max_ops       stop a kernel that executes more; an op counts once for all threads that execute it together
     strict        check the results of every op against their types: for tests of ops
     sample        execute only about this number of blocks, whole clusters of the grid drawn from the seed; None: all
-    observer      is told of every memory access and of all that orders them
-    stdout        where printf writes, when the kernel is done; standard output if None
-    Errors        `SimError` for what the kernel does wrong, with its line; TypeError and ValueError for arguments that
-                  do not fit the kernel; `InternalError` for what the simulator does wrong
+    observer      is called for every memory access, and every event that orders accesses
+    stdout        the output of printf goes here when the kernel has ended; None: standard output
+    Errors        `SimError` for a mistake of the kernel, with its line; TypeError and ValueError for arguments that do
+                  not fit the kernel; `InternalError` for a mistake of the simulator
     """
     started = time.perf_counter()
     step = getattr(observer, "step", None)
     if step is not None and isinstance(function, Program):
-        function = function.function  # whose steps tell nobody
+        function = function.function  # its steps do not call the observer
     program = function if isinstance(function, Program) else Program(function, step)
     launch = SimLaunch(
         program, grid, args, block=block, cluster=cluster, dims=dims or {}, smem_dynamic=smem_dynamic, seed=seed,

@@ -1,11 +1,11 @@
-"""The scheduler: lets the strands of some CTAs take turns until all of their threads have left the kernel.
+"""The scheduler: lets the strands of some CTAs take turns until all their threads have exited.
 
-Threads that part at a branch go on as two strands and meet again at the branch's post-dominator. Nobody is held
-there for good: when nothing else can go on, or the others take very long (a thread that spins may wait for one that
-has arrived), those at a meeting point go on alone, so every thread makes progress, as on the hardware since Volta.
+Threads that part at a branch go on as two strands and meet again at the branch's post-dominator. They do not wait there
+for ever: when nothing else can go on, or the others take very long (a spinning thread may wait for one that has
+arrived), the threads at a meeting point go on alone. So every thread makes progress, as on the hardware since Volta.
 
-A turn ends when the strand blocks, parts, meets, exits, or has used up its ops. Nothing that can go on, nothing
-asynchronous left to happen and nobody to let go: that is a deadlock, and it is reported with what each thread
+A turn ends when the strand blocks, parts, meets others, exits, or has used up its ops. If no thread can go on, no
+asynchronous work is left, and no thread waits at a meeting point, there is a deadlock; its report says what each thread
 waits for.
 """
 
@@ -33,17 +33,18 @@ from cutelite.sim.typecheck import check_results
 from cutelite.sim.values import Values
 
 PATIENCE = (1 << 6, 1 << 13)
-"""Ops to wait for threads that may be spinning, at least and at most: those at a meeting point for the others; and
-all of the grid for threads that do not block, until something is done that they may be waiting for. Each time the
-wait was in vain the next one is shorter, and at a meeting point, each time it was not, longer."""
+"""Least and most ops to wait for threads that may be spinning. Threads at a meeting point wait so long for the others.
+If no strand blocks, meets others or exits for so long, ready threads are resumed, asynchronous work executed or a
+cluster started. After a wait in vain the next one is shorter; at a meeting point it is longer after a successful
+one."""
 
 
 class Scheduler:
     """Runs the clusters of one launch.
 
-    runnable, blocked, tasks   the strands of the resident clusters by what they are doing
-    parked                     those that came to a collective op whose other threads have not come yet
-    joins                      meeting points at which somebody has arrived
+    runnable, blocked, tasks   the strands of the resident clusters, by their state
+    parked                     strands at a collective op whose other threads have not arrived yet
+    joins                      meeting points at which threads have arrived
     """
 
     def __init__(self, launch: SimLaunch) -> None:
@@ -52,20 +53,20 @@ class Scheduler:
         self.max_ops = launch.max_ops
         self.clusters: list[Cluster] = []
         self.runnable: list[Strand] = []
-        self.resting: list[Strand] = []  # have run for long without blocking: the others go first
+        self.resting: list[Strand] = []  # strands that ran for long without blocking: the others go first
         self.blocked: list[Strand] = []
         self.tasks: list[Task] = []
         self.parked: dict[Machine, dict[Step, list[Strand]]] = {}
         self.joins: list[Join] = []
-        self._op: Op | None = None  # being executed, for reports of our own mistakes
-        self._polled = -1  # `launch.wakes` when the blocked strands were last asked
-        self._ready = False  # threads that have blocked since then, or some threads of a strand, can go on
+        self._op: Op | None = None  # the op being executed, for reports of the simulator's mistakes
+        self._polled = -1  # `launch.wakes` when the blocked strands were last polled
+        self._ready = False  # threads that blocked since then, or some threads of a strand, can go on
         self._patience: dict[BlockCode, int] = {}
         self._quiet_since = 0  # ops at the last time that a strand blocked, met others or exited
         self._quiet_for = PATIENCE[1]
-        self._exits = False  # threads have left since clusters were last looked at
+        self._exits = False  # threads have exited since the last check for finished clusters
         self._spins = Spins()
-        self._watched = 0  # ops when a strand was last looked at for that
+        self._watched = 0  # ops when a strand was last checked for spinning
 
     def run(self) -> None:
         """Execute every block of the grid."""
@@ -73,7 +74,7 @@ class Scheduler:
             self._run()
         except (SimError, InternalError):
             raise
-        except Exception as error:  # of an op's `simulate`, or of the simulator itself
+        except Exception as error:  # from an op's `simulate`, or the simulator itself
             text, function, op = f"{type(error).__name__}: {error}", self.launch.program.function, self._op
             span = op.span if op else None
             raise InternalError(text, stage="sim", op=repr(op), ir=str(function), span=span) from error
@@ -107,7 +108,7 @@ class Scheduler:
         return deque(firsts)
 
     def _admit(self, more: int = 0) -> None:
-        """Start clusters until as many are resident as the policy wants, or `more` than there are."""
+        """Start clusters until as many are resident as the policy says, or `more` in addition to those now resident."""
         wanted = max(self.policy.resident, len(self.clusters) + more)
         waiting = self.launch.waiting
         while waiting and len(self.clusters) < wanted:
@@ -140,7 +141,7 @@ class Scheduler:
             self._admit()
 
     def _look_after(self) -> None:
-        """Release those that have waited for long, and stop at the limit of ops."""
+        """Release threads that have waited at a meeting point for long; raise an error at the limit of ops."""
         ops = self.launch.ops
         for join in [j for j in self.joins if ops - j.since > self._patience.get(j.code, PATIENCE[1])]:
             self._patience[join.code] = max(PATIENCE[0], self._patience.get(join.code, PATIENCE[1]) // 4)
@@ -181,14 +182,14 @@ class Scheduler:
             self._file(strand)
 
     def _warp(self, position: int) -> tuple[int, int]:
-        """The warp of a runnable strand."""
+        """Return the warp of a runnable strand."""
         strand = self.runnable[position]
         return strand.machine.index, int(strand.tid[0]) // WARP
 
     def _watch(self, strand: Strand, calm: int) -> None:
         """After a long time without a change: if all threads that can go on spin, let others go on, or report it."""
         if self._spins.state(strand):
-            strand.spent = max(strand.spent, self.policy.patience)  # the others first
+            strand.spent = max(strand.spent, self.policy.patience)  # so the others go first
         if calm > LONG and self._look(strand):
             self._spins.look(strand)
         at_joins = [other for join in self.joins for other in join.arrived]
@@ -210,7 +211,7 @@ class Scheduler:
         self.launch.changed()
 
     def _look(self, strand: Strand) -> bool:
-        """Let a strand go on until it has read something that others may change; False if it does not soon."""
+        """Run a strand until it has read something that others may change; return False if it does not do so soon."""
         for _ in range(CYCLE):
             self._advance(strand, 1)
             if strand.state != RUNNABLE:
@@ -273,7 +274,7 @@ class Scheduler:
                     break
             launch.ops += pc - begin
             budget -= pc - begin
-            if pc < len(steps):  # else a terminator was the last
+            if pc < len(steps):  # otherwise the last step was a terminator
                 strand.pc = pc
                 if strand.state == RUNNABLE and pc < stop:
                     launch.ops += 1
@@ -296,7 +297,7 @@ class Scheduler:
         self._take_up(outcome, strand)
 
     def _take_up(self, outcome: collective.StepOutcome, current: Strand | None = None) -> None:
-        """File the strands that executed a collective step, except the one whose turn it is."""
+        """Put the strands that executed a collective step into their lists, except the one whose turn it is."""
         for task in outcome.tasks:
             self._continue(task)
         for strand in outcome.strands:
@@ -304,7 +305,7 @@ class Scheduler:
                 self._file(strand)
 
     def _continue(self, task: Task) -> bool:
-        """Let a step that had blocked go on; True if it is done."""
+        """Let a step that had blocked go on; return True if it is done."""
         self._op = task.op
         done = task.advance()
         if task in self.tasks:
@@ -350,7 +351,7 @@ class Scheduler:
             self._release(join)
 
     def _release(self, join: Join) -> None:
-        """Let those that have arrived go on, as one strand."""
+        """Let the threads that have arrived at a meeting point go on, as one strand."""
         if join in self.joins:
             self.joins.remove(join)
         if not join.arrived:
@@ -415,24 +416,24 @@ class Scheduler:
                 tell(Resume(blocked.op, wait, strand.tid[mine], blocked.position[mine]))
 
     def _resume_some(self, strand: Strand, ready: np.ndarray) -> Strand:
-        """Let the threads go on that are ready; returns the strand of the others."""
+        """Let those threads go on that are ready; return the strand of the others."""
         go = strand.take(ready.nonzero()[0])
         self._resume(go)
         self.runnable.append(go)
         return strand.take((~ready).nonzero()[0])
 
     def _strike(self) -> bool:
-        """Let some asynchronous work of some CTA happen; False if there is none."""
+        """Execute some asynchronous work of some CTA; return False if there is none."""
         machines = [machine for cluster in self.clusters for machine in cluster.machines if machine.engine.pending]
         if not machines:
             return False
         return machines[self.policy.one_of(len(machines))].engine.progress(self.policy.one_of)
 
     def _unstick(self) -> bool:
-        """Find somebody to go on when no strand can run; False if there is nobody.
+        """Make progress when no strand can run; return False if that is not possible.
 
-        First threads that are ready though others of their strand are not; then asynchronous work; then those that
-        wait at a meeting point, the latest first.
+        First try threads that are ready though others of their strand are not; then asynchronous work; then threads at
+        a meeting point, the latest first.
         """
         if self._let_some_go() or self._strike():
             return True
@@ -443,7 +444,7 @@ class Scheduler:
         return False
 
     def _let_some_go(self) -> bool:
-        """Find a strand of which only some threads are ready and let those go on; False if there is none."""
+        """Let the ready threads of a strand go on whose other threads are not ready; return False if there is none."""
         if self._polled == self.launch.wakes and not self._ready:
             return False
         for i, strand in enumerate(self.blocked):

@@ -1,9 +1,9 @@
-"""The search for threads that spin: they repeat the same ops until another agent changes what they read.
+"""Detect threads that spin: they repeat the same ops until another agent changes memory that they read.
 
 In    the strands that take turns, and a count of all changes that threads can see
 Out   whether all of them spin: each is back at a place with the same values, and nothing has changed in between, so
-      nothing ever will. A thread whose values do differ (it counts, or reads the clock) spins as well after very many
-      reads of the same address
+      nothing ever will. A thread whose values differ (it counts, or reads the clock) counts as spinning after very
+      many reads of the same address
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from cutelite.sim.strand import Strand
 
 Array = Any
 
-CALM = 1 << 11  # ops without a change, before strands are looked at; `PAUSE` of them between two looks
+CALM = 1 << 11  # ops without a change before strands are checked, every `PAUSE` ops
 PAUSE = 1 << 6
-LONG = 1 << 17  # ops without a change, before reads of one address count as spinning whatever the values
+LONG = 1 << 17  # ops without a change before reads of one address count as spinning, whatever the values
 LOOKS = 64  # turns with a read of the same address
-CYCLE = 1 << 9  # ops in which a thread that spins looks at something
+CYCLE = 1 << 9  # a spinning thread reads something within this many ops
 
 
 class Spins:
@@ -40,7 +40,7 @@ class Spins:
         self._spinning: dict[Machine, Array] = {}
 
     def calm(self, changes: int, ops: int) -> int:
-        """The number of ops since the last change."""
+        """Return the number of ops since the last change; forget all states after a change."""
         if changes != self.changes:
             self.changes, self.since = changes, ops
             if self._passed or self._looks:

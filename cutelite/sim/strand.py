@@ -1,9 +1,9 @@
-"""A strand: threads of one CTA that stand at the same place and go on together.
+"""A strand: threads of one CTA that are at the same place and go on together.
 
-Its values hold exactly its threads, in the order of their indices, so nothing is ever masked or merged while it runs.
-Where its threads part, it splits into two strands, which take their share of its values as they use them; where they
-meet again, strands are joined into one. A strand may be one lane, one warp, or all warps of the CTA (a *gang*):
-the cost of an op hardly depends on it.
+Its values have exactly one row for each of its threads, in the order of their indices, so execution needs no masks.
+Where its threads part, it splits into two strands, which copy values from it as they use them; where they meet again,
+the strands are merged. A strand may be one lane, one warp, or all warps of the CTA (a *gang*): the cost of an op hardly
+depends on that.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from cutelite.sim.values import DEEPEST, Values, joined
 Array = Any
 
 RUNNABLE, BLOCKED, PARKED, IN_TASK, AT_JOIN, PARTING, EXITED, REPLACED = range(8)
-"""States of a strand: able to run; waiting; at a collective op whose other threads have not come; in a step that
-blocked half-way; at a join; about to part; out of the kernel; replaced by other strands."""
+"""States of a strand: able to run; waiting; at a collective op whose other threads have not arrived; in a step that
+blocked half-way; at a join; about to part; exited; replaced by other strands."""
 
 
-MANY_VALUES = 1024  # with more values than this, those that nobody will use again are dropped at jumps
+MANY_VALUES = 1024  # with more values than this, those that are not used again are dropped at jumps
 
 
 class Join:
     """The place where threads that parted meet again: the post-dominator of their branch (`BlockCode.meet`).
 
-    awaited  how many threads of those that parted have neither arrived nor exited
-    parent   the join that the threads were under way to when they parted
+    awaited  how many of the threads that parted have neither arrived nor exited
+    parent   the next join of these threads after this one
     since    the clock of the scheduler when the last strand arrived
     """
 
@@ -77,7 +77,7 @@ class Strand(ThreadLanes):
 
     @property
     def fixed(self) -> FixedValues:
-        """The results so far of steps that are `fixed`, by their reach: shared by all strands of these threads."""
+        """The results so far of `fixed` steps, by their reach; all strands of the same threads share them."""
         if self._fixed is None:
             self._fixed = self.machine.fixed_of(self.tid)
         return self._fixed
@@ -91,7 +91,7 @@ class Strand(ThreadLanes):
             self.regs[value] = result
 
     def needs(self, key: object) -> bool:
-        """Tell whether a value may be used from its place on."""
+        """Tell whether a value may be used from here on."""
         return self.code.needs_within(key) if self.pc else self.code.needs(key)
 
     def bind_dim(self, dim: object, value: Array) -> None:
@@ -106,7 +106,7 @@ class Strand(ThreadLanes):
         return self.regs[name]
 
     def is_whole(self, unit: int) -> bool:
-        """Tell whether it has all threads of each of its warps (or warpgroups: `unit` threads) that have not exited."""
+        """Tell whether its warps (or warpgroups: `unit` threads) are complete, but for threads that have exited."""
         roster = self.machine.roster
         exits = roster.exits
         found = self._whole.get(unit)
@@ -120,7 +120,7 @@ class Strand(ThreadLanes):
         return found[1]
 
     def unit_ids(self, unit: int) -> list[int]:
-        """The warps (or warpgroups, or the CTA) that its threads belong to."""
+        """Return the numbers of the warps (or warpgroups, or the CTA) of its threads."""
         return sorted(set((self.tid // unit).tolist())) if unit else [0]
 
     # Terminators
@@ -154,9 +154,9 @@ class Strand(ThreadLanes):
     # Splitting and joining
 
     def take(self, which: Array) -> Strand:
-        """A strand of some of its threads (indices, ascending), at the same place. It does not go on itself then."""
+        """Return a strand of some of its threads (indices, ascending), at the same place. This one must end then."""
         if self.regs.depth >= DEEPEST:
-            self.regs = self.regs.only(self.code.needs_within)  # at a branch `pc` is that of the turn's begin
+            self.regs = self.regs.only(self.code.needs_within)  # at a branch `pc` is still that of the turn's beginning
         strand = Strand(self.machine, self.tid[which], self.regs.of(which), self.code, self.pc)
         strand.op, strand.join, strand.state, strand.spent = self.op, self.join, self.state, self.spent
         if self.blocked is not None:
@@ -164,7 +164,7 @@ class Strand(ThreadLanes):
         return strand
 
     def part(self, cond: Array, then: Jump, other: Jump) -> tuple[Strand, Strand]:
-        """Two strands, of the threads where `cond` holds and of the others, each gone its way."""
+        """Return two strands, of the threads where `cond` holds and of the others, after their jumps."""
         meet = self.code.meet
         join = self.join
         if meet is not None and (join is None or join.code is not meet):
@@ -179,7 +179,7 @@ class Strand(ThreadLanes):
 
 
 def merge(strands: list[Strand]) -> Strand:
-    """One strand of all the threads of strands that stand at the same place, with the same join."""
+    """Return one strand of all threads of strands that are at the same place, with the same join."""
     first = strands[0]
     if len(strands) == 1:
         return first

@@ -1,4 +1,4 @@
-"""Work of a simulated launch: floating-point operations by unit, bytes of global memory. An observer counts both."""
+"""Count the work of a simulated launch: floating-point operations by unit, and bytes of global memory."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SCALAR = {"add": 1, "sub": 1, "mul": 1, "div": 1, "fma": 2}
 
 
 class Tally:
-    """An observer of `sim.run` that counts.
+    """An observer of `sim.run` that counts work.
 
-    flops      of ordinary arithmetic, by dtype; a fused multiply-add counts as two
+    flops      FLOPs of ordinary arithmetic, by dtype; a fused multiply-add counts as two
     products   FLOPs of products on the tensor core, by the dtype of their first operand
     requested  bytes of global memory that threads and copies ask for, by 'read', 'write', 'atomic'
-    touched    bytes of it that are read or written at least once: what a perfect cache would move
+    touched    bytes of global memory that are read or written at least once: the traffic with a perfect cache
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Tally:
         return False
 
     def event(self, machine: Any, event: Any) -> None:
-        """Nothing that orders accesses is work."""
+        """Ignore events: those that order accesses are no work."""
 
     def step(self, op: Op, lanes: Any) -> None:
         threads = int(np.count_nonzero(lanes.mask))

@@ -1,4 +1,4 @@
-"""Steps that block half-way: generators, which go on when what they wait for has come."""
+"""Steps that block half-way: generators, which go on when their `Wait` is ready."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cutelite.sim.strand import Strand
 
 
 class Task:
-    """A step that blocked half-way: its generator, who executes it, and the strands that go on when it is done."""
+    """A step that blocked half-way: its generator, the lanes that execute it, and the strands that then go on."""
 
     __slots__ = ("lanes", "op", "steps", "strands", "wait")
 
@@ -23,7 +23,7 @@ class Task:
         self.wait: Wait | None = None
 
     def advance(self) -> bool:
-        """Go on as far as possible; True if the step is done."""
+        """Go on as far as possible; return True if the step is done."""
         while True:
             if self.wait is not None:
                 if not np.all(self.wait.ready()):
@@ -34,7 +34,7 @@ class Task:
                 return True
 
     def _tell(self, wait: Wait) -> None:
-        """Tell the observer, if there is one, that the threads go on."""
+        """Report to the observer, if there is one, that the threads go on."""
         lanes, tell = self.lanes, self.lanes.machine.tell
         if tell is not None:
             which = lanes.mask.nonzero()[0]

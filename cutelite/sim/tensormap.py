@@ -1,8 +1,8 @@
-"""TMA descriptors: which elements of a tensor in global memory a tile is, and where they lie in shared memory.
+"""TMA descriptors: the elements of a tensor that a tile has, and their addresses in global and shared memory.
 
 A tile in shared memory is row-major, its last mode contiguous. A swizzle then permutes 16-byte chunks: bits 4, 5 and
 6 of the byte address are XORed with bits 7, 8 and 9 (128B), 4 and 5 with 7 and 8 (64B), 4 with 7 (32B). PTX ISA:
-tensor copies, swizzling modes. Rows of fewer bytes than a swizzle permutes lie that many bytes apart.
+tensor copies, swizzling modes. Rows shorter than the span of a swizzle are still that span apart.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from cutelite.sim.memory import memory_dtype
 
 Array = Any
 
-CHUNK = 16  # bytes that a swizzle moves as one
+CHUNK = 16  # bytes that a swizzle keeps together
 
 
 class SimTensorMap:
-    """A descriptor of `array`, as `type` says; implements `ir.simulation.TileMap`.
+    """A descriptor of type `type` of `array`; implements `ir.simulation.TileMap`.
 
-    array    any NumPy array whose memory holds the tensor: the layout of `type`, with `dims` bound, says where
-    extents  of the tensor, outermost mode first; `strides` the bytes between neighbours in each mode
+    array    a NumPy array whose memory holds the tensor, laid out as `type` says with `dims` bound
+    extents  extents of the tensor, outermost mode first; `strides`: bytes between neighbours in each mode
     """
 
     def __init__(self, array: Array, type: TensorMap, dims: Mapping[str, int] | None = None) -> None:
@@ -48,18 +48,18 @@ class SimTensorMap:
         self._lay_out(self.type.box)
 
     def _lay_out(self, box: tuple[int, ...]) -> None:
-        """Say where the chunks of a tile lie in shared memory."""
+        """Compute the offsets of a tile's chunks in shared memory."""
         self.box_bytes = prod(box) * self.type.elem.bytes
         rows = np.arange(prod(box[:-1]))[:, None] * row_pitch(self.row_bytes, self.type.swizzle)
         self._chunk_offsets = (rows + np.arange(0, self.row_bytes, CHUNK)).reshape(-1)
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a tile's innermost mode."""
+        """The bytes of a tile's innermost mode."""
         return self.type.box[-1] * self.type.elem.bytes
 
     def at(self, address: int) -> SimTensorMap:
-        """The same descriptor, of memory at that address."""
+        """Return the same descriptor for a tensor at that address."""
         copy = object.__new__(SimTensorMap)
         copy.__dict__.update(self.__dict__, address=address)
         if address % 16:
@@ -67,7 +67,7 @@ class SimTensorMap:
         return copy
 
     def words(self) -> Array:
-        """The record of it in memory: `ops.tensormap.WORDS`."""
+        """Return the descriptor as words in memory: `ops.tensormap.WORDS`."""
         words = np.zeros(MAP_BYTES // 8, np.uint64)
         words[WORDS["form"]], words[WORDS["global_address"]] = form_of(self.type), self.address
         for name, held in (("global_dim", self.extents), ("global_stride", self.strides[:-1])):
@@ -76,7 +76,7 @@ class SimTensorMap:
 
     @staticmethod
     def of_words(words: Array, type: TensorMap) -> SimTensorMap:
-        """The descriptor of a record. Errors: ValueError where it is none, or one of another form."""
+        """Return the descriptor of these words. Errors: ValueError where they are none, or one of another form."""
         if int(words[WORDS["form"]]) != form_of(type):
             raise ValueError("the descriptor there has another box, element type or swizzle, or there is none")
         modes = len(type.box)
@@ -142,7 +142,7 @@ class SimTensorMap:
     def _pixels(
         self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int], halo: int = 0
     ) -> tuple[Array, Array]:
-        """A mask of the elements of a tile (pixels, channels) that lie inside the images, and the addresses of all."""
+        """Return which elements of a tile (pixels, channels) lie inside the images, and the addresses of all."""
         whole = self._row(agent, coord, offsets[0], halo) if self.type.wide else self._places(agent, coord, offsets)
         channel = coord[-1] + np.arange(self.type.box[1])
         within = np.all((whole >= 0) & (whole < self.extents[:-1]), axis=1)
@@ -151,7 +151,7 @@ class SimTensorMap:
         return inside, addresses
 
     def _places(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> Array:
-        """The places of pixels, (pixels, modes but the last), in row-major order within the corners."""
+        """Return the coordinates of the pixels, (pixels, modes but the last), in row-major order within the corners."""
         between, corners = self.extents[1:-1], self.type.corners
         lows, steps = np.array(corners[: len(between)]), np.array(self.type.strides or (1,) * len(between))
         counts = -(-(np.array(between) + corners[len(between) :] - lows) // steps)
@@ -166,10 +166,10 @@ class SimTensorMap:
         return np.concatenate([image[:, None], places], axis=1)
 
     def _row(self, agent: WorkAgent, coord: Sequence[int], offset: int, halo: int) -> Array:
-        """The places of pixels of one row of each image; `halo` more of them behind each part of a tile."""
+        """Return the coordinates of pixels in one row of each image, with `halo` more after each part of a tile."""
         (low, upper), step = self.type.corners, (self.type.strides or (1,))[0]
         first, low = coord[-2] + offset, low + offset
-        end = self.extents[-2] + upper + offset  # behind the last
+        end = self.extents[-2] + upper + offset  # after the last pixel
         if first >= end:
             what = f"a row of pixels that begins at {coord[-2]}, behind the corner of its map"
             agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
@@ -189,7 +189,7 @@ class SimTensorMap:
         agent.store("cluster", self._chunks(agent, address), u8, tile.reshape(-1, CHUNK))
 
     def _chunks(self, agent: WorkAgent, address: int) -> Array:
-        """Addresses of the chunks of a tile at this shared address, in the order of the tile."""
+        """Return the addresses of the chunks of a tile at this shared address, in the tile's order."""
         if address % TILE_ALIGN:
             place = agent.place("cluster", address)
             agent.fail("misaligned", f"a TMA tile at an address that is no multiple of {TILE_ALIGN}", place=place)
@@ -200,9 +200,9 @@ class SimTensorMap:
     def _elements(
         self, agent: WorkAgent, coord: Sequence[int], whole_chunks: bool = False
     ) -> tuple[tuple[slice, ...], Array]:
-        """The part of the tile that lies inside the tensor, and the addresses of its elements.
+        """Return the part of the tile that lies inside the tensor, and the addresses of its elements.
 
-        whole_chunks  rows of the tensor are taken to reach up to the next multiple of 16 bytes
+        whole_chunks  extend the rows of the tensor to the next multiple of 16 bytes
         """
         if coord[-1] * self.type.elem.bytes % ROW_UNIT:  # an illegal instruction on an H200: docs/lab/measurements.md
             what = (
@@ -220,7 +220,7 @@ class SimTensorMap:
         return tuple(inside), addresses
 
     def _check(self) -> None:
-        """Refuse what the driver would refuse (CUDA driver API: cuTensorMapEncodeTiled)."""
+        """Check what the driver checks (CUDA driver API: cuTensorMapEncodeTiled). Errors: ValueError."""
         t, elem = self.type, self.type.elem
         if t.corners:
             if not 3 <= len(self.extents) <= 5 or len(t.corners) != (2 if t.wide else 2 * (len(self.extents) - 2)):
@@ -246,7 +246,7 @@ class SimTensorMap:
 
 
 def _modes(layout: Layout) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Extents and strides of a static layout, a number for each mode."""
+    """Return extents and strides of a static layout, a number for each mode."""
     shape, stride = layout.shape, layout.stride
     if not isinstance(shape, tuple):
         return (shape,), (stride,)

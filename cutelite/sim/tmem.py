@@ -1,7 +1,7 @@
-"""Tensor memory of a CTA: its columns, who has allocated them, and the places of its cells (PTX ISA: tensor memory).
+"""Tensor memory of a CTA: the allocation of its columns, and the addresses of its cells (PTX ISA: tensor memory).
 
-The cells of a CTA are a region of bytes, lane after lane. Columns that nobody has
-allocated are nobody's, so that the memory refuses accesses to them; newly allocated ones are unwritten.
+The cells of a CTA are a region of bytes, lane after lane. Accesses to columns that are not allocated are refused; newly
+allocated columns are unwritten.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Array = Any
 
 
 class TensorMemory:
-    """The tensor memory of the CTA of that rank; implements `ir.simulation.TensorMemory`.
+    """The tensor memory of one CTA; implements `ir.simulation.TensorMemory`.
 
-    held       first column -> columns, blocks that take part (1 or 2) and op of each allocation
-    may        it has not relinquished the permit to allocate
-    collected  what each buffer of the tensor core's collector holds: 'a' of A, 'b0' to 'b3' of B
-    asked      how often a warp has begun to allocate for a pair of CTAs, which both do in turn
+    held       first column -> number of columns, blocks that take part (1 or 2) and op of each allocation
+    may        the op that relinquished the permit to allocate; None while the CTA has the permit
+    collected  buffer of the tensor core's collector ('a' for A, 'b0' to 'b3' for B) -> the operand that it holds
+    asked      how many allocations for a pair of CTAs have begun; both CTAs make the same ones
     """
 
     def __init__(self, rank: int, size: int, changed: Callable[[], None], tell: Callable[[Event], None] | None) -> None:
@@ -46,7 +46,7 @@ class TensorMemory:
         self.peer: Callable[[], TensorMemory] = lambda: self
 
     def alloc(self, lanes: Executing, columns: int, cta_group: int) -> Generator[Wait, None, int]:
-        """Allocate columns; waits until they are free, and for a pair of CTAs until the other one allocates as well."""
+        """Allocate columns, after waiting until they are free, and in a pair of CTAs for the other one's allocation."""
         self.check_group(lanes, cta_group)
         if self.may is not None:
             lanes.fault(
@@ -87,13 +87,13 @@ class TensorMemory:
         self.may = lanes.op
 
     def check_group(self, lanes: Executing, cta_group: int) -> None:
-        """Report a pair of CTAs where there is none."""
+        """Fail for an instruction of a pair of CTAs in a cluster without pairs."""
         if cta_group == 2 and self.cluster_size % 2:
             text = f"cta_group::2 is of pairs of blocks, and the cluster has {self.cluster_size}"
             lanes.fault(lanes.mask, text, "cta-pair", "launch clusters of an even number of blocks")
 
     def collect(self, lanes: Executing, buffer: str, action: str, operand: tuple[object, ...]) -> None:
-        """Do what an instruction says of a buffer of operands; report a use of one that does not hold this operand."""
+        """Perform an instruction's action on a collector buffer; fail if it uses one that does not hold its operand."""
         if action in ("use", "lastuse") and self.collected.get(buffer) != operand:
             what = "nothing" if buffer not in self.collected else f"another {operand[0]}"
             text = f"buffer {buffer} of the collector is used for an {operand[0]} that it does not hold: it has {what}"
@@ -105,7 +105,7 @@ class TensorMemory:
             self.collected.pop(buffer, None)
 
     def place(self, lanes: Executing, address: int, lane: Array, column: Array) -> Array:
-        """Return the places of cells that are `lane` lanes and `column` columns from an address."""
+        """Return the addresses of cells that are `lane` lanes and `column` columns from an address."""
         lane, column = lane + (address >> LANE_SHIFT), column + (address & 0xFFFF)
         if lane.max() >= LANES or column.max() >= COLUMNS:
             text = f"lanes up to {lane.max()} and columns up to {column.max()} of tensor memory: there are {LANES}"
@@ -113,7 +113,7 @@ class TensorMemory:
         return (self.rank << RANK_SHIFT) + lane * LANE_BYTES + column * CELL_BYTES
 
     def check_exit(self, kernel: str, seed: int, block: tuple[int, int, int]) -> None:
-        """Report allocations that are left when the CTA ends."""
+        """Raise a `SimError` if allocations are left when the CTA ends."""
         for start, (columns, _, op) in self.held.items():
             text = f"a block ends, and {columns} columns of tensor memory (from column {start} on) were not freed"
             help = "`tcgen05.dealloc` by one warp, after the last access: blocks that come later would wait for ever"
@@ -126,7 +126,7 @@ class TensorMemory:
         return sum(columns for columns, _, _ in self.held.values())
 
     def _free(self, columns: int) -> int | None:
-        """The first column of enough free ones, a multiple of their number; None if there are not enough."""
+        """Return the first of `columns` free columns, a multiple of their number; None if there are not enough."""
         for start in range(0, COLUMNS, columns):
             if all(start + columns <= at or at + held[0] <= start for at, held in self.held.items()):
                 return start

@@ -3,9 +3,9 @@
 In    a launch, executed under one schedule with a `Timeline` watching
 Out   ``timeline.save("out.json")``: a file for ui.perfetto.dev or chrome://tracing
 
-The simulator knows what waits for what, and nothing of time. Time is made here: every warp has a clock, an op moves it
-on by what the model says that it costs, and whoever waits goes on at the time at which what it waits for is complete.
-So times follow from causes, not from the order in which the simulator happened to execute things. See docs/trace.md.
+The simulator knows what waits for what, but has no time. Times are computed here: every warp has a clock, which each op
+advances by its cost in the model; a thread that waits goes on at the time at which what it waits for is complete. So
+times depend on causes, not on the order in which the simulator executed the ops. See docs/trace.md.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ from cutelite.sim.run import run
 Array = Any
 
 BARRIERS, CORE, COPIES = 1000, 2000, 3000
-"""Rows of a block, behind those of its warps: of its mbarriers, its tensor core, its copies in flight."""
+"""First rows, in a block, of its mbarriers, its tensor core, and its copies in flight; warps come before."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Cycles of one SM of Hopper, in round numbers; docs/trace.md says where they are from.
+    """Costs in cycles on one SM of Hopper, in round numbers; docs/trace.md has their sources.
 
-    op        from one instruction of a warp to the next that needs its result
+    op        from one instruction of a warp to the next one that needs its result
     element   for each further element of a vector
-    shared    until a value of shared memory is there; `far` of global memory
-    barrier   from the last arrival until those that wait go on
-    copy      from the issue of an asynchronous copy until its first bytes are there
-    bytes     that copies move in a cycle, all of the SM's together
-    column    of a wgmma: for each of its N columns, in each of its steps along K
+    shared    latency of a load from shared memory; `far`: from global memory
+    barrier   from the last arrival until waiting threads go on
+    copy      from the issue of an asynchronous copy until its first bytes arrive
+    bytes     bytes (not cycles): moved per cycle by all copies of an SM together
+    column    of a wgmma: for each of its N columns, in each step along K
     drain     from the end of a wgmma until its results can be read
     """
 
@@ -103,10 +103,10 @@ class _Block:
 
 
 class Timeline:
-    """An observer of `sim.run` that records when things happen.
+    """An observer of `sim.run` that records a timeline.
 
-    events  in the trace-event format, once the simulation is over: what `save` writes
-    cycles  until the last thread exited and the last copy was done
+    events  the events in the trace-event format, after the simulation; `save` writes these
+    cycles  cycles until the last thread has exited and the last copy is done
     marks   the events of `cl.profile`, warp by warp
     """
 
@@ -130,7 +130,7 @@ class Timeline:
         document = {"traceEvents": self.events, "displayTimeUnit": "ns", "otherData": facts}
         Path(path).write_text(json.dumps(document))
 
-    # What the simulator tells.
+    # Calls by the simulator.
 
     def access(self, who: Any, region: Any, offset: Array, unit: int, kind: str, data: Array | None) -> None:
         maker = lanes_of(who, len(offset))[0]
@@ -142,7 +142,7 @@ class Timeline:
         return False
 
     def step(self, op: Op, lanes: Any) -> None:
-        """`lanes` are about to execute `op`."""
+        """Advance the clocks of the warps that are about to execute `op`."""
         block = self._block(lanes.machine)
         warps = np.unique(lanes.tid[lanes.mask] // WARP)
         if op.scope in ("warpgroup", "cta"):
@@ -186,7 +186,7 @@ class Timeline:
                 self._wait_for_groups(block, event)
 
     def done(self) -> None:
-        """Name the rows, when the simulation is over."""
+        """Complete `events` after the simulation: close open slices, sort, add the names of rows."""
         for block in self._blocks.values():
             for warp in list(block.doing):
                 self._at_line(block, warp, None)
@@ -199,7 +199,7 @@ class Timeline:
     # Warps.
 
     def _mark(self, block: _Block, op: Any, lanes: Any) -> None:
-        """Record an event for each warp, as its first thread here does. It takes no time."""
+        """Record an event for each warp, with the value of its first active thread. It takes no time."""
         values = lanes.get(op.value[0]) if op.value else None
         seen: set[int] = set()
         for lane in np.flatnonzero(lanes.mask).tolist():
@@ -224,7 +224,7 @@ class Timeline:
         return self.costs.op + self.costs.element * (vector - 1)
 
     def _at_line(self, block: _Block, warp: int, span: Span | None, what: str = "") -> None:
-        """End the slice of the line before, when a warp comes to a line or begins to wait."""
+        """End the slice of the previous line, when a warp comes to another line or begins to wait."""
         before = block.doing.get(warp)
         now = float(block.clock[warp])
         if before is not None and before[0] is not None:
@@ -244,12 +244,12 @@ class Timeline:
         return found
 
     def _time_of(self, block: _Block, lanes: Executing, where: Array | None = None) -> float:
-        """The time at which these threads do what they do."""
+        """Return the present time of these threads: the latest clock of their warps."""
         warps = self._warps(lanes, where)
         return float(block.clock[warps].max()) if warps else 0.0
 
     def _resume(self, block: _Block, event: Resume) -> None:
-        """Threads go on: not before what they waited for."""
+        """Let threads go on, not before what they waited for is complete."""
         for where, on in event.wait.on:
             assert isinstance(on, Awaited)
             for position, thread in zip(event.positions.tolist(), event.tid.tolist(), strict=True):
@@ -260,7 +260,7 @@ class Timeline:
                 self._waits_until(block, warp, time, event.op, what)
 
     def _completion(self, block: _Block, warp: int, on: Awaited) -> tuple[float, str]:
-        """The time at which what a warp waits for is complete, and its name."""
+        """Return the time at which what a warp waits for is complete, and its name."""
         match on:
             case MbarrierAt(address):
                 phases = self._phases[block.machine.cluster, address]
@@ -275,16 +275,16 @@ class Timeline:
     # Barriers.
 
     def _meet(self, barrier: tuple[object, BarrierGeneration | ClusterPhase], time: float) -> None:
-        """Threads arrive at a barrier."""
+        """Note that threads arrive at a barrier."""
         self._met[barrier] = max(self._met[barrier], time)
 
     def _count(self, block: _Block, address: int, time: float) -> None:
-        """Threads or work arrive on an mbarrier, or count bytes."""
+        """Note that threads or work arrive on an mbarrier, or complete bytes."""
         key = (block.machine.cluster, address)
         self._arrived[key] = max(self._arrived.get(key, 0.0), time)
 
     def _phase(self, block: _Block, address: int) -> None:
-        """A phase of an mbarrier completes."""
+        """Add a slice for a phase of an mbarrier that completes."""
         key = (block.machine.cluster, address)
         end = self._arrived.pop(key, 0.0)
         phases = self._phases[key]
@@ -297,7 +297,7 @@ class Timeline:
     # Asynchronous work.
 
     def _wait_for_groups(self, block: _Block, event: GroupWait) -> None:
-        """Let the threads go on at the end of the groups that this retires."""
+        """Let the threads go on at the end of the groups that this wait retires."""
         machine, lanes, queue, pending = block.machine, event.lanes, event.queue, event.pending
         due = np.zeros(machine.threads, np.int64)  # as in `Engine.wait`
         mine = lanes.tid[lanes.mask]
@@ -311,7 +311,7 @@ class Timeline:
         block.flying[queue] = [work for work in block.flying[queue] if id(work) not in gone]
 
     def _finished(self, block: _Block, work: Work) -> float:
-        """The time at which work is done; the first call reserves time on the unit that does it."""
+        """Return the time at which work is done; the first call reserves time on the unit that does it."""
         end = self._finish.get(work)
         if end is None:
             end = self._multiply(block, work) if work.queue == "wgmma" else self._copy(block, work)
@@ -352,13 +352,13 @@ class Timeline:
                             "dur": (end - begin) / scale, "args": dict(facts)})  # fmt: skip
 
     def _barrier_row(self, machine: Machine, address: int) -> int:
-        """One row for each mbarrier, in the order of their addresses; the name is said with the first phase."""
+        """Return the row of an mbarrier, in the order of addresses, and note its name."""
         row = BARRIERS + (address & 0xFFFFFF) // 8 % (CORE - BARRIERS)
         self._named[machine.cluster.machines[address >> 24].index, row] = _barrier_name(machine, address)
         return row
 
     def _names(self) -> Iterator[dict[str, Any]]:
-        """Names of blocks and rows, and the order in which they are shown."""
+        """Yield the names of blocks and rows, and the order of rows."""
         rows: dict[tuple[int, int], str] = {}
         for event in self.events:
             pid, tid = event["pid"], event["tid"]
@@ -384,9 +384,9 @@ def trace(
     stdout: TextIO | None = None,
     **facts: Any,
 ) -> Timeline:
-    """Simulate a kernel, as `sim.run` does, and record when things happen.
+    """Simulate a kernel, as `sim.run` does, and return its timeline.
 
-    seed    of the schedule: times hardly depend on it, what is data-dependent may
+    seed    seed of the schedule; times hardly depend on it, unless the kernel's path does
     facts   as for `sim.run`
     Errors  as `sim.run`
     """
@@ -397,7 +397,7 @@ def trace(
 
 
 def _reserved(busy: list[tuple[float, float]], earliest: float, length: float) -> float:
-    """Reserve the first `length` of time from `earliest` on in which a unit is free; returns its begin."""
+    """Reserve the first `length` of time from `earliest` on in which a unit is free; return its begin."""
     begin = earliest
     at = bisect_right(busy, (earliest, inf))
     if at and busy[at - 1][1] > begin:
@@ -418,7 +418,7 @@ def _spaces(op: Op) -> set[str]:
 
 
 def _line(span: Span | None) -> str:
-    """'gemm.py:74': the line of the kernel's own text."""
+    """Return a line of the kernel as 'gemm.py:74'."""
     return "" if span is None else f"{Path(span.filename).name}:{span.line}"
 
 

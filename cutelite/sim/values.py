@@ -1,8 +1,7 @@
-"""The values of a strand: a dict that takes what it lacks from the strand that its threads were parted from.
+"""The values of a strand: a dict that copies missing values from the strand that its threads parted from.
 
 Threads that part at a branch use few of the values that they had before, and mostly meet again soon. So `Values.of`
-copies nothing: a value is taken at its first use, and where all threads come together again, `joined` finds it as it
-was.
+copies nothing: a value is copied at its first use, and where all threads meet again, `joined` reuses the old arrays.
 
     base {a, b, c} of 128 threads ──of──▶ {} of 1, {d} of 127 ──joined──▶ {a, b, c, d} of 128
 """
@@ -16,16 +15,16 @@ import numpy as np
 
 Array = Any
 
-DEEPEST = 4  # partings without a meeting in between, after which all values are taken at once
+DEEPEST = 4  # after this many partings without a meeting, all values are copied at once
 
 
 class Values(dict[Any, Any]):
     """The values of some threads, by `Value`; dims bound in the kernel by their names.
 
-    threads  their number
-    base     the values of the threads that these were parted from: None if they were not
+    threads  the number of threads
+    base     the values of the strand that these threads parted from; None without one
     which    the positions of these threads among those of `base`, ascending
-    taken    the values of `base` that have been taken from it, as they were then
+    taken    the values that were copied from `base`, as they were then
     """
 
     __slots__ = ("base", "depth", "taken", "threads", "which")
@@ -46,33 +45,33 @@ class Values(dict[Any, Any]):
         return held
 
     def has(self, key: Any) -> bool:
-        """Tell whether there is such a value here, or in what it is taken from."""
+        """Tell whether there is such a value, here or in `base`."""
         return key in self or (self.base is not None and self.base.has(key))
 
     def every(self) -> Iterable[Any]:
-        """All keys, those of `base` first."""
+        """Return all keys, those of `base` first."""
         if self.base is None:
             return self
         return {**dict.fromkeys(self.base.every()), **self}
 
     def of(self, which: Array) -> Values:
-        """The values of some of the threads: of positions, ascending. Nothing is written here afterwards."""
+        """Return the values of the threads at some positions, ascending. This object must not be written afterwards."""
         return Values({}, len(which), self, which)
 
     def only(self, needed: Callable[[Any], bool]) -> Values:
-        """The needed ones of them, taken at once."""
+        """Return the needed values, copied now."""
         return Values({key: self[key] for key in tuple(self.every()) if needed(key)}, self.threads)
 
     def changed(self) -> Iterator[Any]:
-        """The keys of values that are not those of `base`."""
+        """Return the keys of values that differ from those of `base`."""
         taken = self.taken
         return (key for key, held in self.items() if taken.get(key) is not held)
 
 
 def joined(parts: Sequence[Values], order: Array | None, needed: Callable[[Any], bool]) -> Values:
-    """The values of all the threads of some parts: the needed ones that every part has.
+    """Return the values of all threads of several parts: the needed ones that every part has.
 
-    order  of the threads, one part after the other; None if it is theirs already
+    order  permutation that sorts the threads of the concatenated parts; None if they are sorted
     """
     first = parts[0]
     base = first.base
@@ -81,7 +80,7 @@ def joined(parts: Sequence[Values], order: Array | None, needed: Callable[[Any],
         values = Values({}, threads)
         keys = [key for key in first.every() if needed(key) and all(part.has(key) for part in parts[1:])]
     else:
-        if threads == base.threads:  # everybody is back
+        if threads == base.threads:  # all threads are back
             values = Values(base, threads, base.base, base.which)
             values.taken = base.taken
         else:
