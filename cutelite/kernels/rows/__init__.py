@@ -1,7 +1,7 @@
 """Kernels that work on the rows of a matrix, at the speed of a copy: softmax, norms, losses, and their derivatives.
 
 plan.py            how many threads work on a row
-arrays.py          what comes in: rows, strides, results of the same kind
+arrays.py          arguments as matrices of rows, and new arrays of the same library
 softmax.py         softmax, log_softmax          norm.py            rms_norm, layer_norm
 cross_entropy.py   cross_entropy                 elementwise.py    functions of elements
 gates.py           activations, SwiGLU, GeGLU    rope.py           rotary embedding
@@ -17,5 +17,5 @@ operators_numbers.py      embeddings, top-k, sampling, sums, 8 bits as torch's o
 on_jax.py          softmax, norms, cross entropy, gates and rope within JAX's transforms; on_jax_numbers.py
 
 Each function takes arrays of torch, CuPy or NumPy (in the simulator); the last mode is a row, of 1 to 262,144
-elements of bf16, f16 or f32. What is computed is f32. A row is read once, into registers.
+elements of bf16, f16 or f32. Computations are in f32. A row is read once, into registers.
 """

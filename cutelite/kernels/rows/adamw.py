@@ -5,7 +5,7 @@ p = p - lr * decay * p - lr * (m / (1 - b1 ** t)) / (sqrt(v / (1 - b2 ** t)) + e
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 import math
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
-THREADS, TENSORS, BLOCKS = 128, 512, 5  # of a block; tensors of a launch; blocks of a multiprocessor
-ELEMENTS = 8  # of a thread at a time
+THREADS, TENSORS, BLOCKS = 128, 512, 5  # threads of a block; tensors of a launch; blocks of a multiprocessor
+ELEMENTS = 8  # elements that a thread works on at a time
 TAKEN = 4  # tiles that a block takes together
 NAMES = ("parameters", "gradients", "means", "squares", "masters")
 N = cl.dims("N")
 
 
 class Step(NamedTuple):
-    """The numbers of a step: lr, and what is kept of p, m and v; lr and v by how many steps there have been.
+    """The numbers of a step, computed from lr, betas and the number t of the step.
 
     keep   1 - lr * decay;  rate  lr / (1 - b1 ** t);  root  1 / sqrt(1 - b2 ** t)
     """
@@ -45,12 +45,12 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of `TAKEN` tiles, of which a block takes one after the other: all end together, whatever their speed.
+    """Parts of `TAKEN` tiles. Blocks take one part after the other, so that all end together, whatever their speed.
 
-    tiles    how many there are
+    tiles    the number of tiles
     counter  (1,) i32 in global memory, 0 before and after each launch; None: a block has every grid_dim.x-th part
-    told     the next part, as one thread tells the others, in two places by turns
-    known    (2,) i32 in registers: the next part, in that thread; the number of those before
+    told     the next part, through which one thread tells the others; two elements, used alternately
+    known    (2,) i32 in registers: the next part, in that thread; the number of parts before
     """
 
     tiles: Any
@@ -60,7 +60,7 @@ class Parts:
 
     @staticmethod
     def create(tiles: Any, counter: Any) -> "Parts":
-        """The parts before the first one."""
+        """Return the state before the first part."""
         return Parts(tiles, counter, cl.shared(i32, (2,)), cl.make_rmem_tensor(i32, (2,)))
 
     def first(self) -> Any:
@@ -85,7 +85,7 @@ class Parts:
         return tile
 
     def take(self, part: Any) -> None:
-        """Take the part after `part`, if there is `part`: there are as many takings as parts."""
+        """Take another part, unless `part` is beyond the last: so the counter is raised once for each part."""
         if self.counter is None:
             self.known[0] = part + i32(cl.grid_dim.x)
         elif cl.thread_idx.x == 0 and part * TAKEN < self.tiles:
@@ -104,7 +104,7 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
 
     aligned  all addresses are multiples of 16 bytes
     """
-    vector = ACCESS // max(kind.bytes for kind in kinds if kind is not None)  # then no access leaves parts of sectors
+    vector = ACCESS // max(kind.bytes for kind in kinds if kind is not None)  # then each access has whole sectors
     pieces = ELEMENTS // vector
     size, full = THREADS * ELEMENTS, kinds[-1] is not None
     P, G, V, W, X = (
@@ -128,7 +128,7 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def adamw(
-        like: Tensor[kinds[0], (N,)],  # says where and in which stream this is, since addresses do not
+        like: Tensor[kinds[0], (N,)],  # for its device and stream, which addresses do not have
         ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step,
         counter: Tensor[i32, (1,)] | None,
     ) -> None:  # fmt: skip
@@ -176,11 +176,11 @@ def adamw(
 ) -> None:
     """Make a step of AdamW, in place: of parameters, means and squares.
 
-    parameters, gradients, means, squares   as many contiguous tensors each, alike in shape in each place: bf16,
-               f16 or f32; what is computed is f32
-    step       1 for the first
-    lr, betas, eps, decay   as torch's AdamW has them
-    masters    f32: parameters in full, which are updated; `parameters` are then their roundings
+    parameters, gradients, means, squares   lists of equally many contiguous tensors; tensors at the same index have the
+               same shape: bf16, f16 or f32; computations are in f32
+    step       the number of the step, from 1 on
+    lr, betas, eps, decay   as in torch's AdamW
+    masters    f32 copies of the parameters, which are updated; `parameters` are then these, rounded
     Errors     `cl.ArgumentError` for tensors that do not fit
     """
     given = list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True))
@@ -204,7 +204,7 @@ def adamw(
             sizes = [int(arrays[0].shape[0]) for arrays in part]
             starts = list(accumulate((-(-n // size) for n in sizes), initial=0))
             lists = list(map(list, zip(*part, strict=True)))
-            if rt.read(part[0][0]).device[0] == "cuda":  # addresses are launched quicker than arrays
+            if rt.read(part[0][0]).device[0] == "cuda":  # a launch with addresses is faster than one with arrays
                 lists = [[rt.read(x).pointer for x in each] for each in lists]
             tiles, most = starts[-1], clusters_at_once(1, part[0][0], BLOCKS)
             grid = min(most, -(-tiles // TAKEN))
@@ -212,7 +212,7 @@ def adamw(
 
 
 def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
-    """The dtype of a tensor. Errors: `cl.ArgumentError` for others, and for another shape."""
+    """Return the dtype of a tensor. Errors: `cl.ArgumentError` for another dtype or shape."""
     is_array(f"{name}[{i}]", x)
     if written:
         writable(f"{name}[{i}]", x)
@@ -224,7 +224,7 @@ def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
 
 
 def flat(x: Any, name: str, i: int) -> Any:
-    """All elements of a contiguous tensor, which is written in place."""
+    """Return a contiguous tensor, which is written in place, as a vector."""
     view, step = rt.read(x), 1
     for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if extent > 1 and stride != step:

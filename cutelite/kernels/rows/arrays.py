@@ -20,14 +20,14 @@ RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
 class Rows:
     """An array of rows: `matrix` is a view of shape (m, n), or a copy where its rows are not evenly apart.
 
-    array    torch's, CuPy's or NumPy's, of any number of modes; the last one is a row
+    array    an array of torch, CuPy or NumPy, of any number of modes; the last one is a row
     dtype    bf16, f16 or f32
-    vector   elements that one access may take, by pitch and address
-    most     elements that a row may have; None: any number, 0 too
-    kinds    the dtypes that are taken, by their codes
-    written  the kernel writes the array, so `matrix` must not be a copy
-    Errors   `cl.ArgumentError` for what is no array, for other dtypes, for rows of 0 or more than `most` elements, and
-             for an array that is written and is read-only, or of which `matrix` would be a copy
+    vector   elements of one access, as pitch and address allow
+    most     the most elements of a row; None: any number, also 0
+    kinds    the dtypes that are accepted, by their codes
+    written  whether the kernel writes the array, so that `matrix` must not be a copy
+    Errors   `cl.ArgumentError` for an object that is no array, another dtype, rows of 0 or more than `most` elements,
+             and for an array to be written that is read-only, or of which `matrix` would be a copy
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Rows:
 
 
 def contiguous(array: Any) -> Any:
-    """A row-major copy, or the array itself where it is row-major."""
+    """Return the array if it is row-major, else a row-major copy."""
     return array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
 
 
 def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:
-    """An array of `n` elements side by side, and its dtype; None for None."""
+    """Return an array as a contiguous vector of `n` elements, and its dtype; None for None."""
     if array is None:
         return None
     is_array(name, array)
@@ -91,6 +91,6 @@ def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:
 
 
 def flat(array: Any, n: int) -> Any:
-    """`n` elements side by side, in order."""
+    """Return an array as a contiguous vector of `n` elements."""
     made = array.reshape((n,))
     return made if n == 1 or rt.read(made).strides[0] == 1 else contiguous(made)

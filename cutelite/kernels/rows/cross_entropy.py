@@ -2,12 +2,12 @@
 
     loss = lse - (1 - smoothing) * x[target] - smoothing * mean(x) + z * lse * lse        lse = log(sum(exp(x)))
 
-Rows whose target is `ignore` have a loss and a gradient of 0. A row is read once, for both together too, and nothing of
-its size is written but its gradient.
+Rows whose target is `ignore` have a loss and a gradient of 0. A row is read once, also where both are computed
+together, and the only array of the size of the logits that is written is the gradient.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ from cutelite.kernels.rows.softmax import AT_ONCE, LOWEST, Exponentials, Merge, 
 from cutelite.lib.rows import widened
 
 M = cl.dims("M")  # rows
-TOGETHER = 4  # vectors of a thread that are read together
+TOGETHER = 4  # vectors that a thread reads together
 
 
 @dataclass(frozen=True)
 class Loss:
     """A loss of rows of `n` logits.
 
-    dtype      of the logits
-    smoothing  what of a target's weight is spread evenly over all words
+    dtype      the dtype of the logits
+    smoothing  the part of a target's weight that is spread evenly over all columns
     z          the weight of the square of lse
-    ignore     the target of rows that do not count
+    ignore     the target of rows that are left out
     """
 
     dtype: Any
@@ -94,7 +94,7 @@ class Merged:
 
 @cache
 def forward(loss: Loss, p: Plan) -> Any:
-    """Make the kernel that gives each row's loss and lse. It holds no row: sums over what it has read are kept."""
+    """Make the kernel that computes each row's loss and lse. It keeps no row in registers, only sums."""
     dtype, n, exact, smooth = loss.dtype, loss.n, loss.dtype == f32, loss.smoothing != 0
     (P,) = pitches("P", p.vector)
 
@@ -138,7 +138,7 @@ def forward(loss: Loss, p: Plan) -> Any:
             row = team.number()
             if team.teams == 1 or row < M:
                 target = targets[row]
-                if part.pieces <= TOGETHER:  # the target's logit comes while the row is worked on
+                if part.pieces <= TOGETHER:  # load the target's logit while working on the row
                     stream = cl.RowStream.create(part, (x,), fill=-math.inf, packed=True)
                     (held,) = stream.parts(row)
                     wanted = logit(row, target)
@@ -180,7 +180,7 @@ def backward(loss: Loss, p: Plan) -> Any:
 
 @cache
 def both(loss: Loss, p: Plan) -> Any:
-    """Make the kernel that gives each row's loss and lse, and dx from the gradient of the loss: a row is read once."""
+    """Make the kernel that computes each row's loss and lse, and dx, from one reading of the row."""
     dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
     P, Q = pitches("P Q", p.vector)
 
@@ -237,7 +237,7 @@ def cross_entropy(
     smoothing  label smoothing, 0 to 1
     z          the weight of lse squared
     out        two arrays to write to, f32 without gaps; by default new ones
-    how        who works on a row; by default the plan for its length
+    how        the `Plan`: which threads work on a row; default: by its length
     Gives      `Losses`
     Errors     `cl.ArgumentError` for arrays that do not fit
     """
@@ -265,8 +265,8 @@ def cross_entropy_backward(
 ) -> Any:
     """Compute the gradient of the logits.
 
-    gradient  (...), f32: that of each row's loss
-    lse       (...), f32, as `cross_entropy` gave it
+    gradient  (...), f32: the gradient of each row's loss
+    lse       (...), f32, as `cross_entropy` returned it
     out       where to write; may be x
     x, target, smoothing, z, ignore, how  as for `cross_entropy`
     """
@@ -287,9 +287,9 @@ def cross_entropy_gradient(
     gradient: Any, x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any,
     how: Plan | None = None,
 ) -> Losses:  # fmt: skip
-    """Compute each row's loss, and the gradient of the logits: as `cross_entropy` and its backward, in one reading.
+    """Compute each row's loss and the gradient of the logits, as `cross_entropy` and its backward; read x once.
 
-    out  for the gradient of the logits; may be x
+    out  the gradient of the logits is written here; may be x
     """
     rows = Rows(x, "x")
     targets, results = targets_of(rows, target), Rows(out, "out", written=True).like(rows, "out")

@@ -2,11 +2,11 @@
 
     (y,) = elementwise(lambda a, b: max(a, 0.0) * b, (a, b))
 
-Rows may have any pitch; arrays without gaps are taken as one long row. What is computed is f32.
+Rows may have any pitch; arrays without gaps are treated as one long row. Computations are in f32.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,10 +23,10 @@ from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches, width
 
 M, N = cl.dims("M N")  # rows, columns
-THREADS = 256  # of a block
-PIECES, BLOCKS = (4, 3, 1, 1), (4, 4, 6, 4)  # by inputs: accesses of 16 bytes of a thread to each; blocks at a time
+THREADS = 256  # threads of a block
+PIECES, BLOCKS = (4, 3, 1, 1), (4, 4, 6, 4)  # by number of inputs: accesses of a thread to each; blocks of an SM
 MOST_INPUTS, MOST_OUTPUTS = 4, 3
-SCALING = 132 * 4  # blocks of `scale`: as many as an H200 holds at a time, so that those of nothing are soon gone
+SCALING = 132 * 4  # blocks of `scale`: one wave on an H200, so that a launch with nothing to do is short
 
 
 class Kind(NamedTuple):
@@ -69,7 +69,7 @@ def build(
 
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
-    """Return the results of a function that gives one or several, as a tuple."""
+    """Return one or several results as a tuple."""
     return x if isinstance(x, tuple) else (x,)
 
 
@@ -84,13 +84,13 @@ def elementwise(
 ) -> tuple[Any, ...]:
     """Compute a function of the elements of arrays.
 
-    function  of vectors of f32, one for each input; gives a vector, or a tuple of them
+    function  takes a vector of f32 for each input; returns a vector, or a tuple of vectors
     inputs    one to four arrays of one shape: bf16, f16 or f32
-    out       up to three arrays to write to, which may be inputs; by default new ones
-    dtypes    codes such as 'bf16' or 'e4m3' of the new ones; by default one array of the dtype of the first input
-    blocks    of 256 threads, that a multiprocessor is to hold at a time: with 8, functions have 32 registers. By
-              default 4 to 6, by the number of inputs
-    names     of inputs and results in the texts of errors
+    out       up to three arrays to write to, which may be inputs; default: new ones
+    dtypes    codes such as 'bf16' or 'e4m3' of the new arrays; default: one array of the dtype of the first input
+    blocks    how many blocks of 256 threads a multiprocessor should hold: with 8, a thread has 32 registers. Default:
+              4 to 6, by the number of inputs
+    names     names of inputs and results in error texts
     Gives     the results
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
@@ -151,9 +151,9 @@ def scaling(kind: Kind) -> Any:
 
 
 def scale(x: Any, by: Any) -> None:
-    """Multiply an array in place by a number on the device. Where that is 1 the array is neither read nor written.
+    """Multiply an array in place by a number on the device. If that is 1, the array is neither read nor written.
 
-    x       without gaps, bf16, f16 or f32
+    x       an array without gaps, bf16, f16 or f32
     by      (1,), f32
     Errors  `cl.ArgumentError` for arrays that do not fit
     """

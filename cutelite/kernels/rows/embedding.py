@@ -1,10 +1,10 @@
-"""Rows of a table by their numbers, and the derivative of the table: the same in every run.
+"""Rows of a table by their numbers, and the gradient of the table, with the same bits in every run.
 
-For the derivative numbers are sorted, so that the rows of each lie together, in their order; a block adds them up.
+For the gradient the numbers are sorted, stably, so that equal ones are neighbours; a block adds up the rows of each.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 import math
 from functools import cache
@@ -18,13 +18,13 @@ from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
 from cutelite.kernels.rows.sort import sort
 
-M, N, V = cl.dims("M N V")  # rows that are asked for, columns, rows of the table
+M, N, V = cl.dims("M N V")  # rows to gather, columns, rows of the table
 THREADS = 128
 
 
 @cache
 def gathering(dtype: Any, place: Any, vector: int) -> Any:
-    """The kernel that copies rows of the table."""
+    """Make the kernel that copies rows of the table."""
     P, Q = pitches("P Q", vector)
     wide = ACCESS // dtype.bytes
 
@@ -45,7 +45,7 @@ def gathering(dtype: Any, place: Any, vector: int) -> Any:
 
 @cache
 def adding(dtype: Any, vector: int) -> Any:
-    """The kernel that adds up the rows of each number: the block of the first one of them does."""
+    """Make the kernel that adds up the rows with the same number: the block of the first of them adds all."""
     P, Q = pitches("P Q", vector)
     wide = ACCESS // dtype.bytes
 
@@ -79,7 +79,7 @@ def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
     """Gather rows of a table.
 
     table   (words, n), bf16, f16 or f32
-    places  (...), int32 or int64; those outside of 0 to words - 1 give zeros
+    places  (...), int32 or int64: row numbers; those outside of 0 to words - 1 give zeros
     out     where to write, of the result's shape, without gaps; by default a new array
     Gives   (..., n)
     """
@@ -97,7 +97,7 @@ def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
 
 
 def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -> Any:
-    """Compute the gradient of the table, of that of ``embedding(table, places)``.
+    """Compute the gradient of the table from the gradient dy of ``embedding(table, places)``.
 
     dy       (..., n), bf16, f16 or f32, added up in f32
     places   (...), int32 or int64
@@ -131,7 +131,7 @@ def count(places: Any) -> int:
 
 
 def kind(places: Any) -> Any:
-    """The dtype of places. Errors: `cl.ArgumentError` for others than int32 and int64."""
+    """Return the dtype of places. Errors: `cl.ArgumentError` for others than int32 and int64."""
     is_array("places", places)
     found = {"i32": i32, "i64": i64}.get(code_of(places))
     if found is None:

@@ -1,4 +1,4 @@
-"""Activations, and gates made of them, with their derivatives.
+"""Activations, gates such as SwiGLU, and their derivatives.
 
     gated(gate, up, "silu") = silu(gate) * up            SwiGLU; "gelu" or "gelu_tanh": GeGLU; "relu": ReGLU
     activated(x, "gelu")    = gelu(x)
@@ -6,7 +6,7 @@
     silu(x) = x / (1 + exp(-x))        gelu(x) = x * (1 + erf(x / sqrt(2))) / 2
     gelu_tanh(x) = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))) / 2
 
-Each is a function of elements (`elementwise.py`): what is read is read once, and nothing between is stored.
+Each is a function of elements (`elementwise.py`): inputs are read once, and no intermediate result is stored.
 """
 
 import math
@@ -20,23 +20,23 @@ from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.softmax import power
 
-ROOT, CUBIC = math.sqrt(2 / math.pi), 0.044715  # of gelu_tanh
+ROOT, CUBIC = math.sqrt(2 / math.pi), 0.044715  # constants of gelu_tanh
 LOG2_E = math.log2(math.e)
 
 
 def sigmoid(x: Any, exact: bool) -> Any:
-    """1 / (1 + exp(-x))."""
+    """Return 1 / (1 + exp(-x))."""
     e = 1.0 + power(-x, exact)
     return 1.0 / e if exact else cl.math.rcp(e, fast=True)
 
 
 def tangent(x: Any, exact: bool) -> Any:
-    """tanh(x); for 16-bit results by the exponential, which is 2**-21 from it."""
+    """Return tanh(x); for 16-bit results by the fast exponential, with an error of 2**-21."""
     return cl.math.tanh(x) if exact else 2.0 * sigmoid(2.0 * x, exact) - 1.0
 
 
 def silu(x: Any, exact: bool) -> tuple[Any, Any]:
-    """silu(x) and its derivative."""
+    """Return silu(x) and its derivative."""
     s = sigmoid(x, exact)
     return x * s, s * (1.0 + x * (1.0 - s))
 
@@ -45,11 +45,11 @@ TAIL = (
     -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223,
     0.17087277,
 )  # fmt: skip
-"""Of ``log(erfc(z) / t) + z * z``, by powers of t = 1 / (1 + z / 2) (Numerical Recipes, erfcc: 1.2e-7 of erfc)."""
+"""Coefficients of ``log(erfc(z) / t) + z * z`` in t = 1 / (1 + z / 2) (Numerical Recipes, erfcc: 1.2e-7)."""
 
 
 def below(x: Any, exact: bool) -> Any:
-    """The share of a standard normal distribution below x; for 16-bit results 2**-22 from it, in its tail too."""
+    """Return the probability that a standard normal variable is below x; for 16-bit results with an error of 2**-22."""
     if exact:
         return 0.5 + 0.5 * cl.math.erf(x * math.sqrt(0.5))
     z = abs(x) * math.sqrt(0.5)
@@ -62,13 +62,13 @@ def below(x: Any, exact: bool) -> Any:
 
 
 def gelu(x: Any, exact: bool) -> tuple[Any, Any]:
-    """gelu(x) and its derivative."""
+    """Return gelu(x) and its derivative."""
     share = below(x, exact)
     return x * share, share + x * power(x * x * -0.5, exact) * (1 / math.sqrt(2 * math.pi))
 
 
 def gelu_tanh(x: Any, exact: bool) -> tuple[Any, Any]:
-    """gelu_tanh(x) and its derivative."""
+    """Return gelu_tanh(x) and its derivative."""
     square = x * x
     t = tangent(x * (ROOT + ROOT * CUBIC * square), exact)
     share = 0.5 + 0.5 * t
@@ -76,7 +76,7 @@ def gelu_tanh(x: Any, exact: bool) -> tuple[Any, Any]:
 
 
 def relu(x: Any, exact: bool) -> tuple[Any, Any]:
-    """max(x, 0), NaN of NaN, and its derivative, which is 1 of NaN as torch has it."""
+    """Return max(x, 0), NaN for NaN, and its derivative, 1 for NaN as in torch."""
     return cl.where(x < 0.0, 0.0, x), 1.0 - (x <= 0.0).to(cl.f32)
 
 
@@ -122,7 +122,7 @@ def activated(x: Any, activation: str, *, out: Any = None) -> Any:
 
 
 def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> Any:
-    """Compute the gradient of x, of that of ``activated(x, activation)``. `out` may be dy or x."""
+    """Compute the gradient of x from the gradient dy of ``activated(x, activation)``. `out` may be dy or x."""
     both = out if out is None else (out,)
     return elementwise(
         functions(one_of("activation", activation, ACTIVATIONS), exactly(x))[1], (dy, x), out=both, names=("dy", "x")
@@ -145,7 +145,7 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
 
 
 def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
-    """Compute the gradients of gate and up, of `dy`, that of ``gated(gate, up, activation)``.
+    """Compute the gradients of gate and up from the gradient dy of ``gated(gate, up, activation)``.
 
     out  where to write the two; may be gate and up, or the two halves of one array's last mode
     """
@@ -160,5 +160,5 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out
 
 
 def exactly(x: Any) -> bool:
-    """Tell whether results need functions to the last bits: those of f32."""
+    """Tell whether functions have to be accurate to the last bits: for f32."""
     return hasattr(x, "dtype") and code_of(x) == "f32"

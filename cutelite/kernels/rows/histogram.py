@@ -1,10 +1,10 @@
-"""Counts of numbers by kind: of whole numbers, or of floats in equal steps between two bounds.
+"""Histograms: counts of integers, or of floats in bins of equal width between two bounds.
 
-A block counts in shared memory and adds to the result at its end. Counts do not depend on the order.
+Each block counts in shared memory, and adds its counts to the result at its end.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 from functools import cache
 from typing import Any
@@ -23,7 +23,7 @@ MOST_BINS = 8192
 
 @cache
 def build(dtype: Any, bins: int) -> Any:
-    """The kernel that adds to `counts`."""
+    """Make the kernel that adds to `counts`."""
     vector = ACCESS // dtype.bytes
     size = THREADS * ACCESSES * vector
 
@@ -50,7 +50,7 @@ def build(dtype: Any, bins: int) -> Any:
 
 
 def bin_of(x: Any, bins: int, low: Any, scale: Any) -> tuple[Any, Any]:
-    """The bin of a number, and whether it has one. NaN has none."""
+    """Return the bin of a number, and whether it has one. NaN has none."""
     if x.dtype in (i32, i64):
         return x.to(i32), x >= 0 and x < bins
     place = (x.to(f32) - low) * scale

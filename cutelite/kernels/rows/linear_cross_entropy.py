@@ -3,9 +3,9 @@
     loss, lse, _, _ = linear_cross_entropy(x, weight, target)                     # losses alone
     loss, lse, dx, dw = linear_cross_entropy(x, weight, target, gradient)         # and gradients, in the same pass
 
-Some rows at a time, a GEMM makes logits, kernels of rows make losses and, in the same place, the logits' gradients of
-them, and two GEMMs multiply these by the weight and by x. Each product is computed once: the gradient of each loss has
-to be known beforehand, as it is for sums and means.
+For some rows at a time, a GEMM computes the logits, row kernels compute the losses and overwrite the logits with their
+gradients, and two GEMMs multiply these by the weight and by x. Each product is computed once. For that the gradient of
+each loss must be known beforehand, as it is for sums and means.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gradient
 from cutelite.kernels.rows.elementwise import elementwise
 
-PARTS, GRAIN = 10, 256  # logits are made in that many parts, of a multiple of that many rows
+PARTS, GRAIN = 10, 256  # logits are computed in 10 parts, each of a multiple of 256 rows
 
 
 class Made(NamedTuple):
@@ -48,9 +48,9 @@ def linear_cross_entropy(
     x         (..., k), bf16 or f16
     weight    (n, k), of the dtype of x
     target    (...), int64, from 0 to n - 1, or `ignore`
-    gradient  (...), f32: that of each row's loss; None for losses alone
+    gradient  (...), f32: the gradient of each row's loss; None for losses alone
     smoothing, z, ignore   as for `cross_entropy`
-    rows      whose logits are there at a time; by default a tenth of all, in multiples of 256
+    rows      how many rows' logits are in memory at a time; default: a tenth of all, in multiples of 256
     sums      dtype in which the parts of weight's gradient are added up: 'f32', or that of x, which needs no memory
               beside the result and rounds once for each part
     Gives     `Made`
@@ -94,7 +94,7 @@ def linear_cross_entropy(
 
 
 def cast(x: Any, dtype: str) -> Any:
-    """The array in another dtype."""
+    """Return the array in another dtype."""
     return elementwise(same, (x,), dtypes=(dtype,))[0]
 
 

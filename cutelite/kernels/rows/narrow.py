@@ -1,4 +1,4 @@
-"""Results of 8 bits: elements divided by a scale, one for each row or for each 128 elements of a row."""
+"""Quantisation to 8 bits: elements divided by a scale, one for each row or for each 128 elements of a row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import cutelite as cl
 from cutelite.kernels.arrays import empty
 
 LARGEST = {"e4m3": 448.0, "e5m2": 57344.0}
-LEAST = 1e-30  # the least magnitude that is brought to the largest: rows of zeros have a scale
+LEAST = 1e-30  # magnitudes below this count as this, so that rows of zeros have a scale
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Narrow:
             raise cl.ArgumentError(f"results are e4m3 or e5m2, in blocks of 128 or by row; not {self!r}")
 
     def scales(self, x: Any) -> Any:
-        """A new array of scales for the rows of `x`: (..., 1), or (..., blocks), where those of a block lie together.
+        """Return a new array of scales for the rows of `x`: (..., 1), or (..., blocks), column-major.
 
-        A GEMM of fp8 brings them by TMA so.
+        fp8 GEMMs load the latter by TMA.
         """
         *leading, n = x.shape
         count = -(-n // self.block) if self.block > 1 else 1
@@ -62,5 +62,5 @@ class Narrow:
         return (v * (LARGEST[self.dtype.name] / max(top, LEAST))).to(self.dtype)
 
     def scale(self, top: Any) -> Any:
-        """The scale of elements whose greatest magnitude this is."""
+        """Return the scale of elements whose greatest magnitude is `top`."""
         return max(top, LEAST) * (1 / LARGEST[self.dtype.name])

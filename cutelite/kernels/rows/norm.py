@@ -8,7 +8,7 @@ adds up what the teams have, always in the same order.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
-# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
 from dataclasses import dataclass, replace
@@ -122,7 +122,7 @@ class Norm:
         return found if at_once else tuple(known for known, _ in found)
 
     def by_mma(self, stream: Any) -> bool:
-        """Say whether mma gives LayerNorm's sums: for one input array of 16-bit elements, and teams of whole warps."""
+        """Tell whether mma gives LayerNorm's sums: for one input array of 16-bit elements, and teams of whole warps."""
         return (
             self.center and self.dtype.bytes == 2 and len(stream.arrays) == 1 and stream.part.team.threads % WARP == 0
         )
@@ -426,7 +426,7 @@ def added(stream: Any, add: Any, row: Any, loaded: Any) -> Any:
 
 
 def piecewise(stream: Any) -> bool:
-    """Say whether rows are worked on a few vectors at a time, so that nothing of a row is in registers."""
+    """Tell whether rows are worked on a few vectors at a time, so that nothing of a row is in registers."""
     return stream.loops or stream.ahead is not None
 
 
@@ -595,7 +595,7 @@ def rms_norm(
     narrow        quantise y: `Narrow()` by row, `Narrow(block=128)` by 128 elements of one
     eps           added to the mean of squares, so that a row of zeros has a result
     out           where to write y, of the shape of x, without gaps; by default a new array
-    how           who works on a row; by default the plan for its length
+    how           the `Plan`: which threads work on a row; default: by its length
     Gives         a `Normed`
     Errors        `cl.ArgumentError` for arrays that do not fit
     """
@@ -700,7 +700,7 @@ def norm_backward(
     weight  as the norm was given it
     bias    there was one
     offset  as the norm was given it
-    how     who works on a row; by default the plan for its length
+    how     the `Plan`: which threads work on a row; default: by its length
     add     (..., n): added to the gradient of x, as that of `total` is
     """
     gradients, rows = Rows(dy, "dy"), Rows(normed.total, "total")

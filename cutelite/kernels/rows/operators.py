@@ -1,12 +1,12 @@
 """Kernels of rows as operators of torch, with derivatives: `torch.ops.cutelite.softmax` and its like.
 
-Importing this module registers them. They are taken whole by `torch.compile`, are differentiated by autograd, and keep
-to the dtypes that they are given. CPU tensors are simulated where there is no GPU. `torch.ops.cutelite.softmax.out` and
-its like write to the caller's tensors, and have no derivative; that of `norm` writes the result alone.
+Importing this module registers them. They are opaque to `torch.compile`, differentiable by autograd, and keep
+the dtypes of their arguments. On CPU tensors they are simulated if there is no GPU. `torch.ops.cutelite.softmax.out`
+and its like write to the caller's tensors, and have no derivative; that of `norm` writes the result alone.
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
-# (torch is not there to be read when types are checked)
+# (torch is not installed where types are checked)
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 @torch.library.custom_op("cutelite::softmax", mutates_args=())
 def softmax(x: torch.Tensor, log: bool) -> torch.Tensor:
-    """Softmax over the last mode, or its logarithm."""
+    """Compute softmax over the last mode, or its logarithm."""
     return soft.apply(x, None, log, None)
 
 
@@ -48,7 +48,7 @@ def _(x: torch.Tensor, log: bool) -> torch.Tensor:
 
 @torch.library.custom_op("cutelite::softmax_backward", mutates_args=())
 def softmax_backward(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
-    """The gradient of x, of that of `softmax(x, log)`."""
+    """Compute the gradient of x from the gradient dy of `softmax(x, log)`."""
     return soft.softmax_backward(dy, y, log=log)
 
 
@@ -80,9 +80,9 @@ def norm_forward(
     offset: float,
     center: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """LayerNorm, or without `center` RMSNorm, of x + residual: the result, that sum, the mean and rstd of rows.
+    """Compute LayerNorm, or without `center` RMSNorm, of x + residual: the result, that sum, mean and rstd of rows.
 
-    Without a residual the sum is empty; without `center` the mean is.
+    Without a residual the sum is an empty tensor; without `center` the mean is.
     """
     made = norm.apply(x, weight, residual, bias, eps, offset, center, None)
     total = x.new_empty((0,)) if residual is None else made.total
@@ -115,7 +115,7 @@ def norm_backward(
     bias: bool,
     offset: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of x, weight and bias; empty where there is none. `add` is added to that of x."""
+    """Compute the gradients of x, weight and bias; empty tensors where there is none. `add` is added to that of x."""
     made = norm.norm_backward(dy, norm.Normed(None, s, mean, rstd), weight, bias=bias, add=add, offset=offset)
     dw, db = (s.new_empty((0,)) if each is None else each for each in (made.weight, made.bias))
     return made.x, dw, db
@@ -166,7 +166,7 @@ norm_forward.register_autograd(_differentiate_norm, setup_context=_keep_norm)
 def cross_entropy(
     x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Each row's loss, and the log of the sum of its exponentials."""
+    """Compute each row's loss, and the log of the sum of its exponentials."""
     return tuple(entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore))
 
 
@@ -188,7 +188,7 @@ def cross_entropy_backward(
     z: float,
     ignore: int,
 ) -> torch.Tensor:
-    """The gradient of the logits."""
+    """Compute the gradient of the logits."""
     return entropy.cross_entropy_backward(gradient, x, target, lse, smoothing=smoothing, z=z, ignore=ignore)
 
 

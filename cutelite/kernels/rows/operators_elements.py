@@ -4,7 +4,7 @@
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
-# (torch is not there to be read when types are checked)
+# (torch is not installed where types are checked)
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ linear_cross_entropy(hidden, head.weight, target).backward()
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
-# (torch is not there to be read when types are checked)
+# (torch is not installed where types are checked)
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans for rows: the threads of how many blocks work on one, and the elements of one access.
+"""Plans for rows: how many threads and blocks work on a row, and how many elements an access has.
 
 The plans are near the fastest of those that `tests/bench/rows.py --sweep` tried (docs/lab/rows.md).
 """
@@ -15,34 +15,34 @@ from cutelite.kernels.arrays import counter
 from cutelite.target.targets import WARP as WARP
 
 ACCESS = 16  # bytes that one access takes at most
-MOST_THREADS, MOST_BLOCKS = 1024, 8  # of a block; of a cluster, everywhere
-SMALL_BLOCK = 256  # threads of a block of a cluster, at least
-LONGEST = 2**31 - 1  # elements of a row
+MOST_THREADS, MOST_BLOCKS = 1024, 8  # most threads of a block; most blocks of a portable cluster
+SMALL_BLOCK = 256  # least threads of a block of a cluster
+LONGEST = 2**31 - 1  # most elements of a row
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 RESIDENT = 2048  # threads that a multiprocessor holds
-REGISTERS = 65_536  # of a multiprocessor
+REGISTERS = 65_536  # registers of a multiprocessor
 
 
 @dataclass(frozen=True)
 class Plan:
     """The threads that work on a row.
 
-    threads       of each block
+    threads       threads of each block
     teams         rows that a block works on at a time
     cluster       blocks that share a row
     vector        elements of one access
-    blocks        that a multiprocessor is to hold at a time: sets how many registers a thread may have
-    stages        rows that are copied to shared memory ahead; a block then works on one after the other
-    held          weights are then kept in shared memory; otherwise they are read with each row. Without stages they
-                  are read before a row's reduction; otherwise after it
-    outside       rows stay in memory, and each pass reads them from there: in shared memory with stages, otherwise
-                  where they are, so that they may be of any length; by default with two stages and more
-    early         without stages: a team works on one row after the other, and loads the next one before
+    blocks        blocks that a multiprocessor should hold: it limits the registers of a thread
+    stages        rows that are copied to shared memory ahead; a block then works on one row after the other
+    held          with stages: weights are kept in shared memory; otherwise they are read with each row. Without stages:
+                  weights are read before a row's reduction; otherwise after it
+    outside       rows stay in memory, from which each pass reads them: shared memory with stages, else global memory,
+                  so that rows may be of any length. Default: with two or more stages
+    early         without stages: a team works on one row after the other, and loads the next row early
     shared_sums   sums over rows are kept in shared memory, not in registers
-    ahead         by how many vectors each thread copies its own to shared memory before they are worked on
-    rows          without stages: that a team of a norm works on together, so that weights are read once for them
-    aligned       rows begin at multiples of this many elements, by default `vector`; with less accesses are narrower
+    ahead         how many vectors ahead each thread copies its own to shared memory
+    rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
+    aligned       rows begin at multiples of this many elements; default: `vector`. Below that, accesses are narrower
     """
 
     threads: int
@@ -61,37 +61,37 @@ class Plan:
 
     @property
     def stream(self) -> dict[str, Any]:
-        """The arguments of `RowStream.create` that are the plan's."""
+        """Return the arguments of `RowStream.create` that the plan decides."""
         return {each: getattr(self, each) for each in ("stages", "outside", "early", "ahead")}
 
     @property
     def block(self) -> int:
-        """The threads of a block."""
+        """The number of threads of a block."""
         return self.threads * self.teams
 
     @property
     def loops(self) -> bool:
-        """Say whether rows stay in global memory, from where each pass reads them."""
+        """Tell whether rows stay in global memory, from where each pass reads them."""
         return bool(self.outside) and not self.stages and self.ahead is None
 
     @property
     def persistent(self) -> bool:
-        """Say whether a team works on one row after the other."""
+        """Tell whether a team works on one row after the other."""
         return self.copied or self.early
 
     @property
     def copied(self) -> bool:
-        """Say whether rows are copied to shared memory ahead."""
+        """Tell whether rows are copied to shared memory ahead."""
         return bool(self.stages) or self.ahead is not None
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of a kernel that is made for this plan."""
+        """The compile options of a kernel for this plan."""
         shape = {"block": self.block, "min_blocks": self.blocks}
         return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
 
     def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
-        """Return the team of this thread, with that many reductions a row, and its part of rows of `n` elements."""
+        """Return this thread's team, with `reductions` reductions per row, and its part of rows of `n` elements."""
         follow()
         count = None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
@@ -102,15 +102,15 @@ class Plan:
         return pitches(names, self.aligned or self.vector)
 
     def launch(self, rows: Any) -> cl.Launch:
-        """Return how a kernel is launched that works on `rows`, a `Rows`."""
+        """Return the launch of a kernel on `rows`, a `Rows`."""
         return after(self.grid(rows), self.block)
 
     def counter(self, rows: Any) -> Any:
-        """Return the counter by which teams take rows of `rows`, a `Rows`: where rows are copied ahead; else None."""
+        """Return the counter by which teams take rows of a `Rows`, if rows are copied ahead; else None."""
         return counter(rows.matrix) if self.copied else None
 
     def grid(self, rows: Any) -> int:
-        """The blocks for `rows`, a `Rows`: without stages each works once."""
+        """Return the number of blocks for `rows`, a `Rows`."""
         teams: int = -(-rows.m // (self.teams * self.rows))
         if self.copied:
             teams = min(teams, rows.at_once(self.cluster, self.blocks))
@@ -121,18 +121,18 @@ class Plan:
 
 
 def after(grid: Any, block: int) -> cl.Launch:
-    """Return how a kernel is launched that begins with `follow`: while the one before it is still under way."""
+    """Return the launch of a kernel that begins with `follow`: it may start while the kernel before it still runs."""
     return cl.Launch(grid, block, pdl=True)
 
 
 def follow() -> None:
-    """Let the next kernel's blocks start, and wait for the kernel before: first of all in a kernel."""
+    """Let the next kernel's blocks start, and wait for the kernel before. A kernel calls this first."""
     cl.griddepcontrol_launch_dependents()
     cl.griddepcontrol_wait()
 
 
 def width(bytes: int, *places: int) -> int:
-    """Return the elements, of that many bytes, of one access, where rows begin at multiples of `places` elements."""
+    """Return how many elements of `bytes` bytes an access has, if rows begin at multiples of `places` elements."""
     return math.gcd(ACCESS // bytes, *places)
 
 
@@ -142,7 +142,7 @@ def pitches(names: str, vector: int) -> tuple[cl.Dim, ...]:
 
 
 def plan_long(vector: int) -> Plan:
-    """Return the plan for rows that nothing holds."""
+    """Return the plan for rows that are too long for registers and shared memory."""
     return Plan(512, 1, MOST_BLOCKS, vector, 2, outside=True)
 
 

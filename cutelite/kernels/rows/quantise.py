@@ -1,4 +1,4 @@
-"""Rows quantised to 8 bits, of what an array holds or of a gate, and matrices transposed as they are cast or quantised.
+"""Quantise rows of an array or of a gate to 8 bits, and transpose matrices while casting or quantising them.
 
 q, scale = quantise(x)                            # a scale for each row: x is near q * scale
 q, scale = quantise(x, Narrow(block=128))         # for each 128 elements of a row, as DeepSeek's GEMMs take them
@@ -8,7 +8,7 @@ q, scale = transposed(x, Narrow(block=128))       # of columns
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
 from dataclasses import replace
@@ -67,9 +67,9 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
 
 
 class Quantised(NamedTuple):
-    """Numbers of 8 bits, and what they are to be multiplied by.
+    """Quantised numbers, and the scales to multiply them by.
 
-    q      of the shape of what was quantised
+    q      8-bit numbers, of the shape of the original
     scale  (..., 1) or (..., ceil(n / 128)), f32
     """
 
@@ -84,10 +84,10 @@ def quantise(
     """Quantise rows of x, or of activation(x) * up.
 
     x, up   (..., n), of one dtype: bf16, f16 or f32
-    narrow  to which dtype, and what shares a scale: by default e4m3, and rows
+    narrow  the dtype, and which elements share a scale; default: e4m3, a scale for each row
     activation  'silu', 'gelu', 'gelu_tanh' or 'relu', where there is `up`
     out     q and scales to write to, row-major without gaps; by default new ones, scales of a matrix column-major
-    how     who works on a row; by default the plan for its length
+    how     the `Plan`: which threads work on a row; default: by its length
     Errors  `cl.ArgumentError` for arrays that do not fit
     """
     narrow, rows = instance("narrow", narrow, Narrow) or Narrow(), Rows(x, "x")
@@ -112,17 +112,17 @@ def quantise(
     return Quantised(q, scale)
 
 
-TILE_M, TILE_N, STRIP = 128, 64, 32  # rows and columns of a block; rows of a thread, in one column
+TILE_M, TILE_N, STRIP = 128, 64, 32  # rows and columns of a block's tile; rows of a thread, in one column
 THREADS = TILE_M * TILE_N // STRIP
 
 
 @cache
 def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None) -> Any:
-    """Make the kernel that writes columns as rows, quantised in blocks of 128 where that is asked for."""
+    """Make the kernel that writes columns as rows; with `narrow` quantised in blocks of 128."""
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
     wide, out_wide, strips = ACCESS // dtype.bytes, ACCESS // to.bytes, TILE_M // STRIP
     loads, stores = (TILE_M * TILE_N // (THREADS * each) for each in (wide, out_wide))
-    apart = cl.make_layout((TILE_N, TILE_M), stride=(TILE_M + out_wide, 1))  # threads side by side: in other banks
+    apart = cl.make_layout((TILE_N, TILE_M), stride=(TILE_M + out_wide, 1))  # neighbouring threads use different banks
 
     @cl.kernel(block=THREADS, min_blocks=4)
     def columns(
@@ -177,7 +177,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
 
 
 def transposed(x: Any, to: str | Narrow) -> Any:
-    """Transpose a matrix as it is cast, or quantised in blocks of 128 along what were its columns.
+    """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
 
     x       (m, n), bf16, f16 or f32
     to      a code such as 'bf16' or 'e4m3', or ``Narrow(block=128)``

@@ -5,7 +5,7 @@ combines the parts, always in the same order. A whole array is one row in parts.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 import math
 from functools import cache

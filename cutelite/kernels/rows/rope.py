@@ -3,12 +3,12 @@
     halves        y[i] = x[i] * c[i] - x[i + r / 2] * s[i]          y[i + r / 2] = x[i + r / 2] * c[i] + x[i] * s[i]
     interleaved   y[2 i] = x[2 i] * c[i] - x[2 i + 1] * s[i]        y[2 i + 1] = x[2 i + 1] * c[i] + x[2 i] * s[i]
 
-c and s are the rows of two tables for a token's position; r is twice their length, and elements of a head behind r stay
-what they are. The derivative is the rotation the other way. Queries and keys are one launch.
+c and s are the rows of two tables at a token's position; r is twice their length, and elements of a head from r on are
+unchanged. The derivative is the inverse rotation. One launch turns queries and keys.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes and heads, which no annotation can say to a checker)
+# (kernels here are made for dtypes and heads, which annotations cannot express for a type checker)
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from cutelite.kernels.rows.arrays import DTYPES, contiguous
 from cutelite.kernels.rows.plan import ACCESS
 
 B, S, T = cl.dims("B S T")  # sequences, tokens of each, positions in the tables
-THREADS, HEADS = 128, 1  # of a block; heads whose elements a thread has under way
+THREADS, HEADS = 128, 1  # threads of a block; heads whose elements a thread loads at a time
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Turn:
 
     queries, keys  the heads of a token
     n              elements of a head
-    half           angles: half of the elements that are turned
-    vector         of these, what a thread takes of a head
+    half           number of angles: half of the elements that are turned
+    vector         how many of these angles a thread has, of each head
     inverse        turn the other way
     """
 
@@ -55,11 +55,11 @@ class Turn:
         return self.half // self.vector
 
     def both(self, x: Any, unit: Any) -> tuple[Any, Any]:
-        """The two halves of what a thread has of a head: views of as many elements each."""
+        """Return the two halves of a thread's part of a head, as views."""
         return x.tile((self.vector,), (unit,)), x.tile((self.vector,), (unit + self.units,))
 
     def load(self, x: Any, unit: Any) -> tuple[Any, Any]:
-        """The elements of a head that are turned with each other, as two vectors."""
+        """Return a thread's elements of a head that are turned with each other, as two vectors."""
         if self.interleaved:
             pairs = x.tile((2 * self.vector,), (unit,)).load().to(f32).reshape((2, self.vector))
             return pairs[0, None], pairs[1, None]
@@ -67,7 +67,7 @@ class Turn:
         return a.load().to(f32), b.load().to(f32)
 
     def store(self, a: Any, b: Any, y: Any, unit: Any) -> None:
-        """The converse of `load`."""
+        """Store two vectors as `load` returns them."""
         if self.interleaved:
             pairs = cl.make_rmem_tensor(self.dtype, (2, self.vector))
             pairs[0, None].store(a.to(self.dtype))
@@ -89,7 +89,7 @@ class Turn:
 
 @cache
 def build(t: Turn) -> Any:
-    """The kernel. A thread has the same angles in a few heads of a token."""
+    """Make the kernel. A thread has the same angles in a few heads of a token."""
     dtype, n, v, units = t.dtype, t.n, t.vector, t.units
     groups = [-(-heads // HEADS) for heads in (t.queries, t.keys)]
     steps = [(*(cl.Dim(f"{name}{i}", v) for i in range(3)), 1) for name in ("P", "Q", "R", "U")]
@@ -185,7 +185,7 @@ def launch(
     turned: list[Any], made: list[Any], cosines: Any, sines: Any, positions: Any, kind: Any, table: Any,
     interleaved: bool, inverse: bool,
 ) -> None:  # fmt: skip
-    """Launch the kernel for arrays that have been looked at."""
+    """Launch the kernel for arrays that have been checked."""
     cosines, sines = (x if rt.read(x).strides[-1] == 1 else contiguous(x) for x in (cosines, sines))
     fours = [x if len(x.shape) == 4 else x.reshape((1, *x.shape)) for x in (*turned, *made)]
     half, places = int(cosines.shape[-1]), cl.i64
@@ -210,5 +210,5 @@ def launch(
 
 
 def copied(x: Any) -> Any:
-    """A copy of an array."""
+    """Return a copy of an array."""
     return x.clone() if hasattr(x, "clone") else x.copy()

@@ -1,12 +1,12 @@
-"""Rotary embedding on the way into a cache: queries and keys are turned, keys and values written behind those that are
-there, and the cache's length grows; one launch.
+"""Rotary embedding and appending to a cache in one launch: queries and keys are turned, keys and values are written
+after the cached ones, and the cache's length grows.
 
-Only the device knows the length. Blocks read it before they write anything; where they are one cluster, it is written
-once all have read it, else by a launch of its own.
+The length is in device memory. Blocks read it before they write anything. If they form one cluster, it is increased
+once all have read it, else by a separate launch.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes and heads, which no annotation can say to a checker)
+# (kernels here are made for dtypes and heads, which annotations cannot express for a type checker)
 
 from dataclasses import dataclass
 from functools import cache
@@ -23,17 +23,17 @@ from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
 B, S, L, C = cl.dims("B S L C")  # sequences, new tokens of each, places in the cache, rows of the tables
-THREADS, MOST_BLOCKS = 256, 8  # of a block; of a cluster that grows the length itself
+THREADS, MOST_BLOCKS = 256, 8  # threads of a block; most blocks of a cluster that increases the length itself
 
 
 @dataclass(frozen=True)
 class Append:
-    """Heads on their way into a cache.
+    """The shape of heads to turn and append.
 
     queries, keys  the heads of a token
     n              elements of a head, `vector` of each half for a thread
-    each           the tables have rows for each sequence, not for all alike
-    blocks         blocks of the one cluster there is; 0: blocks are many, and leave the length alone
+    each           whether the tables have rows for each sequence, or the same for all
+    blocks         blocks of the only cluster; 0: there are several, which do not change the length
     """
 
     dtype: Any
@@ -51,7 +51,7 @@ class Append:
         return self.n // 2 // self.vector
 
     def halves(self, x: Any, unit: Any) -> tuple[Any, Any]:
-        """The number of elements of each half of a head that a thread has."""
+        """Return a thread's elements of each half of a head, as views."""
         return x.tile((self.vector,), (unit,)), x.tile((self.vector,), (unit + self.units,))
 
     def turned(self, x: Any, y: Any, unit: Any, c: Any, s: Any) -> None:
@@ -68,7 +68,7 @@ class Append:
 
 @cache
 def build(t: Append) -> Any:
-    """The kernel: a thread has a part of a head of a token."""
+    """Make the kernel: a thread has a part of a head of a token."""
     dtype, n, v, total = t.dtype, t.n, t.vector, t.queries + 2 * t.keys
     steps = [(*(cl.Dim(f"{name}{i}", v) for i in range(3)), 1) for name in ("P", "Q", "R", "U", "V", "W")]
     X, Y = cl.Dim("X", v), cl.Dim("Y", v)
@@ -112,7 +112,7 @@ def build(t: Append) -> Any:
 
 @cl.kernel(block=1)
 def grow(length: Tensor[i64, (1,)], by: i64) -> None:
-    """Add to a cache's length."""
+    """Add `by` to a cache's length."""
     cl.griddepcontrol_wait()
     length[0] = length[0] + by
 
@@ -125,7 +125,7 @@ def rope_append(
     q, k, v         (sequences, tokens, heads, n), bf16, f16 or f32, any strides, but elements of a head side by side;
                     halves of a head are turned with each other
     cosines, sines  (tokens, n / 2) for all sequences alike, or (sequences * tokens, n / 2)
-    keys, values    (sequences, heads, places, n): the cache. What is behind its end is not written
+    keys, values    (sequences, heads, places, n): the cache. Nothing is written beyond its end
     length          (1,) i64: the tokens that it holds, of each sequence
     Gives           the queries, turned: `out`, or a new array
     Errors          `cl.ArgumentError` for arrays that do not fit

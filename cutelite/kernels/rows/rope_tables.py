@@ -1,7 +1,7 @@
-"""The tables of rotary embedding: cosines and sines of positions times frequencies, both halves of a row alike."""
+"""The tables of rotary embedding: cosines and sines of positions times frequencies, twice in each row."""
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THREADS = 128
 
 @cache
 def build(dtype: Any, place: Any) -> Any:
-    """The kernel: a thread has an angle of a token."""
+    """Make the kernel: a thread has an angle of a token."""
 
     @cl.kernel(block=THREADS)
     def angles(

@@ -1,10 +1,10 @@
-"""Sums of all elements of a row up to each: `cumsum`, in one pass, for rows of any length.
+"""`cumsum`: the sums of a row's elements up to each, in one pass, for rows of any length.
 
-A block has a tile of a row, and learns what is before it by look-back (`cutelite.lib.scan`).
+A block has a tile of a row, and finds the sum before it by look-back (`cutelite.lib.scan`).
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 from functools import cache
 from typing import Any
@@ -59,11 +59,11 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
 
 
 def cumsum(x: Any, *, out: Any = None) -> Any:
-    """Compute the sum of all elements of a row up to each.
+    """Compute, for each element, the sum of its row up to it.
 
     x       (..., n), bf16, f16 or f32, summed up in f32, or i32
     out     where to write; may be x
-    Floats of rows of several tiles are added in an order that differs from run to run, as torch's are.
+    Floats in rows of several tiles are added in an order that differs from run to run, as in torch.
     """
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
     out = result_like(x, out)

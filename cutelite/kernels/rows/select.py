@@ -8,7 +8,7 @@ candidates. Rows are read from memory once and from caches after that, so they m
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
 from functools import cache
@@ -93,7 +93,7 @@ def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
 
     x      (..., n), bf16, f16 or f32
     out    two arrays to write to, of the results' shapes and dtypes, without gaps; by default new ones
-    how    who works on a row; by default the plan for its length
+    how    the `Plan`: which threads work on a row; default: by its length
     Gives  (...) each
     """
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
@@ -263,7 +263,7 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     x       (..., n), bf16, f16 or f32; NaN is the greatest
     k       1 to the smaller of n and 2048
     out     two arrays to write to, of the results' shapes and dtypes, without gaps; by default new ones
-    how     who works on a row; by default the plan for its length
+    how     the `Plan`: which threads work on a row; default: by its length
     Gives   (..., k) each
     Errors  `cl.ArgumentError` for other arrays and k
     """

@@ -7,7 +7,7 @@ needs one reduction.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Exponentials(NamedTuple):
 
 
 def power(x: Any, exact: bool) -> Any:
-    """exp(x); for 16-bit results by the hardware's own exponential."""
+    """Return exp(x); for 16-bit results by the hardware's exponential."""
     return cl.math.exp(x) if exact else cl.math.exp2(x * LOG2_E, fast=True)
 
 
@@ -176,7 +176,7 @@ def softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
 
     x        (..., n), bf16, f16 or f32
     out      where to write, of the shape and dtype of x, which it may be; by default a new array
-    how      who works on a row; by default the plan for its length
+    how      the `Plan`: which threads work on a row; default: by its length
     Errors   `cl.ArgumentError` for other arrays
     """
     return apply(x, out, False, how)
@@ -199,12 +199,12 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
 
 
 def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how: Plan | None = None) -> Any:
-    """Compute the gradient of x, of that of y = softmax(x), or log_softmax(x).
+    """Compute the gradient of x from the gradient dy of y = softmax(x), or log_softmax(x).
 
     dy, y    (..., n), of one dtype
     log      y is log_softmax(x)
     out      where to write; may be dy
-    how      who works on a row; by default the plan for its length
+    how      the `Plan`: which threads work on a row; default: by its length
     """
     values = Rows(y, "y")
     gradients = Rows(dy, "dy").like(values, "dy")
