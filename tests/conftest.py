@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Let Python look for cycles of garbage less often: thousands of tests and kernels are alive, and stay so."""
+    """Let the garbage collector run less often: thousands of tests and kernels are alive until the end."""
     gc.set_threshold(100_000, 20, 20)
 
 
@@ -41,43 +41,43 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def left_alone() -> None:
-    """Keep what earlier modules left out of the garbage collector's way: tests that call it would wait seconds."""
+    """Hide the objects that earlier modules left from the garbage collector, else tests that call it take seconds."""
     gc.freeze()
 
 
 @pytest.fixture
 def read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let kernels read the environment at each launch. They read it at their first, which may be an earlier test's."""
+    """Let kernels read the environment at each launch, not only at their first, which may be in an earlier test."""
     monkeypatch.setattr(Kernel, "_settings", property(vars(Kernel)["_settings"].func))
 
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch, read_anew: None) -> Callable[[int], None]:
-    """Check each simulated launch of a test from a call of this on, under `schedules` schedules."""
+    """Return a function of a number of schedules: after a call, each simulated launch is checked under that many."""
     return lambda schedules: monkeypatch.setenv("CUTELITE_CHECK", str(schedules))
 
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Tell whether golden files are to be rewritten."""
+    """Return whether golden files are to be rewritten."""
     return bool(request.config.getoption("--update"))
 
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest) -> Place:
-    """Launches a kernel on the simulator, and where there is one on a GPU (`tests.places`)."""
+    """Return a function that launches a kernel: on the simulator, and if there is a GPU, on that (`tests.places`)."""
     return place_of(request.param)
 
 
 @pytest.fixture(params=PLACES)
 def everywhere(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Run a test whose arrays are NumPy's in the simulator, 'sim', and once more with each launch on a GPU, 'gpu'."""
+    """Run a test with NumPy arrays in the simulator, 'sim', and once more with each launch on a GPU, 'gpu'."""
     with diverted(through_gpu if request.param == "gpu" else None):
         yield request.param
 
 
 def on_gpus_of(request: pytest.FixtureRequest, majors: tuple[int, ...]) -> Iterator[str]:
-    """As `everywhere`, with the GPU left out where its compute capability is of another major number."""
+    """As `everywhere`, but skip GPUs whose compute capability has another major number."""
     if request.param == "gpu" and ((there := capability()) is None or there[0] not in majors):
         pytest.skip(f"needs a GPU of compute capability {' or '.join(f'{major}.x' for major in majors)}")
     with diverted(through_gpu if request.param == "gpu" else None):
@@ -86,13 +86,13 @@ def on_gpus_of(request: pytest.FixtureRequest, majors: tuple[int, ...]) -> Itera
 
 @pytest.fixture(params=PLACES)
 def on_sm_120(request: pytest.FixtureRequest) -> Iterator[str]:
-    """As `everywhere`, on GPUs alone whose `mma.sync` has block scales."""
+    """As `everywhere`, but only on GPUs whose `mma.sync` has block scales."""
     yield from on_gpus_of(request, (12,))
 
 
 @pytest.fixture(params=[0, 1, 2, 3, GPU])
 def scheduled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, read_anew: None) -> Place:
-    """As `place`, the simulator under several seeds. 0: asynchronous work ends as late as possible, 1: at once."""
+    """As `place`, with several seeds of the simulator. 0: asynchronous work ends as late as possible, 1: at once."""
     if request.param != "gpu":
         monkeypatch.setenv("CUTELITE_SIM_SEED", str(request.param))
         for method in (Specialisations.simulation, Specialisations.prepared):
@@ -101,7 +101,7 @@ def scheduled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, r
 
 
 def made_once(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `Specialisations` that compiles once for all seeds: functions of equal content get the same."""
+    """Return a method of `Specialisations` that compiles once for all seeds, for functions of equal content."""
 
     def found(self: Specialisations, spec: Specialisation, *how: Any) -> Any:
         digests = (fingerprint.source(each, True).digest for each in (self.function, spec.facts()))
@@ -120,7 +120,7 @@ MADE: dict[tuple[Any, ...], Any] = {}
 
 @functools.cache
 def capability() -> tuple[int, int] | None:
-    """Compute capability of the first GPU; None without a GPU or a driver."""
+    """Return the compute capability of the first GPU; None without a GPU or a driver."""
     if find.library("cuda") is None:
         return None
     from cuda.bindings import driver
@@ -137,7 +137,7 @@ def capability() -> tuple[int, int] | None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a GPU that is not here: `gpu`, and `sm(n)` for compute capability n // 10 . n % 10 or above."""
+    """Skip tests whose GPU is missing: `gpu`, and `sm(n)` for compute capability n // 10 . n % 10 or above."""
     asked = [mark.args[0] for mark in item.iter_markers("sm")]
     if not asked and item.get_closest_marker("gpu") is None:
         return
@@ -151,7 +151,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def ptxas() -> str:
-    """Path of a ptxas; the test is skipped without one."""
+    """Return the path of a ptxas; without one the test is skipped."""
     program = find.ptxas()
     if program is None or shutil.which(program) is None:
         pytest.skip("needs ptxas")
@@ -160,7 +160,7 @@ def ptxas() -> str:
 
 @pytest.fixture(scope="session")
 def nvdisasm() -> str:
-    """Path of a disassembler; the test is skipped without one."""
+    """Return the path of nvdisasm; without it the test is skipped."""
     program = find.program("nvdisasm")
     if program is None:
         pytest.skip("needs nvdisasm")

@@ -1,10 +1,11 @@
 # ruff: noqa: E501 (a row is a line)
-"""Mutants that are as right as the original, each with the reason why.
+"""Equivalent mutants: those that are as right as the original, each with the reason.
 
-A row names kernels ('' for all), a kind of mutation, an op, a piece of the mutation's detail, and a piece of the text of its line
-(or of a line that called it; of several such lines, joined by " < "). Where others that are alike in all of that are no equals, `only` says which of them are, counted from 0 on (or from
--1 down). No row has numbers of lines or of mutants: those change with every edit. `python -m tests.mutate.matrix` holds that every survivor has
-a row, and that no row is without one.
+A row names kernels ('' for all), a kind of mutation, an op, a piece of the mutation's detail, and a piece of the text
+of its line (or of a line that called it; pieces of several such lines are joined by " < "). If only some of the mutants
+that match are equivalent, `only` gives their numbers among these, counted from 0 on (or from -1 down). Rows have no
+numbers of lines or mutants, because those change with every edit. `python -m tests.mutate.matrix` checks that every
+survivor has a row, and every row a survivor.
 """
 
 from __future__ import annotations
@@ -637,7 +638,7 @@ ROWS: tuple[Row, ...] = (
 
 
 def row_of(kernel: str, kind: str, op: str, detail: str, lines: tuple[str, ...], which: tuple[int, int]) -> Row | None:
-    """The row of a mutant; `which` of those that are alike it is, counted from 0 up and from -1 down."""
+    """Return the row of a mutant. `which`: its number among mutants with equal facts, from 0 up and from -1 down."""
     for row in ROWS:
         fits = (
             kernel in (row.kernels.split() or [kernel]) and row.kind == kind and row.op == op and row.detail in detail

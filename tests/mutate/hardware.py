@@ -1,4 +1,4 @@
-"""What a GPU, and compute-sanitizer on it, see of mutants that the simulator reports.
+"""Run mutants that the simulator reports on a GPU, some of them under compute-sanitizer, and print what these see.
 
     python -m tests.mutate.hardware --json out.json        # each mutant in processes of its own: a hang ends with them
 
@@ -48,7 +48,7 @@ LARGER: dict[str, Run] = {
 
 
 class Chosen(NamedTuple):
-    """A mutant by what it is: the first of its kernel of that kind, op and (piece of its) detail, but for `skip`."""
+    """A mutant by its facts: the first one with this kernel, kind, op and piece of its detail, after `skip` others."""
 
     kernel: str
     kind: str
@@ -89,7 +89,7 @@ SANITIZED = (4, 5, 11, 14)
 
 
 def place(chosen: Chosen, function: Function) -> int:
-    """The number of the mutation in a function: that of a simulation and that for a GPU need not number them alike."""
+    """Return the number of the mutation in a function, which may differ in the simulated one and that for a GPU."""
     fits = [
         i for i, m in enumerate(mutations(function)) if (m.kind, m.op.name) == chosen[1:3] and chosen.detail in m.detail
     ]
@@ -100,7 +100,7 @@ def place(chosen: Chosen, function: Function) -> int:
 
 
 def captured(run: Run) -> tuple[Kernel, Any, tuple[Any, ...], dict[str, Any]]:
-    """The first launch that `run` makes."""
+    """Return the first launch that `run` makes."""
     found: list[tuple[Kernel, Any, tuple[Any, ...], dict[str, Any]]] = []
     with diverted(lambda *launch: found.append(launch)), suppress(AssertionError):  # of what nothing has computed
         run()
@@ -108,7 +108,7 @@ def captured(run: Run) -> tuple[Kernel, Any, tuple[Any, ...], dict[str, Any]]:
 
 
 def one(chosen: Chosen, runs: int) -> str:
-    """How often the results of a mutant are others than the original's."""
+    """Run a mutant, and say in how many runs its results differ from the original's."""
     kernel, launch, args, _ = captured(LARGER.get(chosen.kernel, SOURCES[chosen.kernel]))
     right = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
     gpu(kernel[launch], *right)
@@ -133,7 +133,7 @@ def one(chosen: Chosen, runs: int) -> str:
 
 
 def seen(chosen: Chosen, tool: str = "", runs: int = RUNS) -> str:
-    """What a process that runs the mutant says, or that it hangs."""
+    """Return the output of a process that runs the mutant, or that it hangs."""
     command = [sys.executable, "-m", "tests.mutate.hardware", "--one", json.dumps(chosen), "--runs", str(runs)]
     environment = os.environ | {"CUTELITE_CACHE": "0"}  # where the original is, under the name of the mutant
     if tool:
@@ -154,7 +154,7 @@ def seen(chosen: Chosen, tool: str = "", runs: int = RUNS) -> str:
 
 
 def rows(jobs: int) -> Iterator[dict[str, Any]]:
-    """One for each mutant: the simulator's finding, the GPU's results, the sanitizer's."""
+    """Yield a row for each mutant: the simulator's finding, the GPU's results, the sanitizer's."""
 
     def on_gpu(i: int) -> str:
         return seen(CHOSEN[i])

@@ -27,10 +27,10 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 class Launched(NamedTuple):
-    """A kernel as the simulator takes it.
+    """A kernel with its arguments, as the simulator takes them.
 
-    untouched  the arguments that kernels ahead of it leave alone, where that is known
-    ordered    those that it updates in one order
+    untouched  the arguments that previous kernels do not write, if that is known
+    ordered    the arguments that it updates in a fixed order
     """
 
     function: Function
@@ -47,12 +47,12 @@ Run = Callable[[], object]
 
 
 def example(module: str, *arguments: Any) -> Run:
-    """The `main` of an example, on NumPy arrays even where torch sees a GPU."""
+    """Return the `main` of an example, on NumPy arrays even if torch sees a GPU."""
     return lambda: of_examples(module).main(*arguments)
 
 
 def of_examples(module: str) -> Any:
-    """A module of the examples."""
+    """Import a module of the examples."""
     if str(EXAMPLES) not in sys.path:
         sys.path.insert(0, str(EXAMPLES))
     vars(importlib.import_module("common"))["torch_on_gpu"] = lambda sm=0: None
@@ -60,22 +60,22 @@ def of_examples(module: str) -> Any:
 
 
 def case(module: str, test: str, *arguments: Any) -> Run:
-    """A test of this repository that launches its kernel where it is told to."""
+    """Return a test of this repository that launches its kernel at the place that it is given."""
     return lambda: getattr(importlib.import_module(f"tests.{module}"), test)(*arguments)
 
 
 def alone(module: str, blocks: int = 1) -> Any:
-    """A module of GEMMs whose kernels stay on as many blocks as there are multiprocessors: here on one, or on one
-    cluster, so that it has several tiles; or on that many."""
+    """Import a module of GEMMs, whose persistent kernels then run on `blocks` blocks or clusters, not one for each
+    multiprocessor, so that each has several tiles."""
     made = importlib.import_module(f"cutelite.kernels.gemm.{module}")
     vars(made)["clusters_at_once"] = lambda size, like: blocks
     return made
 
 
 def gemm(m: int, n: int, k: int, epilogue: bool = True, blocks: int = 1, **config: Any) -> Run:
-    """The dense GEMM in a configuration. `epilogue`: with C and a bias, which are brought by TMA as well.
+    """The dense GEMM in a configuration. `epilogue`: with C and a bias, which TMA loads too.
 
-    k  such that a ring of 3, with 64 of k in each stage, turns at every place where it is advanced
+    k  large enough for a ring of 3 stages, each with 64 of k, to wrap around wherever it is advanced
     """
 
     def run() -> None:
@@ -96,7 +96,7 @@ def gemm_of_groups_along_k() -> None:
 
 
 def gemm_pointers() -> None:
-    """Products of matrices that lie anywhere, by one block: four groups with tiles, one of them without depth."""
+    """Products of matrices at separate addresses, by one block: four groups with tiles, one of them with K = 0."""
     made, random = alone("pointers"), of_examples("common").random
     sizes = [(130, 136, 264), (0, 8, 8), (64, 8, 0), (100, 72, 72), (128, 64, 200)]
     a, b, d = ([random(max(x, 1), max(y, 8), dtype="bfloat16") for x, y in part] for part in (
@@ -106,7 +106,7 @@ def gemm_pointers() -> None:
 
 
 def gemm_finished() -> None:
-    """The dense GEMM with a function that stores results by TMA and row by row, in turns of one warpgroup."""
+    """The dense GEMM with a function that stores results by TMA and row by row, one warpgroup after the other."""
 
     def function(piece: cl.Piece, other: Any) -> None:
         if piece.column < 128:
@@ -121,7 +121,7 @@ def gemm_finished() -> None:
 
 
 def gemm_prepared() -> None:
-    """The dense GEMM with a function that makes A of numbers of 8 bits: two warpgroups that share its stages."""
+    """The dense GEMM with a function that computes A from 8-bit numbers: two warpgroups that share its stages."""
 
     def function(chunk: cl.Chunk, factor: Any) -> Any:
         return chunk.values * chunk.by_row(factor)
@@ -382,7 +382,7 @@ def experts_narrow() -> None:
 
 
 def sorted_by_expert() -> None:
-    """The kernel that gives pairs their places."""
+    """The kernel that sorts pairs of a token and an expert."""
     from cutelite.kernels.moe import sort
 
     sort(np.random.default_rng(0).integers(0, 40, (60, 4)).astype(np.int32), 40)
@@ -410,7 +410,7 @@ SOURCES: dict[str, Run] = {
 
 
 def of_kind(module: str, run: str) -> Run:
-    """A kernel that is here to be broken."""
+    """A small kernel of `tests/mutate/kernels`."""
     return lambda: getattr(importlib.import_module(f"tests.mutate.kernels.{module}"), run)()
 
 
@@ -499,7 +499,7 @@ LARGE: dict[str, Run] = {
 
 
 def rows(name: str) -> Run:
-    """A kernel of rows on little."""
+    """A kernel of rows, on small arrays."""
 
     def run() -> None:
         from cutelite.kernels.rows import norm, scan, select, softmax
@@ -549,7 +549,7 @@ def small_steps() -> None:
 
 
 def small_sort() -> None:
-    """A pass of the sort over three tiles, which are as small as digits allow."""
+    """A pass of the sort over three tiles of the smallest size that digits allow."""
     from cutelite.kernels.rows import sort
 
     keys = np.random.default_rng(0).integers(0, 1000, 1200).astype(np.int32)
@@ -572,7 +572,7 @@ ORDERED = dict.fromkeys(("attention_backward_ordered", "attention_backward_order
 
 
 class _Found(Exception):
-    """The launch that was looked for has been made."""
+    """An exception that says that the launch looked for has been made."""
 
 
 @functools.cache
@@ -582,7 +582,7 @@ def launched(name: str) -> Launched:
 
 
 def first_launch(run: Callable[[], object], which: int = 0) -> Launched:
-    """The launch number `which` that `run` makes; nothing after it is executed."""
+    """Return launch number `which` of those that `run` makes; nothing after it is executed."""
     found: list[Launched] = []
     seen = 0
 

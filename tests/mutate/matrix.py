@@ -1,4 +1,4 @@
-"""Every mutant of every kernel, checked: which are reported, where, and which are as right as the original.
+"""Check every mutant of every kernel: print which are reported, where, and which are as right as the original.
 
 python -m tests.mutate.matrix --jobs 2 --json out.jsonl        # `make mutate`
 python -m tests.mutate.matrix hopper_gemm --show 17            # one mutant, and what the checker says of it
@@ -42,9 +42,9 @@ AT_ONCE = 4  # mutants that a process is given together
 
 
 class MutantRun(NamedTuple):
-    """What became of a mutant.
+    """The outcome of a mutant's check.
 
-    row    that says why it is as right as the original, if any does
+    row    the row that says why it is as right as the original, if there is one
     kinds  of the findings: none where it survived; 'refused' where the verifier takes no such IR; 'result' where
            nothing is out of order and the numbers are wrong
     seed   of the first schedule that showed it
@@ -67,7 +67,7 @@ class MutantRun(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Reported, or known to be as right as the original, never both."""
+        """Return whether the mutant is reported, or known to be as right as the original, but not both."""
         return self.survived == (self.row is not None)
 
 
@@ -95,7 +95,7 @@ def outcome(kernel: str, number: int) -> MutantRun:
 
 
 def equivalent(kernel: str, number: int) -> Row | None:
-    """The row of a mutant that is as right as the original."""
+    """Return the row of a mutant that is as right as the original."""
     mine = facts(mutants(kernel)[number])
     alike = numbers_by_facts(kernel)[mine]
     at = alike.index(number)
@@ -104,7 +104,7 @@ def equivalent(kernel: str, number: int) -> Row | None:
 
 @functools.cache
 def numbers_by_facts(kernel: str) -> dict[tuple[Any, ...], list[int]]:
-    """The mutants that only their numbers tell apart."""
+    """Return the mutants with equal facts, which only their numbers tell apart."""
     found: dict[tuple[Any, ...], list[int]] = {}
     for number, mutation in enumerate(mutants(kernel)):
         found.setdefault(facts(mutation), []).append(number)
@@ -112,7 +112,7 @@ def numbers_by_facts(kernel: str) -> dict[tuple[Any, ...], list[int]]:
 
 
 def facts(mutation: Mutation) -> tuple[str, str, str, tuple[str, ...]]:
-    """What tells it from others, without the numbers of lines: kind, op, detail, and the text of the lines."""
+    """Return the facts that identify a mutant, without line numbers: kind, op, detail, and the text of the lines."""
     texts = tuple(line.partition(" ")[2] for line in lines_of(mutation))
     return mutation.kind, mutation.op.name, mutation.detail, texts
 
@@ -122,7 +122,7 @@ def lines_of(mutation: Mutation) -> tuple[str, ...]:
 
 
 def checked(base: Launched, mutation: Mutation) -> tuple[CheckReport | None, int | None]:
-    """The first report that finds something, and its seed."""
+    """Return the first report that finds something, and its seed."""
     function = mutation.apply(base.function)
     for seed in range(SEEDS):
         report = check(base, function, [seed])
@@ -132,7 +132,7 @@ def checked(base: Launched, mutation: Mutation) -> tuple[CheckReport | None, int
 
 
 def check(base: Launched, function: Function, seeds: Sequence[int]) -> CheckReport:
-    """A check of `function` in place of the kernel, whose arrays are afterwards as they were before."""
+    """Check `function` in place of the kernel, and restore the arrays afterwards."""
     with kept(base):
         return sim.check(
             function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS,
@@ -142,7 +142,7 @@ def check(base: Launched, function: Function, seeds: Sequence[int]) -> CheckRepo
 
 @contextmanager
 def kept(base: Launched) -> Iterator[list[Any]]:
-    """The arrays of a launch, which get their contents back: flags and counters count from 0 again."""
+    """Restore the contents of a launch's arrays afterwards: flags and counters count from 0 again."""
     arrays = [arg.array if isinstance(arg, sim.SimTensorMap) else arg for arg in base.args]
     before = [(array, array.copy()) for array in arrays if isinstance(array, np.ndarray)]
     try:
@@ -153,14 +153,14 @@ def kept(base: Launched) -> Iterator[list[Any]]:
 
 
 def differs(base: Launched, mutation: Mutation) -> bool:
-    """Whether the mutant computes something else than the original."""
+    """Return whether the mutant's results differ from the original's."""
     return any(
         a != b for a, b in zip(*(results(base, f) for f in (base.function, mutation.apply(base.function))), strict=True)
     )
 
 
 def results(base: Launched, function: Function) -> list[bytes]:
-    """What a run leaves in the arrays."""
+    """Return the contents of the arrays after a run."""
     with kept(base) as arrays:
         sim.run(
             function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, max_ops=MAX_OPS, stdout=StringIO()
@@ -169,7 +169,7 @@ def results(base: Launched, function: Function) -> list[bytes]:
 
 
 def chain(span: Span | None) -> Iterator[Span]:
-    """A line, and those that called the function it is in."""
+    """Return a line, and the lines that called its function."""
     if span is not None:
         yield span
         yield from span.callers()
@@ -183,7 +183,7 @@ def where(span: Span) -> str:
 
 
 def how_named(report: CheckReport, mutation: Mutation) -> str:
-    """Whether the report shows the line that was mutated, or says the name of what is missing."""
+    """Return 'line' if the report shows the mutated line, 'word' if it names what is missing, else ''."""
     text = "\n".join(map(str, report.findings))
     span = mutation.span
     if span is not None and any(f"{Path(s.filename).name}:{s.line}:" in text for s in chain(span)):
@@ -200,7 +200,7 @@ def some(kernel: str, numbers: Sequence[int]) -> list[MutantRun]:
 
 
 def everything(kernels: Sequence[str], jobs: int) -> Iterator[MutantRun]:
-    """All outcomes, each few of them as soon as they are known."""
+    """Yield all outcomes, in groups as soon as they are known."""
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         waiting = []
         for kernel in kernels:
@@ -242,14 +242,14 @@ def main() -> int:
 
 
 def idle(found: Sequence[MutantRun]) -> list[tuple[Row, str]]:
-    """Rows that excuse nobody of a kernel that they name."""
+    """Return the rows that match no mutant of a kernel that they name."""
     kernels, used = {o.kernel for o in found}, {(o.row, o.kernel) for o in found}
     named = [(row, kernel) for row in ROWS for kernel in row.kernels.split() if kernel in kernels]
     return [pair for pair in named if pair not in used]
 
 
 def originals(kernels: Sequence[str], seeds: int, jobs: int) -> int:
-    """Print what is reported of kernels that are right: 0 where that is nothing."""
+    """Check the original kernels, and print what is reported; return 0 if nothing is."""
     alarms = 0
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         waiting = {
@@ -264,7 +264,7 @@ def originals(kernels: Sequence[str], seeds: int, jobs: int) -> int:
 
 
 def alarms_of(kernel: str, seeds: Sequence[int]) -> list[str]:
-    """What is reported of a kernel that is right."""
+    """Return the reports on an original kernel."""
     base = launched(kernel)
     return list(map(str, check(base, base.function, seeds).findings))
 

@@ -1,14 +1,14 @@
 """Mutants of a kernel: one fence, wait, commit, arrival, count, parity or stage index dropped or altered in the IR.
 
 In    a function, at any stage of its compilation
-Out   for each thing that can be dropped or altered a `Mutation`: what it is, the op, its line; `apply` makes the mutant
+Out   a `Mutation` for each possible alteration: its kind, the op, its line; `apply` makes the mutant
 
-What can be mutated is read off the ops: an op that orders (`Effect.ORDERS`) can be missing; fields have names that mean
-the same in every op: `n` groups may be left pending, `phase` is a parity, `bytes` and `count` are what a barrier is
-told to expect; `relaxed`, `read`, `semantic`, `reach`, `scope_of_order` and `space` say how much is ordered. A stage
-index is what chooses among mbarriers that lie side by side, a phase flip an xor on the way to a `phase`, and a poll a
-branch by what a strong load, an atomic or a test of a phase sees. What orders is also moved over the access next to it.
-No op and no kernel is known by name here.
+What can be mutated follows from the ops: an op that orders (`Effect.ORDERS`) can be missing; fields have names that
+mean the same in every op: `n` groups may be left pending, `phase` is a parity, `bytes` and `count` are what a barrier
+is told to expect; `relaxed`, `read`, `semantic`, `reach`, `scope_of_order` and `space` say how much is ordered. A
+stage index is a run-time index into an array of mbarriers, a phase flip an xor from which a `phase` is computed, and
+a poll a branch on the result of a strong load, an atomic or a test of a phase. Ordering ops are also moved over the
+access next to them. No op and no kernel is known by name here.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from cutelite.ops.control import CondBr
 from cutelite.ops.tensor import TensorPtr
 
 Change = Callable[["Copy", Op], None]
-"""Writes something else for an op of the original to the copy."""
+"""Writes a replacement for an op of the original to the copy."""
 
-NEVER = 7  # groups that a kernel may leave pending when its wait is as good as missing
+NEVER = 7  # pending groups that a wait allows if it is to wait for nothing
 SCOPES = {"sys": ("gpu", "cluster", "cta"), "gpu": ("cluster", "cta"), "cluster": ("cta",)}
 WEAKER: dict[str, dict[Any, tuple[str, ...]]] = {
     "scope_of_order": SCOPES,
@@ -47,17 +47,17 @@ WEAKER: dict[str, dict[Any, tuple[str, ...]]] = {
         "global": ("shared::cta",),
     },
 }
-"""What says less than a field does: of scopes, of semantics, and of the spaces that a proxy fence is for."""
+"""Weaker values for a field: of scopes, of semantics, and of the spaces that a proxy fence is for."""
 
 HARMLESS = ("prefetch", "nanosleep")  # order nothing that a program can see
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """One place altered.
+    """One alteration at one place of a function.
 
     kind     drop, pending, parity, flip, stage, bytes, count, threads, weaken, poll, early, late
-    place    where among the ops of the function something else is written
+    place    the number, among the ops of the function, of the op that is replaced
     detail   what is altered, in words
     moved    the place that an op has been moved away from
     """
@@ -75,7 +75,7 @@ class Mutation:
         return found
 
     def apply(self, function: Function) -> Function:
-        """The function with this one change; the original stays as it is."""
+        """Return a copy of the function with this one change."""
         return Copy(function, self.place, self.change, self.moved).made
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ class Copy:
         return self.values[old]
 
     def keep(self, op: Op, **fields: Any) -> None:
-        """The op as it is, but for these fields, whose operands are values of the copy."""
+        """Write the op with these fields changed; their operands are values of the copy."""
         new = op.map_operands(self.value, lambda jump: Jump(self.blocks[jump.block], jump.args))
         if fields:
             new = new.with_fields(**fields)
@@ -122,7 +122,7 @@ class Copy:
         self.here.ops.append(new)
 
     def emit(self, op: Op, like: Op) -> Value:
-        """An op more, at the line of `like`."""
+        """Write an additional op, at the line of `like`."""
         op.span = like.span
         op.results = tuple(Value(t, op) for t in op.result_types())
         self.here.ops.append(op)
@@ -136,7 +136,7 @@ class Copy:
 
 
 def mutations(function: Function) -> list[Mutation]:
-    """All of them, in the order of the ops."""
+    """Return all mutations of a function, in the order of the ops."""
     ops = list(function.ops())
     for op in ops:  # passes that ran since have left their own ops with the values
         for value in op.results:
@@ -156,7 +156,7 @@ def mutations(function: Function) -> list[Mutation]:
 
 
 def _moves(function: Function) -> Iterator[Mutation]:
-    """What orders, moved over the next access of what threads share: a release too early, an acquire too late."""
+    """Yield moves of ordering ops over the next access of shared data: a release too early, an acquire too late."""
     shared, place = _handed_over(function), 0
     for block in function.blocks:
         accesses = {i for i, op in enumerate(block.ops) if _accesses(op, shared)}
@@ -177,7 +177,7 @@ def _moves(function: Function) -> Iterator[Mutation]:
 
 
 def _asks_others(condition: Value) -> bool:
-    """Whether it is made of what a strong load, an atomic or a test of a phase sees."""
+    """Return whether a value depends on the result of a strong load, an atomic or a test of a phase."""
     todo = [condition]
     while todo:
         op = todo.pop().op
@@ -193,7 +193,7 @@ def _decided(outcome: bool) -> Change:
 
 
 def _nearest(ops: list[Op], accesses: set[int], places: range) -> int | None:
-    """The first of these places that has an access, if nothing that orders comes first."""
+    """Return the first of these places that has an access, unless an ordering op comes before it."""
     for i in places:
         if i in accesses:
             return i
@@ -215,7 +215,7 @@ def _in_turn(*ops: Op) -> Change:
 
 
 def _handed_over(function: Function) -> set[Value]:
-    """The arguments in global memory that a kernel both reads and writes."""
+    """Return the arguments in global memory that a kernel both reads and writes."""
     read, written = set(), set()
     for op in function.ops():
         for root in map(_root, _places(op)):
@@ -227,7 +227,7 @@ def _handed_over(function: Function) -> set[Value]:
 
 
 def _accesses(op: Op, shared: set[Value]) -> bool:
-    """Whether it accesses shared or tensor memory, or what the blocks hand over in global memory."""
+    """Return whether an op accesses shared or tensor memory, or arguments by which blocks pass data to each other."""
     if Effect.ORDERS in op.effects or not op.effects & (Effect.READS | Effect.WRITES):
         return False
     return any(v.type.space in ("smem", "cluster", "tmem") or _root(v) in shared for v in _places(op))
@@ -238,7 +238,7 @@ def _places(op: Op) -> list[Any]:
 
 
 def _root(value: Value) -> Value:
-    """The tensor that an address or a view is of."""
+    """Return the tensor that an address points into or a view is of."""
     while value.op is not None and (of := getattr(value.op, "t", None) or getattr(value.op, "p", None)) is not None:
         value = of
     return value
@@ -248,7 +248,7 @@ Named = tuple[str, str, Change]
 
 
 def _orders(op: Op, used: set[Value]) -> Iterator[Named]:
-    """Dropping it, and what its constants say of how much it orders."""
+    """Yield the mutations of an ordering op: it is dropped, or its fields order less."""
     if op.name in HARMLESS:
         return
     names = {field.name for field in op.fields}
@@ -277,7 +277,7 @@ def _orders(op: Op, used: set[Value]) -> Iterator[Named]:
 
 
 def _of_cluster(op: Op) -> bool:
-    """Whether it is at a place of another block, where its reach is the cluster whatever it says."""
+    """Return whether an op accesses another block's memory, where its scope is the cluster whatever its field says."""
     return any(isinstance(v.type, Ptr) and v.type.space == "cluster" for v in op.operands)
 
 
@@ -286,7 +286,7 @@ def op_is(op: Op, field: str, value: object) -> bool:
 
 
 def _operands(op: Op, stages: dict[Value, int]) -> Iterator[Named]:
-    """Its run-time operands, by their names and by what they are made of."""
+    """Yield the mutations of an op's run-time operands, by their names and by the ops that compute them."""
     if op.effects & (Effect.ORDERS | Effect.ASYNC):
         for field in op.fields:
             held = getattr(op, field.name)
@@ -310,7 +310,7 @@ def _operands(op: Op, stages: dict[Value, int]) -> Iterator[Named]:
 
 
 def stage_indices(ops: list[Op]) -> dict[Value, int]:
-    """Run-time numbers that choose among the mbarriers of a ring, and of how many."""
+    """Return the run-time indices into rings of mbarriers, each with the number of mbarriers."""
     found = {}
     for op in ops:
         if isinstance(op, TensorPtr) and _is_ring(op.t.type) and not isinstance(op.coord[0].op, Const):
@@ -319,7 +319,7 @@ def stage_indices(ops: list[Op]) -> dict[Value, int]:
 
 
 def phase_flips(function: Function) -> set[Op]:
-    """The xors that the phases of waits are made by."""
+    """Return the xors that compute the phases of waits."""
     passed = incoming(function)
     todo = [op["phase"] for op in function.ops() if hasattr(op, "phase") and op["phase"].type == i32]
     seen: set[Value] = set()
@@ -338,7 +338,7 @@ def phase_flips(function: Function) -> set[Op]:
 
 
 def incoming(function: Function) -> dict[Value, list[Value]]:
-    """What jumps pass for each block parameter."""
+    """Return the values that jumps pass for each block parameter."""
     found: dict[Value, list[Value]] = {}
     for op in function.ops():
         for jump in op.jumps:
@@ -359,7 +359,7 @@ def _extent(t: Any) -> int:
 
 
 def _passes_on(op: Op) -> bool:
-    """Whether its results are its operands `values`, ordered."""
+    """Return whether an op's results are its operands `values`, ordered."""
     values = getattr(op, "values", ())
     return bool(values) and [v.type for v in values] == [r.type for r in op.results]
 
