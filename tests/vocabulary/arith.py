@@ -24,7 +24,7 @@ COMPARED["ge"] = np.greater_equal
 
 
 def same(function: Any) -> Any:
-    """`function` of integers as NumPy wraps them, and of floats, rounded."""
+    """Make a reference of `function` of integers, which NumPy wraps, and of floats, rounded."""
     return numbers(arrays(function), floats(function))
 
 
@@ -39,7 +39,7 @@ def fusible(op: Any, sign: str, function: Any) -> Row:
 
 
 def division(op: Any, sign: str, function: Any) -> Row:
-    """A division of integers, by divisors that are not 0."""
+    """Make the row of a division of integers, by divisors other than 0."""
     forms = [*alike((*INTEGERS, Vec(i32, 2)), 2), of(i32, i32, natural=True)]
     reference = ints(lambda op, a, b: function(a, b & 7 | 1))
     return Row(op, f"({{0}} {sign} ({{1}} & 7 | 1))", forms, reference, shown=WHOLE)

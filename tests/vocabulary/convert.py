@@ -52,7 +52,7 @@ def wide(source: Scalar) -> list[Any]:
 
 
 def word(op: Any) -> str:
-    """With rounding and saturation named; from and to bool there is neither."""
+    """Return the expression of a conversion, with rounding and saturation named; from and to bool there is neither."""
     to = "boolean" if op.type == boolean else op.type
     more = f", rounding={op.rounding!r}" if op.rounding else ""
     more += ", saturate=True" if op.saturate else ""
@@ -72,7 +72,7 @@ def converted(op: Any, x: Array) -> Array:
 
 
 def through() -> Iterator[Operation]:
-    """By storage formats and back."""
+    """Yield conversions to storage formats and back."""
     rounded = lambda x: from_float(x, "tf32", "rna")  # noqa: E731  # other roundings need a newer GPU
     yield Operation('cl.convert({0}, cl.tf32, rounding="rna").to(cl.f32)', ("f32",), "f32", rounded)
     for small in ("e4m3", "e5m2"):

@@ -25,7 +25,7 @@ ATTRIBUTES = {"block": (128, 1, 1)}
 
 
 def check_assembles(text: str, target: Target, ptxas: str, folder: Path, *options: str) -> None:
-    """ptxas takes this PTX."""
+    """Assert that ptxas takes this PTX."""
     source = folder / "spelled.ptx"
     source.write_text(text)
     command = [ptxas, f"-arch={target.arch}", *options, str(source), "-o", str(folder / "spelled.cubin")]
@@ -37,9 +37,9 @@ def check_assembles(text: str, target: Target, ptxas: str, folder: Path, *option
 
 
 def alone(spelling: Spelling, kept: bool = False) -> Function:
-    """A kernel that does nothing else. Vectors are made of a scalar parameter, or put in flight by a fence or load.
+    """Return a kernel with this op alone. Vectors are made of a scalar parameter, or put in flight by a fence or load.
 
-    kept  results that can be are stored: else LLVM leaves out what has no other effect
+    kept  store the results that can be stored: else LLVM leaves out ops without other effects
     """
     tensor_memory = spelling.cls.name.startswith("tcgen05")
     params = tuple(Value(_parameter(t, tensor_memory), hint=f"p{i}") for i, t in enumerate(spelling.types))
@@ -79,7 +79,7 @@ def _made(builder: Builder, t: Type, p: Value) -> Value:
 
 
 def together(of: list[Spelling], target: Target | None = None) -> Function:
-    """A kernel that loads the operands of each from memory, executes it, and stores its results."""
+    """Return a kernel that loads the operands of each op from memory, executes it, and stores its results."""
     params = {t: Value(t, hint=t.space) for s in of for t in s.types if isinstance(t, Ptr)}
     base = Value(Ptr("gmem", 16), hint="base")
     block = Block((base, *params.values()))
@@ -95,7 +95,7 @@ def together(of: list[Spelling], target: Target | None = None) -> Function:
 
 
 class _Memory:
-    """Loads and stores at ever new places."""
+    """Loads and stores, each at a new address."""
 
     def __init__(self, builder: Builder, base: Value) -> None:
         self.builder, self.base, self.offset = builder, base, 0
@@ -120,7 +120,7 @@ class _Memory:
 
 
 def golden(row: Row) -> Function:
-    """The kernel of a row's golden file: operands are parameters or loaded from them, each result has an output."""
+    """Return the kernel of a row's golden file: operands are parameters or loaded from them, results are stored."""
     name = "op_" + row.name.replace(".", "_")
     return _Golden(Function(name, [Block()], {}, dict(ATTRIBUTES))).filled(row)
 
@@ -141,7 +141,7 @@ class _Golden:
         return self.function
 
     def operand(self, letter: str, t: Type) -> Value:
-        """One for each place among the operands, and type."""
+        """Return the value for an operand: one for each place among the operands, and type."""
         if (letter, t) not in self.made:
             self.made[letter, t] = self.new(
                 f"{letter}_{''.join(c for c in str(t).replace(',', 'x') if c.isalnum())}", t
@@ -162,7 +162,7 @@ class _Golden:
         return self.function.entry.params[-1]
 
     def tensor(self, name: str, t: Type) -> Value:
-        """A tensor in global memory with the elements of a vector or number."""
+        """Return a parameter: a tensor in global memory with the elements of a vector or number."""
         elem, count = elem_of(t), t.n if isinstance(t, Vec) else 1
         return self.parameter(name, Tensor(elem, "gmem", Layout(count, 1), elem.bytes))
 

@@ -24,7 +24,7 @@ def remainder(x: float, y: float) -> float:
 
 
 def with_nan(choose: Any) -> Any:
-    """NaN where one of two is NaN."""
+    """Make a reference that is NaN if one of two operands is NaN."""
     return lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, choose(a, b)).astype(a.dtype)
 
 
@@ -37,13 +37,13 @@ def pair(op: Any, word: str, function: Any, forms: list[Form] = PAIRS, **more: A
 
 
 def approximate(op: Any, word: str, function: Any, close: Any, **more: Any) -> Row:
-    """An instruction that is within `close` of the truth in f32; `word` with `fast=True` is it, results flushed."""
+    """Make the row of an instruction within `close` of the exact result in f32; `word` takes `fast=True`."""
     forms = [form for name, spelled in op.forms.items() for form in _forms(SCALARS[name], "{ftz}" in spelled)]
     text = lambda op: f"cl.math.{word}({{0}}, fast=True)"  # noqa: E731
     shown = more.pop("shown", APPROXIMATE)
 
     def bound(t: str, y: Array) -> Array:
-        """In f16, of its own precision; what is subnormal may be flushed."""
+        """Return the greatest error; for f16 that of its precision. Subnormal results may be flushed."""
         return 2.0**-9.9 * np.abs(y) + 2.0**-24 if t == "f16" else np.abs(close(y)) + 2.0**-126
 
     return Row(op, text, forms, lambda op, x: function(x.astype(np.float64)), close=bound, shown=shown, **more)

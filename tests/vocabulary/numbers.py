@@ -1,4 +1,4 @@
-"""The numbers of kernels, by themselves: what each type holds and how it rounds, without a line of the simulator.
+"""Reference arithmetic: the numbers that each type holds and its rounding, without code of the simulator.
 
 A value of the reference is a NumPy array with an element for each thread: of the integer types, `bool`, float16,
 float32 and float64 as they are; bf16 and tf32 as the float32 numbers that they are.
@@ -53,7 +53,7 @@ def limits(t: str) -> tuple[int, int]:
 
 
 def each(function: Callable[..., Any], t: str, *arrays: Array) -> Array:
-    """`function` of Python numbers, thread by thread; integers of the result wrap."""
+    """Apply `function` to Python numbers, thread by thread; integer results wrap."""
     results = [function(*(x.item() for x in row)) for row in zip(*arrays, strict=True)]
     if t in INTS:
         low, high = limits(t)
@@ -73,7 +73,7 @@ WHOLE: dict[str, Callable[[Fraction], int]] = {
 
 
 def nearest(exact: Fraction, t: str, mode: str = "rn") -> Fraction | float:
-    """An exact number in the float type `t`: rounded once, to infinity beyond the largest where the mode goes there."""
+    """Round an exact number once to the float type `t`; beyond the largest, to infinity if the mode rounds there."""
     precision, least, largest = FORMATS[t]
     if exact == 0:
         return Fraction(0)
@@ -94,7 +94,7 @@ def _exponent(x: Fraction) -> int:
 
 
 def rounded(x: float, t: str, mode: str = "rn", saturate: bool = False) -> float:
-    """A number in the float type `t`, as a float. Infinities and NaN stay, but fp8 has none: the largest, or NaN."""
+    """Round a number to the float type `t`; return a float. Infinities and NaN stay; fp8 has the largest, or NaN."""
     saturate = saturate or t in ("e4m3", "e5m2")
     if isinstance(x, float) and math.isnan(x):
         return x
@@ -106,13 +106,13 @@ def rounded(x: float, t: str, mode: str = "rn", saturate: bool = False) -> float
 
 
 def from_float(x: Array, t: str, mode: str = "rn", saturate: bool = False) -> Array:
-    """Numbers (floats or integers) as floats of type `t`."""
+    """Convert numbers (floats or integers) to floats of type `t`."""
     dtype = HELD.get(t, np.float32)
     return np.array([rounded(v.item(), t, mode, saturate) for v in x], dtype)
 
 
 def to_int(x: Array, t: str, mode: str = "rz") -> Array:
-    """Floats as integers: rounded, clamped to the range, NaN as 0."""
+    """Convert floats to integers: rounded, clamped to the range, NaN as 0."""
     low, high = limits(t)
 
     def one(v: float) -> int:
@@ -124,12 +124,12 @@ def to_int(x: Array, t: str, mode: str = "rz") -> Array:
 
 
 def wrapped(x: Array, t: str) -> Array:
-    """Integers with their low bits kept."""
+    """Wrap integers: keep their low bits."""
     return x.astype(HELD[t])
 
 
 def fused(a: float, b: float, c: float, t: str) -> float:
-    """a * b + c, rounded once."""
+    """Return a * b + c, rounded once."""
     if not all(map(math.isfinite, (a, b, c))):
         if math.isfinite(a) and math.isfinite(b):
             return c
@@ -144,7 +144,7 @@ def fused(a: float, b: float, c: float, t: str) -> float:
 
 
 def least(a: Array, b: Array) -> Array:
-    """The smaller of floats; the other one where one is NaN; -0 below +0 (PTX ISA: min)."""
+    """Return the smaller of floats; the other one if one is NaN; -0 is below +0 (PTX ISA: min)."""
     below = np.where(a == b, np.signbit(a), a < b)
     return np.where(np.isnan(a), b, np.where(np.isnan(b), a, np.where(below, a, b)))
 
@@ -157,8 +157,8 @@ def greatest(a: Array, b: Array) -> Array:
 
 
 def samples(t: str, count: int, draw: np.random.Generator) -> Array:
-    """Numbers of type `t`: of ordinary size, at the ends of the range, next to powers of 2, halfway between those of
-    narrower formats, and any bits."""
+    """Return numbers of type `t`: of ordinary size, at the ends of the range, next to powers of 2, halfway between
+    those of narrower formats, and any bits."""
     if t == "bool":
         return draw.random(count) < 0.5
     if t in INTS:

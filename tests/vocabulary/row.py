@@ -1,4 +1,4 @@
-"""A row has all that tests know of one instruction: spellings, goldens, results, refusals and fuzzing come from it.
+"""Rows: a `Row` describes one instruction, and its tests are made from it: goldens, results, refusals, fuzzing.
 
     Row(bits.Bfe, "cl.bfe({0}, {1}, {2})", [of(t, i32, i32) for t in WORDS], ints(extracted), amounts=(1, 2),
         refuses=[(of(i16, i32, i32), "bfe takes i32 or u32 or i64 or u64, not i16")])
@@ -42,7 +42,7 @@ class Operation(NamedTuple):
 
 
 class Form:
-    """One form of an instruction: the arguments of its class, with a type in the place of each operand."""
+    """One form of an instruction: the arguments of its class, with types in place of operands."""
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         self.args, self.fields = args, fields
@@ -52,7 +52,7 @@ of = Form
 
 
 class Spelling:
-    """A form of the op `cls`, of which instances can be made."""
+    """A form together with its op `cls`; makes instances of the op."""
 
     def __init__(self, cls: type[Op], form: Form) -> None:
         self.cls = cls
@@ -61,24 +61,24 @@ class Spelling:
 
     @property
     def types(self) -> tuple[Type, ...]:
-        """The types of its operands, in the order of the fields."""
+        """Return the types of its operands, in the order of the fields."""
         held = [self.fields[name] for name in self._operands]
         return tuple(t for each in held for t in (each if isinstance(each, tuple) else (each,)))
 
     @property
     def lettered(self) -> list[tuple[str, Type]]:
-        """The types of single operands, each with a letter for its place among those that the op can have."""
+        """Return the types of single operands, each with a letter for its place among the op's possible operands."""
         places = [field.name for field in self.cls.fields if field.is_operand]
         return [(chr(ord("a") + places.index(name)), self.fields[name]) for name in self._operands]
 
     @property
     def constants(self) -> dict[str, Any]:
-        """Its compile-time fields by name: as the form gives them, or else as the class does."""
+        """Return its compile-time fields by name, with the class's defaults for those that the form leaves out."""
         op = self.op()
         return {field.name: getattr(op, field.name) for field in self.cls.fields if not field.is_operand}
 
     def op(self, values: Sequence[Value] | None = None) -> Op:
-        """An instance that works on these values, or on new ones."""
+        """Return an instance with these values as operands, or with new ones."""
         left = iter(values if values is not None else map(Value, self.types))
         fields = dict(self.fields)
         for name in self._operands:
@@ -87,13 +87,13 @@ class Spelling:
         return self.cls(**fields)
 
     def is_there(self, target: Target) -> bool:
-        """Tell whether the target has the instruction, and the memory that it works on."""
+        """Return whether the target has the instruction, and the memory that it works on."""
         feature = self.op().feature
         reaches = target.has("cluster") or "cluster" not in str(self.types)
         return reaches and (feature is None or target.has(feature))
 
     def __str__(self) -> str:
-        """As the IR writes it, with types for operands."""
+        """Return the text of the op in the IR, with types for operands."""
         text = [f"{name}={_said(held)}" for name, held in self.fields.items()]
         return f"{self.cls.name} {', '.join(text)}".strip()
 
@@ -110,8 +110,8 @@ class Row:
     word       the expression in kernels, {0}, {1}... being operands and {name} a compile-time field of the class; or a
                function of the op that returns it
     forms      every form: verified, printed, parsed, and assembled for each target that has it
-    reference  the result, computed of the op and NumPy arrays (`tests.vocabulary.numbers` tells their types)
-    tested     without a reference, as for what works on memory: the file that tests its meaning
+    reference  a function of the op and NumPy arrays that returns the result (types: `tests.vocabulary.numbers`)
+    tested     for ops without a reference, such as those on memory: the file that tests its meaning
     amounts    operands that are numbers of bits: mostly small ones are drawn
     more       further expressions that become this op, each with its meaning
     close      the greatest distance from the reference, given its type and the reference; None: the results are equal
@@ -146,14 +146,14 @@ class Row:
 
     @cached_property
     def golden(self) -> list[Spelling]:
-        """The forms of its golden file."""
+        """Return the forms of its golden file."""
         if not self.shown:
             return self.spellings
         return [Spelling(self.op, _form(self.op, text)) for text in self.shown.split(";")]
 
     @cached_property
     def words(self) -> set[str]:
-        """The names in `cl` that it is written with: `bfe`, `math.sqrt`, `Barrier.wait`."""
+        """Return the names in `cl` that its expressions use: `bfe`, `math.sqrt`, `Barrier.wait`."""
         if callable(self.word):
             texts = [self.word(spelling.op()) for spelling in self.spellings]
         else:
@@ -163,12 +163,12 @@ class Row:
 
     @cached_property
     def operations(self) -> list[Operation]:
-        """Expressions of kernels for each form of scalars that a kernel can write, and `more`: exact ones."""
+        """Return exact expressions: one for each form of scalars that a kernel can write, and those of `more`."""
         return [*(() if self.close else self._written(masked=True)), *self.more]
 
     @cached_property
     def computed(self) -> list[Operation]:
-        """As `operations`, but amounts of bits come as they are."""
+        """As `operations`, but amounts of bits are used as they are."""
         return [*self._written(masked=False), *self.more]
 
     def _written(self, masked: bool) -> Iterator[Operation]:
@@ -199,7 +199,7 @@ class Row:
 
 
 def _form(cls: type[Op], text: str) -> Form:
-    """`i32 i32 direction='l'`: types for the operands in order, and fields by name."""
+    """Parse a form, such as `i32 i32 direction='l'`: types for the operands in order, and fields by name."""
     operands = (field.name for field in cls.fields if field.is_operand)
     fields: dict[str, Any] = {}
     for word in text.split():
@@ -209,7 +209,7 @@ def _form(cls: type[Op], text: str) -> Form:
 
 
 def parsed(text: str) -> Any:
-    """A literal, or else a type."""
+    """Return a literal's value, or else the type with that name."""
     try:
         return literal_eval(text)
     except (ValueError, SyntaxError):
@@ -220,22 +220,22 @@ def parsed(text: str) -> Any:
 
 
 def result_of(op: Any) -> str:
-    """The name of the type of the elements of the first result."""
+    """Return the name of the element type of the first result."""
     return str(elem_of(op.result_types()[0]))
 
 
 def ints(function: Callable[..., int]) -> Meaning:
-    """`function` of the op and Python's integers, one thread after the other; what it gives wraps to the result."""
+    """Make a reference of `function` of the op and Python's integers, thread by thread; its results wrap."""
     return lambda op, *arrays: each(lambda *row: function(op, *row), result_of(op), *arrays)
 
 
 def arrays(function: Callable[..., Array]) -> Meaning:
-    """`function` of whole arrays, where NumPy's is exact."""
+    """Make a reference of `function` of whole arrays, for operations that NumPy computes exactly."""
     return lambda op, *given: function(*given)
 
 
 def floats(function: Callable[..., Array]) -> Meaning:
-    """`function` that NumPy computes in f32 or wider, rounded to the result: once, as 2 p + 2 <= 24 for f16, bf16."""
+    """Make a reference that NumPy computes in f32 or wider, rounded once to the result: 2 p + 2 <= 24 for f16, bf16."""
 
     def computed(op: Any, *given: Array) -> Array:
         t = result_of(op)
@@ -247,12 +247,12 @@ def floats(function: Callable[..., Array]) -> Meaning:
 
 
 def numbers(integer: Meaning, real: Meaning) -> Meaning:
-    """`integer` of integers, `real` of floats."""
+    """Make a reference that calls `integer` for integers, `real` for floats."""
     return lambda op, *given: (integer if str(elem_of(op.a.type)) in (*INTS, "bool") else real)(op, *given)
 
 
 def unsigned(x: int, t: Type) -> int:
-    """The bits of `x`, as a natural number."""
+    """Return the bits of `x`, as an unsigned number."""
     return x & ((1 << elem_of(t).bits) - 1)
 
 
@@ -261,5 +261,5 @@ def vectors(*elems: Scalar, n: int = 3) -> tuple[Type, ...]:
 
 
 def alike(types: Sequence[Type], operands: int) -> list[Form]:
-    """Forms whose operands have one type."""
+    """Return forms whose operands all have one type, for each of the types."""
     return [of(*(t,) * operands) for t in types]

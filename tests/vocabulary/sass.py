@@ -1,4 +1,4 @@
-"""The machine instructions that Blackwell's own ops become, as nvdisasm prints them: by fields, apart from the ops."""
+"""The machine instructions of Blackwell's own ops, as nvdisasm prints them, from fields and without the ops' code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pair(op: Any) -> str:
 
 
 def product(op: Any) -> list[str]:
-    """One for each step: the name, and how A comes."""
+    """Return the instructions of a product, one for each step: the name, and the place of A."""
     name = f"UTC{LETTERS[op.kind]}MMA{pair(op)}"
     name += ".ASHIFT" if op.shift_a else ""
     name += r"\.(4X|BLOCK16)" if getattr(op, "block", 32) == 16 else ""
@@ -98,7 +98,7 @@ DIRECTED = {"rn": "", "rz": r"\.RZ", "rm": r"\.RM", "rp": r"\.RP"}
 
 
 def apart(name: str) -> Callable[[Any], list[str]]:
-    """sm_110 and sm_120 have no packed arithmetic: each number by itself."""
+    """Return the scalar instructions: sm_110 and sm_120 have no packed arithmetic."""
     return lambda op: [f"{name}{'.FTZ' if op.ftz else ''}{DIRECTED[op.rounding]} "] * 2
 
 
@@ -107,7 +107,7 @@ def first_block(op: Any) -> list[str]:
 
 
 def scaled(op: Any) -> list[str]:
-    """mma.sync of sm_120: QMMA for numbers of a byte, OMMA for two to a byte."""
+    """Return the instruction of a scaled mma.sync on sm_120: QMMA for numbers of a byte, OMMA for two to a byte."""
     a, b, sparse = op.format_a.upper(), op.format_b.upper(), r"\.SP" if op.sparse else ""
     if op.kind_of_mma == "f8f6f4":
         return [rf"QMMA{sparse}\.168{op.k}\.F32\.{a}\.{b} "]
@@ -175,7 +175,7 @@ CLIENT: dict[str, Callable[[Any], list[str]]] = {
 
 
 def missing(printed: str, op: Any, expected: dict[str, Callable[[Any], list[str]]]) -> list[str]:
-    """The expected instructions that a kernel's code, as nvdisasm prints it, lacks, in order."""
+    """Return the expected instructions that a kernel's code, as nvdisasm prints it, lacks, in order."""
     made = expected.get(op.name)
     left = made(op) if made is not None else []
     for line in re.findall(r"/\*[0-9a-f]{4,5}\*/\s+(?:@!?U?P\w+ )?\s*([^;]*);", printed):

@@ -28,7 +28,7 @@ def product(m: int, n: int, a: Type = u64, **fields: Any) -> Form:
 
 
 def typed(operand: str, name: str) -> dict[str, Any]:
-    """The fields for an operand of a type, or of a format that u8 hold."""
+    """Return the fields for an operand of a type, or of a format held in u8."""
     if name in FORMATS:
         return {f"elem_{operand}": u8, f"format_{operand}": name}
     return {f"elem_{operand}": SCALARS[name]}
@@ -76,7 +76,7 @@ def products() -> Iterator[Form]:
 
 
 def stationary() -> Iterator[Form]:
-    """Products of .ws: every kind, shape and buffer, with and without a mask of columns."""
+    """Yield products of .ws: every kind, shape and buffer, with and without a mask of columns."""
 
     def form(m: int, n: int, a: Type = u64, **fields: Any) -> Form:
         return of(accumulator(m, n, fields.get("elem_d", f32), ws=True), a, u64, boolean, m=m, n=n, **fields)

@@ -43,7 +43,7 @@ def test_in_a_kernel_with_others(family: str, arch: str, ptxas: str, tmp_path: P
 def assemble(
     chosen: list[Spelling], target: Target, ptxas: str, folder: Path, *options: str, kept: bool = False
 ) -> None:
-    """All of them as kernels of one module; `kept` as of `alone`."""
+    """Assemble spellings as kernels of one module; `kept` as for `alone`."""
     texts = [ptx(alone(spelling, kept), target) for spelling in chosen]
     head = texts[0][: texts[0].index(".visible .entry")]
     entries = [text[text.index(".visible .entry") :] for text in texts]
@@ -73,7 +73,7 @@ def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tm
 
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a", "sm_110a", "sm_120a"])
 def test_blackwell_has_the_instructions_expected(arch: str, ptxas: str, nvdisasm: str, tmp_path: Path) -> None:
-    """All that it has is assembled, and its own is found when it is disassembled; of sm_110a a form of each op."""
+    """ptxas takes every instruction of the target, and nvdisasm shows Blackwell's own; for sm_110a a form of each."""
     spellings = OTHERS[arch]
     if arch == "sm_110a":
         spellings = list({spelling.op().name: spelling for spelling in spellings}.values())

@@ -35,7 +35,7 @@ def packed(a: Any, b: Any, dtype: Any) -> Any:
 
 
 def written(operation: Operation) -> Any:
-    """The expression as a function of run-time values."""
+    """Return the expression as a function of run-time values."""
     letters = "abcd"[: len(operation.takes)]
     text = f"lambda {', '.join(letters)}: {operation.text.format(*letters)}"
     names = {
@@ -49,7 +49,7 @@ def written(operation: Operation) -> Any:
 
 
 def arguments(row: Row, operation: Operation, count: int, draw: np.random.Generator) -> list[Array]:
-    """Numbers of all sizes, or of the domain; as amounts of bits those a little beyond the width, and a large one."""
+    """Return numbers of all sizes, or of the domain; amounts of bits go a little beyond the width, one far."""
     if row.close:
         return [draw.uniform(*row.domain, count).astype(HELD[t]) for t in operation.takes]
     columns = [samples(t, count, draw) for t in operation.takes]
@@ -61,12 +61,12 @@ def arguments(row: Row, operation: Operation, count: int, draw: np.random.Genera
 
 
 def held(x: Array, t: str) -> Array:
-    """An array of the reference as one of the simulator's."""
+    """Return an array of the reference in the simulator's form."""
     return x.astype(numpy_dtype(SCALARS[t]))
 
 
 def wrong(row: Row, operation: Operation, got: Array, columns: list[Array]) -> str | None:
-    """The first arguments whose result is not the reference's: bit by bit, but any NaN is a NaN."""
+    """Return the first arguments whose result differs from the reference: bit by bit, but all NaNs are equal."""
     shaped = columns if row.op.scope == "thread" else [x.reshape(-1, 32) for x in columns]
     with np.errstate(all="ignore"):
         expected = operation.meaning(*shaped).reshape(-1)
@@ -91,7 +91,7 @@ def mistakes(row: Row, run: Any, blocks: int = 1, operations: list[Operation] | 
 
 
 def straight(operations: list[Operation], columns: list[list[Array]]) -> list[Array]:
-    """In the simulator, without a kernel around them."""
+    """Compute operations in the simulator, without a kernel around them."""
     return [
         evaluate(written(o), tuple(SCALARS[t] for t in o.takes), *map(held, given, o.takes))
         for o, given in zip(operations, columns, strict=True)
@@ -99,7 +99,7 @@ def straight(operations: list[Operation], columns: list[list[Array]]) -> list[Ar
 
 
 def in_kernels(run: kernels.Runner, operations: list[Operation], columns: list[list[Array]]) -> list[Array]:
-    """Threads each compute a row of every operation."""
+    """Compute operations in kernels: each thread computes a row of every operation."""
     count = len(columns[0][0])
     outs = [np.zeros(count, numpy_dtype(SCALARS[o.gives])) for o in operations]
     for first in range(0, len(operations), TOGETHER):
@@ -125,7 +125,7 @@ def test_on_the_simulator(row: Row) -> None:
 
 
 def in_vectors(operations: list[Operation], columns: list[list[Array]]) -> list[Array]:
-    """In the simulator, the arguments of four threads at a time as vectors."""
+    """Compute operations in the simulator on vectors of the arguments of four threads."""
     results = []
     for o, given in zip(operations, columns, strict=True):
         vectors = [held(x, t).reshape(-1, 4) for x, t in zip(given, o.takes, strict=True)]

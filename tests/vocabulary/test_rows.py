@@ -1,4 +1,4 @@
-"""Every instruction has one row; what a row says is so. What it computes is in `test_computed.py`."""
+"""Every instruction has one row, and the row is right. `test_computed.py` tests what the instruction computes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_every_intrinsic_is_the_word_of_a_row() -> None:
 
 @rows
 def test_what_it_computes_is_tested(row: Row) -> None:
-    """By its reference, or in a file that mentions it."""
+    """An instruction's meaning is tested by its reference, or in a file that mentions it."""
     if not row.computed:
         names = [row.op.name, row.op.__name__, *(word.rpartition(".")[2] for word in row.words)]
         text = (ROOT / row.tested).read_text()

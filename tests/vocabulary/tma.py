@@ -23,14 +23,14 @@ PIXELS = replace(TILE, layout=Layout((32, 64), (64, 1)))
 
 
 def images(modes: int) -> TensorMap:
-    """The map of rows of 32 pixels, 64 channels of each, under a filter of 3."""
+    """Return the tensor map of rows of 32 pixels, with 64 channels each, under a filter of 3."""
     strides = *(64 * 20**i for i in reversed(range(modes - 1))), 1
     layout = Layout((4, *(20,) * (modes - 2), 64), strides)
     return TensorMap(bf16, layout, (32, 64), "128B", corners=(-1,) * 2 * (modes - 2))
 
 
 def one_row(modes: int, wide: str = "w") -> TensorMap:
-    """The map of pixels along one row of images: 32 of them, or 128."""
+    """Return the tensor map of pixels along one row of images: 32 of them, or 128."""
     return replace(images(modes), box=(128 if wide == "w128" else 32, 64), corners=(-1, -1), wide=wide)
 
 
