@@ -52,7 +52,7 @@ def split_sums() -> None:
 
 @cl.kernel(block=64, cluster=2)
 def spread(src: TmaTensor[f32, (STEPS * 8, 32), (4, 32)], out: Tensor[f32, (2, STEPS, 8, 32)]) -> None:
-    """Each block brings half of each tile into both: a stage is free once the consumers of both blocks have read it."""
+    """Each block copies half of each tile into both blocks: a stage is free once the consumers of both have read it."""
     warp, lane, rank = cl.thread_idx.x // 32, cl.thread_idx.x % 32, cl.block_rank_in_cluster()
     halves = cl.tma_shared(src, STAGES * BLOCKS)
     full, empty = cl.shared(cl.mbarrier, (STAGES,)), cl.shared(cl.mbarrier, (STAGES,))
@@ -94,9 +94,9 @@ def multicast_ring() -> None:
 
 @cl.kernel(block=32, cluster=4)
 def passed(src: Tensor[i32, (4, 32)], out: Tensor[i32, (4, 32)]) -> None:
-    """Rows go round: each block writes into the next one's buffer by ordinary stores, and tells it by an arrival.
+    """Rows go round: each block writes into the next one's buffer by ordinary stores, then arrives on its mbarrier.
 
-    A buffer may be overwritten once its owner has told the one before that it has read it.
+    A block may overwrite the next one's buffer once that block has arrived to say that it has read it.
     """
     lane, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
     following, before = (rank + 1) % 4, (rank + 3) % 4
@@ -132,7 +132,7 @@ def systolic_ring() -> None:
 
 @cl.kernel(block=32, cluster=2)
 def swapped(src: Tensor[f32, (2, 2, 32)], out: Tensor[f32, (2, 2, 32)]) -> None:
-    """Each block copies a row into the other's shared memory by a bulk copy, twice, from what it wrote itself."""
+    """Each block writes a row and copies it into the other's shared memory by a bulk copy, twice."""
     lane, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
     mine, inbox = cl.shared(f32, (32,), align=128), cl.shared(f32, (32,), align=128)
     full = cl.shared(cl.mbarrier, (1,))
@@ -185,7 +185,7 @@ def split_histogram() -> None:
 
 @cl.kernel(block=32, cluster=2)
 def flagged(src: Tensor[i32, (3, 32)], out: Tensor[i32, (3, 32)]) -> None:
-    """Block 0 writes into block 1's shared memory and raises a flag there; block 1 answers by one in block 0's."""
+    """Block 0 writes into block 1's shared memory and sets a flag there; block 1 answers by a flag in block 0's."""
     lane, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
     row, flag = cl.shared(i32, (32,)), cl.shared(i32, (1,))
     if lane == 0:

@@ -1,4 +1,4 @@
-"""Blocks that hand data to each other through global memory: queues, locks, scans, tiles for whoever is free.
+"""Blocks that hand data to each other through global memory: queues, locks, scans, tiles for the next free block.
 
 Each function without a parameter launches a kernel and compares with NumPy.
 """
@@ -83,7 +83,7 @@ def many_producers() -> None:
 
 @cl.kernel(block=32)
 def ticketed(turn: Tensor[i32, (2,)], held: Tensor[i32, (32,)]) -> None:
-    """Each block draws a ticket and waits for its turn; who has it updates memory by plain loads and stores."""
+    """Each block draws a ticket, waits for its turn, and then updates memory by plain loads and stores."""
     lane = cl.thread_idx.x
     for _ in range(2):
         ticket = i32(0)
@@ -162,7 +162,7 @@ def scanned(
     own: Tensor[i32, (8,)],
     all: Tensor[i32, (8,)],
 ) -> None:
-    """Prefix sums in one pass: each block adds up what those before it have published, back to one that knows all."""
+    """Prefix sums in one pass: each block adds up what earlier blocks published, back to one with a full prefix."""
     lane, block = cl.thread_idx.x, cl.block_idx.x
     x = src[block * 32 + lane]
     for step in cl.static_range(5):
@@ -276,7 +276,7 @@ def grid_barrier() -> None:
 
 @cl.kernel(block=64)
 def stolen(out: Tensor[i32, (8,)]) -> None:
-    """Two warps take work from a queue in shared memory, whose places the first lane of warp 0 fills as they go."""
+    """Two warps take work from a queue in shared memory, which the first lane of warp 0 fills at the same time."""
     work, tail, head = cl.shared(i32, (8,)), cl.shared(i32, (1,)), cl.shared(i32, (1,))
     t = cl.thread_idx.x
     if t == 0:

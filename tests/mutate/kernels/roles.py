@@ -1,4 +1,4 @@
-"""Blocks whose warps have roles of their own: who loads, who computes, who stores, and how they tell each other.
+"""Blocks whose warps have roles: some load, some compute, some store, and they synchronise with each other.
 
 Each function without a parameter launches a kernel and compares with NumPy.
 """
@@ -69,7 +69,7 @@ def three_roles() -> None:
 
 @cl.kernel(block=64)
 def pingpong(src: Tensor[i32, (STEPS, 32)], out: Tensor[i32, (STEPS, 32)]) -> None:
-    """One warp writes a buffer, the other reads it, by turns: named barriers say 'written' (1) and 'read' (2)."""
+    """One warp writes a buffer, the other reads it, in turn: named barriers mean 'written' (1) and 'read' (2)."""
     warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
     row = cl.shared(i32, (32,))
     for n in range(STEPS):
@@ -119,7 +119,7 @@ def two_buffers() -> None:
 
 @cl.kernel(block=128)
 def fed(a: Tensor[bf16, (64, 128)], b: Tensor[bf16, (16, 128)], out: Tensor[f32, (64, 16)]) -> None:
-    """wgmma on operands that cp.async brings, step by step of 64 along K, two stages."""
+    """wgmma on operands that cp.async loads, in steps of 64 along K, with two stages."""
     t = cl.thread_idx.x
     a_ring = cl.shared(bf16, cl.make_smem_layout(bf16, (64, 64, 2)))
     b_ring = cl.shared(bf16, cl.make_smem_layout(bf16, (16, 64, 2)))
@@ -186,7 +186,7 @@ def arrivals_of_copies() -> None:
 
 @cl.kernel(block=64)
 def twice(src: Tensor[f32, (2, 64)], out: Tensor[f32, (2, 64)]) -> None:
-    """An mbarrier ends, its memory is made one of another count, and the same row is filled once more."""
+    """An mbarrier is invalidated, initialised again with another count, and the same row is filled once more."""
     t = cl.thread_idx.x
     row, bar = cl.shared(f32, (64,), align=128), cl.shared(cl.mbarrier, (1,))
     for n in cl.static_range(2):
@@ -215,7 +215,7 @@ def barrier_again() -> None:
 
 @cl.kernel(block=384)
 def specialised(src: Tensor[f32, (STEPS, 256)], out: Tensor[f32, (STEPS, 256)]) -> None:
-    """A warpgroup that gives registers back and starts copies, two that take them and compute."""
+    """One warpgroup gives registers back and starts copies; two others take these registers and compute."""
     group, t = cl.thread_idx.x // 128, cl.thread_idx.x % 256
     ring = cl.shared(f32, (STAGES, 256), align=128)
     full, empty = cl.shared(cl.mbarrier, (STAGES,)), cl.shared(cl.mbarrier, (STAGES,))
@@ -279,7 +279,7 @@ def within_warps() -> None:
 
 @cl.kernel(block=64)
 def polled(src: Tensor[f32, (3, 32)], out: Tensor[f32, (3, 32)]) -> None:
-    """A warp asks again and again whether a row has come, the other whether the one before has been read."""
+    """One warp polls until a row has come, the other until the row before it has been read."""
     warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
     row, full, empty = cl.shared(f32, (32,), align=128), cl.shared(cl.mbarrier, (1,)), cl.shared(cl.mbarrier, (1,))
     if cl.thread_idx.x == 0:
@@ -311,7 +311,7 @@ def asked_for() -> None:
 
 @cl.kernel(block=128)
 def leaving(out: Tensor[i32, (4, 32)]) -> None:
-    """Warps write in turn, each in one phase less than the one before: who is done drops out of the barrier."""
+    """Warps write in turn, each in one phase less than the one before: a warp that is done drops out of the barrier."""
     warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
     sums, bar = cl.shared(i32, (4, 32)), cl.shared(cl.mbarrier, (1,))
     if cl.thread_idx.x == 0:
@@ -343,7 +343,7 @@ def reduced(
     src: Tensor[f32, (4, 8, 32)], total: TmaTensor[f32, (8, 32), (8, 32)], sums: Tensor[f32, (8, 32)],
     count: Tensor[i32, (1,)], out: Tensor[f32, (8, 32)],
 ) -> None:  # fmt: skip
-    """Blocks add their tiles up by TMA; the last one reads what came of it, by ordinary loads."""
+    """Blocks add up their tiles by TMA; the last one reads the sums by ordinary loads."""
     t = cl.thread_idx.x
     tile, last = cl.tma_shared(total), cl.shared(i32, (1,))
     for i in cl.static_range(4):
@@ -397,7 +397,7 @@ def sums_by_both() -> None:
 
 @cl.kernel(block=64)
 def dependent(before: Tensor[f32, (64,)], weights: Tensor[f32, (64,)], out: Tensor[f32, (64,)]) -> None:
-    """Overlaps with the kernel before: reads weights, which nobody writes, early, and its results after the wait."""
+    """Overlaps with the previous kernel: reads constant weights early, and that kernel's results after the wait."""
     t = cl.thread_idx.x
     row = cl.shared(f32, (64,))
     row[t] = weights.load(t, cache="nc")
@@ -416,7 +416,7 @@ def overlapping_launch() -> None:
 
 @cl.kernel(block=64)
 def tokens(src: Tensor[i32, (STEPS, 64)], out: Tensor[i32, (STEPS, 64)]) -> None:
-    """All threads write, arrive, and wait for the phase that their arrival was in by its state; bytes are counted."""
+    """All threads write, arrive, and wait by the arrival's state for the phase that it was in; bytes are counted."""
     t = cl.thread_idx.x
     row, bar = cl.shared(i32, (2, 64)), cl.shared(cl.mbarrier, (1,))
     if t == 0:
@@ -443,7 +443,7 @@ def states_of_phases() -> None:
 
 @cl.kernel(block=64)
 def transposed(src: TmaTensor[bf16, (64, 64), (16, 64)], out: TmaTensor[bf16, (64, 64), (16, 64)]) -> None:
-    """Tiles come by TMA, two warps take them through ldmatrix and stmatrix to another place, and TMA stores them."""
+    """TMA loads tiles, two warps move them by ldmatrix and stmatrix to another buffer, and TMA stores them."""
     warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
     came, made = cl.tma_shared(src), cl.tma_shared(out, 2)
     full = cl.shared(cl.mbarrier, (1,))
