@@ -1,4 +1,4 @@
-"""The arrays that `gemm` takes, checked before anything is computed, and those that its kernel has no form for."""
+"""Checks of the arrays that `gemm` takes, and conversions of those that its kernels do not take as they are."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ BESIDE: dict[str, str | tuple[str, ...]] = {
     **dict.fromkeys(FP8, FP8),
     **dict.fromkeys(BYTES, BYTES),
 }
-"""The dtypes of B, for each of A."""
+"""Dtype of A -> the dtypes that B may have."""
 DEFAULTS = {**dict.fromkeys(FP8, "bf16"), **dict.fromkeys(BYTES, "i32")}
-"""Dtypes of results, by that of the operands where it is another one."""
+"""Dtype of the operands -> dtype of results, where these differ."""
 PRODUCT = ", as a @ b"
 
 
 def check_operands(a: Any, b: Any, precision: str | None, prepared: Any = None) -> None:
-    """Check what is multiplied, A of what a function makes of it if it is `prepared`.
+    """Check the operands; if A is `prepared`, it is an input of a function that computes A.
 
     Errors  `cl.ArgumentError`, ValueError
     """
@@ -58,14 +58,14 @@ def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
 
 
 def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the batches of a result: the modes of the operand with more of them, those of 1 stretched."""
+    """Return the batch modes of a result, by NumPy's rules for broadcasting."""
     long, short = (left, right) if len(left) >= len(right) else (right, left)
     more = (1,) * (len(long) - len(short)) + short
     return tuple(y if x == 1 else x for x, y in zip(long, more, strict=True))
 
 
 def check_result(a: Any, out: Any, shape: tuple[int, ...], gated: bool, finished: bool) -> None:
-    """Check the array of results. `finished`: by a function, which may give it any number of columns."""
+    """Check the array of results. `finished`: a function stores them, and it may have any number of columns."""
     kinds = ("i32", *FLOATS) if code_of(a) in BYTES else FLOATS if gated else (*FLOATS, "f64", *FP8)
     is_array("out", out)
     columns = tuple(out.shape[-1:]) if finished else shape[-1:]
@@ -73,7 +73,7 @@ def check_result(a: Any, out: Any, shape: tuple[int, ...], gated: bool, finished
 
 
 def check_places(operands: dict[str, Any], out: Any) -> None:
-    """Check that results lie beside each other, and not where operands do, which are still read. All are views.
+    """Check that results do not overlap each other or operands, which are still read. All are views.
 
     Errors  `ArrayError`
     """
@@ -83,7 +83,7 @@ def check_places(operands: dict[str, Any], out: Any) -> None:
 
 
 def check_added(b: Any, out: Any, fused: cl.Fused) -> None:
-    """Check what is added to the sums and multiplies them."""
+    """Check the arrays of the epilogue: C, bias and scales."""
     given, shape = Arguments(), tuple(out.shape)
     if fused.c is not None:
         given.array("c", fused.c, code_of(out), shape, rows=True, why=PRODUCT)
@@ -103,7 +103,7 @@ def check_added(b: Any, out: Any, fused: cl.Fused) -> None:
 
 
 def scales_of(fused: cl.Fused, rows: int, columns: int) -> cl.Scales:
-    """Return the scales as the kernels take them: either each one number, or both one for each row and column."""
+    """Return the scales as the kernels take them: either one number each, or one for each row and for each column."""
     given = [None if x is None else x.reshape(-1) for x in (fused.scales.a, fused.scales.b)]
     like = next((x for x in given if x is not None and x.shape[0] != 1), None)
     if like is None:
@@ -112,7 +112,7 @@ def scales_of(fused: cl.Fused, rows: int, columns: int) -> cl.Scales:
 
 
 def spread(scale: Any, size: int, like: Any) -> Any:
-    """Return `size` contiguous scales: those given, repeated, or 1 where there are none."""
+    """Return `size` contiguous scales: those given, repeated if need be, or ones."""
     if scale is not None and scale.shape[0] == size and rt.read(scale).strides == (1,):
         return scale
     each = 1 if scale is None else scale.shape[0]
@@ -122,7 +122,7 @@ def spread(scale: Any, size: int, like: Any) -> Any:
 
 
 def of_no_columns(operand: Any, mode: int) -> Any:
-    """Return the operand with 16 zeros along K, which is a mode without elements and the last or next to last."""
+    """Return an operand whose K is 0 with 16 zeros along K, its last mode or the one before."""
     shape = list(operand.shape)
     shape[mode] = 16
     made = empty(operand, tuple(shape))

@@ -1,4 +1,4 @@
-"""`gemm` on arrays: what comes in, as the kernels take it; and its reference."""
+"""`gemm` on arrays: converts its arguments to those of the kernels; and a reference in f64."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 Function = Callable[[Any], Any]
 ROWS = (8, 16, 32, 64)
-"""Of A, that are brought where there are no more: one box of TMA."""
+"""Rows of A that a tile loads, as one box of TMA, where A has no more."""
 EARLY = 128 << 10
-"""Bytes of B that a block fetches into L2 while the kernel before still runs: 17 MB of all blocks."""
+"""Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
 
 
 def gemm(
@@ -61,8 +61,8 @@ def gemm(
                 there is i32. Rows of `out` that are no multiple of 16 bytes take a copy more
     bias        (N,): bf16, f16 or f32
     scale_a     f32, one number, of an array or of Python, or (M, 1); `scale_b` likewise (1, N)
-    activation  elementwise, on vectors of f32, compiled in; or 'relu'. Functions of equal code and captured values are
-                one
+    activation  a function of f32 vectors, elementwise, compiled into the kernel; or 'relu'. Functions with equal code
+                and captured values count as the same
     gate        a function like `activation`, or 'silu': b has 2 N columns, those of a gate and then those of `up`, and
                 the result is ``gate(a @ b[:, :N]) * (a @ b[:, N:])``, without anything of the above; N is a multiple
                 of 8. There is no derivative
@@ -72,9 +72,9 @@ def gemm(
     prepare     a function that makes the elements of A that are multiplied of those in memory and of further tensors,
                 in a kernel ahead of the GEMM or within it: `Prepare`. A is then bf16, f16, e4m3, e5m2, i8 or u8, and
                 contiguous along K, a multiple of 8, and B bf16 or f16, without batches. There is no derivative
-    config      None: what should be fastest for these sizes, picked in microseconds by a model (`gemm.model`); 'tuned':
-                what is fastest, measured at the first call for such shapes, and kept on disk. Calls after one with
-                'tuned' take the same
+    config      None: the configuration that a model (`gemm.model`) predicts to be fastest, picked in microseconds;
+                'tuned': the fastest, measured at the first call for such shapes, and kept on disk. Later calls without
+                `config` take the same
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator; of JAX, outside of `jax.jit` (`kernels.lent`).
                 Torch's may be fake, under `torch.compile`, or need a gradient (`kernels.gemm.operators`)
     Errors      ValueError for shapes that do not fit, a `cutelite.ArgumentError` too; that for other arrays
@@ -126,7 +126,7 @@ def silu(x: Any) -> Any:
 
 
 NAMED = {"relu": relu}
-"""Activations by name: those of which `torch.ops.cutelite.gemm` knows the derivative."""
+"""Activations by name: those with a derivative in `torch.ops.cutelite.gemm`."""
 GATES = {"silu": silu}
 
 
@@ -151,9 +151,9 @@ def multiply(
     prepare: Prepare | None = None,
     early: bool = False,
 ) -> Any:
-    """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives.
+    """Compute `gemm` of real arrays, without derivatives.
 
-    early  B is there before the kernel ahead of this one has ended, as weights are: blocks begin to fetch it then
+    early  B is complete before the previous kernel ends, as weights are: blocks begin to load it before that end
     """
     check_operands(a, b, precision, prepare)
     shape = result_shape(a, b, gate is not None or halved(fused.finish))
@@ -178,12 +178,12 @@ def multiply(
 
 
 def halved(finish: Finish | None) -> bool:
-    """Tell whether a function makes a column of results of two of the product."""
+    """Tell whether a function computes each column of results from two columns of the product."""
     return finish is not None and (finish.paired or finish.halves)
 
 
 def on_tensor_memory(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None, **others: Any) -> Any:
-    """As `multiply`, for checked arrays of a GPU with tensor memory; `others` are not for those. Errors: ValueError."""
+    """Compute `multiply` on a GPU with tensor memory, of checked arrays, without `others`. Errors: ValueError."""
     from cutelite.kernels.blackwell import call as blackwell
 
     others = {name: None if x == "tuned" else x for name, x in others.items()}  # sizes alone choose a configuration
@@ -275,7 +275,7 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
 
 
 def prepared_before(a: Any, b: Any, prepare: Prepare) -> tuple[Any, Prepare | None]:
-    """Return A as a function makes it ahead of the GEMM, and None; or both as they are, where the GEMM calls it.
+    """Return A as `prepare` computes it in a kernel before the GEMM, and None; or both unchanged, for use in the GEMM.
 
     Errors  ValueError for what no function can be combined with, and for tensors that are none
     """

@@ -1,4 +1,4 @@
-"""Dense GEMMs: what a kernel is made for, in which configurations, and which of them are worth trying."""
+"""Dense GEMMs: the problems that kernels are made for, their configurations, and which fit a problem."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from cutelite import Finish, Prepare
 
 @dataclass(frozen=True)
 class Config:
-    """A way to cut up the work.
+    """A configuration: how the work is divided.
 
     tile      rows and columns of a block's tile. Where two warpgroups work on one, they share out its rows; its columns
               where these are more than 256, or the rows no multiple of 128 (`across`)
@@ -17,12 +17,12 @@ class Config:
     cluster   blocks along M and N that load together what they share
     stages    how many tiles of A and B are held
     piece     columns of results that are stored at once, 64 rows of them; 0: 128 bytes. `buffers` such are held
-    swizzle   tiles are walked in bands of this width, in tiles, along `raster`
-    splits    how many blocks share the K of a tile; another kernel adds up what they find
-    together  how many blocks of a cluster share the K of a tile, and add up what they find through shared memory. Then
+    swizzle   tiles are visited in bands of this width, in tiles, along `raster`
+    splits    how many blocks share the K of a tile; another kernel adds up their sums
+    together  how many blocks of a cluster share the K of a tile, and add up their sums through shared memory. Then
               `cluster` is (1, 1), and a block has one tile
     regs      registers of a thread that loads, and of one that multiplies
-    swapped   rows of a tile are columns of the result: A and B change places, and the result is stored turned
+    swapped   rows of a tile are columns of the result: A and B are exchanged, and the result is stored transposed
     stream    how many rounds of tiles, the last ones, blocks share evenly by steps along K (stream-K): 1, those of the
               part round; 2, those of the whole one before it too; 0: none. Parts are added up by one of the blocks
     early     steps of B's first tile that a block fetches into L2 while the kernel before this one still runs
@@ -115,7 +115,7 @@ class Problem:
 
     @property
     def swapped(self) -> "Problem":
-        """The problem with A and B in each other's place."""
+        """Return the problem with A and B exchanged."""
         majors = self.majors[1], self.majors[0]
         shared = {"A": "B", "B": "A"}.get(self.shared, "")
         return replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned, shared=shared)
@@ -205,7 +205,7 @@ STREAMED = [
     )
     for rounds in (1, 2)
 ]
-"""Configurations that share the last rounds. Nothing picks them: where they were measured, others are faster."""
+"""Configurations with stream-K. None is ever picked by default: wherever they were measured, others are faster."""
 
 
 def wide(config: Config, problem: Problem) -> int:

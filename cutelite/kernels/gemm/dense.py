@@ -9,7 +9,7 @@ other multiplies.
 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
-# (kernels are made for types that no annotation can say to a checker)
+# (kernels are made for types that annotations cannot express for a type checker)
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ GROUP = 128  # threads of a warpgroup
 
 @cache
 def build(config: Config, problem: Problem) -> Any:
-    """The kernel. Errors: ValueError for parts of operands that no box of TMA is."""
+    """Make the kernel. Errors: ValueError for parts of operands that no box of TMA is."""
     plan = Plan(config, problem)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
     BK, ROWS, FEW = plan.depth, plan.rows, plan.few

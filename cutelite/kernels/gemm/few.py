@@ -1,20 +1,20 @@
-"""Products of a few rows with a matrix of weights, as in decoding: the weights are read once, at the speed of memory.
+"""Products of a few rows with a matrix of weights, as in decoding: weights are read once, at the memory's bandwidth.
 
     out = linear_of_few(x, weight)                                       # x @ weight.T
     out = linear_of_few(x, weight, add=residual)                         # + residual
     out = linear_of_few(x, weight, norm=factors, eps=1e-5)               # of the RMSNorm of x
     out = linear_of_few(x, weight, norm=factors, eps=1e-5, gate="silu")  # silu(gate) * up, weight having rows of both
 
-There is a block for each multiprocessor, which takes 16 rows of weights at a time, from a queue: multiprocessors do not
-have the same share of memory's rate. Its warps load their parts of K of these rows straight into the registers of
-mma.sync, as its left operand: 16 bytes of a row to a thread. The order of elements along K is then another one than
-mma.sync's, which does not matter as x has the same. Warps take turns along K, so that a block reads 2 KB of a row at a
-time; they add up through shared memory, while weights of the block's next rows are on their way. Its first weights are
-so before the kernel ahead has ended. Each block computes the norm of x for itself, once.
+There is a block for each multiprocessor, which takes 16 rows of weights at a time, from a queue, since multiprocessors
+do not get equal shares of the bandwidth. Its warps load their parts of K of these rows directly into registers, as left
+operand of mma.sync: 16 bytes of a row per thread. So the order of elements along K differs from mma.sync's, which does
+not matter since x has the same order. Warps alternate along K, so that a block reads 2 KB of a row at a time. They add
+up their sums through shared memory, while weights of the block's next rows are being loaded. The first weights are
+loaded before the previous kernel has ended. Each block computes the norm of x itself, once.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ AHEAD = 512  # bytes of a row and warp that L2 is asked for before the kernel ah
 
 @dataclass(frozen=True)
 class Few:
-    """The kernel's kind.
+    """The kind of product that a kernel is made for.
 
-    dtype   of x, weights and results
-    rows    of x
+    dtype   the dtype of x, weights and results
+    rows    the number of rows of x
     norm    dtype of the norm's factors, and K; None: x is multiplied as it is
     gate    the name of a function of `kernels.rows.gates`: a block has a tile of gates and one of `up`
-    early   the weights are there before the kernel ahead has ended
+    early   the weights are complete before the previous kernel has ended
     """
 
     dtype: Any
@@ -64,7 +64,7 @@ class Few:
 
     @property
     def tiles(self) -> int:
-        """Tiles of weights of a block."""
+        """The number of tiles of weights that a block has at a time."""
         return 2 if self.gate else 1
 
     @property
@@ -83,7 +83,7 @@ class Few:
                     cl.copy(once, cl.local_tile(w[start + 8 * half, None], (8,), (unit,)), held[None, half, tile, i])
 
     def ask(self, w: Any, columns: Any, warp: Any) -> None:
-        """Have L2 bring the weights of the block's first rows behind those that are loaded, a row for each thread."""
+        """Prefetch the weights of the block's first rows that follow the loaded ones into L2, a row for each thread."""
         lane = cl.thread_idx.x % WARP
         column = (WARPS * DEPTH * WIDE) + warp * (AHEAD // self.dtype.bytes)
         if lane < HIGH * self.tiles and column + AHEAD // self.dtype.bytes <= K:
@@ -139,14 +139,14 @@ class Few:
                     sums[None, tile].store(found)
 
     def lay(self, sums: Any, parts: Any) -> None:
-        """Write this thread's sums to where those of all warps are added up."""
+        """Write this thread's sums to shared memory, where those of all warps are added up."""
         warp, lane = cl.thread_idx.x // WARP, cl.thread_idx.x % WARP
         for tile in cl.static_range(self.tiles):
             for i in cl.static_range(4):
                 parts[warp, tile * HIGH + lane // QUAD + i // 2 * 8, lane % QUAD * 2 + i % 2] = sums[i, tile]
 
     def write(self, parts: Any, number: Any, gate: Any, out: Any, add: Any) -> None:
-        """Add up the sums of all warps, and write what they come to: a result a thread."""
+        """Add up the sums of all warps, and write the results: one for each thread."""
         if cl.thread_idx.x < HIGH * self.rows:
             down, row = cl.thread_idx.x % HIGH, cl.thread_idx.x // HIGH
             value = parts[None, down, row].load().reduce("sum")
@@ -160,7 +160,7 @@ class Few:
 
 @cache
 def build(few: Few) -> Any:
-    """The kernel."""
+    """Make the kernel."""
     dtype, rows, tiles, high = few.dtype, few.rows, few.tiles, HIGH * few.tiles
     gate = None if few.gate is None else gates.functions(few.gate, False)[2]
     kind, columns = few.norm or (dtype, 0)
@@ -216,7 +216,7 @@ def build(few: Few) -> Any:
 
 
 def fits(rows: int, k: int, n: int, normed: bool = False) -> bool:
-    """Tell whether `linear_of_few` takes so many rows of x, columns of both and results, and the norm of such rows."""
+    """Tell whether `linear_of_few` takes `rows` rows of x, depth `k`, `n` results, and if `normed` their norm."""
     room = not normed or k <= SHORT or rows * k <= HELD
     return 0 < rows <= MOST and k > 0 and k % (WIDE * DEPTH) == 0 and n % HIGH == 0 and room
 

@@ -1,11 +1,11 @@
 """d = a @ b.T on Hopper in fp8, with a scale for each 1 x 128 of A and each 128 x 128 of B: DeepSeek's recipe.
 
-Tensor cores add up fp8 products with few bits. So each 128 along K are multiplied into a fresh accumulator, and what
-they come to is multiplied by its scales and added to the sums in f32, by ordinary instructions. While a warpgroup does
-that, the others multiply: there are three with 64 rows each, or two that multiply twice 64 rows, one behind the other
-by the same registers. Both want registers' bandwidth, and so does any other instruction: the loop over K got faster by
-what was left out of it (docs/lab/gemm-special.md). That is why blocks of K come in pairs, whose places in shared memory
-differ by a number.
+Tensor cores add up fp8 products with few bits. So each 128 along K are multiplied into a new accumulator, which is
+multiplied by its scales and added to sums in f32, by ordinary instructions. While a warpgroup does that, the others
+multiply: there are three with 64 rows each, or two that multiply twice 64 rows, one after the other, with the same
+registers. Both need registers' bandwidth, as any other instruction does, so the loop over K has as few instructions as
+possible (docs/lab/gemm-special.md). That is why blocks of K are processed in pairs, whose addresses in shared memory
+differ by a constant.
 
 Everything else is as in any persistent GEMM: one thread brings tiles of A and B by TMA, with the scales of A, and
 results leave through shared memory and TMA while the next tile begins. The tiles of a last, part round of all
@@ -28,21 +28,21 @@ from cutelite.kernels.lent import takes_jax
 
 M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
 GROUP = 128  # threads of a warpgroup
-LOADERS = 64  # threads of the first one that bring scales that TMA cannot: its last ones
-BLOCK = 128  # what shares a scale, along K and along N; as many bytes as a swizzled row of shared memory has
+LOADERS = 64  # threads of the first warpgroup, its last ones, that load scales which TMA cannot
+BLOCK = 128  # elements that share a scale, along K and along N; also the bytes of a swizzled row of shared memory
 ROWS = 64  # of a strip, as a wgmma has
 
 
 @dataclass(frozen=True)
 class Config:
-    """A way to cut up the work.
+    """A configuration: how the work is divided.
 
     groups   warpgroups that multiply, 2 or 3
     strips   of a tile that each has, 64 rows, which it multiplies in turn: 1 or 2
     columns  of a tile: 128 or 64
     stages   how many tiles of A and B, 128 along K, are held, with scales of A; an even number
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
-    swizzle  tiles are walked in bands of this width, in tiles
+    swizzle  tiles are visited in bands of this width, in tiles
     splits   into how many parts, at most, the K of a tile of the last, part round is cut
     regs     registers of a thread that loads, and of one that multiplies
     """
@@ -60,7 +60,7 @@ class Config:
 
 @cache
 def build(config: Config) -> Any:
-    """The kernel, and the one that adds up parts. Scales may have any strides, which is slower than preferred ones."""
+    """Make the kernel, and the one that adds up parts. Scales may have any strides; some are faster."""
     G, BN, WIDE, BUFFERS = config.groups, config.columns, config.piece, config.buffers
     plan = Plan(config)
     BM = plan.rows
@@ -121,7 +121,7 @@ def build(config: Config) -> Any:
 
 
 def build_sum(config: Config) -> Any:
-    """The kernel that adds up parts of tiles."""
+    """Make the kernel that adds up parts of tiles."""
     G, S, BN, plan = config.groups, config.strips, config.columns, Plan(config)
 
     @cl.kernel(block=GROUP)

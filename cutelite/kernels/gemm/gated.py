@@ -63,7 +63,7 @@ def gated_product(
     halves      (..., 2 N): gets gate and up
     activation  'silu', 'gelu', 'gelu_tanh' or 'relu'
     out         (..., N), where to write
-    config      as `gemm` has it
+    config      as for `gemm`
     Errors      `cl.ArgumentError` for arrays that do not fit
     """
     given = Arguments()
@@ -96,7 +96,7 @@ def gated_gradient(
     halves      (..., 2 N): gate, then up; N is a multiple of 16
     activation  'silu', 'gelu', 'gelu_tanh' or 'relu'
     out         (..., 2 N), where to write; not `halves`
-    config      as `gemm` has it
+    config      as for `gemm`
     Errors      `cl.ArgumentError` for arrays that do not fit
     """
     given = Arguments()

@@ -1,13 +1,13 @@
-"""GEMMs of groups, all at once, of which only the device knows where one ends: the experts of a mixture.
+"""GEMMs of several groups in one launch, whose ends only the device knows: the experts of a mixture, for example.
 
-    gemm      d[rows of e] = a[rows of e] @ b[e].T        rows of one group behind those of another
+    gemm      d[rows of e] = a[rows of e] @ b[e].T        groups of rows, one after the other
     padded    d[e, :counts[e]] = a[e, :counts[e]] @ b[e].T
     along_k   d[e] = a[rows of e].T @ b[rows of e]        the gradient of a matrix for each group
 
-`ends` and `counts` are what a kernel before this one has counted. The kernel is that of all dense GEMMs
-(`gemm/dense.py`): its blocks stay, and find out for themselves which tiles there are. The last tile of a group brings
-rows of the next one too and multiplies them in vain; pieces of 64 rows in which a group ends are stored row by row. In
-groups along K, what a stage holds of the next group is cleared.
+A previous kernel has computed `ends` and `counts`. The kernel is that of all dense GEMMs (`gemm/dense.py`): its blocks
+are persistent, and compute which tiles there are. The last tile of a group also loads rows of the next one, and ignores
+their products; pieces of 64 rows in which a group ends are stored row by row. In groups along K, a stage's elements of
+the next group are cleared.
 """
 
 from dataclasses import replace
@@ -100,7 +100,7 @@ _picked: dict[Any, Config] = {}
 
 
 def launched(choice: Choice, *given: Any) -> None:
-    """Launch the configuration that is chosen: by the model where none is."""
+    """Launch a configuration: the given one, or the one that the model picks."""
     problem, a, b, ends, *_ = given
     if choice != "tuned":
         instance("config", choice, Config)
@@ -183,7 +183,7 @@ def gemm(
     rows    (M',), i32: row i of the product is of ``a[rows[i]]``, which is gathered on its way; bf16 and f16, without
             `finish` and `config`
     finish  a function of the sums, and of further tensors: docs/gemm.md. Its rows end where the group does
-    config  None: what should be fastest, by a model; 'tuned': what is, measured at the first call for such shapes
+    config  None: the fastest by a model; 'tuned': the fastest, measured at the first call for such shapes
     Errors  ValueError for shapes that do not fit
     """
     if rows is not None:

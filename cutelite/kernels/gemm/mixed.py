@@ -12,7 +12,7 @@ so several blocks share the K of a tile, and a second kernel adds up what they f
 """
 
 # pyright: reportInvalidTypeForm=false
-# (kernels are made for types that no annotation can say to a checker)
+# (kernels are made for types that annotations cannot express for a type checker)
 
 from dataclasses import dataclass
 from functools import cache
@@ -58,7 +58,7 @@ class Config:
 
 @cache
 def build(config: Config, kind: str) -> Any:
-    """The kernel for weights of a kind. It writes bf16, or with splits f32 that have to be added up."""
+    """Make the kernel for weights of a kind. It writes bf16, or with splits f32 that have to be added up."""
     plan = Plan(config, kind)
     BT, GROUPS, WIDE = config.tokens, config.groups, plan.wide
     OUT: Any = plan.out

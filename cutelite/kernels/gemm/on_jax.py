@@ -88,7 +88,7 @@ def _backward(how: How, kept: Any, grad: Any) -> tuple[Any, ...]:
 
 
 def _summed(gradient: Any, operand: Any) -> Any:
-    """The gradient of an operand whose batches were stretched: the sum over them, in f32."""
+    """Return the gradient of an operand whose batches were broadcast: the sum over these, in f32."""
     if gradient.shape == operand.shape:
         return gradient
     more = gradient.ndim - operand.ndim

@@ -132,7 +132,7 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def summed(gradient: Tensor, operand: Tensor) -> Tensor:
-    """The gradient of an operand whose batches were stretched: the sum over them, in f32."""
+    """Return the gradient of an operand whose batches were broadcast: the sum over these, in f32."""
     if gradient.shape == operand.shape:
         return gradient
     return gradient.float().sum_to_size(operand.shape).to(gradient.dtype)

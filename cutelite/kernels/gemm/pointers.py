@@ -1,11 +1,11 @@
-"""GEMMs of matrices that lie anywhere and have any sizes, of which only the device knows: ``d[g] = a[g] @ b[g].T``.
+"""GEMMs of groups of matrices whose addresses and sizes only the device knows: ``d[g] = a[g] @ b[g].T``.
 
-Arrays of addresses and of sizes are all that the host passes on. Blocks stay, and walk the tiles of all groups in order
+The host passes arrays of addresses and of sizes. Blocks are persistent, and go through the tiles of all groups in order
 (`cl.ProblemTileScheduler`). A block has TMA descriptors of its own, for A, for B and for the results of each of its
-warpgroups that multiply, which it changes where its next tile is of another group (`cl.DeviceTensorMap`).
+multiplying warpgroups, which it changes when its next tile is of another group (`cl.DeviceTensorMap`).
 
-A descriptor is changed when the copies that use it are complete. The warp that brings A and B waits for the stages that
-it has filled, not for those who read them; a warpgroup waits until its results are written.
+A descriptor is changed only after the copies that use it are complete. The warp that loads A and B waits for the copies
+into its stages, not for their readers; a warpgroup waits until its results are written.
 """
 
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ CONSUMERS = 2
 BM, BK = 128, 64
 PIECE = 64  # columns of results that are stored at once
 MAP_BYTES = 128
-MAPS = 2 + CONSUMERS  # of a block
+MAPS = 2 + CONSUMERS  # descriptors of a block
 DTYPES = {"bf16": bf16, "f16": f16}
 
 
 @dataclass(frozen=True)
 class Config:
-    """A way to cut up the work: columns of a tile, which has 128 rows; stages of shared memory; and tiles of a band."""
+    """A configuration: columns of a tile, which has 128 rows; stages of shared memory; tiles of a band."""
 
     columns: int = 256
     stages: int = 3
@@ -42,7 +42,7 @@ class Config:
 
 @cache
 def build(config: Config, dtype: Any) -> Any:
-    """The kernel for matrices of a dtype."""
+    """Make the kernel for matrices of a dtype."""
     BN, plan = config.columns, Plan(config)
     if BN % (2 * PIECE) or not 0 < BN <= 256:
         raise ValueError(f"{config}: a tile has 128 or 256 columns, whose pieces fill both buffers of results")
@@ -180,7 +180,7 @@ def gemm(a: Any, b: Any, out: Any, sizes: Any, *, dtype: str = "bf16", config: C
 
 
 def slots_for(blocks: int, like: Any) -> Any:
-    """Memory for the descriptors of `blocks` blocks, where `like` is."""
+    """Return memory for the descriptors of `blocks` blocks, on the device of `like`."""
     words = MAP_BYTES // 8
     memory = empty(like, ((blocks * MAPS + 1) * words,), "u64")
     start = -rt.read(memory).pointer % MAP_BYTES // 8

@@ -1,7 +1,7 @@
-"""A kernel that computes A ahead of a GEMM by a function of what is in memory: `cutelite.Prepare`."""
+"""A kernel that computes A before a GEMM, by a function of the elements in memory: `cutelite.Prepare`."""
 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined, misc"
-# (kernels are made for types that no annotation can say to a checker)
+# (kernels are made for types that annotations cannot express for a type checker)
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS, COLUMNS, THREADS = 64, 64, 128  # of a chunk, and of the block that makes 
 
 @cache
 def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, int], ...], apart: int) -> Any:
-    """The kernel: a block makes a chunk.
+    """Make the kernel: a block makes a chunk.
 
     dtype, made  of what is in memory, and of A
     kinds        of the function's tensors, as `Problem.beside` has them
@@ -52,13 +52,13 @@ def build(dtype: Any, made: Any, prepare: Prepare, kinds: tuple[tuple[str, int, 
 
 
 def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
-    """The type of a tensor that a function is given, whose rows lie a multiple of `apart` elements apart."""
+    """Return the type of a tensor for a function, whose rows are a multiple of `apart` elements apart."""
     steps = (cl.Dim(f"S{number}", apart),) if rank == 2 else ()
     return Tensor[getattr(cl, dtype), (None,) * rank, (*steps, 1)]
 
 
 def made_ahead(source: Any, b: Any, prepare: Prepare, kinds: tuple[tuple[str, int, int], ...]) -> Any:
-    """Return A, (M, K) of the dtype of b, made of `source` by a function."""
+    """Return A, (M, K) of the dtype of b, computed from `source` by a function."""
     view, a = rt.read(source), empty(b, tuple(source.shape))
     dtypes = (getattr(cl, rt.read(x).dtype) for x in (source, a))
     apart = gcd(8, view.strides[0])

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="valid-type, name-defined, index"
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
-# (kernels are made for types that no annotation can say to a checker)
+# (kernels are made for types that annotations cannot express for a type checker)
 
 from functools import cache
 from math import gcd
@@ -20,7 +20,7 @@ ROWS_AT_MOST = 65_535  # of blocks in a grid
 
 @cache
 def build_sum(problem: Problem, splits: int, V: int) -> Any:
-    """The kernel that adds up what `splits` blocks found for each tile, and finishes it. A row of blocks for a row.
+    """Make the kernel that adds up the sums of `splits` blocks of each tile, and finishes them.
 
     V  elements that a thread finishes; what N and all strides are multiples of
     """
@@ -41,7 +41,7 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
                 write(parts, d, fused, place, row, cl.block_idx.z)
 
     def write(parts: Any, d: Any, fused: cl.Fused, place: Any, m: Any, batch: Any) -> None:
-        """V results of row `m`, those number `place`."""
+        """Write V results of row `m`: the group of columns with number `place`."""
         x = cl.local_tile(parts[batch * splits, m, None], (V,), (place,)).load()
         for s in cl.static_range(1, splits):
             x = x + cl.local_tile(parts[batch * splits + s, m, None], (V,), (place,)).load()
@@ -67,7 +67,7 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
 
 
 def add_up(problem: Problem, splits: int, parts: Any, d: Any, fused: cl.Fused) -> None:
-    """Launch it.
+    """Launch the kernel that adds up parts.
 
     parts  (batches * splits, M, N) of `problem.acc`
     d      (M, N), or with batches in front; C likewise

@@ -1,4 +1,4 @@
-"""`experts` on arrays: the choices of all tokens sorted, two grouped GEMMs, and their results added up."""
+"""`experts` on arrays: sort the choices of all tokens, compute two grouped GEMMs, and add up their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
     x        (tokens, hidden), bf16 or f16, row-major
     gate_up  (experts, 2 * inner, hidden): the rows of the gate, then those of `up`; ``gate, up = gate_up[e] @ x[t]``
     down     (experts, hidden, inner)
-    index    (tokens, k), i32 or i64: see `route`. What is no expert's number adds nothing
+    index    (tokens, k), i32 or i64: see `route`. A number that is no expert's adds nothing
     weights  (tokens, k), f32, bf16 or f16
     out      (tokens, hidden); made where it is not given
     Memory   ``tokens * k * (inner + hidden)`` elements, while it runs
@@ -50,12 +50,12 @@ class Kept(NamedTuple):
 
 @untraced
 def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Kept:
-    """`experts`, and what `experts_backward` needs."""
+    """Compute `experts`, and return what `experts_backward` needs too."""
     return computed(x, gate_up, down, index, weights, None, True)
 
 
 def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any, kept: bool) -> Kept:
-    """The result, and with `kept` the sums."""
+    """Compute the result, and with `kept` the sums."""
     dtype = check(x, gate_up, down, index, weights)
     out = result_like(x, out, gate_up=gate_up, down=down, weights=weights)
     Arguments().array("out", out, code_of(x), tuple(x.shape), written=True, dense=True)
@@ -74,7 +74,7 @@ def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any
 
 
 def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
-    """The dtype of the GEMMs. Errors: ValueError for shapes and dtypes that do not fit."""
+    """Check the arguments and return the dtype of the GEMMs. Errors: ValueError."""
     given = Arguments()
     given.array("x", x, HALVES, "T H", dense=True)
     given.array("down", down, "x", "E H I", dense=True)

@@ -1,7 +1,7 @@
-"""Rows of experts back to their tokens: weighted sums over the choices of each."""
+"""Weighted sums over the choices of each token: bring rows of experts back to their tokens."""
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes, which no annotation can say to a checker)
+# (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 from functools import cache
 from typing import Any
@@ -19,7 +19,7 @@ THREADS, VECTOR = 128, 8
 
 @cache
 def build(dtype: Any, k: int, weight: Any) -> Any:
-    """The kernel: a thread has eight columns of a token. `weight`: the dtype of weights, or None for sums."""
+    """Make the kernel: a thread has eight columns of a token. `weight`: the dtype of weights, or None for sums."""
 
     @cl.kernel(block=THREADS)
     def combine(
@@ -47,7 +47,7 @@ def build(dtype: Any, k: int, weight: Any) -> Any:
 
 
 def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
-    """``sum(weights[t, j] * x[place[t, j]] for j)`` for every token t, added up in f32.
+    """Compute ``sum(weights[t, j] * x[place[t, j]] for j)`` for every token t, in f32.
 
     x        (rows, n) bf16, f16 or f32, row-major; n a multiple of 8
     place    (tokens, k) i32; -1 counts as a row of zeros

@@ -48,7 +48,7 @@ def scaled_experts(
 
 
 def check(x: Any, matrices: tuple[Any, Any], scales: tuple[Any, Any], index: Any, weights: Any) -> None:
-    """Errors: ValueError for what does not fit."""
+    """Check shapes and dtypes. Errors: ValueError."""
     (gate_up, down), given = matrices, Arguments()
     given.array("x", x, "bf16", "T H", dense=True)
     given.array("down", down, "e4m3", "E H I", dense=True)

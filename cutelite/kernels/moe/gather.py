@@ -14,7 +14,7 @@ from cutelite.lib.pipelines import Ring, barriers, warp_arrives
 
 
 class Started(NamedTuple):
-    """The state of a producer: the next buffer to fill, the next to be said to be full, and how many were started."""
+    """The state of a producer: the next buffer to fill, the next one to announce as full, and how many were started."""
 
     state: Any
     told: Any
@@ -23,14 +23,14 @@ class Started(NamedTuple):
 
 @dataclass(frozen=True)
 class GatherPipe(Ring):
-    """Producers copy by cp.async, whose results wgmma sees behind a fence that the copying thread executes.
+    """A pipeline whose producers copy by cp.async. wgmma sees the data only after a fence by the copying thread.
 
-    So a thread starts the copies of `behind` more buffers, waits for those of a buffer, fences, and says that it is
-    full.
+    So a thread starts the copies of `behind` further buffers, then waits for those of the oldest one, executes the
+    fence, and arrives on the buffer's barrier.
 
-    tx_bytes  bytes of a buffer that come by TMA, or bulk copies
-    behind    less than `stages`
-    loads     consumers read by loads too, and each of their warps says when it has done with a buffer
+    tx_bytes  bytes of a buffer that are copied by TMA or bulk copies
+    behind    how many buffers are in flight before one is announced as full; less than `stages`
+    loads     consumers also read by loads, so each of their warps releases a buffer
     """
 
     tx_bytes: int = 0
@@ -41,12 +41,12 @@ class GatherPipe(Ring):
     def create(
         cls, stages: int, tx_bytes: int, producers: int, consumers: int, behind: int, loads: bool = False
     ) -> GatherPipe:  # fmt: skip
-        """A pipeline; call `pipeline_init_sync` afterwards. Producers and consumers are whole warpgroups."""
+        """Make a pipeline; call `pipeline_init_sync` afterwards. Producers and consumers are whole warpgroups."""
         full, empty = barriers(stages, 1 + producers // 32), barriers(stages, consumers // (32 if loads else 128))
         return GatherPipe(full, empty, stages, tx_bytes, behind, loads)
 
     def barrier(self, state: Any) -> Any:
-        """The barrier on which TMA counts its bytes."""
+        """Return the barrier on which TMA counts its bytes."""
         return self.full[state.index]
 
     def start(self) -> Started:
@@ -54,15 +54,15 @@ class GatherPipe(Ring):
         return Started(self.producer_state(), self.consumer_state(), i32(0))
 
     def acquire(self, at: Started) -> None:
-        """Wait until the buffer is empty. All producers."""
+        """Wait until the buffer is empty. Who: all producers."""
         self.empty[at.state.index].wait(at.state.phase)
 
     def expect(self, at: Started) -> None:
-        """Expect the bytes that come by TMA. One thread, which starts their copies."""
+        """Expect the bytes copied by TMA. Who: the thread that starts these copies."""
         self.full[at.state.index].arrive_expect_tx(self.tx_bytes)
 
     def commit(self, at: Started) -> Started:
-        """The copies since the last call fill a buffer. All producers."""
+        """Commit the copies since the last call as those of one buffer. Who: all producers."""
         cp_async_commit_group()
         told = at.told
         if at.count >= self.behind:
@@ -71,7 +71,7 @@ class GatherPipe(Ring):
         return Started(at.state.advance(), told, at.count + 1)
 
     def finish(self, at: Started) -> None:
-        """Say of the last buffers that they are full. All producers."""
+        """Announce the last buffers as full, once their copies are complete. Who: all producers."""
         cp_async_wait_group(0)
         told = at.told
         for i in static_range(self.behind):
@@ -79,13 +79,13 @@ class GatherPipe(Ring):
                 told = self.tell(told)
 
     def tell(self, told: Any) -> Any:
-        """Say that this thread's part of a buffer has come."""
+        """Announce that this thread's part of a buffer has arrived."""
         fence_proxy_async("shared::cta")
         warp_arrives(self.full[told.index])
         return told.advance()
 
     def consumer_release(self, state: Any) -> None:
-        """Say that this warpgroup's wgmma have read the buffer, and this thread."""
+        """Release the buffer: this warpgroup's wgmma and this thread have read it."""
         if self.loads:
             warp_arrives(self.empty[state.index])
         elif linear_thread_idx() % 128 == 0:

@@ -3,9 +3,9 @@
     d[i] = x[rows[i]] @ b[e].T                          of the expert e that row i belongs to; or a[i], already sorted
     d[i] = silu(s[i, :N]) * s[i, N:], s as above        gated: b has the rows of the gate, then as many of `up`
 
-Only the device knows where an expert's rows end: blocks stay, and walk the tiles of all experts in order. Gathered rows
-of A come by cp.async of a whole warpgroup, matrices by TMA, into one ring of stages. With the gate, a tile multiplies
-as many rows of it as of `up`, so that both factors of a result are in registers of one thread.
+Only the device knows where an expert's rows end: blocks are persistent, and go through the tiles of all experts in
+order. A warpgroup loads gathered rows of A by cp.async, and matrices are loaded by TMA, into one ring of stages. With a
+gate, a tile has as many rows of the gate as of `up`, so that both factors of a result are in registers of one thread.
 
 fp8 has a scale for each row and 128 along K, and one for each 128 x 128 of a matrix: sums over 128 are scaled and added
 up in other registers.
@@ -13,7 +13,7 @@ up in other registers.
 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 # pyright: reportInvalidTypeForm=false
-# (kernels are made for types that no annotation can say to a checker)
+# (kernels are made for types that annotations cannot express for a type checker)
 
 from dataclasses import dataclass
 from functools import cache
@@ -40,8 +40,8 @@ class Config:
     across   the two warpgroups that multiply share the columns of a tile; False: its rows
     stages   tiles of A and B, 128 bytes along K, that are held
     buffers  pieces of results of a warpgroup that are held
-    swizzle  the tiles of an expert are walked in bands of this width
-    behind   stages started before one is said to be full, where rows are gathered
+    swizzle  the tiles of an expert are visited in bands of this width
+    behind   stages of copies in flight before the oldest one is announced as full, where rows are gathered
     regs     registers of a thread that loads, and of one that multiplies
     """
 
@@ -84,7 +84,7 @@ class Problem:
 
 @cache
 def build(config: Config, problem: Problem) -> Any:
-    """The kernel. Errors: ValueError for tiles that are not whole pieces."""
+    """Make the kernel. Errors: ValueError for tiles that are not whole pieces."""
     plan, dtype, out_dtype = Plan(config, problem), problem.dtype, problem.out
     K, P = cl.Dim("K", plan.unit), cl.Dim("P", plan.unit)
     (BM, BN), BK, WIDE = config.tile, plan.depth, plan.wide
@@ -203,7 +203,7 @@ class Plan:
         return expert, row, end, n * self.out
 
     def bring(self, b: Any, stage: Any, expert: Any, column: Any, k: Any, barrier: Any) -> None:
-        """One thread: start bringing a tile of B, the rows of `up` behind those of the gate for each warpgroup."""
+        """Start loading a tile of B; for each warpgroup the rows of `up` follow those of the gate. Who: one thread."""
         each = cl.OperandTile.create(b, self.part, (1, 1), 1, self.problem.major)
         for i in cl.static_range(self.config.tile[1] // self.part):
             at = column
@@ -212,7 +212,7 @@ class Plan:
             each.load(stage.tile((self.part, self.depth), (i, 0)), (expert,), at, k, barrier)
 
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, depth: Any) -> None:
-        """One thread: fill the ring, tile after tile. `depth`: the whole of K."""
+        """Fill the ring, tile after tile; `depth` is K. Who: one thread."""
         state = pipe.producer_state()
         while tiles.is_valid():
             expert, row, _, column = self.place(tiles)
@@ -225,7 +225,7 @@ class Plan:
             tiles = tiles.advance()
 
     def gather(self, a: Any, b: Any, rows: Any, storage: Any, pipe: Any, tiles: Any, depth: Any) -> None:
-        """A warpgroup: fill the ring. Eight threads bring a row of A, 16 bytes each; rows behind the last are zeros."""
+        """Fill the ring. Eight threads load a row of A, 16 bytes each; rows after the last are 0. Who: a warpgroup."""
         thread = cl.thread_idx.x
         down, across, high = thread // 8, thread % 8 * self.unit, GROUP // 8
         states = pipe.start()
@@ -253,7 +253,7 @@ class Plan:
         self, d: tuple[Any, Any], sums: tuple[Any, Any], scales: tuple[Any, Any, Any], storage: Any, pipe: Any,
         tiles: Any, out: Any, group: Any, steps: Any,
     ) -> None:  # fmt: skip
-        """A warpgroup: multiply what comes, and write the results."""
+        """Multiply the stages, and write the results. Who: a warpgroup."""
         mma, split = cl.make_tiled_mma(self.mma), self.config.across
         mine = mma.get_slice(out.thread)
         left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (0 if split else group, 0)))
@@ -289,7 +289,7 @@ class Plan:
     def scaled(
         self, mma: Any, left: Any, right: Any, pipe: Any, state: Any, factors: Any, steps: Any
     ) -> tuple[list[Any], Any]:  # fmt: skip
-        """The sums of a warpgroup's tile, scaled after each 128 along K, and the state behind them."""
+        """Return the sums of a warpgroup's tile, scaled after each 128 along K, and the pipeline's state after it."""
         parts = self.rows // ROWS
         totals = [cl.full((self.n // 2,), 0.0, f32) for _ in range(parts)]
         for step in range(steps):
@@ -347,9 +347,9 @@ class Plan:
 class Factors:
     """The scales of a thread's sums in a tile.
 
-    plan     the kernel's
-    scales   of A and of B
-    expert   whose tile it is
+    plan     the kernel's `Plan`
+    scales   the scales of A and of B
+    expert   the expert of the tile
     tokens   for each 64 rows, which rows of `scale_a` the thread's two are
     columns  which rows of `scale_b` its columns are: those of the gate and of `up`, or each 128
     """
@@ -364,7 +364,7 @@ class Factors:
     def create(
         cls, plan: Any, scales: tuple[Any, Any, Any], expert: Any, row: Any, end: Any, column: Any, thread: Any
     ) -> "Factors":  # fmt: skip
-        """Those of the tile at this row and column."""
+        """Return the scales of the tile at this row and column."""
         first, tokens = row + thread // 32 * 16 + thread % 32 // 4, []
         for i in cl.static_range(plan.rows // ROWS):
             mine = [min(first + i * ROWS + j * 8, end - 1) for j in range(2)]
@@ -373,7 +373,7 @@ class Factors:
         return Factors(plan, scales[:2], expert, tokens, [i32(start // BLOCK) for start in starts])
 
     def of(self, step: Any) -> list[Any]:
-        """For each 64 rows, a factor for each sum of the thread, of step `step` along K."""
+        """Return, for each 64 rows, a factor for each sum of the thread, for a step along K."""
         groups = len(self.columns)
         # neighbours, rows 8 apart, eights of columns of a scale, scales
         every = cl.make_layout((2, 2, self.plan.n // 8 // groups, groups), stride=(0, groups, 0, 1))

@@ -11,7 +11,7 @@ matrix, so that a thread has both factors of a result.
 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 # pyright: reportInvalidTypeForm=false
-# (kernels are made for types that no annotation can say to a checker)
+# (kernels are made for types that annotations cannot express for a type checker)
 
 from dataclasses import dataclass
 from functools import cache
@@ -88,7 +88,7 @@ class Problem:
 
 @cache
 def build(config: Config, problem: Problem) -> Any:
-    """The kernel. Errors: ValueError for too few stages."""
+    """Make the kernel. Errors: ValueError for too few stages."""
     plan, BT, GROUPS, SIZE = Plan(config, problem), config.tokens, config.groups, problem.size
     if config.stages < config.behind + 2:
         raise ValueError(f"{config}: stages must be two more than those that are started ahead")

@@ -1,7 +1,7 @@
 """A mixture of experts as operators of torch: `torch.ops.cutelite.experts` and `route`."""
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
-# (torch is not there to be read when types are checked)
+# (torch is not installed where types are checked)
 
 from __future__ import annotations
 

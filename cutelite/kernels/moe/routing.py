@@ -1,11 +1,11 @@
-"""The experts that each token goes to (`route`), and the rows of each expert side by side (`sort`).
+"""Choose the experts of each token (`route`), and sort tokens by expert (`sort`).
 
 weights, index = route(logits, 8)        a token's greatest probabilities and their experts
 rows, place, ends = sort(index, 128)     a stable counting sort of all (token, choice) pairs by expert
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# (kernels here are made for dtypes and numbers of experts, which no annotation can say to a checker)
+# (kernels here are made for dtypes and numbers of experts, which annotations cannot express)
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,8 +21,8 @@ from cutelite.target.targets import WARP
 
 T, S, B = cl.dims("T S B")  # tokens, pairs of a token and a choice, blocks
 P = cl.Dim("P", 1)
-WARPS = 4  # of a block that routes: a token each
-THREADS, EACH = 256, 8  # of a block that sorts: pairs of a thread
+WARPS = 4  # warps of a block that routes: a token each
+THREADS, EACH = 256, 8  # threads of a block that sorts; pairs of a thread
 MOST_EXPERTS, MOST_CHOICES = 1024, 32
 INDICES = {"i32": i32, "i64": i64}
 LOG2E = 1.4426950408889634
@@ -153,7 +153,7 @@ def routing_backward(dtype: Any, kind: Any, experts: int, k: int, normalise: boo
 
 
 def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool = True) -> Any:
-    """Compute the gradient of the logits, of that of the weights of ``made = route(logits, k, normalise=normalise)``.
+    """Compute the gradient of the logits from that of the weights of ``made = route(logits, k, normalise=normalise)``.
 
     gradient  (tokens, k), f32, row-major
     Gives     (tokens, experts), of the logits' dtype
@@ -167,7 +167,7 @@ def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool 
 
 
 def expert_of(index: Any, at: Any, experts: int) -> Any:
-    """The expert of a pair; -1 where there is none."""
+    """Return the expert of a pair; -1 where there is none."""
     found: Any = i32(-1)
     if at < S:
         expert = index[at].to(i32)
@@ -178,7 +178,7 @@ def expert_of(index: Any, at: Any, experts: int) -> Any:
 
 @cache
 def counting(kind: Any, experts: int) -> Any:
-    """The kernel that counts the pairs of each expert among those of a block."""
+    """Make the kernel that counts the pairs of each expert among those of a block."""
 
     @cl.kernel(block=THREADS)
     def count(index: Tensor[kind, (S,)], counts: Tensor[i32, (B, experts)]) -> None:
@@ -201,7 +201,7 @@ def counting(kind: Any, experts: int) -> Any:
 
 @cache
 def placing(kind: Any, experts: int, k: int) -> Any:
-    """The kernel that gives each pair its place: behind those of lower experts, and those of its own before it."""
+    """Make the kernel that gives each pair its place: behind those of lower experts, and those of its own before it."""
     warps = THREADS // WARP
 
     @cl.kernel(block=THREADS)
@@ -239,14 +239,14 @@ def placing(kind: Any, experts: int, k: int) -> Any:
 
 
 def add(found: Any, warp: Any, expert: Any, peers: Any, lane: Any) -> None:
-    """Add the pairs of a warp to its numbers: one lane does for all, `peers`, that have the same expert."""
+    """Add the pairs of a warp to its counts: one lane adds for all lanes (`peers`) with the same expert."""
     if expert >= 0 and cl.ctz(peers).to(i32) == lane:
         found[warp, expert] = found[warp, expert] + cl.popc(peers).to(i32)
     cl.syncwarp()
 
 
 def settle(found: Any, counts: Any, ends: Any) -> None:
-    """Make places of numbers: where the pairs of each warp begin. Block 0 writes where each expert's end.
+    """Turn the counts of pairs into the positions where the pairs of each warp begin. Block 0 writes `ends`.
 
     found   (warps, experts), in shared memory
     counts  (blocks, experts): what all blocks have; None: there is one
@@ -280,9 +280,9 @@ def settle(found: Any, counts: Any, ends: Any) -> None:
 def sort(index: Any, experts: int) -> Sorted:
     """Sort all choices by expert.
 
-    index    (tokens, k) i32 or i64. What is no expert's number is nobody's: its place is -1
+    index    (tokens, k) i32 or i64. A number that is no expert's has the place -1
     experts  at most 1024
-    Gives    `Sorted`. Rows behind the last end are not written
+    Gives    `Sorted`. Rows after the last end are not written
     Errors   `cl.ArgumentError` for other arrays and numbers
     """
     is_array("index", index)

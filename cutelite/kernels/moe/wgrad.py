@@ -1,13 +1,12 @@
 """Gradients of the experts' matrices: ``d[e] = a.T @ b`` over the rows of each expert, of which one side is gathered.
 
-A tile of the gradient of one expert has the expert's rows as its K. They begin and end anywhere: the gathered side
-comes by cp.async, which writes zeros for rows that are another expert's, and so makes nothing of what TMA brings of
-them on the other side.
+The K of a tile of an expert's gradient is that expert's rows, which begin and end anywhere. The gathered side is copied
+by cp.async, which writes zeros for rows of other experts; these zeros cancel the other side's rows, which TMA loads.
 """
 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 # pyright: reportInvalidTypeForm=false
-# (kernels are made for types that no annotation can say to a checker)
+# (kernels are made for types that annotations cannot express for a type checker)
 
 from dataclasses import dataclass
 from functools import cache
@@ -31,8 +30,8 @@ class Config:
     side     rows and columns of a block's tile are 128 of the gathered side, and this many of the other one
     stages   tiles of both sides that are held
     buffers  pieces of results of a warpgroup that are held
-    swizzle  tiles are walked in bands of this width
-    behind   stages started before one is said to be full
+    swizzle  tiles are visited in bands of this width
+    behind   stages of copies in flight before the oldest one is announced as full
     regs     registers of a thread that loads, and of one that multiplies
     """
 
@@ -50,7 +49,7 @@ Side = Literal["A", "B"]
 
 @cache
 def build(config: Config, dtype: Any, gathered: Side) -> Any:
-    """The kernel for a side that is gathered. Errors: ValueError for tiles that are not whole pieces."""
+    """Make the kernel for a side that is gathered. Errors: ValueError for tiles that are not whole pieces."""
     plan = Plan(config, dtype, gathered)
     BM, BN = plan.tile
     if BM % (2 * ROWS) or BN % WIDE or plan.pieces % config.buffers or config.stages < config.behind + 2:
@@ -113,18 +112,18 @@ class Plan:
         return cl.WarpgroupMmaOp(self.dtype, f32, WIDE)
 
     def part(self, ends: Any, expert: Any) -> tuple[Any, Any]:
-        """The first row of an expert, and the last one + 1."""
+        """Return the first row of an expert, and the last one + 1."""
         begin: Any = i32(0)
         if expert > 0:
             begin = ends[expert - 1]
         return begin, ends[expert]
 
     def steps(self, begin: Any, end: Any) -> Any:
-        """Stages of an expert's rows; one of zeros where it has none."""
+        """Return the number of stages of an expert's rows; one, of zeros, where it has none."""
         return max(1, (end - begin + DEPTH - 1) // DEPTH)
 
     def produce(self, a: Any, b: Any, ends: Any, rows: Any, storage: Any, pipe: Any, tiles: Any) -> None:
-        """A warpgroup: fill the ring."""
+        """Fill the ring. Who: a warpgroup."""
         thread, units, of_a = cl.thread_idx.x, GATHERED // VECTOR, self.gathered == "A"
         down, across, high = thread // units, thread % units * VECTOR, GROUP // units
         source, other = (a, b) if of_a else (b, a)
@@ -160,7 +159,7 @@ class Plan:
         pipe.finish(states)
 
     def consume(self, ends: Any, d: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
-        """A warpgroup: multiply what comes, and write the results."""
+        """Multiply the stages, and write the results. Who: a warpgroup."""
         (BM, BN), high = self.tile, self.tile[0] // 2
         mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(self.dtype, f32, BN))
         mine = mma.get_slice(out.thread)
