@@ -1,11 +1,11 @@
-"""Kernels in JAX: calls that `jax.jit` takes whole, in XLA's stream, through XLA's foreign function interface.
+"""Kernels in JAX: opaque calls within `jax.jit`, in XLA's stream, through XLA's foreign function interface.
 
     out = jax.ShapeDtypeStruct(a.shape, a.dtype)
     c = call(vector_add, out, grid=cl.ceil_div(a.size, 256), block=256)(a, b)
 
-In: a kernel, how it is launched, and the shapes of what it writes. Out: a function of JAX arrays. On a GPU the kernel
-is launched on XLA's buffers; on the CPU it is simulated. XLA calls back into Python for each launch (about as long as
-a launch from Python takes), so a GPU's queue runs dry sooner than with kernels of its own.
+In: a kernel, its launch, and the shapes of its outputs. Out: a function of JAX arrays. On a GPU the kernel is launched
+on XLA's buffers; on the CPU it is simulated. XLA calls Python for each launch, which takes about as long as a launch
+from Python, so the GPU waits for the host more often than with XLA's own kernels.
 
 The interface is C's (xla/ffi/api/c_api.h, of which jaxlib has a copy), declared here for ctypes: no compiler is needed.
 """
@@ -130,13 +130,13 @@ class _HostCall:
 
 @dataclass(frozen=True)
 class _Bytes:
-    """Memory of a GPU as libraries of arrays read it."""
+    """Memory of a GPU, in the form that array libraries read."""
 
     __cuda_array_interface__: dict[str, Any]
 
 
 def _lent(array: rt.DeviceArray) -> Any:
-    """The same memory as a tensor of torch."""
+    """Return a torch tensor over the same memory."""
     import torch
 
     view = rt.read(array)
@@ -148,10 +148,10 @@ def _lent(array: rt.DeviceArray) -> Any:
 
 
 class _Call:
-    """The record that an XLA computation refers to by number.
+    """A kernel's call that an XLA computation refers to by number.
 
     others       arguments that are no arrays
-    overwriting  outputs that are inputs too
+    overwriting  numbers of outputs that are also inputs
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class _Buffer(ctypes.Structure):
 
 
 class _Buffers(ctypes.Structure):
-    """XLA_FFI_Args and XLA_FFI_Rets."""
+    """The structures XLA_FFI_Args and XLA_FFI_Rets."""
 
     _fields_ = (
         ("struct_size", ctypes.c_size_t),
@@ -265,7 +265,7 @@ class _Attributes(ctypes.Structure):
 
 
 class _Api(ctypes.Structure):
-    """Its first functions."""
+    """The structure XLA_FFI_Api, up to the last function used here."""
 
     _fields_ = (
         ("struct_size", ctypes.c_size_t),
@@ -281,7 +281,7 @@ class _Api(ctypes.Structure):
 
 
 class _Frame(ctypes.Structure):
-    """XLA_FFI_CallFrame."""
+    """The structure XLA_FFI_CallFrame."""
 
     _fields_ = (
         ("struct_size", ctypes.c_size_t),

@@ -1,4 +1,4 @@
-"""Kernels in torch's operators: opaque to torch.compile and autograd, with shapes known without a GPU.
+"""Custom operators of torch that launch kernels: opaque to torch.compile and autograd, with shapes known without a GPU.
 
     @custom_op("mylib::add", mutates_args=())
     def add(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -6,8 +6,8 @@
         vector_add[cl.ceil_div(a.numel(), 256), 256](a, b, c)
         return c
 
-What torch asks of an operator beside what it does is a fake implementation: which tensors it returns, told from shapes
-alone. Here the function itself is that, run on fake tensors with its launches left out.
+torch also needs a fake implementation of an operator, which returns tensors of the right shapes without computing. Here
+the function itself serves as that, run on fake tensors without its launches.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def custom_op(
     device_types: str | Iterable[str] | None = None,
     schema: str | None = None,
 ) -> Any:
-    """As `torch.library.custom_op`, with a fake implementation: the function itself, without its launches.
+    """Make an operator as `torch.library.custom_op` does, whose fake implementation is `function` without launches.
 
-    name          'namespace::name', by which torch.ops has it
-    mutates_args  names of the tensors that it writes to, of those that it is given
-    device_types, schema   as torch has them
+    name          'namespace::name', its name in torch.ops
+    mutates_args  names of the arguments that it writes to
+    device_types, schema   as for torch
     Gives         torch's `CustomOpDef`: call it, give it `register_autograd`, `register_vmap`, or a `register_fake` of
                   your own where the function looks at what is in a tensor
 

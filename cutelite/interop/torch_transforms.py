@@ -1,8 +1,8 @@
 """Operators of torch under its transforms: autocast, and `torch.vmap`.
 
 autocast(gemm, "a", "b")            these arguments are cast to the dtype of `torch.autocast`
-batched(softmax, "x", "dy")         under vmap these have the batch in front, and all results too
-folded(experts, "x", "index")       under vmap these have the batch's rows one behind the other
+batched(softmax, "x", "dy")         under vmap the batch is the first mode of these arguments, and of all results
+folded(experts, "x", "index")       under vmap the rows of the whole batch are concatenated
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDE = torch.float32, torch.float16, torch.bfloat16
 
 
 def autocast(operator: Any, *names: str) -> None:
-    """Have arguments of an operator cast to the dtype that `torch.autocast` has for their device, if it is on.
+    """Cast arguments of an operator to the dtype of `torch.autocast` for their device, if it is on.
 
     operator  of `custom_op`
     names     of arguments that are tensors, or lists of them; integers, fp8 and f64 stay what they are
@@ -35,7 +35,7 @@ def places_of(operator: Any, names: Sequence[str]) -> list[int]:
 
 
 def caster(overload: Any, places: Sequence[int], device: str, key: str) -> Callable[..., Any]:
-    """The operator under autocast: it casts, and calls itself without."""
+    """Return the operator's implementation under autocast: it casts, and calls the operator without autocast."""
     without = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
 
     def call(_: Any, *args: Any) -> Any:
@@ -50,14 +50,14 @@ def caster(overload: Any, places: Sequence[int], device: str, key: str) -> Calla
 
 
 def narrowed(given: Any, dtype: torch.dtype) -> Any:
-    """A tensor, or a list of them, of this dtype, where it was of one that autocast casts."""
+    """Return a tensor, or a list of them, cast to `dtype` if it has a dtype that autocast casts."""
     if isinstance(given, (list, tuple)):
         return [narrowed(each, dtype) for each in given]
     return given.to(dtype) if isinstance(given, torch.Tensor) and given.dtype in WIDE else given
 
 
 def batched(operator: Any, *names: str, results: int = 1, unless: Sequence[str] = ()) -> None:
-    """Have `torch.vmap` call an operator once for a whole batch, where only arguments of these names have one.
+    """Make `torch.vmap` call an operator once for a whole batch, if only arguments of these names have one.
 
     operator  of `custom_op`, whose results have modes in front for each that these arguments have
     names     of arguments that may have any modes in front; those that have no batch get one of copies without memory
@@ -86,7 +86,7 @@ def batched(operator: Any, *names: str, results: int = 1, unless: Sequence[str] 
 
 
 def folded(operator: Any, *names: str, results: int = 1) -> None:
-    """Have `torch.vmap` call an operator of rows once, with the rows of a whole batch one behind the other.
+    """Make `torch.vmap` call an operator of rows once, with the rows of the whole batch concatenated.
 
     operator  of `custom_op`, whose results have as many rows as the arguments of these names, each made of its own
     results   how many tensors it gives; of one, not a tuple
@@ -111,7 +111,7 @@ def folded(operator: Any, *names: str, results: int = 1) -> None:
 
 
 def one_by_one(operator: Any, count: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
-    """The operator called for each of a batch, and its results stacked."""
+    """Call the operator for each element of a batch, and stack the results."""
 
     def at(i: int) -> list[Any]:
         return [each if dim is None else each.select(dim, i) for each, dim in zip(args, in_dims, strict=True)]

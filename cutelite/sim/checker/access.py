@@ -1,7 +1,7 @@
 """The rules for one access: the earlier accesses in a `Shadow` that nothing orders with it.
 
-In    an access: who (`Actor`), which granules, what kind, from which site
-Out   the earlier accesses that it races with (`Conflict`); and the shadow remembers it
+In    an access: its maker (`Actor`), granules, kind and site
+Out   the earlier accesses that it races with (`Conflict`); the access is recorded in the shadow
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Array = Any
 
 
 class Conflict(NamedTuple):
-    """Granules of an access (positions in it) that race with accesses of one earlier site.
+    """Positions of an access whose granules race with accesses of one earlier site.
 
     who  the agents of the earlier accesses, one for each position
     """
@@ -51,17 +51,17 @@ class Actor(Protocol):
     ran: int  # and one that has only to be over
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
-        """For positions `at` of the access: tell whether the epoch beside each is known."""
+        """Tell, for each of the positions `at` of the access, whether the epoch (`who`, `when`) is known there."""
 
     def knowing(self, at: Array) -> Array:
-        """A number for each position, the same where the same is known of others."""
+        """Return a number for each position; equal numbers mean that the same is known of others."""
 
     def unknown(self, row: int, at: int, group: Group) -> bool:
-        """Tell whether some of a group, the actors themselves apart, is unknown to those who know the same as `at`."""
+        """Tell whether some of a group, other than the actors themselves, is unknown at position `at`."""
 
 
 class Threads:
-    """Threads, by ordinary instructions."""
+    """Threads that access memory by ordinary instructions."""
 
     ran = RAN
 
@@ -81,9 +81,9 @@ class Threads:
 
 
 class Worker:
-    """Asynchronous work: an epoch of its agent, with what was known when it was started.
+    """Asynchronous work: an epoch of its agent, and the knowledge at its start.
 
-    in_order  the agent does its work in order
+    in_order  whether the agent does its work in order
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Worker:
 
 
 class Copiers:
-    """Copies by cp.async: an epoch for each thread's, with what the thread knew when it started them.
+    """Copies by cp.async: an epoch for each thread's copies, and the thread's knowledge at their start.
 
     threads  positions in `then`, one for each granule
     """
@@ -146,9 +146,9 @@ class Accesses:
         self._asked: dict[tuple[int, int, bytes, bytes], bool] = {}
 
     def looked(self, shadow: Shadow, granules: Array, actor: Threads, kind: int, site: int) -> bool:
-        """Check and remember threads that read one granule together, if nothing is wrong; False: nothing is done.
+        """Check and record threads that read one granule together, if nothing is wrong; False if this did nothing.
 
-        What `check` and `remember` do of any access, in fewer steps: a warp reads one number, a thread polls.
+        It does the same as `check` and `remember` in fewer steps, for a warp that reads one number or a polling thread.
         """
         if self._may_be_apart:
             return False
@@ -157,7 +157,7 @@ class Accesses:
         new = Group(who.tobytes(), when.tobytes(), site)
         groups = self._groups_of(held, int(shadow.o_when[g]), int(shadow.o_site[g])) if held else ()
         if new in groups:
-            return True  # the same threads, at the same clocks, and nobody has written since
+            return True  # the same threads, at the same clocks, and nothing was written since
         keys = sorted(set(self.clocks.keys(who).tolist()))
         if len(keys) > 1 or any(CONFLICTS[kind, self.sites.kinds[x.site]] for x in groups):
             return False
@@ -170,7 +170,7 @@ class Accesses:
         return True
 
     def _remains(self, old: Group, new: Group, knows: int, actor: Actor, kind: int) -> bool:
-        """Tell whether an earlier access is to be remembered beside a new one of all who know the same."""
+        """Tell whether an earlier access must still be kept beside a new one."""
         if self.sites.kinds[old.site] != kind:
             return True
         return not old.within(members(new.who)) and self._unknown(knows, actor, 0, old, actor.ran)
@@ -181,7 +181,7 @@ class Accesses:
         writer = shadow.w_who[granules]
         at = writer.nonzero()[0]
         if len(at):
-            # To overwrite what was written asynchronously, it is enough that it has been.
+            # A write may follow an asynchronous write that has been executed, even if that is not visible yet.
             parts = [(at, actor.row)]
             if kind == WRITE:
                 done = self.sites.asynchronous[shadow.w_site[granules[at]]]
@@ -204,7 +204,7 @@ class Accesses:
         return found
 
     _any_strong = False
-    narrow = False  # some strong accesses are of a scope that leaves out other blocks
+    narrow = False  # whether some strong accesses have a scope without other blocks
 
     @property
     def _may_be_apart(self) -> bool:
@@ -243,7 +243,7 @@ class Accesses:
                     )
 
     def _needed(self, agents: Array, me: Any) -> Array:
-        """The least scope that holds each of some agents and `me`; of an array `me`, the one beside it."""
+        """Return the least scope that contains each of some agents and `me`, which may be an array of agents."""
         cluster, rank = self.clocks.cluster, self.clocks.rank
         inside = np.where(rank[agents] == rank[me], CTA, CLUSTER)
         return np.where(cluster[agents] == cluster[me], inside, GPU)
@@ -251,7 +251,7 @@ class Accesses:
     def _unordered(
         self, at: Array, row: int, actor: Actor, granules: Array, agents: Array, clocks: Array, sites: Array
     ) -> Iterator[Conflict]:
-        """Find those of the accesses remembered at positions `at` that are not known."""
+        """Find those of the accesses recorded at positions `at` that are not known there."""
         g = granules[at]
         who, when = agents[at], clocks[g]
         wrong = ~actor.ordered(row, at, who, when)
@@ -288,7 +288,7 @@ class Accesses:
                 yield Conflict(mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), clocks[one]))
 
     def remember(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> None:
-        """Remember an access, to check later ones against it."""
+        """Record an access, to check later ones against it."""
         if kind == WRITE:
             shadow.w_who[granules] = actor.who
             shadow.w_when[granules] = actor.when
@@ -299,7 +299,7 @@ class Accesses:
         at, code = self._grouped(granules, actor, site)
         g = granules[at]
         old = shadow.o_who[g]
-        keep = old != 0  # where something is there that this does not replace
+        keep = old != 0  # where an earlier access is kept, which this one does not replace
         held = (old > 0).nonzero()[0]
         if len(held):
             same = self.sites.kinds[shadow.o_site[g[held]]] == kind
@@ -319,7 +319,7 @@ class Accesses:
         shadow.o_site[g] = site
 
     def _grouped(self, granules: Array, actor: Actor, site: int) -> tuple[Array, Array]:
-        """One position for each different granule; and its agent, or minus the set of those that access it."""
+        """Return one position for each distinct granule, and its agent, or minus the set of its agents."""
         if np.count_nonzero(granules[1:] > granules[:-1]) == len(granules) - 1:  # as most are: each once
             return np.arange(len(granules)), actor.who.astype(np.int32, copy=False)
         if np.count_nonzero(granules == granules[0]) == len(granules):
@@ -338,7 +338,7 @@ class Accesses:
         return at, code
 
     def _together(self, actor: Actor, which: Array | slice, site: int) -> int:
-        """The agent of accesses to one granule, or minus the set of them if there are several."""
+        """Return the agent of accesses to one granule, or minus the set of agents if there are several."""
         who, when = actor.who[which].astype(np.int32), actor.when[which].astype(np.int32)
         if np.count_nonzero(who == who[0]) == len(who):
             return int(who[0])
@@ -347,7 +347,7 @@ class Accesses:
     def _with_old(
         self, shadow: Shadow, g: Array, at: Array, code: Array, keep: Array, actor: Actor, kind: int, site: int
     ) -> Array:
-        """`code` together with earlier accesses that still count; each different combination is computed once."""
+        """Combine `code` with earlier accesses that still count; each distinct combination is computed once."""
         where = keep.nonzero()[0]
         old, old_when, old_site = shadow.o_who[g[where]], shadow.o_when[g[where]], shadow.o_site[g[where]]
         single = old > 0
@@ -401,7 +401,7 @@ def _alone(agent: int, clock: int, site: int) -> tuple[Group]:
 
 
 def runs(*columns: Array) -> Array:
-    """The positions at which columns of numbers differ from the position before; 0 is the first."""
+    """Return the positions at which some column of numbers differs from the previous position; 0 is the first."""
     changes = np.zeros(len(columns[0]), bool)
     changes[0] = True
     for column in columns:
@@ -411,10 +411,9 @@ def runs(*columns: Array) -> Array:
 
 
 def different(*columns: Array) -> tuple[Array, Array]:
-    """The positions at which columns of numbers have something different for the first time; and for each position
-    which of those has the same as it.
+    """Return the first position of each distinct row of some columns, and for each position the index of its row.
 
-    Neighbours are mostly alike (the granules of one thread, of one instruction), so runs are looked at one by one.
+    Neighbours are mostly equal (the granules of one thread, of one instruction), so runs are found first.
     """
     starts = runs(*columns)
     numbers: dict[Any, int] = {}
@@ -423,7 +422,7 @@ def different(*columns: Array) -> tuple[Array, Array]:
     ]
     which = np.array(of_runs)
     first = np.zeros(len(numbers), np.int64)
-    first[which[::-1]] = starts[::-1]  # of equal ones the first comes last, and stays
+    first[which[::-1]] = starts[::-1]  # of equal ones the first is written last, and stays
     return first, which if len(starts) == len(columns[0]) else np.repeat(which, np.diff(starts, append=len(columns[0])))
 
 

@@ -1,6 +1,6 @@
 """Costs of accesses: bank conflicts in shared memory, sectors of global memory, as notes.
 
-In    the accesses of a kernel as the passes leave it: each is an instruction of the GPU
+In    the accesses of a kernel after the passes: each is one instruction of the GPU
 Out   `Finding`s of severity 'note', one for each op that could be cheaper, with its numbers
 
 The counting is `layout.access`'s, on addresses instead of layouts: shared memory serves a warp in phases of up to 128
@@ -25,8 +25,8 @@ from cutelite.sim.memory import Region
 
 Array = Any
 
-LOOKED_AT = 8  # executions of an op
-WORTH = 1.5  # times the least, to be noted
+LOOKED_AT = 8  # executions of an op that are counted
+WORTH = 1.5  # a note is made for costs from this multiple of the least on
 
 
 class Cost(NamedTuple):
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """Counts what accesses cost; implements `sim.events.Observer`."""
+    """Counts the costs of accesses; implements `sim.events.Observer`."""
 
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
@@ -81,11 +81,11 @@ class Costs:
             check_length(self.kernel, launch.ops, self._retired, launch.blocks, launch.max_ops)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Ops that cost more than they need to, the worst first."""
+        """Return a finding for each op that costs more than necessary, the worst first."""
         worse = [(op, cost) for op, cost in self._worst.items() if cost.took >= WORTH * cost.least]
         worse.sort(key=lambda item: item[1].least / item[1].took)
         found = {(op.span or op, cost.space): self._finding(op, cost) for op, cost in reversed(worse)}
-        return tuple(reversed(found.values()))  # of a line, the worst
+        return tuple(reversed(found.values()))  # the worst of each line
 
     def _finding(self, op: Op, cost: Cost) -> Finding:
         each = f"{cost.bytes} byte{'s' if cost.bytes > 1 else ''} a thread"
@@ -106,14 +106,14 @@ class Costs:
 
 
 def _sectors(address: Array, unit: int) -> tuple[int, int]:
-    """The sectors that a warp's request touches, and the number that would hold its bytes."""
+    """Return the number of sectors that a warp's request touches, and the least number that holds its bytes."""
     touched = len(np.unique(address // SECTOR_BYTES))
     needed = -(-len(np.unique(address)) * unit // SECTOR_BYTES)
     return touched, max(1, needed)
 
 
 def _wavefronts(address: Array, width: int) -> tuple[int, int]:
-    """The passes through shared memory of a warp's request of `width` bytes at each address, and the least number."""
+    """Return the wavefronts of a warp's request of `width` bytes at shared addresses, and the least number."""
     threads = max(1, PHASE_BYTES // max(width, BANK_BYTES))
     took = least = 0
     for start in range(0, len(address), threads):

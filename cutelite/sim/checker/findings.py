@@ -1,4 +1,4 @@
-"""Findings of a check: both sides of a conflict, the place, the threads, and the seed that shows it again."""
+"""Findings of a check: both sides of a conflict, the place, the threads, and the seed that reproduces it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SHOWN = 4  # threads of a side, in text
 class Side:
     """One of the two accesses of a conflict.
 
-    what     'write', 'asynchronous read' ...: as the text calls it
-    op       the name of the operation, `span` its line
-    threads  who executed it, or started it where it is asynchronous
+    what     its kind for the text: 'write', 'asynchronous read', ...
+    op       the name of the operation; `span` is its line
+    threads  the threads that executed it, or started it if it is asynchronous
     """
 
     what: str
@@ -29,7 +29,7 @@ class Side:
     threads: tuple[Thread, ...] = ()
 
     def who(self) -> str:
-        """'block (0, 0, 0), threads (0, 0, 0), (1, 0, 0) and 30 more'."""
+        """Describe the threads: 'block (0, 0, 0), threads (0, 0, 0), (1, 0, 0) and 30 more'."""
         if not self.threads:
             return ""
         block = self.threads[0][0]
@@ -40,18 +40,18 @@ class Side:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong with a kernel; ``str(finding)`` is the whole report.
+    """One mistake of a kernel; ``str(finding)`` is the whole report.
 
-    kind      as in ``error[race]``: see docs/checking.md
-    message   in a line
-    sides     the access at which it showed, then, where there is one, the access it is in conflict with
+    kind      the kind, as in ``error[race]``: see docs/checking.md
+    message   the mistake in one line
+    sides     the access at which it was found, then the access that it conflicts with, if there is one
     space     'smem', 'cluster', 'gmem', 'rmem'; '' where it is not about memory
     bytes     first and last byte in conflict, counted from the start of `name`; None where it is not about memory
-    name      of the tensor or argument
-    seed      the schedule that shows it again
-    kernel    its name
-    severity  'error', or 'note' for what costs time and is not wrong
-    label     what stands under the caret, `help` what to do, `notes` more lines
+    name      the name of the tensor or argument
+    seed      the schedule that reproduces it
+    kernel    the kernel's name
+    severity  'error', or 'note' for something that costs time but is not wrong
+    label     the text under the caret; `help`: what to do; `notes`: further lines
     """
 
     kind: str
@@ -69,7 +69,7 @@ class Finding:
 
     @property
     def span(self) -> Span | None:
-        """The line at which it showed."""
+        """The line at which it was found."""
         return self.sides[0].span if self.sides else None
 
     @property
@@ -79,7 +79,7 @@ class Finding:
 
     @property
     def threads(self) -> tuple[Thread, ...]:
-        """The threads of both sides, those of the access at which it showed first."""
+        """The threads of both sides; first those of the access at which it was found."""
         return tuple(thread for side in self.sides for thread in side.threads)
 
     @property
@@ -92,7 +92,7 @@ class Finding:
         return self.render()
 
     def render(self, *, color: bool = False) -> str:
-        """As text: the line, the other line, who and where."""
+        """Return the text: the line, the other line, the threads and the place."""
         mistake = Mistake(self.kind, self.message, self.label, self.help, severity=self.severity)
         return render(mistake, self.span, self._facts(), color=color)
 
@@ -115,7 +115,7 @@ class Finding:
 
 
 def of_error(error: SimError, more: Iterable[Note] = ()) -> Finding:
-    """An error that ended a simulation, as a finding with further notes."""
+    """Return an error that ended a simulation as a finding, with further notes."""
     threads = tuple((error.block, thread) for thread in error.threads) if error.block is not None else ()
     side = Side("", error.op.name if error.op is not None else "", error.span, threads)
     place: Place = error.place or Place("", 0)
@@ -130,13 +130,13 @@ def of_error(error: SimError, more: Iterable[Note] = ()) -> Finding:
 class CheckReport:
     """The result of a check; true where nothing is wrong.
 
-    findings  what is wrong, in the order in which it was found, each pair of lines once
-    notes     what costs time: bank conflicts, uncoalesced accesses
+    findings  mistakes in the order in which they were found; each pair of lines once
+    notes     costs of time: bank conflicts, uncoalesced accesses
     seeds     the schedules that were run: all of them, even after a finding that ended one
-    blocks    the number of blocks that were checked in each of them, and the number in the grid
-    ops       executed in all schedules, each counted once for all threads that execute it together
-    seconds   it took
-    error     the first one that ended a schedule, if any did
+    blocks    how many blocks each schedule checked, and how many the grid has
+    ops       ops executed in all schedules; an op counts once for all threads that execute it together
+    seconds   how long the check took
+    error     the first error that ended a schedule; None without one
     """
 
     kernel: str
@@ -153,18 +153,18 @@ class CheckReport:
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of what was found."""
+        """Return the kinds of the findings."""
         return {finding.kind for finding in self.findings}
 
     def summary(self) -> str:
-        """'gemm: nothing found under 4 schedules of 4 blocks (1.2 s)'."""
+        """Return a summary: 'gemm: nothing found under 4 schedules of 4 blocks (1.2 s)'."""
         found = f"{len(self.findings)} found" if self.findings else "nothing found"
         some = f"{self.blocks[0]} of {self.blocks[1]} blocks" if self.blocks[0] < self.blocks[1] else "all blocks"
         count = f"{len(self.seeds)} schedule{'s' if len(self.seeds) != 1 else ''}"
         return f"{self.kernel}: {found} under {count} of {some} ({self.seconds:.1f} s)"
 
     def render(self, *, color: bool = False) -> str:
-        """Everything, the summary last."""
+        """Return the text of all findings and notes, with the summary at the end."""
         found = [finding.render(color=color) for finding in (*self.findings, *self.notes)]
         return "\n\n".join([*found, self.summary()])
 
@@ -172,13 +172,13 @@ class CheckReport:
         return self.render()
 
     def raise_if_wrong(self) -> None:
-        """Errors: `CheckFailed` with everything found, if anything was."""
+        """Raise `CheckFailed`, with all findings, if there are any."""
         if self.findings:
             raise CheckFailed(self) from self.error
 
 
 class CheckFailed(AssertionError):
-    """A check found something; ``str(error)`` is the report."""
+    """Raised for a check with findings; ``str(error)`` is the report."""
 
     def __init__(self, report: CheckReport) -> None:
         self.report = report

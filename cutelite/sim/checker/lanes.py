@@ -1,4 +1,4 @@
-"""The threads that make the parts of an access, as an observer is told of it."""
+"""Find the thread that makes each part of an access, for observers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Array = Any
 
 
 def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
-    """The maker of an access of `count` units, lanes or an agent; and the lane, or thread of its work, of each unit.
+    """Return the maker of an access of `count` units (lanes or an agent), and the lane or thread of each unit.
 
-    An agent that does not tell its threads apart has none.
+    For an agent that does not distinguish its threads there are none.
     """
     if isinstance(who, AccessOf) and who.active is None and count == len(who.lanes.tid) == who.address.size:
         return who.lanes, np.arange(count)  # most accesses: a unit by each lane
@@ -26,7 +26,7 @@ def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
 
 
 def _elements(who: Any) -> int:
-    """The number of addresses of an access."""
+    """Return the number of addresses of an access."""
     if isinstance(who, Share):
         return len(who.threads)
     if isinstance(who, Agent):
@@ -35,7 +35,7 @@ def _elements(who: Any) -> int:
 
 
 def _resolved(who: Any, elements: Array) -> tuple[Any, Array]:
-    """The lanes of the access that `who` speaks for, and the lane that has each of these elements."""
+    """Return the lanes behind `who`, and the lane of each of these elements."""
     if isinstance(who, Selected):
         return _resolved(who.who, who.positions[elements] // who.pieces)
     if isinstance(who, Share):

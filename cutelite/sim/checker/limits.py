@@ -8,12 +8,12 @@ from typing import Any
 from cutelite.diag import Mistake, Note
 from cutelite.sim.error import SimError
 
-MOST_BYTES = 1 << 30  # of arrays: what is remembered of them takes up to 6 times as much, of bytes 24 times
+MOST_BYTES = 1 << 30  # of arrays: their shadow takes up to 6 times as much, and 24 times for arrays of bytes
 MIB = 1 << 20
 
 
 class TooLarge(SimError):
-    """A launch that is too large to be checked: its size, and one that would fit."""
+    """Raised for a launch that is too large to be checked; the text says its size, and one that would fit."""
 
     def __init__(self, kernel: str, title: str, help: str) -> None:
         super().__init__(Mistake("too-large", title, help=help), kernel=kernel, seed=0)
@@ -23,7 +23,7 @@ class TooLarge(SimError):
 
 
 def check_size(kernel: str, arrays: Sequence[Any]) -> None:
-    """Refuse arrays that are too large to remember accesses to them. Errors: `TooLarge`."""
+    """Check that arrays are small enough for a record of their accesses. Errors: `TooLarge`."""
     size = sum(array.nbytes for array in arrays)
     if size > MOST_BYTES:
         largest = max(arrays, key=lambda array: array.nbytes)
@@ -36,7 +36,7 @@ def check_size(kernel: str, arrays: Sequence[Any]) -> None:
 
 
 def check_length(kernel: str, ops: int, done: int, blocks: int, most: int) -> None:
-    """Refuse a grid, after some of its blocks, that would take more than `most` operations. Errors: `TooLarge`."""
+    """Check, after some blocks of a grid, that all need at most `most` operations. Errors: `TooLarge`."""
     expected = ops * blocks // max(1, done)
     if expected > most:
         fit = max(done, most * done // ops)

@@ -1,13 +1,14 @@
-"""Waits and arrivals on an mbarrier that may mean another phase than they meant in this schedule.
+"""Find waits and arrivals on an mbarrier that may be for another phase than in this schedule.
 
-A wait tells phases apart by their parity alone, and an arrival counts in whichever phase is current. So
+A wait distinguishes phases by their parity alone, and an arrival counts in the current phase. So
 
-- a wait is after the completion of the phase before the one it is for: else it may take the one two before for it
-- it is over before the next phase completes: else it may find the parity turned back, and wait for a later phase
-- an arrival, and bytes expected or copied, are after the completion of the phase before: else they may count in that
+- a wait must be after the completion of the phase before its own: otherwise it may return for the phase two before
+- it must be over before the next phase completes: otherwise it may see the old parity again, and wait for a later phase
+- an arrival, and bytes expected or copied, must be after the completion of the phase before: otherwise they may count
+  in that
 
-In    what happens to one mbarrier, in the order of the schedule
-Out   the threads for which nothing but the schedule orders it
+In    the operations on one mbarrier, in the order of the schedule
+Out   the threads for which only the schedule gives this order
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ class Arrivals(NamedTuple):
 class Phases:
     """The phases of one mbarrier.
 
-    agent     its clock in PAST is the number of phases known to be complete
+    agent     the mbarrier's agent; its clock in PAST is the number of phases known to be complete
     complete  the number of complete phases
-    known     for each thread of the cluster: a lower bound of the number of phases that it knows to be complete
-    waits     (phase, op) -> by threads of the cluster: the clock when the wait was over; WAITING; 0 for no wait.
-              Phase -1 is the one before the first, which a wait for the other parity takes for complete
-    arrivals  of a phase; None where bytes or asynchronous arrivals count in it: then to know them is not enough
+    known     for each thread of the cluster, a lower bound of the number of phases that it knows to be complete
+    waits     (phase, op) -> for each thread of the cluster the clock when its wait was over; WAITING; 0 for no wait.
+              Phase -1 is before the first; a wait for the other parity sees it as complete
+    arrivals  phase -> its arrivals; None where bytes or asynchronous arrivals also count in it, so that knowing the
+              arrivals is not enough
     """
 
     def __init__(self, clocks: Clocks, agent: int) -> None:
@@ -53,7 +55,7 @@ class Phases:
         self.arrivals: dict[int, list[Arrivals] | None] = {0: []}
 
     def begin(self, op: Op, threads: Array, parity: Array) -> Array:
-        """Let threads begin to wait; returns those that may take an earlier phase for theirs."""
+        """Let threads begin to wait; return those whose wait may be satisfied by an earlier phase."""
         astray = []
         for p in sorted(set((parity & 1).tolist())):
             mine = threads[parity & 1 == p]
@@ -63,20 +65,20 @@ class Phases:
         return np.concatenate(astray)
 
     def end(self, threads: Array) -> None:
-        """Note that threads have seen what they waited for."""
+        """Record that threads have seen the phase that they waited for."""
         local = threads - self.first
         for held in self.waits.values():
             over = held[local] == WAITING
             held[local[over]] = self.clocks.clock(PAST, threads[over])
 
     def tested(self, op: Op, threads: Array) -> Array:
-        """Note that threads have seen a phase complete by a test; returns those that may have seen an earlier one."""
+        """Record that a test found a phase complete; return the threads that may have seen an earlier phase."""
         phase = self.complete - 1
         self._wait(phase, op)[threads - self.first] = self.clocks.clock(PAST, threads)
         return self._unordered(threads, phase)
 
     def arrive(self, threads: Array, bytes: int) -> Array:
-        """Let threads arrive, expecting `bytes` bytes; returns those that may be counted in the phase before."""
+        """Let threads arrive, expecting `bytes` bytes; return those that may be counted in the phase before."""
         held = self.arrivals[self.complete]
         if bytes:
             self.arrivals[self.complete] = None
@@ -85,17 +87,17 @@ class Phases:
         return self._unordered(threads, self.complete)
 
     def expect(self, threads: Array) -> Array:
-        """Let threads expect or count bytes; returns those whose bytes may be counted in the phase before."""
+        """Let threads expect or complete bytes; return those whose bytes may be counted in the phase before."""
         self.arrivals[self.complete] = None
         return self._unordered(threads, self.complete)
 
     def finish(self, then: Snapshot) -> bool:
-        """Let work that was started at `then` arrive or count its bytes; True if it can only be in this phase."""
+        """Let work that was started at `then` arrive or complete bytes; return True if it can only be in this phase."""
         self.arrivals[self.complete] = None
         return not self.complete or self.clocks.had(then, PAST, self.agent, self.complete)
 
     def turn(self, coming: Published) -> list[tuple[Op, Array]]:
-        """Complete the phase, by arrivals that know of `coming`; returns waits and threads that may be too late."""
+        """Complete the phase, by arrivals that released `coming`; return waits whose threads may be late."""
         late = []
         for (phase, op), held in self.waits.items():
             if phase == self.complete - 1:
@@ -119,7 +121,7 @@ class Phases:
         return held
 
     def _unordered(self, threads: Array, phase: int) -> Array:
-        """Find the threads that do not know that all before `phase` is complete."""
+        """Return the threads that do not know that all phases before `phase` are complete."""
         if phase < 1 or not len(threads):
             return threads[:0]
         left = threads[self.known[threads - self.first] < phase]
@@ -133,7 +135,7 @@ class Phases:
         return left[[not self._knows_arrivals(thread, phase - 1) for thread in left.tolist()]]
 
     def _knows_arrivals(self, thread: int, phase: int) -> bool:
-        """Tell whether a thread knows of all arrivals of a phase, which then is complete."""
+        """Tell whether a thread knows all arrivals of a phase, and so knows that it is complete."""
         arrivals = self.arrivals.get(phase)
         return arrivals is not None and all(
             np.all(self.clocks.known_to(np.full(len(threads), thread), PAST, threads, clocks))

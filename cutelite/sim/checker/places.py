@@ -1,11 +1,11 @@
 """Addresses of strong accesses: their latest values, and the knowledge released with each of them.
 
-A strong load may see an older value than the last one: any that the thread need not know to be overwritten. It knows
-that of what it wrote or read itself, and of what those have written or read whom it is ordered after. So a thread that
-polls goes on as early as the memory model allows, with no more than what came with the value that it then saw.
+A strong load may see an older value than the last one: any value that the thread does not know to be overwritten. It
+knows this for values older than those that it, or a thread it is ordered after, has written or read. So a polling
+thread goes on as early as the memory model allows, and acquires only what was released with the value that it saw.
 
 In    strong accesses to an address, in the order of the schedule
-Out   which value a load sees, and what somebody who sees it acquires
+Out   the value that a load sees, and the knowledge that its reader acquires
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from cutelite.sim.checker.clocks import SEEN, Clocks, Knowledge, Published, need
 
 Array = Any
 
-KEPT = 8  # values of an address
+KEPT = 8  # values that are kept for an address
 
 
 class Writer(NamedTuple):
-    """The block that wrote, and the scope of its access."""
+    """The writing block, and the scope of its access."""
 
     reach: int
     cluster: int
     rank: int
 
     def agrees(self, other: Writer) -> bool:
-        """Tell whether the scope of each of two accesses holds the other (PTX: they are morally strong)."""
+        """Tell whether the scope of each of two accesses contains the other (PTX: they are morally strong)."""
         return min(self.reach, other.reach) >= needed(self.cluster, self.rank, other.cluster, other.rank)
 
 
 class Value(NamedTuple):
     """One value of an address.
 
-    agents, clocks  of those that wrote it; none for what was there before
-    published       what was released to those who see it, by this and by what it updated atomically
+    agents, clocks  the agents that wrote it; none for the initial value
+    published       the knowledge released to its readers, by this write and by those that it updated atomically
     """
 
     data: Any
@@ -48,7 +48,7 @@ class Value(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Threads that have seen the value of that number, and their clocks then."""
+    """Threads that have seen the value with that number, and their clocks at that time."""
 
     number: int
     threads: Array
@@ -59,11 +59,11 @@ class Place:
     """An address.
 
     size     bytes of the accesses
-    first    number of the oldest value kept; they are counted from 0 on
-    lowest   by agent: the number of the oldest value that it may still see; `met`: whether it has seen that
-    seen     who has seen which value first
-    by       what threads have released here by a release operation, and how far that reaches: their later strong writes
-             publish it as well
+    first    the number of the oldest value kept, counted from 0 on
+    lowest   for each agent, the number of the oldest value that it may still see; `met`: whether it has seen that
+    seen     the threads that have seen a value first
+    by       for each thread, the knowledge that it has released here by a release operation, and its scope; its later
+             strong writes publish that too
     """
 
     def __init__(self, size: int, before: Any) -> None:
@@ -83,7 +83,7 @@ class Place:
         return self.values[number - self.first]
 
     def add(self, clocks: Clocks, threads: Array, data: Any, writer: Writer, published: Published) -> None:
-        """Note that threads have written `data`, and released `published` with it."""
+        """Record that threads have written `data`, and released `published` with it."""
         self.values.append(Value(data, threads, clocks.clock(SEEN, threads), writer, published))
         if len(self.values) > KEPT:
             del self.values[0]
@@ -91,7 +91,7 @@ class Place:
             self.seen = [seen for seen in self.seen if seen.number > self.first]
 
     def oldest(self, clocks: Clocks, threads: Array) -> tuple[Array, Array]:
-        """The number of the oldest value that each thread may see, and whether it has seen that before."""
+        """Return the number of the oldest value that each thread may see, and whether it has seen that before."""
         if len(self.lowest) < clocks.count:
             more = clocks.count - len(self.lowest)
             self.lowest = np.concatenate([self.lowest, np.zeros(more, np.int32)])
@@ -108,7 +108,7 @@ class Place:
         return numbers, self.met[threads] & (self.lowest[threads] == numbers)
 
     def _known(self, clocks: Clocks, knowledge: Knowledge) -> int:
-        """The number of the latest value whose write, or a look at it, is in this knowledge."""
+        """Return the number of the latest value whose write, or a read of it, is in this knowledge."""
         number = self.first
         for n, value in enumerate(self.values[1:], self.first + 1):
             if np.any(clocks.known(knowledge, SEEN, value.agents, value.clocks)):
@@ -119,7 +119,7 @@ class Place:
         return number
 
     def see(self, clocks: Clocks, threads: Array, numbers: Array) -> None:
-        """Note that threads have seen the values of these numbers."""
+        """Record that threads have seen the values with these numbers."""
         newly = ~self.met[threads] | (self.lowest[threads] != numbers)
         for number in sorted(set(numbers[newly].tolist())):
             if number > self.first:

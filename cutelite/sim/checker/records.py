@@ -15,9 +15,9 @@ from cutelite.sim.machine import Machine
 class Group(NamedTuple):
     """Asynchronous work that is waited for together.
 
-    number  of the group
-    ticket  of the last work in it
-    past    what those have behind them that started it together, all of whom it needs
+    number  the number of the group
+    ticket  the ticket of the last work in it
+    past    the waits and arrivals that all threads which started it together have behind them
     """
 
     number: int
@@ -26,7 +26,7 @@ class Group(NamedTuple):
 
 
 class Exited(NamedTuple):
-    """A block that has exited, to name its threads."""
+    """A block that has exited, for naming its threads."""
 
     block: tuple[int, int, int]
     launch: SimLaunch
@@ -49,11 +49,11 @@ class Block:
 class Barrier:
     """One live mbarrier.
 
-    place    'full[2]'
+    place    its name, such as 'full[2]'
     init     agent and clock of its initialisation, and the op
-    phases   the complete ones, and who knows of them
-    coming   what was released to it so far
-    done     what those acquire who see the latest complete phase
+    phases   its phases, and which threads know them to be complete
+    coming   the knowledge released to the current phase so far
+    done     the knowledge that a thread acquires which sees the latest complete phase
     agent    stands for the copies that count bytes on it; its clock is the phase. `stores` for those that the async
              proxy does not make (st.async), so that it sees them behind a proxy fence; 0 where there are none
     used     latest clock, by threads of the cluster, of arrivals

@@ -1,4 +1,4 @@
-"""The findings of the model, in words."""
+"""Turn the mistakes that the model finds into `Finding`s."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ ASTRAY = {
         "wait for the phase before, or learn from threads that did that it is complete",
     ),
 }
-"""Of waits and arrivals that only the schedule orders with the phases of their barrier: message, noun, help."""
+"""For waits and arrivals that only the schedule orders with the phases of their barrier: message, noun, help."""
 
 
 class Reporter:
-    """Collects the findings of one schedule; of each kind and pair of lines the first."""
+    """Collects the findings of one schedule; the first of each kind and pair of lines."""
 
     def __init__(self, kernel: str, seed: int, found: dict[object, Finding]) -> None:
         self.kernel, self.seed, self.found = kernel, seed, found
@@ -81,7 +81,7 @@ class Reporter:
         self.found.setdefault(key, finding)
 
     def error(self, error: SimError, more: Iterable[Note]) -> None:
-        """An error that ended a simulation."""
+        """Report an error that ended a simulation."""
         finding = of_error(error, more)
         self._add((finding.kind, finding.span), finding)
 
@@ -97,7 +97,7 @@ class Reporter:
         new_threads: Threads,
         fenceless: bool,
     ) -> None:
-        """Two accesses that nothing orders; or `fenceless`, an ordered pair that lacks the proxy fence."""
+        """Report two accesses that nothing orders; or with `fenceless` an ordered pair that lacks the proxy fence."""
         kind = "proxy-fence" if fenceless else "race"
         key = (kind, frozenset((_line(new.op), _line(old.op))))
         if key in self.found:
@@ -124,13 +124,13 @@ class Reporter:
         self, block: Any, region: Region, offsets: Array, granule: int, old: Site, new: Site, old_threads: Threads,
         new_threads: Threads,
     ) -> None:  # fmt: skip
-        """Two updates of an ordered argument may come in either order."""
+        """Report two updates of an ordered argument that may come in either order."""
         message = "atomic updates whose order shows in the result: nothing orders one of them before the other"
         sides = (_side("update", new.op, new_threads), _side("earlier update", old.op, old_threads))
         self._updates(block, region, offsets, granule, message, sides, ORDERED_UPDATES)
 
     def differing_updates(self, block: Any, region: Region, offsets: Array, op: Op, threads: Threads) -> None:
-        """Updates of an ordered argument have come in another order than under an earlier schedule."""
+        """Report updates of an ordered argument that came in another order than under an earlier schedule."""
         message = "atomic updates whose order shows in the result come in another order than in the first schedule"
         self._updates(block, region, offsets, 1, message, (_side("latest update", op, threads),), SAME_ORDER)
 
@@ -144,7 +144,7 @@ class Reporter:
     def mbarrier_init(
         self, block: Any, op: Op, users: Threads, address: int, init: Op, maker: Threads, known: bool
     ) -> None:
-        """An mbarrier is used before its initialisation is visible. `known`: it only lacks the fence."""
+        """Report an mbarrier that is used before its initialisation is visible. `known`: only the fence is missing."""
         kind = "mbarrier-init-fence" if known else "mbarrier-init"
         does = "a commit arrives" if op.name == "tcgen05.commit" else "the copy counts its bytes"
         message = f"{does} on an mbarrier whose initialisation may be invisible to the async proxy"
@@ -155,13 +155,13 @@ class Reporter:
         self._barrier(kind, message, block, address, help, (_side("use", op, users), _side("init", init, maker)))
 
     def mbarrier_phase(self, what: str, block: Any, op: Op, users: Threads, address: int, by: Op | None) -> None:
-        """Threads, or work that they started, may take another phase of an mbarrier for their own."""
+        """Report threads, or their work, whose waits or arrivals may be for another phase of an mbarrier."""
         message, noun, help = ASTRAY[what]
         sides = (_side(noun, op, users), *([_side("completion", by, [])] if by is not None else []))
         self._barrier("mbarrier-phase", message, block, address, help, sides)
 
     def mbarrier_reused(self, block: Any, op: Op, tid: int, address: int, users: Threads) -> None:
-        """An mbarrier is ended while others may still use it."""
+        """Report an mbarrier that is invalidated while others may still use it."""
         message = "an mbarrier is invalidated, and nothing orders that after the last use of it by others"
         side = _side("inval", op, [(block.machine, tid)])
         self._barrier(
@@ -169,7 +169,7 @@ class Reporter:
         )
 
     def exited(self, block: Any, region: Region, offsets: Array, granule: int, site: Site, who: Threads) -> None:
-        """Somebody may still access the shared memory of a block that has exited."""
+        """Report a possible access to the shared memory of a block that has exited."""
         key = ("exit-pending", _line(site.op))
         if key in self.found:
             return
@@ -184,7 +184,7 @@ class Reporter:
     def too_early(
         self, block: Any, op: Op, region: Region, offsets: Array, threads: Threads, kind: str, asynchronous: bool
     ) -> None:
-        """Global memory is accessed while a kernel ahead may still run."""
+        """Report an access to global memory while the kernel ahead may still run."""
         key = ("grid-dependency", _line(op))
         if key in self.found:
             return
@@ -199,7 +199,7 @@ class Reporter:
         self._add(key, finding)
 
     def not_started(self, block: Any, op: Op, threads: Threads, rank: int) -> None:
-        """Somebody uses the shared memory of a block that need not have started."""
+        """Report a use of the shared memory of a block that may not have started."""
         key = ("block-not-started", _line(op))
         message = "another block's shared memory is used, and nothing orders that after the start of that block"
         help = "a barrier of the cluster before it, which may be relaxed"
@@ -211,14 +211,14 @@ class Reporter:
         self._add(key, finding)
 
     def barrier_outlived(self, block: Any, address: int, init: Op, sources: list[Op], users: Threads) -> None:
-        """Another block may arrive on an mbarrier of a block that has exited."""
+        """Report an mbarrier of a block that has exited on which another block may arrive."""
         message = "a block may exit before another block's use of its mbarrier has happened"
         help = "let it wait for the arrivals, or all blocks meet at a cluster barrier at the end"
         op = next(iter(reversed(sources)), init)
         self._barrier("exit-pending", message, block, address, help, (_side("use", op, users), _side("init", init, [])))
 
     def bytes_left(self, block: Any, address: int, init: Op, sources: list[Op], bytes: int) -> None:
-        """At the end of the block, more or fewer bytes were expected than came."""
+        """Report an mbarrier that expected more or fewer bytes than arrived by the end of the block."""
         said = (
             f"{bytes} bytes more were expected than came"
             if bytes > 0
@@ -247,7 +247,7 @@ class Reporter:
 
 
 def _line(op: Op) -> object:
-    """Equal for ops of the same line: those of an unrolled loop are one."""
+    """Return a key that is equal for ops of the same line, such as those of an unrolled loop."""
     return op.span if op.span is not None else id(op)
 
 
@@ -286,7 +286,7 @@ def _side(what: str, op: Op, threads: Threads) -> Side:
 
 
 def _place(block: Any, region: Region, offsets: Array, granule: int) -> tuple[str, str, tuple[int, int]]:
-    """The space, the name of the tensor, and the first and last byte in it, of granules that begin at `offsets`."""
+    """Return space, name of the tensor, and first and last byte in it, of granules that begin at `offsets`."""
     low, high = int(offsets.min()), int(offsets.max()) + granule - 1
     own = region is block.cluster.smem[block.rank]
     space = "gmem" if region.state is None else "tmem" if region.tensor else "smem" if own else "cluster"

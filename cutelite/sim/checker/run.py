@@ -1,4 +1,4 @@
-"""Checking one kernel: the simulator under several schedules, with the model of memory watching."""
+"""`check`: simulate a kernel under several schedules, observed by the checker of the memory model."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from cutelite.sim.run import MAX_OPS, run
 from cutelite.sim.tensormap import SimTensorMap
 
 SEEDS = 4
-"""Schedules, where no number is given: in lockstep and late, warp by warp and early, and two that are drawn."""
+"""The default number of schedules: one in lockstep, one warp by warp, one with short turns, and one drawn."""
 
 
 def _schedules(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the schedules that `seeds` says. Errors: TypeError for what are no whole numbers."""
+    """Return the schedules of `seeds`. Errors: TypeError for numbers that are no integers."""
     try:
         return tuple(range(seeds)) if isinstance(seeds, int) else tuple(map(operator.index, seeds))
     except TypeError:
@@ -59,7 +59,7 @@ def check(
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
-    kernel    its IR, or the `Program` made of it, for several checks
+    kernel    its IR, or a `Program` made from it, for several checks
     seeds     the number of schedules (0, 1, 2, ...), or the schedules themselves (see `sim.policy`)
     blocks    simulate only this number of blocks, drawn from the grid anew for each schedule; for kernels whose blocks
               do not wait for each other. None: all of them
@@ -99,7 +99,7 @@ def check(
 
 
 def _orders(function: Function, names: Iterable[str]) -> Orders | None:
-    """Return what is to be told of the order of updates. Errors: ValueError for what is no argument."""
+    """Return the record of the order of updates; None without names. Errors: ValueError for an unknown argument."""
     ordered, known = frozenset(names), {param.hint for param in function.params}
     if not ordered <= known:
         raise ValueError(f"ordered: {', '.join(sorted(ordered - known))} is no argument of {function.name}")
@@ -117,9 +117,9 @@ def _without_echoes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 @dataclass
 class _Checking:
-    """One launch being checked.
+    """One launch that is checked.
 
-    written  names of the global memory that is written in it, as far as is known: only there reads matter
+    written  names of arguments known to be written in it: only their reads are recorded
     """
 
     program: Program
@@ -142,7 +142,7 @@ class _Checking:
         self._fresh = True
 
     def under(self, seed: int, stdout: TextIO | None) -> None:
-        """Check one schedule; run it again if global memory that had been read turned out to be written."""
+        """Check one schedule; run it again if an argument turned out to be written after it had been read."""
         while True:
             checker = Checker(Reporter(self.function.name, seed, self.found), self.written, self.ahead, self.orders)
             try:
@@ -158,7 +158,7 @@ class _Checking:
             stdout = None
 
     def report(self, numbers: tuple[int, ...], notes: tuple[Finding, ...], seconds: float) -> CheckReport:
-        """Return what all of the schedules have found."""
+        """Return the report of all schedules."""
         total, sample = int(np.prod(self.grid)), self.facts["sample"]
         checked = total if sample is None else min(sample, total)
         return CheckReport(
@@ -167,13 +167,13 @@ class _Checking:
         )  # fmt: skip
 
     def costs(self, compiled: Function, seed: int) -> tuple[Finding, ...]:
-        """The costs of accesses in the compiled kernel."""
+        """Return findings about the costs of accesses in the compiled kernel."""
         costs = Costs(self.function.name)
         try:
             self._run(compiled, seed, costs, None)
         except TooLarge:
             raise
-        except SimError:  # the check itself meets it as well, and tells it
+        except SimError:  # the check itself reports it
             pass
         return costs.findings()
 

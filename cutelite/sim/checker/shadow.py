@@ -1,14 +1,15 @@
 """The checker's record of memory: for each granule the last write, and the accesses since that may conflict.
 
-A granule is as many bytes as the smallest access so far; all accesses are aligned to their size, so each is of whole
-granules. Of a granule are kept
+A granule has as many bytes as the smallest access so far; all accesses are aligned to their size, so each consists of
+whole granules. For each granule these are kept:
 
     the last write        an epoch, and the site (see `Sites`) that made it
-    others since          reads, and strong or atomic accesses, which do not conflict with each other. One of them lies
-                          in the arrays; several are a set, a number that stands for a tuple of `Group`s. What is
-                          ordered before a later one of its kind is forgotten: whatever is after that is after both
+    others since          reads, and strong or atomic accesses, which do not conflict with each other. A single one is
+                          stored in the arrays; several are a set, whose number stands for a tuple of `Group`s. An
+                          access that is ordered before a later one of its kind is dropped: what is ordered after the
+                          later one is after both
 
-All of it is arrays with an element for each granule, untouched ones of which take no memory.
+The record consists of arrays with an element for each granule; untouched pages of them take no memory.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ of one size, by one proxy, and the scope of each holds the thread of the other (
 STRONG = (STRONG_READ, STRONG_WRITE)
 
 CONFLICTS = np.zeros((4, 4), bool)
-"""Which kinds conflict."""
+"""For each pair of kinds, whether they conflict."""
 for _kind in (READ, STRONG_READ, STRONG_WRITE, WRITE):
     CONFLICTS[WRITE, _kind] = CONFLICTS[_kind, WRITE] = True
 CONFLICTS[READ, STRONG_WRITE] = CONFLICTS[STRONG_WRITE, READ] = True
@@ -40,14 +41,14 @@ MOST_SETS = 1 << 14
 
 
 def reach_of(op: Op) -> int:
-    """The reach of a strong access: the scope of its order."""
+    """Return the reach of a strong access: its scope."""
     return GPU if getattr(op, "semantic", "") == "volatile" else REACH[getattr(op, "scope_of_order", "gpu")]
 
 
 class Site(NamedTuple):
     """An access in the program: the op, its kind, and whether it happens asynchronously.
 
-    bytes  of each number that it accesses
+    bytes  the bytes of each element that it accesses
     proxy  'generic' or 'async'
     """
 
@@ -58,14 +59,14 @@ class Site(NamedTuple):
     proxy: str
 
     def like(self, other: Site) -> bool:
-        """Tell whether two strong accesses are of one size and by one proxy, as morally strong ones are (PTX)."""
+        """Tell whether two strong accesses have the same size and proxy, as morally strong ones must (PTX)."""
         return self.bytes == other.bytes and self.proxy == other.proxy
 
 
 class Sites:
     """Numbers for sites, from 1 on.
 
-    unlike  some strong accesses differ in their size or proxy, and so race if they meet at the same bytes
+    unlike  whether some strong accesses differ in size or proxy, and so race if they access the same bytes
     """
 
     def __init__(self) -> None:
@@ -114,18 +115,18 @@ class Group(NamedTuple):
         return np.frombuffer(self.when, np.int32)
 
     def within(self, agents: frozenset[int]) -> bool:
-        """Tell whether all of its agents are among these."""
+        """Tell whether all agents of the group are among `agents`."""
         return agents.issuperset(members(self.who))
 
 
 @lru_cache(maxsize=1 << 14)
 def members(who: bytes) -> frozenset[int]:
-    """The agents of a group."""
+    """Return the agents of a group."""
     return frozenset(np.frombuffer(who, np.int32).tolist())
 
 
 class Sets:
-    """Numbers for sets of groups, from 1 on. `collect` drops those that no shadow holds any more."""
+    """Numbers for sets of groups, from 1 on. `collect` drops those that no shadow refers to any more."""
 
     def __init__(self) -> None:
         self.all: list[tuple[Group, ...]] = []
@@ -134,11 +135,11 @@ class Sets:
 
     @property
     def many(self) -> bool:
-        """Tell whether it is time to `collect`."""
+        """True when there are so many sets that `collect` should be called."""
         return len(self.all) > self._most
 
     def collect(self, shadows: Iterable[Shadow]) -> None:
-        """Keep the sets that these shadows hold, which get new numbers."""
+        """Keep only the sets that these shadows refer to, and give them new numbers."""
         shadows = list(shadows)
         used = np.unique(np.concatenate([np.unique(shadow.o_who) for shadow in shadows] or [np.zeros(0, np.int32)]))
         used = used[used < 0]  # ascending: minus the numbers
@@ -164,10 +165,10 @@ class Sets:
 class Shadow:
     """The record of one region.
 
-    granule                bytes
-    lead                   bytes before the region that belong to its first granule: granules are aligned as addresses
-    w_who, w_when, w_site  the last write; who is 0 where there was none
-    o_who, o_when, o_site  others since: an agent, or minus the number of a set; 0 where there is none
+    granule                bytes of a granule
+    lead                   bytes before the region that belong to its first granule, since granules are aligned
+    w_who, w_when, w_site  the last write: agent (0: none), clock, site
+    o_who, o_when, o_site  other accesses since: an agent, or minus the number of a set; 0: none
     """
 
     __slots__ = ("granule", "lead", "o_site", "o_when", "o_who", "size", "w_site", "w_when", "w_who")
@@ -186,11 +187,11 @@ class Shadow:
             setattr(self, name, np.zeros(-(-(size + self.lead) // granule), np.int32))
 
     def offsets(self, granules: Array) -> Array:
-        """The offsets in the region at which granules begin."""
+        """Return the offsets in the region at which granules begin."""
         return granules.astype(np.int64) * self.granule - self.lead
 
     def indices(self, offset: Array, unit: int) -> tuple[Array, int]:
-        """The granules of units at these byte offsets, in their order, and the number that each unit has."""
+        """Return the granules of units at these byte offsets, in order, and the number of granules of a unit."""
         if unit < self.granule:
             self._refine(unit)
         each = unit // self.granule

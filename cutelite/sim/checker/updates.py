@@ -1,10 +1,10 @@
-"""The order of atomic updates that do not commute: float sums are the same each time if each address has one order.
+"""Check the order of atomic updates that do not commute: float sums are reproducible if each address has one order.
 
-In    updates of arguments that a check was told are `ordered`, by each schedule
-Out   pairs of updates of the same number that nothing orders; numbers whose updates came in another order than before
+In    updates of the arguments that are `ordered`, in each schedule
+Out   pairs of updates of an element that nothing orders; elements whose updates came in another order than before
 
-What one schedule orders, by a lock for example, another may order otherwise. So the values that the updates of a number
-found are compared as well: of equal updates in equal order they are the same, bit for bit.
+Updates that are ordered in one schedule, by a lock for example, may have another order in the next one. So the values
+that the updates of an element found are compared too: equal updates in the same order find the same bits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Last(NamedTuple):
-    """The latest update of a region: to name a line where orders differ."""
+    """The latest update of a region, for the line in a report of different orders."""
 
     block: Any
     op: Op
@@ -31,7 +31,7 @@ class Last(NamedTuple):
 
 
 class Update(NamedTuple):
-    """Numbers of `unit` bytes at `offset` of a region, and the bits that were found there, one after the other."""
+    """An update of elements of `unit` bytes at `offset` in a region, and the bits that it found there."""
 
     region: Region
     offset: Array
@@ -47,10 +47,10 @@ class Orders:
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
-        self._earlier: dict[str, Array] = {}  # of the first schedule that came to its end
+        self._earlier: dict[str, Array] = {}  # marks of the first schedule that completed
 
     def differing(self, name: str, marks: Array) -> Array:
-        """The numbers whose marks are others than those of the first schedule."""
+        """Return the elements whose marks differ from those of the first schedule."""
         earlier = self._earlier.setdefault(name, marks)
         found: Array = (earlier != marks).nonzero()[0]
         return found
@@ -66,19 +66,19 @@ class Updates:
         self._last: dict[int, Last] = {}
 
     def holds(self, region: Region, offset: Array) -> bool:
-        """Tell whether an access is of an ordered argument."""
+        """Tell whether an access is to an ordered argument."""
         ends = {region.place("gmem", region.base + int(at)).name for at in (offset.min(), offset.max())}
         return not ends.isdisjoint(self.orders.names)
 
     def granules(self, update: Update) -> tuple[Shadow, Array, int]:
-        """The record of the region, with the granules of an update, and how many of them each number has."""
+        """Return the shadow of the region, the granules of an update, and how many granules an element has."""
         held = self._shadows.setdefault(
             id(update.region), (update.region, Shadow(update.region.size, update.unit, update.region.base))
         )
         return held[1], *held[1].indices(update.offset, update.unit)
 
     def add(self, update: Update, granules: Array, actor: Any, site: int, last: Last) -> list[Conflict]:
-        """Remember an update; returns the earlier ones that nothing orders before it."""
+        """Record an update; return the earlier ones that nothing orders before it."""
         region, shadow = self._shadows[id(update.region)]
         conflicts = self.accesses.check(shadow, granules, actor, WRITE, site)
         self.accesses.remember(shadow, granules, actor, WRITE, site)
@@ -92,7 +92,7 @@ class Updates:
         return conflicts
 
     def differing(self) -> list[tuple[Region, Array, Last]]:
-        """At the end of a schedule: the offsets of numbers whose updates came in another order than before."""
+        """Return, at the end of a schedule, the offsets of elements whose updates came in another order than before."""
         found = []
         for key, (region, _) in self._shadows.items():
             name = "\n".join(region.names.values())
