@@ -1,10 +1,10 @@
-"""c = a @ b.T in bf16 on Blackwell, of tensor memory and pipelines. No card has run it: simulated, checked, assembled.
+"""c = a @ b.T in bf16 on Blackwell, with tensor memory, pipelines. No card has run it: simulated, checked, assembled.
 
-As many blocks as there are SMs take tiles in turn. One thread brings tiles of A and B by TMA into a ring; one thread
+As many blocks as there are SMs take tiles in turn. One thread loads tiles of A and B by TMA into a ring; one thread
 multiplies them by tcgen05 into one of two accumulators in tensor memory; a warpgroup reads the other one into
-registers, row by row, puts it into shared memory, and one thread stores it by TMA. So products of a tile overlap with
-results of the tile before. Any M, N, K that TMA takes (N and K multiples of 8): what lies over the edge reads zeros and
-is not written.
+registers, row by row, puts it into shared memory, and one thread stores it by TMA. So the products of a tile overlap
+with the results of the previous one. Any M, N, K that TMA takes (N and K multiples of 8): elements beyond the edges
+read as zeros and are not written.
 
 hopper_gemm_tiled.py is the same for Hopper: docs/blackwell.md has the two side by side.
 """
@@ -43,7 +43,7 @@ def gemm(
     sums = cl.PipelineUmmaAsync.create(2, EPILOGUE, sync=False)
     counts = cl.ceil_div(M, BM), cl.ceil_div(N, BN)
     tiles: cl.ClcTileScheduler | cl.StaticPersistentTileScheduler
-    if dynamic:  # by launch control: one thread loads, one multiplies, and a warpgroup walks with them
+    if dynamic:  # by launch control: all three roles take tiles from one scheduler
         tiles = cl.ClcTileScheduler.create(counts, 2 + EPILOGUE, swizzle=8, sync=False)
     else:
         tiles = cl.StaticPersistentTileScheduler.create(counts, swizzle=8)
@@ -61,7 +61,7 @@ def gemm(
 
 
 def produce(a: Any, b: Any, storage: Any, loads: Any, tiles: Any) -> None:
-    """One thread: fill the ring, tile after tile."""
+    """Fill the ring, tile after tile. Who: one thread."""
     state = loads.producer_state()
     while tiles.is_valid():
         m, n, _ = tiles.coordinate()
@@ -75,7 +75,7 @@ def produce(a: Any, b: Any, storage: Any, loads: Any, tiles: Any) -> None:
 
 
 def multiply(acc: Any, storage: Any, loads: Any, sums: Any, tiles: Any) -> None:
-    """One thread: start the products of what comes, into one accumulator after the other."""
+    """Start the products of each tile, into the two accumulators alternately. Who: one thread."""
     state, out = loads.consumer_state(), sums.producer_state()
     while tiles.is_valid():
         sums.producer_acquire(out)

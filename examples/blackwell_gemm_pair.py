@@ -1,7 +1,7 @@
 """c = a @ b.T in bf16 on Blackwell, by pairs of blocks. No card has run it: simulated, checked, assembled.
 
-As blackwell_gemm.py, but two blocks of a cluster multiply together: a tile is 256 x 256, of which each block brings
-half of A and half of B, so that each loads half of what it would for itself. One thread of the even block starts the
+As blackwell_gemm.py, but two blocks of a cluster multiply together: of a 256 x 256 tile each block loads half of A and
+half of B, so that it loads half as much as it would alone. One thread of the even block starts the
 products of both; each block reads and stores its own 128 rows. Copies of both blocks count their bytes on the even
 block's barriers, and commits tell both.
 """
@@ -15,7 +15,7 @@ from cutelite import Smem, TmaTensor, bf16
 
 M, N, K = cl.dims("M N:8 K")
 
-BM, BN, BK = 256, 256, 64  # of a pair
+BM, BN, BK = 256, 256, 64  # the tile of a pair
 STAGES = 6
 
 
@@ -49,7 +49,7 @@ def gemm(
 
 
 def produce(a: Any, b: Any, storage: Any, loads: Any, tiles: Any, rank: Any) -> None:
-    """One thread of each block: fill the ring with this block's halves."""
+    """Fill the ring with this block's halves. Who: one thread of each block."""
     state = loads.producer_state()
     while tiles.is_valid():
         m, n, _ = tiles.coordinate()
@@ -64,7 +64,7 @@ def produce(a: Any, b: Any, storage: Any, loads: Any, tiles: Any, rank: Any) -> 
 
 
 def multiply(acc: Any, storage: Any, loads: Any, sums: Any, tiles: Any) -> None:
-    """One thread of the pair: start the products of what comes."""
+    """Start the products of each tile. Who: one thread of the pair."""
     state, out = loads.consumer_state(), sums.producer_state()
     while tiles.is_valid():
         sums.producer_acquire(out)

@@ -1,4 +1,4 @@
-"""Where the examples run: on a GPU through torch if there is one, else on NumPy arrays in the simulator."""
+"""Choose where the examples run: on a GPU through torch if there is one, else on NumPy arrays in the simulator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 @cache
 def torch_on_gpu(sm: int = 0) -> Any:
-    """The torch module if it is installed and sees a GPU, of compute capability `sm` / 10 or above, else None."""
+    """Return the torch module if it is installed and sees a GPU of compute capability `sm` / 10 or above, else None."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:
@@ -21,13 +21,13 @@ def torch_on_gpu(sm: int = 0) -> Any:
 
 
 def place() -> str:
-    """The name of the GPU on which kernels will run, or the words for the simulator."""
+    """Return the name of the GPU on which kernels run, or 'the simulator'."""
     torch = torch_on_gpu()
     return torch.cuda.get_device_name(0) if torch else "the simulator"
 
 
 def random(*shape: int, dtype: str = "float32", seed: int = 0, sm: int = 0) -> Any:
-    """Normal random numbers as an array of `dtype` (a NumPy, ml_dtypes or torch name) where kernels will run.
+    """Return normal random numbers as an array of `dtype` (a NumPy, ml_dtypes or torch name) where kernels run.
 
     sm  the kernels need a GPU of compute capability `sm` / 10 or above
     """
@@ -36,13 +36,13 @@ def random(*shape: int, dtype: str = "float32", seed: int = 0, sm: int = 0) -> A
 
 
 def poisoned(*shape: int, dtype: str = "float32", sm: int = 0) -> Any:
-    """An output array full of NaN (floats) or 0x55 bytes (integers), so that an element not written shows."""
+    """Return an output array full of NaN (floats) or 0x55 bytes (integers), to show elements not written."""
     poison = np.nan if dtype.startswith(("float", "bfloat")) else 0x55555555
     return array(np.full(shape, poison), dtype, sm)
 
 
 def array(values: Any, dtype: str, sm: int = 0) -> Any:
-    """`values` as an array of `dtype` where kernels will run, which need a GPU of compute capability `sm` / 10."""
+    """Return `values` as an array of `dtype` where kernels run, which need a GPU of compute capability `sm` / 10."""
     torch = torch_on_gpu(sm)
     if torch:
         return torch.from_numpy(np.ascontiguousarray(values)).to("cuda", getattr(torch, dtype))
@@ -54,7 +54,7 @@ def array(values: Any, dtype: str, sm: int = 0) -> Any:
 
 
 def to_numpy(x: Any) -> np.ndarray[Any, Any]:
-    """An array as float64 (or its own integers) on the CPU, for checking."""
+    """Return an array as float64 (or its own integers) on the CPU, for checks."""
     if not isinstance(x, np.ndarray):
         x = x.double().cpu().numpy() if x.is_floating_point() else x.cpu().numpy()
     values: np.ndarray[Any, Any] = x.astype(np.float64) if x.dtype.kind not in "iub" else x

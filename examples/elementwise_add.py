@@ -1,4 +1,4 @@
-"""c = a + b on fragments: tiles dealt out by (thread, value) layouts, 16 bytes an access; edges are predicated.
+"""c = a + b on fragments: (thread, value) layouts distribute tiles, 16 bytes an access; edges are predicated.
 
 CuTe DSL's introductory kernel in cutelite's words: docs/from-cute-dsl.md sets the two side by side.
 """

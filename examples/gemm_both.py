@@ -1,13 +1,13 @@
 """c = a @ b.T in bf16, from one source for Hopper and Blackwell: only the class that multiplies differs.
 
-As many blocks as there are SMs take tiles in turn. One thread brings tiles of A and B by TMA into a ring. The
-target decides what multiplies them: `Wgmma` by a warpgroup into its registers, `Umma` by one thread of it into
-tensor memory, from where the warpgroup loads the sums by the shape that gives each thread what wgmma would have given
-it. So all else is the same: scheduler, loads, the epilogue by stmatrix and TMA. Any M, N, K that TMA takes (N and K
+As many blocks as there are SMs take tiles in turn. One thread loads tiles of A and B by TMA into a ring. The target
+decides what multiplies them: `Wgmma`, by a warpgroup into its registers, or `Umma`, by one thread into tensor memory,
+from which the warpgroup loads the sums by the shape that gives each thread the same elements as wgmma.
+So all else is the same: scheduler, loads, the epilogue by stmatrix and TMA. Any M, N, K that TMA takes (N and K
 multiples of 8).
 
-No Blackwell card has run it: simulated, checked, assembled. The GEMMs of each are faster: hopper_gemm_tiled.py overlaps
-products with loads of two warpgroups, blackwell_gemm.py with results.
+No Blackwell card has run it: simulated, checked, assembled. The examples for one target are faster:
+hopper_gemm_tiled.py has two multiplying warpgroups, blackwell_gemm.py overlaps products with the epilogue.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""q = a @ b.T in fp8 with a scale for each row and 128 columns: a function of ours makes the results of the GEMM.
+"""q = a @ b.T in fp8 with a scale for each row and 128 columns: a function of ours turns its sums into results.
 
 The kernel is the library's, `cutelite.kernels.gemm`; the function is compiled into it. It gets the sums in pieces of 64
-rows, held by 128 threads, and stores what it makes of them (docs/gemm.md).
+rows, held by 128 threads, and stores its results (docs/gemm.md).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""How often each byte occurs: atomics on a histogram in shared memory, then one pass of them to global memory."""
+"""Count how often each byte occurs: atomics on a histogram in shared memory, which is then added to global memory."""
 
 import numpy as np
 

@@ -2,8 +2,8 @@
 
 One warp of the first warpgroup only starts copies; each of the other two warpgroups owns 64 rows of the
 128 x 256 tile. A stage's `full` barrier counts the bytes TMA brings, its `empty` barrier the two consumers.
-Results leave through shared memory and TMA. Any M, N, K that TMA takes (N and K multiples of 8): what a tile has
-over the edge reads as zero, and is not written: rows of C are whole units of TMA.
+Results are stored through shared memory by TMA. Any M, N, K that TMA takes (N and K multiples of 8): elements beyond
+the edges read as zeros and are not written, since rows of C are whole units of TMA.
 
 hopper_gemm_tiled.py is the one to read first; this one shows what its pipelines and tiled MMAs do.
 """
@@ -52,7 +52,7 @@ def gemm(
 
 
 def produce(a: Any, b: Any, a_ring: Any, b_ring: Any, full: Any, empty: Any, row: Any, column: Any, steps: Any) -> None:
-    """One thread: fill the stages, each as soon as the consumers have emptied it."""
+    """Fill the stages, each as soon as the consumers have emptied it. Who: one thread."""
     stage = PipelineState.producer(STAGES)
     for step in range(steps):
         s = stage.index
@@ -66,7 +66,7 @@ def produce(a: Any, b: Any, a_ring: Any, b_ring: Any, full: Any, empty: Any, row
 def consume(
     a_ring: Any, b_ring: Any, full: Any, empty: Any, c: Any, row: Any, column: Any, half: Any, steps: Any
 ) -> None:
-    """A warpgroup: multiply the stages as they come, then write 64 x 256 results."""
+    """Multiply the stages as they arrive, then write 64 x 256 results. Who: a warpgroup."""
     acc = cl.wgmma.zeros_accumulator(BN)
     stage = PipelineState.consumer(STAGES)
     for _ in range(steps):

@@ -1,9 +1,9 @@
-"""c = a @ b.T in bf16 on Hopper, of tiled MMAs, copy atoms and pipelines; the epilogue by stmatrix and TMA.
+"""c = a @ b.T in bf16 on Hopper, with tiled MMAs, copy atoms and pipelines; the epilogue by stmatrix and TMA.
 
-As many blocks as there are SMs take tiles in turn. One thread brings tiles of A and B by TMA into a ring; two
+As many blocks as there are SMs take tiles in turn. One thread loads tiles of A and B by TMA into a ring; two
 warpgroups multiply them by wgmma, put the results into shared memory by stmatrix, and one thread stores these by TMA
-while the next tile is multiplied. Any M, N, K that TMA takes (N and K multiples of 8): what lies over the edge reads
-zeros and is not written.
+while the next tile is multiplied. Any M, N, K that TMA takes (N and K multiples of 8): elements beyond the edges
+read as zeros and are not written.
 
 Of the Hopper GEMMs among the examples, read this one first: hopper_gemm.py does the same without pipelines and tiled
 MMAs, every barrier by hand, and gemm.py calls the library's, which is built as this one is.
@@ -53,7 +53,7 @@ def gemm(
 
 
 def produce(a: Any, b: Any, storage: Any, pipe: Any, tiles: Any) -> None:
-    """One thread: fill the ring, tile after tile."""
+    """Fill the ring, tile after tile. Who: one thread."""
     state = pipe.producer_state()
     while tiles.is_valid():
         m, n, _ = tiles.coordinate()
@@ -69,7 +69,7 @@ def produce(a: Any, b: Any, storage: Any, pipe: Any, tiles: Any) -> None:
 
 
 def consume(c: Any, storage: Any, pipe: Any, tiles: Any, t: Any) -> None:
-    """Two warpgroups: multiply what comes, and write a tile of results."""
+    """Multiply the stages, and write tiles of results. Who: two warpgroups."""
     mine, put = MMA.get_slice(t), TO_SHARED.get_slice(t)
     together, out = cl.NamedBarrier(1, CONSUMERS), cl.PipelineTmaStore.create(stages=1)
     left, right = mine.partition_A(storage.a), mine.partition_B(storage.b)
@@ -86,7 +86,7 @@ def consume(c: Any, storage: Any, pipe: Any, tiles: Any, t: Any) -> None:
         results = cl.make_rmem_tensor(bf16, cl.make_layout(shape))
         results.store(acc.load().to(bf16))
         if t == 0:
-            out.producer_acquire()  # the tile before has left shared memory
+            out.producer_acquire()  # the previous tile has left shared memory
         together.sync()
         cl.copy(TO_SHARED, put.retile(results), put.partition_D(storage.c))
         cl.fence_proxy_async("shared::cta")

@@ -1,4 +1,4 @@
-"""c = a @ b on the ordinary cores: tiles in shared memory, an 8 x 8 block of results in each thread's registers."""
+"""c = a @ b on the CUDA cores: tiles in shared memory, an 8 x 8 block of results in each thread's registers."""
 
 import cutelite as cl
 from common import check, poisoned, random, to_numpy

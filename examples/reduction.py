@@ -13,7 +13,7 @@ PER_THREAD = 8
 
 
 def warp_sum(x: f32) -> f32:
-    """The sum over the warp, in every lane."""
+    """Return the sum over the warp, in every lane."""
     for distance in (16, 8, 4, 2, 1):
         x += cl.shuffle_xor(x, distance)
     return x

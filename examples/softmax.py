@@ -16,10 +16,10 @@ LOG2_E = 1.4426950408889634
 
 
 def block_reduce(x: f32, combine: Callable[[f32, f32], f32], scratch: f32) -> f32:
-    """`x` combined over the block, in every thread. `scratch` holds a number for each warp."""
+    """Return `x` combined over the block, in every thread. `scratch` holds a number for each warp."""
     for distance in (16, 8, 4, 2, 1):
         x = combine(x, cl.shuffle_xor(x, distance))
-    cl.syncthreads()  # nobody still reads `scratch` from an earlier reduction
+    cl.syncthreads()  # until here, threads may read `scratch` of an earlier reduction
     if cl.lane_idx() == 0:
         scratch[cl.thread_idx.x // 32] = x
     cl.syncthreads()

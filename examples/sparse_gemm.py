@@ -1,7 +1,7 @@
-"""c = a @ b.T in bf16 with a 2:4 sparse `a`: half of it is never stored, brought or multiplied.
+"""c = a @ b.T in bf16 with a 2:4 sparse `a`: half of it is never stored, loaded or multiplied.
 
 The host keeps two of every four neighbours in a row of `a`, and metadata that says which (`wgmma.compress_sparse`). One
-thread brings what was kept, and tiles of `b`, by TMA; two warpgroups read their words of metadata from global memory
+thread loads the kept elements, and tiles of `b`, by TMA; two warpgroups read their words of metadata from global memory
 and multiply by sparse wgmma, which covers twice the extent along K. M in tiles, K in steps of 128; any N of 8.
 """
 
@@ -13,10 +13,10 @@ import cutelite as cl
 from common import array, check, poisoned, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, u32
 
-M, N, P = cl.dims("M:128 N:8 P:64")  # P: what is kept of a row of `a`, half of K
+M, N, P = cl.dims("M:128 N:8 P:64")  # P: kept elements of a row of `a`, half of K
 
 BM, BN, BK = 128, 256, 128
-WORDS = BK // 64  # of metadata, for each thread and step
+WORDS = BK // 64  # words of metadata, for each thread and step
 STAGES = 2
 CONSUMERS = 256  # threads
 THREADS = 128 + CONSUMERS
@@ -60,7 +60,7 @@ def gemm(
 
 
 def consume(words: Any, storage: Any, consumer: Any, target: Any, t: Any) -> None:
-    """Two warpgroups: multiply what comes, and write the tile of results."""
+    """Multiply the stages, and write the tile of results. Who: two warpgroups."""
     mine, put, together = MMA.get_slice(t), TO_SHARED.get_slice(t), cl.NamedBarrier(1, CONSUMERS)
     left, right = mine.partition_A(storage.a), mine.partition_B(storage.b)
     shape = MMA.partition_shape_C((BM, BN))
@@ -85,7 +85,7 @@ def consume(words: Any, storage: Any, consumer: Any, target: Any, t: Any) -> Non
 
 
 def pruned(m: int, k: int) -> Any:
-    """Normal random numbers, of which the two smaller of every four neighbours in a row are zero."""
+    """Return normal random numbers, of which the two smaller of every four neighbours in a row are zero."""
     fours = np.random.default_rng(1).standard_normal((m, k // 4, 4), dtype=np.float32)
     small = np.argsort(np.abs(fours), axis=2)[..., :2]
     np.put_along_axis(fours, small, 0, axis=2)

@@ -1,7 +1,7 @@
 """c = a @ b.T on the tensor cores of Ampere and later: cp.async, ldmatrix and mma.sync, in f16, bf16, tf32 or s8.
 
-Three buffers of shared memory are filled by cp.async while the one before is multiplied; ldmatrix brings what each
-warp needs from swizzled shared memory into registers, one step of K ahead of mma.sync. Any M and N; edges read zeros.
+cp.async fills three buffers of shared memory while an earlier one is multiplied; ldmatrix loads each warp's operands
+from swizzled shared memory into registers, one step of K ahead of mma.sync. Any M and N; edges read as zeros.
 f32 arrays are multiplied as tf32.
 """
 
@@ -15,13 +15,13 @@ M, N, K = cl.dims("M N K:16")
 A = TypeVar("A", bound=Any)
 C = TypeVar("C", bound=Any)
 
-BM, BN, STEP_BYTES = 128, 128, 64  # of the tile of C, and of a row of the tiles of A and B
+BM, BN, STEP_BYTES = 128, 128, 64  # the tile of C, and bytes of a row of the tiles of A and B
 STAGES = 3
 THREADS = 128
 
 
 class Plan:
-    """How operands of one type are copied and multiplied: all of it known at compile time."""
+    """The copies and products for operands of one type, all known at compile time."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype: Any = tf32 if dtype == f32 else dtype
@@ -95,7 +95,7 @@ def gemm(a: Tensor[A, (M, K)], b: Tensor[A, (N, K)], c: Tensor[C, (M, N)]) -> No
 
 
 def fetcher(plan: Any, source: Any, ring: Any, tile: tuple[int, int], index: Any) -> Any:
-    """This thread's part of the tiles along K, their coordinates, and of the ring: what `fetch` needs."""
+    """Return this thread's part of the tiles along K, their coordinates, and its part of the ring, for `fetch`."""
     mine = plan.fetch.get_slice(cl.thread_idx.x)
     places = cl.local_tile(cl.make_identity_tensor(source.shape), tile, (index, None))
     tiles = cl.local_tile(source, tile, (index, None))

@@ -1,6 +1,6 @@
 """b = a in tiles, each thread moving 16 bytes at a time, as (thread, value) layouts say; edges are predicated.
 
-A tile goes through swizzled shared memory: in by cp.async, which fills with zeros what lies outside, and out again.
+A tile goes through swizzled shared memory: in by cp.async, which writes zeros for elements outside, and out again.
 """
 
 import cutelite as cl
@@ -25,7 +25,7 @@ def copy_tiles(a: Tensor[f16, (M, N)], b: Tensor[f16, (M, N)]) -> None:
     buffer = cl.shared(f16, cl.make_smem_layout(f16, tile))
 
     mine, out = COPY_IN.get_slice(cl.thread_idx.x), COPY_OUT.get_slice(cl.thread_idx.x)
-    coordinates = mine.partition_S(places)  # (8 values, rows, columns): the first of the 8 speaks for all
+    coordinates = mine.partition_S(places)  # (8 values, rows, columns): the first of the 8 decides for all
     inside = cl.make_rmem_tensor(cl.boolean, cl.make_layout(coordinates.shape[1:]))
     for i in cl.static_range(cl.size(inside)):
         inside[i] = cl.elem_less(coordinates[0, i % cl.size(inside, 0), i // cl.size(inside, 0)], a.shape)

@@ -1,11 +1,11 @@
-"""out = x.T in f32: TMA brings tiles into shared memory, whose swizzle is computed from how threads are to read them.
+"""out = x.T in f32: TMA loads tiles into shared memory, with a swizzle that is computed from how threads read them.
 
-Threads read 16 bytes of a row each, neighbours in neighbouring rows, so that what they write are whole rows of the
-result. Rows lie 128 bytes apart: without a swizzle a warp would find all it reads in a few banks.
-`synthesize_swizzle` searches those that TMA can do for one that is free of conflicts, and proves that it is.
+Each thread reads 16 bytes of a row, neighbours in neighbouring rows, so that they write whole rows of the result. Rows
+are 128 bytes apart: without a swizzle all reads of a warp would be in a few banks. `synthesize_swizzle` searches TMA's
+swizzles for one that is free of conflicts, and proves that it is.
 
-Blocks that run at once turn a few strips of columns into whole rows of the result. Neighbouring strips lie in the same
-few memory channels where rows of x are a large power of two apart, so every other strip is of the right half of x.
+Blocks that run at once turn a few strips of columns into whole rows of the result. Neighbouring strips are in the same
+few memory channels if rows of x are a large power of two apart, so every other strip is from the right half of x.
 """
 
 import cutelite as cl
@@ -15,7 +15,7 @@ from cutelite.layout import synthesize_swizzle
 
 M, N = cl.dims("M N:4")
 
-ROWS, COLUMNS, BOX = 64, 128, (16, 32)  # of a tile of x, and of the boxes in which TMA brings it
+ROWS, COLUMNS, BOX = 64, 128, (16, 32)  # a tile of x, and the boxes in which TMA loads it
 THREADS = 256
 BY_COLUMNS = cl.make_layout((32, THREADS // 32)), cl.make_layout((1, 4))  # threads down the rows, and their values
 
@@ -57,7 +57,7 @@ def transpose(x: TmaTensor[f32, (M, N), BOX, SWIZZLE], out: Tensor[f32, (N, M)])
 
 
 def grid(m: int, n: int) -> tuple[int, int]:
-    """A block for each tile, and strips in pairs."""
+    """Return the grid: a block for each tile, with strips in pairs."""
     return -(-m // ROWS), 2 * -(-n // (2 * COLUMNS))
 
 

@@ -1,10 +1,10 @@
-"""A language model of transformers on cutelite's kernels: accelerated, compiled beforehand, and then used.
+"""Run a language model of transformers on cutelite's kernels: accelerate it, compile its kernels, generate tokens.
 
     python examples/llama/generate.py                                    # a tiny model of random weights, anywhere
     python examples/llama/generate.py --size 8B --layers 32              # Llama 3's sizes, random weights, on a GPU
     python examples/llama/generate.py --model meta-llama/Llama-3.1-8B    # weights that transformers finds
 
-Prints what was changed in the model, how long compiling took (nothing in a second process), and the tokens.
+It prints what was changed in the model, how long compiling took (no time in a second process), and the tokens.
 """
 
 # pyright: reportMissingImports=false
@@ -34,7 +34,7 @@ SIZES: dict[str, dict[str, int]] = {
 
 
 def loaded(name: str | None, size: str, layers: int | None, device: str) -> Any:
-    """A model by its name, or of random weights."""
+    """Return a model by its name, or one with random weights."""
     if name is not None:
         return transformers.AutoModelForCausalLM.from_pretrained(name, dtype=torch.bfloat16).to(device)
     torch.manual_seed(0)
@@ -46,7 +46,7 @@ def loaded(name: str | None, size: str, layers: int | None, device: str) -> Any:
 def main(
     name: str | None = None, size: str = "tiny", layers: int | None = None, prompt: int = 8, count: int = 4
 ) -> list[int]:  # fmt: skip
-    """Generate `count` tokens behind a prompt of random ones; returns all."""
+    """Generate `count` tokens after a prompt of random ones; return all."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = loaded(name, size, layers, device).eval()
     print(accelerate(model))
