@@ -57,7 +57,7 @@ class CappedSoftmax:
         """Return powers of the next block, and the softmax after it.
 
         s      products
-        seen   of exponents makes -inf those where a query does not see the key; None: all are seen
+        seen   a function of exponents that makes -inf those where a query does not see the key; None: all are seen
         Who    all threads of a warp
         """
         p, sums = cl.full((s.n,), 0.0, self.dtype), cl.full((2,), 0.0, f32)

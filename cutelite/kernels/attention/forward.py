@@ -211,7 +211,7 @@ class Plan:
         return cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
 
     def of_block(self, softmax: Any, j: Any, tile: Any, here: Here) -> Any:
-        """Return the softmax with what is block j's own."""
+        """Return the softmax to use for block j: here the same for all blocks; in fp8, with the block's scales."""
         return softmax
 
     def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
@@ -248,7 +248,7 @@ class Plan:
         cl.NamedBarrier(1 + self.config.groups, everyone).sync()
 
     def added(self, j: Any, tile: Tile, here: Here, group: Any) -> Added | None:
-        """Return what functions do to the scores of block j, where that is the same for any scores; else None."""
+        """Return the factor and the addends that functions apply to the scores of block j; None if they do more."""
         none = cl.wgmma.zeros_accumulator(self.config.columns)
         return attempt(self.block(none, None, j, tile, here, group, False).added)
 
@@ -305,18 +305,18 @@ class Plan:
         return so_far
 
     def modified(self, s: Any, added: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
-        """Return the scores of block j after mods and masks, but for the factor of what is `added`."""
+        """Return the scores of block j after mods and masks; the factor of `added` is not yet applied."""
         return self.block(s, added, j, tile, here, group, masked).all()
 
     def powers(self, s: Any, added: Any, softmax: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
-        """Return the powers of block j, and what else `OnlineSoftmax.step` does."""
+        """Return the powers of block j, and the other results of `OnlineSoftmax.step`."""
         if self.capped:
             seen = self.block(s, added, j, tile, here, group, True).all_seen if masked else None
             return *softmax.step(s, seen), None, False
         return self.of_block(softmax, j, tile, here).step(self.modified(s, added, j, tile, here, group, masked))
 
     def block(self, s: Any, added: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Scores:
-        """Return block j of a tile's scores, of which `s` has the products, and what is `added` if that is not None."""
+        """Return block j of a tile's scores, from the products `s` and, unless None, the addends `added`."""
         spots = cl.wgmma.coordinates(8)
         rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
         given, (_, queries, _, keys) = here.given, self.tiles.lengths(tile)

@@ -91,7 +91,7 @@ class Fp8Plan(Plan):
         return BOX, 1
 
     def operand(self, p: Any) -> Any:
-        """Return powers as operand A takes them, of which a register has four of a row.
+        """Return powers in the order of operand A, of which a register holds four of a row.
 
         Of 32 keys a thread has 2 t, 2 t + 1 and those 8, 16 and 24 behind; `turn` puts them where these registers are.
         """
