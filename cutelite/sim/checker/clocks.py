@@ -72,7 +72,7 @@ class Columns:
         self._spare: list[int] = []  # columns that nobody has yet, made ahead because each new one makes parts wider
 
     def add(self, origin: int = -1) -> int:
-        """Give out a column."""
+        """Return the index of a new column, so far the same as column `origin`; -1: nothing is known of it."""
         if origin >= 0 or not self._spare:
             more = [origin] if origin >= 0 else [-1] * SPARE
             self._spare += range(len(self.origins), len(self.origins) + len(more))
@@ -81,7 +81,7 @@ class Columns:
         return self._spare.pop(-1 if origin >= 0 else 0)
 
     def wide(self, part: Array) -> Array:
-        """A part of knowledge with all columns that there are by now."""
+        """Return a part of knowledge extended to all columns that exist by now."""
         had, count = part.shape[1], len(self.origins)
         if had == count:
             return part
@@ -94,7 +94,7 @@ class Columns:
         return np.concatenate([part, np.zeros((self.rows, 1), np.int32)], axis=1)[:, index]
 
     def writable(self, part: Array | None, own: bool = False) -> Array:
-        """A copy of a part, of nothing if there is none; itself where it is the `own` one of who asks."""
+        """Return a part that may be written: a copy, zeros for None, or with `own` the part itself."""
         if part is None:
             return np.zeros((self.rows, len(self.origins)), np.int32)
         wide = self.wide(part)
@@ -114,14 +114,14 @@ class Knowledge:
         self.key = -1
 
     def part(self, columns: Columns) -> Array | None:
-        """Its part of a cluster, with all columns that there are by now."""
+        """Return its part of a cluster, extended to all columns that exist by now; None if nothing is known."""
         part = self.parts.get(columns)
         if part is not None and part.shape[1] != len(columns.origins):
             part = self.parts[columns] = columns.wide(part)
         return part
 
     def rows(self, *rows: int) -> Knowledge:
-        """Only these rows of it."""
+        """Return this knowledge with all other rows 0."""
         parts = {}
         for columns in self.parts:
             part = self.part(columns)
@@ -189,7 +189,7 @@ class Published:
         return copy
 
     def all(self) -> Knowledge:
-        """All of it."""
+        """Return the union of all releases."""
         found = NOTHING
         for knowledge in self.by.values():
             found = join(found, knowledge)
@@ -200,7 +200,7 @@ class Published:
             self.add(scope, cluster, rank, knowledge, executed)
 
     def to(self, scope: int, cluster: int, rank: int) -> Knowledge:
-        """The knowledge that a thread of that block acquires; of releases whose scope leaves it out, PAST at least."""
+        """Return the knowledge that a thread of that block acquires: of releases whose scope excludes it, PAST only."""
         found = self._to.get((scope, cluster, rank))
         if found is None:
             found = NOTHING
@@ -332,7 +332,7 @@ class Clocks:
         return first
 
     def named(self, cluster: int, name: object) -> int:
-        """The agent of that name, made at the first use."""
+        """Return the agent of that name; it is made at the first use."""
         found = self._named.get(name)
         if found is None:
             found = self._named[name] = self._grow(cluster, 1)
@@ -340,11 +340,11 @@ class Clocks:
         return found
 
     def copier(self, agent: Array | int) -> Any:
-        """The agents of threads' cp.async."""
+        """Return the agents of threads' cp.async."""
         return agent + self._threads_of(agent)
 
     def sequences(self, first: int, cluster: int) -> tuple[int, ...]:
-        """The first agents of a block, of which `first` is its first thread: of its threads, and of their cp.async."""
+        """Return the first agents of a block's threads and of their cp.async; `first` is its first thread."""
         return (first, first + self.threads[cluster]) if self.copies else (first,)
 
     def _threads_of(self, agent: Array | int) -> int:
@@ -381,7 +381,7 @@ class Clocks:
         return head
 
     def parties(self, threads: Array) -> Array:
-        """The heads of the parties that these threads of one cluster are, each wholly: made if they were not yet."""
+        """Return the heads of parties that consist of these threads of one cluster; split parties where needed."""
         if len(threads) == 1:
             one = int(threads[0])
             if self._members[self.head[one]] == 1:
@@ -403,7 +403,7 @@ class Clocks:
         return found
 
     def _part(self, threads: Array, head: int) -> int:
-        """Part some threads from the others of their party; returns their head."""
+        """Split some threads from their party, and return their head."""
         self._found.clear()
         columns = self.columns[int(self.cluster[head])]
         if threads[0] != head:
@@ -414,11 +414,11 @@ class Clocks:
         return head
 
     def keys(self, threads: Array) -> Array:
-        """The keys of what each of these threads knows."""
+        """Return the key of each thread's knowledge."""
         return self.knows[self.head[threads]]
 
     def clock(self, row: int, threads: Array) -> Array:
-        """The own clocks of threads."""
+        """Return the own clocks of threads."""
         return self.own[row][self.head[threads]]
 
     # Knowing
@@ -454,12 +454,12 @@ class Clocks:
         return part is not None and bool(part[row, self.column[agent]] >= clock)
 
     def had(self, then: Snapshot, row: int, agent: int, clock: int) -> bool:
-        """Tell whether one epoch, of no cp.async, was known when work was started."""
+        """Tell whether an epoch, not one of cp.async, was known when work was started."""
         own = then.agent == agent and bool(then.own[row] >= clock)
         return own or self.has(then.knowledge, row, agent, clock)
 
     def unaware(self, threads: Array, row: int, agent: int, clock: int) -> Array:
-        """Those of some threads that do not know one epoch, of no cp.async."""
+        """Return the threads that do not know an epoch, which is not one of cp.async."""
         keys = self.keys(threads)
         left = threads
         for key in _values(keys):
@@ -528,7 +528,7 @@ class Clocks:
         return found
 
     def publish_fenced(self, threads: Array) -> list[tuple[int, Knowledge]]:
-        """The knowledge that these threads publish by relaxed accesses behind their fences: scopes and knowledge."""
+        """Return what these threads publish by relaxed accesses after their fences: scopes and knowledge."""
         heads = self.parties(threads)
         found: list[tuple[int, Knowledge]] = []
         if not np.count_nonzero(self.fenced[heads]):
@@ -559,7 +559,7 @@ class Clocks:
         return found
 
     def _with_own(self, keys: Array, own: Array, copied: Array, heads: Array) -> Knowledge:
-        """The knowledge of parties, with what they have done themselves."""
+        """Return the knowledge of parties, including what they have done themselves."""
         found = NOTHING
         for key in _values(keys[heads]):
             found = join(found, self.pool[key])
@@ -576,7 +576,7 @@ class Clocks:
         return self.columns[int(self.cluster[agents[0]])]
 
     def of_warps(self, threads: Array) -> Knowledge:
-        """The knowledge of a warpgroup: what each of its warps knows, in one of its threads."""
+        """Return what all warps of a warpgroup know; a warp knows what any of its threads knows."""
         heads = self.head[threads]
         keys = self.knows[heads]
         if np.count_nonzero(keys == keys[0]) == len(keys):
@@ -585,11 +585,11 @@ class Clocks:
         return self.common([self._with_own(self.knows, self.own, self.copied, warp) for warp in warps])
 
     def of_each(self, threads: Array) -> Knowledge:
-        """The knowledge that each of these threads has."""
+        """Return the knowledge that all of these threads share."""
         return self.common([self.pool[key] for key in _values(self.keys(threads))])
 
     def told_relaxed(self, threads: Array) -> Knowledge:
-        """The knowledge that a relaxed arrival passes on without any fence.
+        """Return the knowledge that a relaxed arrival passes on without any fence.
 
         It says that asynchronous work has been executed which these threads know to be complete (wgmma that they waited
         for, say), and what they have behind them. It does not say that ordinary loads have been executed, even if a
@@ -604,11 +604,11 @@ class Clocks:
         return found
 
     def past(self, threads: Array) -> Knowledge:
-        """The waits and arrivals that these threads of one cluster have behind them, or know that others have."""
+        """Return the waits and arrivals behind these threads of one cluster, and those known to be behind others."""
         return self._past(self.parties(threads))
 
     def past_of(self, then: Snapshot) -> Knowledge:
-        """The same of a thread when it started asynchronous work."""
+        """Return the same for a thread at the time when it started asynchronous work."""
         found = then.knowledge.rows(PAST)
         self._add_past(found, self.parties(np.array([then.agent])), then.own[PAST : PAST + 1])
         return found
@@ -631,12 +631,12 @@ class Clocks:
         return found
 
     def _rows_of(self, heads: Array, *rows: int) -> Knowledge:
-        """These rows of what parties know, for nobody else."""
+        """Return these rows of the knowledge of parties, as parts that only the caller has."""
         first, *others = (self.pool[key].rows(*rows) for key in _values(self.knows[heads]))
         return functools.reduce(join, others, first)
 
     def _add_past(self, knowledge: Knowledge, heads: Array, clocks: Array) -> None:
-        """Add the own clocks of parties to knowledge that nobody else has."""
+        """Add the own clocks of parties to knowledge that only the caller has."""
         columns = self._columns_of(heads)
         part = knowledge.parts[columns] = columns.writable(knowledge.part(columns), own=True)
         at = self.column[heads]
@@ -662,7 +662,7 @@ class Clocks:
                 keys[heads[held == key]] = self._keep(after)
 
     def learn_copies(self, threads: Array, ticket: int) -> None:
-        """Threads have waited for their own cp.async, up to that ticket."""
+        """Record that threads have waited for their own cp.async, up to that ticket."""
         heads = self.parties(threads)
         self.copied[GENERIC_ROWS, heads] = np.maximum(self.copied[GENERIC_ROWS, heads], ticket)
 
@@ -671,7 +671,7 @@ class Clocks:
         self.has_waited[self.parties(threads)] = self.any_waited = True
 
     def of_agent(self, agent: int, clock: int, rows: slice | list[int] = NOT_INIT) -> Knowledge:
-        """The knowledge of one epoch."""
+        """Return knowledge that consists of one epoch."""
         cluster = int(self.cluster[agent])
         thread = agent - self.threads[cluster]
         if self.copies and 0 <= thread - self.firsts[cluster] < self.threads[cluster]:
@@ -737,11 +737,11 @@ class Clocks:
     # Several
 
     def names(self) -> Iterable[tuple[Any, int]]:
-        """Names and agents of those that `named` made."""
+        """Return the names and agents that `named` has made."""
         return self._named.items()
 
     def common(self, several: list[Knowledge]) -> Knowledge:
-        """The knowledge that is in all of them."""
+        """Return the knowledge that is in all of these."""
         parts = {}
         for columns in set.intersection(*(set(knowledge.parts) for knowledge in several)):
             held = [knowledge.part(columns) for knowledge in several]
@@ -768,7 +768,7 @@ class Clocks:
 
 
 def _values(keys: Array) -> Iterable[int]:
-    """The different ones."""
+    """Return the distinct keys."""
     first = int(keys[0])
     if len(keys) == 1 or (len(keys) > WARP and np.count_nonzero(keys == first) == len(keys)):
         return (first,)

@@ -208,7 +208,7 @@ class Checker:
         return self.accesses.looked(shadow, granules, actor, kind, site)
 
     def _worker(self, block: Block, work: Work, region: Region, count: int, kind: str, parts: Array) -> Actor | None:
-        """The actor of an access by asynchronous work to `count` granules; None for a prefetch.
+        """Return the actor of an access by asynchronous work to `count` granules; None for a prefetch.
 
         parts  for cp.async, the thread that accesses each granule, a position in the work's threads
         """
@@ -292,7 +292,7 @@ class Checker:
                 self.report.not_started(block, op, self._threads(np.array([thread])), rank)
 
     def _epoch(self, block: Block, work: Work, region: Region, kind: str) -> tuple[int, int]:
-        """The agent of asynchronous work, and the clock by which its end is known."""
+        """Return the agent of asynchronous work, and the clock that stands for its end."""
         thread = block.first + int(work.tid[0])
         if work.queue == "none":
             address = work.barrier or 0
@@ -355,12 +355,12 @@ class Checker:
             )  # fmt: skip
 
     def finish(self) -> None:
-        """At the end of a schedule: report updates that came in another order than in the first one."""
+        """Report, at the end of a schedule, updates that came in another order than in the first one."""
         for region, offsets, last in self._updates.differing() if self._updates is not None else ():
             self.report.differing_updates(last.block, region, offsets, last.op, self._threads(np.array([last.agent])))
 
     def _within(self, granules: Array, actor: Actor, site: int) -> list[Conflict]:
-        """Find threads that write to the same place by one instruction."""
+        """Return the conflicts between threads that write to the same place by one instruction."""
         if np.count_nonzero(granules[1:] > granules[:-1]) == len(granules) - 1:
             return []
         order = granules.argsort(kind="stable")
@@ -417,7 +417,7 @@ class Checker:
         )  # fmt: skip
 
     def _threads(self, agents: Array) -> list[tuple[Any, int]]:
-        """The threads of agents, as (machine, tid); of asynchronous agents, the thread that started the work."""
+        """Return the threads of agents, as (machine, tid); for asynchronous agents, those that started the work."""
         found = []
         for agent in dict.fromkeys(np.asarray(agents).tolist()):
             if agent in self._starters:
@@ -591,7 +591,7 @@ class Checker:
                 self._sc.add(REACH[scope], block.number, block.rank, self.clocks.publish(threads))
 
     def _together(self, block: Block, lanes: Executing) -> None:
-        """Lanes of a warp execute an instruction together: all of their waits before it are over."""
+        """Record that lanes of a warp execute an instruction together: all of their earlier waits are over."""
         if not self.clocks.any_waited:
             return
         tid = lanes.tid[lanes.mask]
@@ -610,7 +610,7 @@ class Checker:
         scope: int,
         relaxed: bool = False,
     ) -> None:
-        """Threads arrive at a barrier of their block, or of the cluster (rank -1)."""
+        """Record that threads arrive at a barrier of their block, or of the cluster (rank -1)."""
         self._meetings.pop((block.number, rank, on.earlier(GENERATIONS)), None)
         place = self._meetings.setdefault((block.number, rank, on), Published())
         if self._early and rank >= 0 and not self._grid_waiters.isdisjoint(threads.tolist()):
@@ -629,7 +629,7 @@ class Checker:
         place.add(EVERYBODY, block.number, block.rank, self.clocks.told_relaxed(threads))
 
     def _resume(self, block: Block, event: Resume) -> None:
-        """Threads go on after a wait: they acquire what was released to what they waited for."""
+        """Let threads go on after a wait: they acquire what was released to the barrier they waited for."""
         for where, on in event.wait.on:
             threads = block.first + (event.tid if where is None else event.tid[where[event.positions]])
             if not len(threads):
@@ -683,7 +683,7 @@ class Checker:
         self._overwrite(block, lanes.op, address, agent)
 
     def _still_used(self, block: Block, barrier: Barrier, agent: int) -> Array:
-        """The threads that may still arrive on a barrier or wait for it, as far as the thread `agent` knows."""
+        """Return the threads that may still arrive on a barrier or wait for it, as far as the thread `agent` knows."""
         first = self.clocks.firsts[block.number]
         local = barrier.used.nonzero()[0]
         users, me = first + local, np.full(len(local), agent)
@@ -708,7 +708,7 @@ class Checker:
         self._release(barrier.coming, block, threads, scope, relaxed, executed=len(block.cluster.smem) > 1)
 
     def _work_arrives(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
-        """cp.async.mbarrier.arrive, tcgen05.commit."""
+        """Handle cp.async.mbarrier.arrive and tcgen05.commit."""
         thread = block.first + int(work.tid[0])
         if work.queue == "tcgen05":
             done = self.clocks.of_agent(self.clocks.named(block.number, (thread, "tcgen05")), work.ticket)
@@ -765,7 +765,7 @@ class Checker:
             self.report.mbarrier_init(block, op, users, address, barrier.op, by, False)
 
     def _turn(self, block: Block, barrier: Barrier, address: int, op: Op) -> None:
-        """The phase of an mbarrier completes."""
+        """Complete the phase of an mbarrier."""
         for waits, threads in barrier.phases.turn(barrier.coming):
             self._stray("late", block, waits, barrier, address, threads, op)
         barrier.done = barrier.coming.snapshot()
@@ -801,7 +801,7 @@ class Checker:
             self._observe(block, op, threads, address)
 
     def _observe(self, block: Block, op: Any, threads: Array, address: int) -> None:
-        """Threads have seen the latest phase complete."""
+        """Record that threads have seen the latest phase complete."""
         barrier = self._barriers.get((block.number, address))
         if barrier is None:
             return
@@ -817,7 +817,7 @@ class Checker:
         self.clocks.wait(threads)
 
     def _finish(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
-        """Asynchronous work arrives, or counts its bytes."""
+        """Handle the arrival of asynchronous work, or its count of bytes."""
         barrier.sources[work.op] = None
         barrier.finished = barrier.phase + 1
         if not barrier.phases.finish(self._issued[work]):
@@ -836,7 +836,7 @@ class Checker:
     # Asynchronous work
 
     def _start(self, block: Block, work: Work) -> None:
-        """Threads have started asynchronous work."""
+        """Record that threads have started asynchronous work."""
         threads = block.first + work.tid
         if len(threads) == 1:
             self._issued[work] = self.clocks.snapshot(int(threads[0]))
@@ -942,7 +942,7 @@ class Checker:
         return seen
 
     def _look(self, block: Block, place: Place, threads: Array, loads: bool) -> Array:
-        """The numbers of the values that threads see: the latest, or in loads by some schedules an older one."""
+        """Return the numbers of the values that threads see: the latest, or for some loads an older one."""
         policy = block.machine.launch.policy
         if policy.reads == "latest":
             return np.full(len(threads), place.last)
@@ -1068,7 +1068,7 @@ class Checker:
         self.report.exited(block, region, offsets, granule, self.accesses.sites[site], self._threads(who))
 
     def _others(self, block: Block) -> Array:
-        """A mask of the agents that are no threads of the block, nor work that the SM finishes at its end."""
+        """Return a mask of all agents but the block's threads, their cp.async, and wgmma, which ends with its block."""
         n = block.machine.threads
         others = np.ones(self.clocks.count, bool)
         for start in self.clocks.sequences(block.first, block.number):
@@ -1091,7 +1091,7 @@ class Checker:
             self.report.bytes_left(block, address, barrier.op, list(barrier.sources), word.tx)
 
     def _retire(self, block: Block) -> None:
-        """A block is over."""
+        """Forget a block that is over."""
         launch = block.machine.launch
         self._retired += 1
         check_length(launch.kernel, launch.ops, self._retired, launch.blocks, launch.max_ops)
@@ -1125,7 +1125,7 @@ class Checker:
 
 
 def _later(order: Array, same_place: Array) -> Array:
-    """Positions that are not the first of those at the same place."""
+    """Return a mask of the positions that come after another one at the same place."""
     later = np.zeros(len(order), bool)
     later[order[1:]] = same_place
     return later
