@@ -18,7 +18,7 @@ from typing import Any
 
 from cutelite.ir.types import bf16, f32, i32, mbarrier, u32
 from cutelite.lang import profile
-from cutelite.lang.atomics import atomic_add, atomic_exch
+from cutelite.lang.atomics import atomic_add
 from cutelite.lang.convert import bitcast
 from cutelite.lang.cp_async import cp_async, cp_async_bulk, cp_async_commit_group, cp_async_wait_group
 from cutelite.lang.emit import mistake
@@ -32,6 +32,7 @@ from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
 from cutelite.lib.extern import inline_ptx
 from cutelite.lib.reduce import Combine, Team, combined
+from cutelite.lib.tile_queue import clear_counter
 
 COPIED = 16  # bytes; sizes of bulk copies are multiples of this
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
@@ -684,8 +685,7 @@ class RowStream:
             for i in static_range(last):
                 self.known[i] = self.known[i + 1]
             self.known[last] = self.row[0]
-        if self.taken[0] == rows - 1:
-            atomic_exch(self.counter, 0, 0)  # that was the last taking
+        clear_counter(self.counter, self.taken[0], rows)
         team.leave()
 
     def queued(self) -> list[Queued]:

@@ -88,8 +88,8 @@ class TileQueue:
 
     def tell(self, ticket: Any) -> TileQueue:
         """Return the queue at the tile that was taken, and tell the others. Who: the one thread that takes tiles."""
-        if self.counter is not None and ticket == self.count - 1:
-            atomic_exch(self.counter, 0, 0)  # all tiles but the first ones have been taken, and each block found none
+        if self.counter is not None:
+            clear_counter(self.counter, ticket, self.count)
         return self._tell(ticket + i32(grid_dim.x), self.state)
 
     def _tell(self, index: Any, state: PipelineState) -> TileQueue:
@@ -110,6 +110,19 @@ class TileQueue:
     def _at(self, index: Any, place: Any, valid: Any, state: PipelineState) -> TileQueue:
         fixed = self.kind, self.where, self.count, self.counter, self.told, self.pipe
         return TileQueue(*fixed, state.advance(), index, place, valid)
+
+
+def clear_counter(counter: Any, ticket: Any, count: Any) -> None:
+    """Set a counter to 0 for the next launch, if `ticket` is the last number that is taken from it: `count` - 1.
+
+    For `count` pieces of work, `count` numbers are taken: each block knows its first pieces without one, and takes one
+    more number for each piece that it has, so that its last ones are beyond the end.
+
+    counter  (1,) i32 in global memory
+    Who      the thread that took the number
+    """
+    if ticket == count - 1:
+        atomic_exch(counter, 0, 0)
 
 
 def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool) -> tuple[Any, Any]:

@@ -31,6 +31,7 @@ from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number,
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.arrays import DTYPES
+from cutelite.lib.tile_queue import clear_counter
 from cutelite.target.targets import WARP
 
 N, K, X, W, O, A = cl.dims("N K X:8 W:8 O A")  # noqa: E741
@@ -199,8 +200,7 @@ def build(few: Few) -> Any:
                 left, step = held.load(), step + WARPS
             if cl.thread_idx.x == 0:
                 told[0] = ticket + i32(cl.grid_dim.x)
-                if ticket == count - 1:
-                    cl.atomic_exch(counter, 0, 0)  # each block has found that there are no more
+                clear_counter(counter, ticket, count)
             cl.syncthreads()  # all have read the sums of the rows before, too
             later = told[0]
             if later < count and warp < steps:
@@ -262,8 +262,7 @@ def linear_of_few(
         return out
     normed = None if norm is None else (DTYPES[code_of(norm)], k)
     few = Few(DTYPES[code_of(x)], int(flat.shape[0]), normed, gate, early)
-    for name, operand in (("x", x), ("weight", weight)):
-        check_apart("out", rt.read(out), {name: rt.read(operand)})
+    check_apart("out", rt.read(out), {"x": rt.read(x), "weight": rt.read(weight)})
     added = None if add is None else add.reshape((-1, n))
     launch = cl.Launch(min(clusters_at_once(1, x), n // HIGH), THREADS, pdl=True)
     build(few)[launch](flat, weight, result, added, norm, eps, counter(x))

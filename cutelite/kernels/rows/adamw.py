@@ -21,6 +21,7 @@ from cutelite.kernels.arguments import is_array, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
+from cutelite.lib.tile_queue import clear_counter
 
 THREADS, TENSORS, BLOCKS = 128, 512, 5  # threads of a block; tensors of a launch; blocks of a multiprocessor
 ELEMENTS = 8  # elements that a thread works on at a time
@@ -93,9 +94,9 @@ class Parts:
 
     def close(self) -> None:
         """Clear the counter, if this block took the last part. Who: all threads of the block, at the end."""
-        last = (self.tiles - 1) // TAKEN + i32(cl.grid_dim.x)
-        if self.counter is not None and cl.thread_idx.x == 0 and self.known[0] == last:
-            cl.atomic_exch(self.counter, 0, 0)
+        end = (self.tiles - 1) // TAKEN + i32(cl.grid_dim.x) + 1  # `known` is a number of the counter plus the grid
+        if self.counter is not None and cl.thread_idx.x == 0:
+            clear_counter(self.counter, self.known[0], end)
 
 
 @cache
