@@ -6,7 +6,7 @@ a multiply and an add to fuse (the kernel option `fmad`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar
@@ -527,7 +527,13 @@ class Cmp(Op):
         return Llvm(f"$out = icmp {word} $a:type $a, $b")
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.define(getattr(np, UFUNCS[self.predicate])(lanes.get(self.a), lanes.get(self.b)))
+        lanes.define(self.compare(lanes.get(self.a), lanes.get(self.b)))
+
+    @cached_property
+    def compare(self) -> Callable[[Array, Array], Array]:
+        """NumPy's function for the predicate."""
+        found: Callable[[Array, Array], Array] = getattr(np, UFUNCS[self.predicate])
+        return found
 
 
 @op("select", elementwise=True, source="LLVM LangRef: select")

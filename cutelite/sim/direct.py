@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from cutelite.ir.op import Op
-from cutelite.ops.arith import UFUNCS, Binary, Cmp, VecGather
+from cutelite.ops.arith import Binary, Cmp, VecGather
 
 Execute = Callable[[Any], None]
 
@@ -39,7 +37,7 @@ def _binary(op: Binary) -> Execute:
 
 
 def _comparison(op: Cmp) -> Execute:
-    a, b, out, compare = op.a, op.b, op.result, getattr(np, UFUNCS[op.predicate])
+    a, b, out, compare = op.a, op.b, op.result, op.compare
 
     def execute(strand: Any) -> None:
         regs = strand.regs
