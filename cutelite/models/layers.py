@@ -79,7 +79,7 @@ class Rotary:
     attention_scaling: float
 
     def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """As the layer's own."""
+        """Return the tables as the layer's own code does: cosines and sines."""
         if x.dtype not in KINDS:
             return super().forward(x, position_ids)  # type: ignore[misc,no-any-return]
         frequencies = self.inv_freq.to(device=x.device, dtype=torch.float32)

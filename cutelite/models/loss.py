@@ -14,8 +14,8 @@ from cutelite.models.layers import Linear, plain, taken
 
 IGNORED = -100
 PARTS = 4
-"""Logits that are there at a time, in parts of the memory of the head's gradient: which is read and written the less
-often, the more there are."""
+"""The memory of the logits computed at a time, as a multiple of that of the head's gradient. The more logits, the less
+often that gradient is read and written."""
 
 
 class CausalLM(Whole):

@@ -19,12 +19,12 @@ from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.rows import gates
 
 PIECES: tuple[int, ...] = (32, 16)
-"""Columns of a piece, of which gates have a multiple. Of 64, tiles of 128 x 192 need more registers than there are."""
+"""Widths of a piece in columns; the columns of gates are a multiple. With 64, tiles of 128 x 192 lack registers."""
 
 
 @cache
 def product_of(activation: str) -> Callable[..., None]:
-    """The function of the sums of gates and of `up` that stores them and what they make."""
+    """Return the epilogue function that stores gate, `up` and the gated result."""
     function = gates.functions(activation, False)[2]
 
     def finish(piece: Any, halves: Any) -> None:
@@ -39,7 +39,7 @@ def product_of(activation: str) -> Callable[..., None]:
 
 @cache
 def gradients_of(activation: str) -> Callable[..., None]:
-    """The function of sums, the gradients of gated elements, that stores those of gates and of `up`."""
+    """Return the epilogue function that stores the gradients of gate and `up`, from those of the gated result."""
     both = gates.functions(activation, False)[3]
 
     def finish(piece: Any, halves: Any) -> None:
@@ -56,7 +56,7 @@ def gradients_of(activation: str) -> Callable[..., None]:
 def gated_product(
     x: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:
-    """Compute ``activation(gate) * up`` of ``x @ weight``, gate and then `up`, and store these too.
+    """Compute ``activation(gate) * up``, where ``x @ weight`` is gate and then `up`, and store these two as well.
 
     x           (..., K), bf16 or f16
     weight      (K, 2 N), N a multiple of 16
@@ -79,7 +79,7 @@ def gated_product(
 
 
 def pieces(name: str, columns: int) -> int:
-    """Return the columns of a piece of which results have a multiple. Errors: `cl.ArgumentError`."""
+    """Return the widest piece, in columns, that divides `columns`. Errors: `cl.ArgumentError`."""
     wide = next((wide for wide in PIECES if columns % wide == 0), None)
     if wide is None:
         raise ArrayError(f"{name} has gates of {columns} columns, but must have a multiple of {PIECES[-1]}")
@@ -89,7 +89,7 @@ def pieces(name: str, columns: int) -> int:
 def gated_gradient(
     dy: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:
-    """Compute the gradient of `halves`, of dy, that of ``activation(gate) * up @ weight.T``.
+    """Compute the gradient of `halves` from dy, the gradient of ``(activation(gate) * up) @ weight.T``.
 
     dy          (..., K), bf16 or f16
     weight      (K, N)
