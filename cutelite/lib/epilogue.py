@@ -134,10 +134,21 @@ class ResultRing:
     def write(self, acc: Any, target: Any, at: tuple[Any, ...]) -> None:
         """Store a waited-for accumulator, 64 rows and any number of pieces side by side, to `target` from `at` on."""
         wide = int(self.op.n)
-        for i in static_range(acc.n * 2 // wide):
+        pieces = acc.n * 2 // wide
+        for i in static_range(pieces):
             self.acquire()
             self.put(i, acc[i * wide // 2 : (i + 1) * wide // 2].to(self.dtype))
             self.send(i, target, at=(*at[:-1], at[-1] + i * wide))
+        self.skip(pieces)
+
+    def skip(self, pieces: int) -> None:
+        """Leave the buffers behind the last of a result's pieces unused: the next result begins at the first buffer.
+
+        `acquire` counts groups of copies, and an empty group stands for a buffer without one.
+        """
+        if self.thread == 0:
+            for _ in static_range(-pieces % self.buffers):
+                cp_async_bulk_commit_group()
 
     def tail(self) -> None:
         """Wait until all buffers have been read: before the block exits."""

@@ -231,8 +231,8 @@ class SimTensorMap:
             )
         if self.strides[-1] != elem.bytes:
             raise ValueError(f"TMA needs the last mode contiguous; its stride is {self.strides[-1] // elem.bytes}")
-        for mode, stride in enumerate(self.strides[:-1]):
-            if stride % 16 or not 0 < stride < 1 << 40:
+        for mode, (extent, stride) in enumerate(zip(self.extents[:-1], self.strides, strict=False)):
+            if extent > 1 and (stride % 16 or not 0 <= stride < 1 << 40):  # else the stride is not used
                 raise ValueError(f"the stride of mode {mode} is {stride} bytes; TMA takes multiples of 16 below 2**40")
         if any(not 1 <= n <= (1024 if t.corners and i == 0 else 256) for i, n in enumerate(t.box)):
             raise ValueError(f"a TMA box of {t.box}: each extent must be 1 to 256, or up to 1024 pixels")

@@ -147,6 +147,14 @@ def test_descriptors_the_driver_would_refuse(text: str, says: str) -> None:
         SimTensorMap(np.zeros((512, 64), np.float32), t)
 
 
+@pytest.mark.parametrize("text", ["(2,8,16):(0,16,1),(1,8,16)", "(1,8,16):(3,16,1),(1,8,16)"])
+def test_strides_that_the_driver_takes(text: str) -> None:
+    """0, which repeats a mode; and of a mode of one element, where the stride is not used, any."""
+    t = parse_type(f"tensormap<f32,{text},none>")
+    assert isinstance(t, TensorMap)
+    SimTensorMap(np.zeros((8, 16), np.float32), t)
+
+
 def test_misaligned_tiles() -> None:
     array = np.zeros((8, 16), np.float32)
     agent, tiles = agent_on(array, TensorMap(SCALARS["f32"], row_major((8, 16)), (8, 16), "none"))
