@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, NamedTuple, TypeVar, cast
 
 from cutelite.options import NAMES, OPTIONS, Options
 from cutelite.parsers import FLAG, PATH, TEXT, Parser, any_of, choice, optional, whole
+from cutelite.records import dataclass
 from cutelite_rt import callers
 
 T = TypeVar("T")

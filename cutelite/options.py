@@ -8,10 +8,11 @@ command line, the environment variables (`config.py`), docs/options.md (`python 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from cutelite.parsers import FLAG, TEXT, WORDS, Parser, choice, optional, whole
+from cutelite.records import dataclass
 
 T = TypeVar("T")
 

@@ -8,13 +8,14 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LEAVES = {"config", "diag", "layout", "options", "parsers", "sass", "target", "tuples"}  # which anyone may import
+LEAVES = {"config", "diag", "layout", "options", "parsers", "records", "sass", "target", "tuples"}  # open to anyone
 MIDDLE = {"ops", "ir"}
 BELOW_PIPELINE = {"front", "lang", "passes", "lower", "sim", "toolchain", *MIDDLE}
 ARROWS: dict[str, set[str]] = {
     **{leaf: set() for leaf in LEAVES},
-    "options": {"parsers"},
-    "config": {"options", "parsers", "cutelite_rt"},
+    "target": {"records"},
+    "options": {"parsers", "records"},
+    "config": {"options", "parsers", "records", "cutelite_rt"},
     "ir": LEAVES,
     "ops": {"ir", *LEAVES},
     "lang": MIDDLE | LEAVES,

@@ -7,7 +7,6 @@ Out   a `GpuComparison`, true where they agree
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import cutelite_rt as rt
 from cutelite.diag import Mistake, Note, Span, render
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
+from cutelite.records import dataclass
 from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.error import SimError
 from cutelite.sim.machine import Agent

@@ -11,7 +11,6 @@ import cutelite_rt as rt
 from cutelite import toolchain
 from cutelite.config import Config
 from cutelite.dispatch.launch import Extent, Launch, LaunchError, extents
-from cutelite.sass import Sass
 from cutelite.target import Occupancy, Target
 from cutelite_rt import Artifact
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from cutelite.builds.build import Build
     from cutelite.explore import Exploration
     from cutelite.ir.function import Function
+    from cutelite.sass import Sass
     from cutelite.sim import CheckReport, Timeline
 
 

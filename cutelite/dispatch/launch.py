@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from cutelite.records import dataclass
 from cutelite.target import Target
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError as LaunchError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -14,6 +14,7 @@ from cutelite.lang.loops import MAX_ITEMS
 from cutelite.lang.promotion import as_value, common_type, dim_type, literal_type, to_dtype, unsigned
 from cutelite.lang.values import Scalar, logical_and, maximum, minimum, where
 from cutelite.layout import DimExpr, ceil_div, prove_le, prove_lt
+from cutelite.records import dataclass
 from cutelite.tuples import NamedTuple
 
 

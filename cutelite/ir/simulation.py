@@ -13,10 +13,11 @@ are off while a kernel runs: ops need no `np.errstate`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from cutelite.ir.op import Jump, Value
 from cutelite.ir.types import Scalar, TensorMap
+from cutelite.records import Protocol
 from cutelite.tuples import NamedTuple
 
 Array = Any

@@ -8,8 +8,9 @@ expressions over named dims, so layouts never exist at run time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
+
+from cutelite.records import dataclass
 
 if TYPE_CHECKING:
     from cutelite.layout import Layout, Swizzle

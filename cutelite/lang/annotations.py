@@ -26,7 +26,6 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from cutelite import layout as layouts
@@ -35,6 +34,7 @@ from cutelite.diag.span import caller
 from cutelite.ir.types import SCALARS, boolean, f32, i32, i64
 from cutelite.ir.types import Scalar as DType
 from cutelite.layout import Dim, DimExpr, Layout, rank
+from cutelite.records import dataclass
 
 NOTHING_SEEN: Mapping[str, Any] = types.MappingProxyType({})
 

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.builder import Builder
@@ -21,6 +20,7 @@ from cutelite.lang.tensor import TmaTensor, _slices, _split, _widened
 from cutelite.lang.values import logical_and
 from cutelite.layout import DimExpr, Layout, LayoutError, make_identity_layout, prove_le, prove_lt, size
 from cutelite.layout.inttuple import flatten_to_tuple
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

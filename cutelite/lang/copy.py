@@ -11,7 +11,6 @@ All of this happens at compile time; a thread's slice costs the arithmetic of it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
@@ -41,6 +40,7 @@ from cutelite.layout import (
     zipped_divide,
 )
 from cutelite.ops.tensor import TensorView
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

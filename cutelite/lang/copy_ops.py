@@ -8,7 +8,6 @@ moves. Classes without fields of their own inherit the dataclass: making one tak
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cutelite import ops
@@ -24,6 +23,7 @@ from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import where
 from cutelite.layout import Layout, coalesce, make_layout, static_value, transform_leaf
 from cutelite.ops import tcgen05_layouts
+from cutelite.records import dataclass
 
 VECTOR_BYTES = 16
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import f32
 from cutelite.lang.emit import mistake
 from cutelite.lang.promotion import Differentiable, is_number
 from cutelite.lang.values import Vector, full_like, where
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

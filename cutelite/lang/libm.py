@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import Scalar as DType
@@ -21,6 +20,7 @@ from cutelite.lang.libm_tables import TABLES
 from cutelite.lang.promotion import as_value
 from cutelite.lang.values import where
 from cutelite.ops import arith, convert, math, trig
+from cutelite.records import dataclass
 
 Number = Any
 """A run-time Scalar or Vector of f32 or f64."""

@@ -13,7 +13,6 @@ An accumulator of wgmma is a value (`Accumulator`), in flight until `acc.wait()`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Any, Literal
 
@@ -41,6 +40,7 @@ from cutelite.layout import (
     zipped_divide,
 )
 from cutelite.ops.tensor import TensorView
+from cutelite.records import dataclass
 
 NAMES = "MNK"
 

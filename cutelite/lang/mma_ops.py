@@ -5,7 +5,6 @@ An operation is a frozen value, made inside a kernel or outside; `lang.mma.make_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cutelite import ops
@@ -15,6 +14,7 @@ from cutelite.lang.emit import mistake
 from cutelite.lang.packed import Packed
 from cutelite.layout import Layout
 from cutelite.ops import tcgen05_layouts, wgmma_layouts, wgmma_sparse
+from cutelite.records import dataclass
 
 MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 """The two modes of each operand, as indices into M, N and K."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import f32, u16
 from cutelite.lang.emit import emit
 from cutelite.lang.promotion import as_value
 from cutelite.ops import narrow
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import i32
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

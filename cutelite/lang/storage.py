@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass, make_dataclass
+from dataclasses import make_dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from cutelite.diag import CompileError, Mistake
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import u8
 from cutelite.lang.tensor import make_tensor, shared, whole_layout
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

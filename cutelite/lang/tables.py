@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from types import CellType, FunctionType
 from typing import Any
 
@@ -11,6 +11,7 @@ from cutelite.lang import fragments
 from cutelite.lang.emit import mistake
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector, vector
+from cutelite.records import dataclass
 
 
 class Table:

@@ -7,7 +7,6 @@ def dequantised(chunk, scales):
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import f32, i32
@@ -17,6 +16,7 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.values import where
 from cutelite.layout import make_layout
+from cutelite.records import dataclass
 
 QUAD, STEP = 4, 16  # threads that hold a row; columns of an instruction
 

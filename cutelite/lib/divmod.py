@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import i32, u32, u64
 from cutelite.lang.bits import clz, mul_hi
 from cutelite.lang.values import Scalar, where
 from cutelite.layout import DimExpr
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True, init=False)

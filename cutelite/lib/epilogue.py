@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import Any
 
@@ -26,6 +26,7 @@ from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
 from cutelite.lib.piece import Finish, Piece
 from cutelite.lib.pipelines import NamedBarrier
+from cutelite.records import dataclass
 
 ROWS = 64  # rows of a wgmma
 TILE_ALIGN = 128  # bytes: alignment of shared memory that TMA writes

@@ -9,13 +9,13 @@ while tiles.is_valid():
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import i32
 from cutelite.lang import profile
 from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
 from cutelite.lib.scheduler import banded
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.lang.algebra import select, size
 from cutelite.lang.index import block_rank_in_cluster
 from cutelite.lang.loops import static_range
 from cutelite.lang.tma import tma_load, tma_prefetch
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

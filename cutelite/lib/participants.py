@@ -15,10 +15,10 @@ be committed or released later, when the next one is under way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.lang.pipeline_state import PipelineState
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ def residual(piece, bias, other):
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import f32
@@ -19,6 +18,7 @@ from cutelite.lang.tma import fence_proxy_async
 from cutelite.lang.values import full
 from cutelite.layout import make_layout
 from cutelite.lib.reduce import warp_reduce
+from cutelite.records import dataclass
 
 ROWS, QUAD, GROUP = 64, 4, 128  # rows of a piece; threads that have a row; threads of a warpgroup
 STORE = 16  # bytes that a thread stores at once

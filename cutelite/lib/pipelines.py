@@ -17,7 +17,6 @@ which phase of its barriers to wait for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from cutelite.ir.types import mbarrier
@@ -34,6 +33,7 @@ from cutelite.lang.tensor import shared
 from cutelite.lang.values import where
 from cutelite.lang.warp import syncwarp
 from cutelite.lib.participants import PipelineConsumer, PipelineProducer
+from cutelite.records import dataclass
 
 
 def pipeline_init_sync(cluster: bool = False) -> None:

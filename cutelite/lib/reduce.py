@@ -17,7 +17,6 @@ It has to be associative, and commutative unless the reduction is `ordered`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import i32, mbarrier, u32
@@ -32,6 +31,7 @@ from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import maximum, minimum
 from cutelite.lang.warp import exchange, has_redux, make_warp_uniform, redux, syncwarp
 from cutelite.lang.words import map_values, pack, unpack, word_count
+from cutelite.records import dataclass
 from cutelite.target.targets import WARP as WARP
 from cutelite.tuples import NamedTuple
 

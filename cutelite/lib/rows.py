@@ -13,7 +13,7 @@ block has a contiguous part of the row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from cutelite.ir.types import bf16, f32, i32, mbarrier, u32
@@ -33,6 +33,7 @@ from cutelite.layout import make_layout
 from cutelite.lib.extern import inline_ptx
 from cutelite.lib.reduce import Combine, Team, combined
 from cutelite.lib.tile_queue import clear_counter
+from cutelite.records import dataclass
 
 COPIED = 16  # bytes; sizes of bulk copies are multiples of this
 AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory

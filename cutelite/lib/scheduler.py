@@ -9,7 +9,7 @@ while tiles.is_valid():
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from cutelite.ir.types import i32, u64
@@ -25,6 +25,7 @@ from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tensor import shared
 from cutelite.layout import make_layout
 from cutelite.lib.pipelines import Ring, barriers, pipeline_init_sync
+from cutelite.records import dataclass
 
 Raster = Literal["M", "N", "hilbert"]
 

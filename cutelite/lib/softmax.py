@@ -10,7 +10,7 @@ inverse, logsumexp = softmax.finish()
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from cutelite.ir.types import f32, i32
@@ -20,6 +20,7 @@ from cutelite.lang.loops import static_range
 from cutelite.lang.values import full, where
 from cutelite.lang.warp import shuffle_xor, vote_any
 from cutelite.lang.wgmma import coordinates
+from cutelite.records import dataclass
 
 INF = float("inf")
 LN2 = 0.6931471805599453

@@ -18,7 +18,7 @@ one. Nothing is added up in global memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from cutelite.ir.types import i32
@@ -29,6 +29,7 @@ from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.values import where
 from cutelite.lib.pipelines import NamedBarrier
 from cutelite.lib.scheduler import Raster, TileWalk
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

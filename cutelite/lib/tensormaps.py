@@ -10,7 +10,6 @@ def k(a: cl.TmaTensor[cl.bf16, (M, K), (64, 64)], maps: cl.Tensor[cl.u64, (B, 16
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import i64
@@ -26,6 +25,7 @@ from cutelite.lang.tensormap import (
     tensormap_shared,
 )
 from cutelite.lang.warp import syncwarp
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ A queue is a frozen value: `begin`, `tell` and `advance` return the next one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import i32
@@ -26,6 +25,7 @@ from cutelite.lang.tensor import shared
 from cutelite.lang.values import where as either
 from cutelite.lang.warp import make_warp_uniform
 from cutelite.lib.pipelines import PipelineAsync
+from cutelite.records import dataclass
 
 STAGES = 2  # tiles that are told to the other threads and not yet begun
 

@@ -11,7 +11,6 @@ share cells. `view` makes further tensors of the same cells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import f32, u32
@@ -23,6 +22,7 @@ from cutelite.lang.sync import syncthreads
 from cutelite.lang.tensor import shared
 from cutelite.layout import Layout
 from cutelite.ops.tcgen05_layouts import columns_of_layout, per_cell
+from cutelite.records import dataclass
 from cutelite.target.targets import WARP
 
 

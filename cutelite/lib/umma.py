@@ -11,7 +11,6 @@ second. The fences that order tcgen05 between threads are inside the methods too
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cutelite.lang import profile, tcgen05
@@ -21,6 +20,7 @@ from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tma import fence_proxy_async
 from cutelite.lib.epilogue import ResultRing
 from cutelite.lib.pipelines import PipelineTmaAsync, Ring, barriers, lane_of_met_warp, pipeline_init_sync, warp_arrives
+from cutelite.records import dataclass
 
 
 def leader() -> Any:

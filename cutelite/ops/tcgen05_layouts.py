@@ -7,7 +7,7 @@ to the tensor core, with each field checked; `accumulator_cells` and `SHAPES` sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from cutelite.ir.simulation import Array
 from cutelite.ir.types import Scalar, Tensor
 from cutelite.layout import Layout, cosize, flatten_to_tuple, is_static, static_value
 from cutelite.ops.wgmma_sparse import kept_of
+from cutelite.records import dataclass
 from cutelite.target.targets import WARP
 from cutelite.tuples import NamedTuple
 

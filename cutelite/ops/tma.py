@@ -19,7 +19,6 @@ reaches behind each row, up to the next multiple. All this was seen on an H200, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
@@ -272,12 +271,11 @@ class Prefetched(TileForm):
             lanes.machine.engine.start(lanes, "none", box.read, lane=lane)
 
 
-@dataclass(frozen=True)
 class Box:
     """One box under way."""
 
-    map: TileMap
-    coord: tuple[int, ...]
+    def __init__(self, map: TileMap, coord: tuple[int, ...]) -> None:
+        self.map, self.coord = map, coord
 
     def read(self, agent: Agent) -> Array:
         return self.map.read(agent, self.coord)
@@ -428,11 +426,12 @@ class RowOfPixels(PixelsForm):
             yield lane, RowPixels(box.map.with_halo(self.halo), box.coord, (int(offsets[lane]),), self.halo)
 
 
-@dataclass(frozen=True)
 class Pixels(Box):
     """A row of pixels under way."""
 
-    offsets: tuple[int, ...]
+    def __init__(self, map: TileMap, coord: tuple[int, ...], offsets: tuple[int, ...]) -> None:
+        super().__init__(map, coord)
+        self.offsets = offsets
 
     def read(self, agent: Agent) -> Array:
         return self.map.read_pixels(agent, self.coord, self.offsets)
@@ -441,11 +440,12 @@ class Pixels(Box):
         self.map.write_pixels(agent, self.coord, tile, action)
 
 
-@dataclass(frozen=True)
 class RowPixels(Pixels):
     """Pixels of one row under way."""
 
-    halo: int
+    def __init__(self, map: TileMap, coord: tuple[int, ...], offsets: tuple[int, ...], halo: int) -> None:
+        super().__init__(map, coord, offsets)
+        self.halo = halo
 
     def read(self, agent: Agent) -> Array:
         return self.map.read_pixels(agent, self.coord, self.offsets, self.halo)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cutelite.ir.contract import Ptx, np
 from cutelite.ir.op import op
 from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Scalar, Type, elem_of, i32, with_elem
 from cutelite.ops.arith import Unary, fused_multiply_add
+from cutelite.records import dataclass
 
 TWO_OVER_PI = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921c"

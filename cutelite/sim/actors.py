@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Agent
+from cutelite.records import Protocol
 from cutelite.sim.error import Place
 
 Array = Any

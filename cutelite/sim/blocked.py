@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Wait
+from cutelite.records import dataclass
 
 Array = Any
 

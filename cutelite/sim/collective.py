@@ -6,13 +6,14 @@ mask. Threads that have exited are not waited for, but a warpgroup must be compl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from cutelite.ir.function import Value
 from cutelite.ir.simulation import Wait
+from cutelite.records import dataclass
 from cutelite.sim.blocked import Blocked
 from cutelite.sim.crowd import Crowd
 from cutelite.sim.events import Together

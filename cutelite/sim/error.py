@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from cutelite.diag import Mistake, Note, Span, render
 from cutelite.ir.op import Op
+from cutelite.records import dataclass
 
 THREADS_SHOWN = 4
 

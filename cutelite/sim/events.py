@@ -9,11 +9,11 @@ Addresses are of shared memory, with the rank of the block in its upper bits (`s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Wait
+from cutelite.records import dataclass
 from cutelite.sim.actors import Executing, Work
 from cutelite.sim.memory import Observer as MemoryObserver
 

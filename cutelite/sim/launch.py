@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Function, Value
 from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap
 from cutelite.layout.expr import check_facts, dims_of
+from cutelite.records import dataclass
 from cutelite.sim.buffers import Buffers
 from cutelite.sim.descriptors import Descriptors
 from cutelite.sim.events import Observer

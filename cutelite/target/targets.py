@@ -6,8 +6,10 @@ compute capability); features from the "Target ISA Notes" of each instruction in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
+
+from cutelite.records import dataclass
 
 KB = 1024
 WARP, WARPGROUP = 32, 128  # threads

@@ -11,7 +11,7 @@ docs/lab/attention-backward.md counts what bounds the kernel and records the exp
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from cutelite.kernels.attention.backward_plan import HK, SK, SQ, STARTS, Config,
 from cutelite.kernels.attention.backward_worker import Worker, emptied, multiply
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
+from cutelite.records import dataclass
 
 
 class Kernels(NamedTuple):

@@ -5,7 +5,6 @@ Out   blocks of these in shared memory, for `backward`; sums of dq in global mem
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import cutelite as cl
@@ -13,6 +12,7 @@ from cutelite import i32
 from cutelite.kernels.attention.backward_plan import HK, H, Plan, Tile
 from cutelite.kernels.attention.scores import GROUP
 from cutelite.kernels.attention.tiles import Given
+from cutelite.records import dataclass
 
 
 class Sums(NamedTuple):

@@ -5,13 +5,13 @@ in `backward`.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given, sequence_at
+from cutelite.records import dataclass
 
 B, H, HK, SQ, SK, MB, ENDS = cl.dims("B H HK SQ SK MB ENDS")
 ARRAY_B, ARRAY_H, ARRAY_S = cl.dims("ARRAY_B ARRAY_H ARRAY_S")

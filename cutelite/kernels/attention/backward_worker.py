@@ -5,7 +5,6 @@ Out   operands of products; parts of dq, and dk and dv, on their way to global m
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass
 from typing import Any
 
 import cutelite as cl
@@ -14,6 +13,7 @@ from cutelite.kernels.attention.backward_block import Block, Sums
 from cutelite.kernels.attention.backward_plan import SK
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.lang.given import given_by
+from cutelite.records import dataclass
 
 LOG2E = 1 / LN2
 NEVER = 1 << 30

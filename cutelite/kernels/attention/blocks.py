@@ -7,7 +7,6 @@ Out   a `BlockMask`, which `attention` takes: other blocks of keys are skipped, 
 
 import sys
 import weakref
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +17,7 @@ from cutelite.kernels.functions import captured_types, lifted, settled
 from cutelite.lang.given import given_by
 from cutelite.lang.places import places
 from cutelite.lang.tables import Holder, bound
+from cutelite.records import dataclass
 
 MB, MH, QB, KB = cl.dims("MB MH QB KB")
 THREADS = 128

@@ -8,13 +8,14 @@ Within `REACH` it is ``x * polynomial(x**2)`` here, on the units of additions an
 is computed again by the special function.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
 from cutelite import f32, i32
 from cutelite.kernels.attention.scores import LN2
 from cutelite.lib.softmax import REDONE, raised
+from cutelite.records import dataclass
 
 HIGHEST = 50.0
 """The greatest cap: powers then are 2**-72 to 2**72, which leaves sums and products with values 2**55."""

@@ -6,7 +6,7 @@ logsumexp. A second kernel, launched while the first still runs, combines these.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.forward import bring
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem, Sight, modified
 from cutelite.lang.tables import bound
+from cutelite.records import dataclass
 
 B, H, HK, SQ, PAGES, PAGE, SLOTS, SPLITS = cl.dims("B H HK SQ PAGES PAGE SLOTS SPLITS")
 QB, QS, QH = cl.dims("QB:8 QS:8 QH:8")

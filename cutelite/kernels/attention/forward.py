@@ -9,7 +9,7 @@ docs/attention.md says why the result is exact.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, 
 from cutelite.lang.attempt import attempt
 from cutelite.lang.places import places
 from cutelite.lang.tables import bound
+from cutelite.records import dataclass
 
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
 

@@ -9,7 +9,7 @@ scale, powers are multiplied by it over the greatest one, which is an addition t
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined, arg-type"
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.kernels.attention.forward import HK, Config, Here, Plan
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import SK, SQ, B, H, Tile
+from cutelite.records import dataclass
 
 QB, KB, VB = cl.dims("QB KB VB")
 BOX = 128  # columns: a swizzled row of 128 bytes

@@ -8,7 +8,6 @@ on in shared memory to a second warpgroup, which multiplies them with the other 
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,6 +37,7 @@ from cutelite.kernels.attention.decoding import (
 )  # fmt: skip
 from cutelite.kernels.attention.forward import bring
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
+from cutelite.records import dataclass
 
 THREADS = 3 * GROUP
 REGISTERS = 24, 240  # of a thread that loads, and of one that computes

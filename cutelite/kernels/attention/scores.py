@@ -7,7 +7,6 @@ Out   scores, -inf where a query does not see the key
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import cutelite as cl
@@ -16,6 +15,7 @@ from cutelite.lang.biased import Biased, biased
 from cutelite.lang.fastmath import approximate_quotients
 from cutelite.lang.given import given_by
 from cutelite.lang.places import Places, places
+from cutelite.records import dataclass
 
 GROUP = 128  # threads of a warpgroup
 ROWS = 64  # of a warpgroup

@@ -5,12 +5,12 @@ Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute
 """
 # mypy: disable-error-code="name-defined, attr-defined, index"
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.scores import Problem
+from cutelite.records import dataclass
 
 B, H, SQ, SK, ENDS = cl.dims("B H SQ SK ENDS")
 

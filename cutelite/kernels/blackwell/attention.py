@@ -13,7 +13,7 @@ difference to the greatest score of earlier blocks; where that was outgrown, the
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from cutelite.kernels.attention.scores import BOX, GROUP, INF, Problem, Sight, m
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile, Tiles
 from cutelite.lang.tables import bound
 from cutelite.lib.pipelines import barriers, warp_arrives
+from cutelite.records import dataclass
 
 HK = cl.dims("HK")
 ROWS, COLUMNS, TILES = 128, 128, 2  # queries of a tile, keys of a block, tiles of a block of threads

@@ -1,10 +1,10 @@
 """GEMMs for Blackwell: the problem of a kernel, its configuration, and the numbers derived from both."""
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Any, NamedTuple
 
 import cutelite as cl
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

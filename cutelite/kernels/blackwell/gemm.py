@@ -10,7 +10,7 @@ other one, row by row, has a function make results of the sums, and stores them 
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 # (kernels are made for types that no annotation can say to a checker)
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32, u8
 from cutelite.kernels.blackwell.configs import ATOM, GROUP, Plan
 from cutelite.kernels.gemm.dense import beside, matrix
+from cutelite.records import dataclass
 
 M, N, K, L, C, RM, RN, RK, E = cl.dims("M N K L C RM RN RK E")
 

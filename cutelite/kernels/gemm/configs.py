@@ -1,10 +1,11 @@
 """Dense GEMMs: the problems that kernels are made for, their configurations, and which fit a problem."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from cutelite import Finish, Prepare
+from cutelite.records import dataclass
 
 
 @dataclass(frozen=True)

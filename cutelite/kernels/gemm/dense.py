@@ -12,7 +12,7 @@ other multiplies.
 # (kernels are made for types that annotations cannot express for a type checker)
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from operator import itemgetter
@@ -27,6 +27,7 @@ from cutelite.kernels.gemm.model import clusters, in_bursts, lasting, microsecon
 from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.lang.given import given_by
+from cutelite.records import dataclass
 
 M, N, K, L, C, E = cl.dims("M N K L C E")
 GROUP = 128  # threads of a warpgroup

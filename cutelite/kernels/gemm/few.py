@@ -18,7 +18,6 @@ loaded before the previous kernel has ended. Each block computes the norm of x i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -32,6 +31,7 @@ from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.lib.tile_queue import clear_counter
+from cutelite.records import dataclass
 from cutelite.target.targets import WARP
 
 N, K, X, W, O, A = cl.dims("N K X:8 W:8 O A")  # noqa: E741

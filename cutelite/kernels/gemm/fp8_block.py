@@ -12,7 +12,6 @@ results leave through shared memory and TMA while the next tile begins. The tile
 multiprocessors may be cut along K, so that none is idle; a second kernel adds up the parts.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,6 +24,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, instance
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
 from cutelite.kernels.lent import takes_jax
+from cutelite.records import dataclass
 
 M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
 GROUP = 128  # threads of a warpgroup

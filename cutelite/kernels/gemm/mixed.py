@@ -14,7 +14,6 @@ so several blocks share the K of a tile, and a second kernel adds up what they f
 # pyright: reportInvalidTypeForm=false
 # (kernels are made for types that annotations cannot express for a type checker)
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -27,6 +26,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import Arguments, ArrayError, as_number, instance, is_array, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.lent import takes_jax
+from cutelite.records import dataclass
 
 T, N, K, S, NT, KT = cl.dims("T N:8 K S NT KT")
 GROUP = 128  # threads of a warpgroup

@@ -8,7 +8,6 @@ A descriptor is changed only after the copies that use it are complete. The warp
 into its stages, not for their readers; a warpgroup waits until its results are written.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,6 +19,7 @@ from cutelite import Pointer, Smem, Tensor, TmaTensor, bf16, f16, f32, i32, u64
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import Arguments, instance, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
+from cutelite.records import dataclass
 
 M, N, K, G, W = cl.dims("M N K:8 G W")
 GROUP = 128  # threads of a warpgroup

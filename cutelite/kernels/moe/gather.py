@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cutelite import i32
@@ -11,6 +10,7 @@ from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.tma import fence_proxy_async
 from cutelite.lib.pipelines import Ring, barriers, warp_arrives
+from cutelite.records import dataclass
 
 
 class Started(NamedTuple):

@@ -15,7 +15,6 @@ up in other registers.
 # pyright: reportInvalidTypeForm=false
 # (kernels are made for types that annotations cannot express for a type checker)
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.rows.gates import silu
+from cutelite.records import dataclass
 
 M, N, C, E, T, KB, NB = cl.dims("M N:8 C:8 E T KB NB")
 GROUP = 128  # threads of a warpgroup

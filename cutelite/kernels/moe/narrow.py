@@ -13,7 +13,6 @@ matrix, so that a thread has both factors of a result.
 # pyright: reportInvalidTypeForm=false
 # (kernels are made for types that annotations cannot express for a type checker)
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -31,6 +30,7 @@ from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.moe.routing import sort
 from cutelite.kernels.rows.gates import silu
+from cutelite.records import dataclass
 
 M, N, K, E, T, NT, KT = cl.dims("M N K:8 E T NT KT")
 P = cl.Dim("P", 8)

@@ -9,7 +9,6 @@ p = p - lr * decay * p - lr * (m / (1 - b1 ** t)) / (sqrt(v / (1 - b2 ** t)) + e
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 from cutelite.lib.tile_queue import clear_counter
+from cutelite.records import dataclass
 
 THREADS, TENSORS, BLOCKS = 128, 512, 5  # threads of a block; tensors of a launch; blocks of a multiprocessor
 ELEMENTS = 8  # elements that a thread works on at a time

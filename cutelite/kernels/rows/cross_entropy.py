@@ -10,7 +10,6 @@ together, and the only array of the size of the logits that is written is the gr
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_softmax
 from cutelite.kernels.rows.softmax import AT_ONCE, LOWEST, Exponentials, Merge, added, power
 from cutelite.lib.rows import widened
+from cutelite.records import dataclass
 
 M = cl.dims("M")  # rows
 TOGETHER = 4  # vectors that a thread reads together

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import cutelite as cl
 from cutelite.kernels.arrays import empty
+from cutelite.records import dataclass
 
 LARGEST = {"e4m3": 448.0, "e5m2": 57344.0}
 LEAST = 1e-30  # magnitudes below this count as this, so that rows of zeros have a scale

@@ -11,7 +11,7 @@ adds up what the teams have, always in the same order.
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ from cutelite.kernels.rows.plan import (
 )
 from cutelite.lib.rows import widened
 from cutelite.lib.warp_sums import own_sums, warp_sums
+from cutelite.records import dataclass
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than

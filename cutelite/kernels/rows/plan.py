@@ -6,12 +6,13 @@ The plans are near the fastest of those that `tests/bench/rows.py --sweep` tried
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import cutelite as cl
 from cutelite.kernels.arrays import counter
+from cutelite.records import dataclass
 from cutelite.target.targets import WARP as WARP
 
 ACCESS = 16  # bytes that one access takes at most

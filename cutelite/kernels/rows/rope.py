@@ -11,7 +11,6 @@ unchanged. The derivative is the inverse rotation. One launch turns queries and 
 # (kernels here are made for dtypes and heads, which annotations cannot express for a type checker)
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -22,6 +21,7 @@ from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, Misfit
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, contiguous
 from cutelite.kernels.rows.plan import ACCESS
+from cutelite.records import dataclass
 
 B, S, T = cl.dims("B S T")  # sequences, tokens of each, positions in the tables
 THREADS, HEADS = 128, 1  # threads of a block; heads whose elements a thread loads at a time

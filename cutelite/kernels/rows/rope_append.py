@@ -8,7 +8,6 @@ once all have read it, else by a separate launch.
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
 # (kernels here are made for dtypes and heads, which annotations cannot express for a type checker)
 
-from dataclasses import dataclass
 from functools import cache
 from math import gcd
 from typing import Any
@@ -21,6 +20,7 @@ from cutelite.kernels.arguments import FLOATS, Arguments
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
+from cutelite.records import dataclass
 
 B, S, L, C = cl.dims("B S L C")  # sequences, new tokens of each, places in the cache, rows of the tables
 THREADS, MOST_BLOCKS = 256, 8  # threads of a block; most blocks of a cluster that increases the length itself

@@ -10,7 +10,6 @@ needs one reduction.
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
 from cutelite.lib.rows import widened
+from cutelite.records import dataclass
 
 M = cl.dims("M")  # rows
 LOG2_E = math.log2(math.e)

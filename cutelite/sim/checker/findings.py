@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from cutelite.diag import Mistake, Note, Span, render
+from cutelite.records import dataclass
 from cutelite.sim.error import Place, SimError
 
 Thread = tuple[tuple[int, int, int], tuple[int, int, int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import StringIO
 from typing import Any, TextIO
 
@@ -14,6 +14,7 @@ import numpy as np
 from cutelite.diag.progress import Progress
 from cutelite.ir.function import Function
 from cutelite.ops.cluster import GridWait
+from cutelite.records import dataclass
 from cutelite.sim.checker.costs import Costs
 from cutelite.sim.checker.findings import CheckReport, Finding
 from cutelite.sim.checker.limits import TooLarge, check_size

@@ -1,0 +1,92 @@
+"""`cutelite.records.dataclass` makes what `dataclasses.dataclass` makes."""
+
+import dataclasses
+import pickle
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+from cutelite import records
+
+
+def classes(make: Any) -> list[Any]:
+    @make(frozen=True)
+    class Plain:
+        """A comment."""
+
+        first: int
+        second: Any = 3
+        shared: ClassVar[int] = 5
+
+    @make(frozen=True, slots=True)
+    class Checked:
+        """A comment."""
+
+        first: int
+
+        def __post_init__(self) -> None:
+            if self.first < 0:
+                raise ValueError(self.first)
+
+    @make(frozen=True)
+    class Derived(Plain):
+        """A comment."""
+
+        third: tuple[int, ...] = dataclasses.field(default_factory=lambda: (1, 2))
+
+    @make(frozen=True, repr=False)
+    class Named:
+        """A comment."""
+
+        first: int
+
+        def __str__(self) -> str:
+            return f"named {self.first}"
+
+    return [Plain, Checked, Derived, Named]
+
+
+USES: tuple[Callable[[Any], Any], ...] = (
+    lambda cls: cls(1),
+    lambda cls: (cls(first=1) == cls(1), cls(1) == cls(2), cls(1) == 1, len({cls(1), cls(1), cls(2)})),
+    lambda cls: cls(),
+    lambda cls: cls(1, 2, 3, 4),
+    lambda cls: cls(1, other=2),
+    lambda cls: setattr(cls(1), "first", 2),
+    lambda cls: delattr(cls(1), "first"),
+    lambda cls: cls(-1),
+    lambda cls: (dataclasses.replace(cls(1), first=4), dataclasses.asdict(cls(1)), cls.__match_args__),
+    lambda cls: repr(cls.__dataclass_params__),
+)
+
+WITHOUT_SLOTS: tuple[Callable[[Any], Any], ...] = (  # with slots, `dataclasses` of 3.12 fails in its own `super()`
+    lambda cls: setattr(cls(1), "other", 2),
+    lambda cls: setattr(type("Under", (cls,), {})(1), "other", 2),
+)
+
+
+def told(use: Callable[[Any], Any], cls: Any) -> str:
+    try:
+        return str(use(cls)).partition(" object at ")[0]
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_uses_come_to_the_same(kind: int) -> None:
+    ours, theirs = classes(records.dataclass)[kind], classes(dataclasses.dataclass)[kind]
+    uses = USES if hasattr(ours, "__slots__") else USES + WITHOUT_SLOTS
+    assert [told(use, ours) for use in uses] == [told(use, theirs) for use in uses]
+
+
+@records.dataclass(frozen=True, slots=True)
+class Kept:
+    """For pickle, which finds classes by their module."""
+
+    first: int
+    second: str = "s"
+
+
+def test_slots_are_pickled() -> None:
+    assert pickle.loads(pickle.dumps(Kept(3))) == Kept(3)
