@@ -128,11 +128,12 @@ def test_norms_with_residual_and_their_gradients(shape: tuple[int, ...], dtype: 
     close(found.bias, d.sum(rows), dtype)
 
 
-def test_the_variance_does_not_cancel() -> None:
+@pytest.mark.parametrize("residual", [False, True])
+def test_the_variance_does_not_cancel(residual: bool) -> None:
     x = random((4, 37), np.float32) + np.float32(3000)
-    made = norm.layer_norm(x)
+    made = norm.layer_norm(x, residual=np.zeros_like(x) if residual else None)
     xhat, _, _ = normed(x.astype(np.float64), True, 1e-5)
-    np.testing.assert_allclose(made.y, xhat, atol=2e-3)  # an ulp of the mean is 2.4e-4
+    np.testing.assert_allclose(made.y, xhat, rtol=2e-6, atol=1.5e-4)  # half an ulp of the mean is 1.2e-4
 
 
 SHIFTED = [
@@ -195,6 +196,23 @@ def test_cross_entropy_and_its_gradient(shape: tuple[int, ...], dtype: Any, smoo
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_losses_of_logits_that_are_far_from_zero(smoothing: float) -> None:
+    x = random((3, 70), np.float32) + np.array([[1e4], [-3e5], [0]], np.float32)
+    x[2] = np.where(np.arange(70) % 2, 1e36, -1e36)
+    target, g, n = np.array([5, 6, 7]), np.ones(3, np.float32), 70
+    wide = x.astype(np.float64)
+    apart = wide - wide.max(-1, keepdims=True)
+    log = apart - np.log(np.exp(apart).sum(-1, keepdims=True))
+    exact = -(1 - smoothing) * log[range(3), target] - smoothing * log.mean(-1)
+    np.testing.assert_allclose(entropy.cross_entropy(x, target, smoothing=smoothing).loss, exact, rtol=1e-6)
+    hit = np.zeros((3, n))
+    hit[range(3), target] = 1
+    made = entropy.cross_entropy_gradient(g, x, target, out=x, smoothing=smoothing)
+    np.testing.assert_allclose(made.loss, exact, rtol=1e-6)
+    close(x, np.exp(log) - (1 - smoothing) * hit - smoothing / n, np.float32)
+
+
 @pytest.mark.parametrize("pitch", [40, 41, 48])
 @pytest.mark.parametrize("start", [0, 1])
 def test_rows_of_any_pitch_and_alignment(pitch: int, start: int) -> None:
@@ -219,6 +237,9 @@ def test_any_number_of_rows(rows: int) -> None:
     x = random((rows, 64), np.float32)
     y = soft.softmax(x)
     assert y.shape == x.shape
+    found = norm.norm_backward(x, norm.layer_norm(x, x[:1].sum(0)), x[:1].sum(0), bias=True)
+    assert found.x.shape == x.shape
+    np.testing.assert_allclose(found.bias, x.sum(0), rtol=1e-5, atol=1e-5)
     if rows:
         close(y, softmaxed(x.astype(np.float64)), np.float32)
 

@@ -89,6 +89,12 @@ def test_matrices_are_transposed(shape: tuple[int, int], dtype: Any) -> None:
     near(q, scale, x.T.astype(np.float64), narrow, 1e-6)
 
 
+def test_no_rows() -> None:
+    x = np.zeros((0, 2, 300), np.float32)
+    for narrow, scales in ((Narrow(), 1), (Narrow(block=128), 3)):
+        assert quantise(x, narrow).scale.shape == norm.rms_norm(x, narrow=narrow).scale.shape == (0, 2, scales)
+
+
 def test_casts(checked: Callable[[int], None]) -> None:
     checked(1)
     x = random((3, 77), BF16)

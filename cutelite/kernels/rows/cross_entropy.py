@@ -43,18 +43,26 @@ class Loss:
     z: float
     ignore: int
 
-    def value(self, target: Any, wanted: Any, total: Any, lse: Any) -> Any:
-        """Return the loss of a row, by its target's logit and the sum of its logits."""
-        value = lse - (1.0 - self.smoothing) * wanted - self.smoothing / self.n * total + self.z * lse * lse
+    @property
+    def folding(self) -> "Folding":
+        """The sums over a row."""
+        return Folding(self.dtype == f32, self.smoothing != 0)
+
+    def value(self, target: Any, wanted: Any, known: "Known", lse: Any) -> Any:
+        """Return the loss of a row, by its target's logit and its sums: from differences to the greatest logit."""
+        value = (1.0 - self.smoothing) * (known.all.top - wanted) + cl.math.log(known.all.total)
+        value = value - self.smoothing / self.n * known.apart + self.z * lse * lse
         return f32(0) if target == self.ignore else value
 
-    def differentiate(self, stream: Any, held: Any, target: Any, lse: Any, gradient: Any, dx: Any) -> None:
-        """Write the gradient of a row of logits to `dx`; `gradient` is that of its loss."""
+    def differentiate(
+        self, stream: Any, held: Any, target: Any, lse: Any, all: Exponentials, gradient: Any, dx: Any
+    ) -> None:
+        """Write the gradient of a row of logits to `dx`; `gradient` is that of its loss, `all` the row's sum."""
         g, exact = f32(0) if target == self.ignore else gradient, self.dtype == f32
-        scale = g * (1.0 + 2.0 * self.z * lse)
+        scale = g * (1.0 + 2.0 * self.z * lse) / all.total
 
         def write(_: Any, some: Any) -> None:
-            d = power(widened(held.of(some)) - lse, exact) * scale - g * (self.smoothing / self.n)
+            d = power(widened(held.of(some)) - all.top, exact) * scale - g * (self.smoothing / self.n)
             hit = (some.columns() == target.to(i32)).to(f32)
             some.store((d - hit * (g * (1.0 - self.smoothing))).to(self.dtype), dx)
 
@@ -62,21 +70,51 @@ class Loss:
 
 
 class Known(NamedTuple):
-    """Sums over a part of a row: of its exponentials, and of its logits where labels are smoothed."""
+    """Sums over a part of a row: of exponentials, and where labels are smoothed of x - all.top; how many logits."""
 
     all: Exponentials
-    plain: f32
+    apart: f32
+    count: f32
+
+    def below(self, top: Any) -> Any:
+        """Return the sum of x - top, for a `top` that no logit is above."""
+        return cl.where(self.count > 0.0, self.apart + self.count * (self.all.top - top), 0.0)
 
 
-def step(exact: bool, smooth: bool) -> Any:
-    """Return the function that adds more logits to the sums."""
+@dataclass(frozen=True)
+class Folding:
+    """The sums over a row: `Known` where labels are smoothed, else `Exponentials` alone.
 
-    def more(known: Known, logits: Any, some: Any) -> Known:
-        v = widened(logits)
-        all = added(known.all, v, exact, lambda x, top: power(x - top, exact))  # losses are f32
-        return Known(all, known.plain + some.keep(v).reduce("sum") if smooth else known.plain)
+    exact   exponentials are exact: for f32
+    smooth  labels are smoothed
+    """
 
-    return more
+    exact: bool
+    smooth: bool
+
+    @property
+    def start(self) -> Any:
+        """The sums over no logits."""
+        none = Exponentials(f32(LOWEST), f32(0))
+        return Known(none, f32(0), f32(0)) if self.smooth else none
+
+    def more(self, known: Any, logits: Any, some: Any) -> Any:
+        """Return the sums with more logits, those of the `RowVectors` `some`."""
+        v, before = widened(logits), known.all if self.smooth else known
+        all = added(before, v, self.exact, lambda x, top: power(x - top, self.exact))  # losses are f32
+        if not self.smooth:
+            return all
+        count = f32(v.n) if some.whole else some.keep(cl.full(v.shape, 1, f32)).reduce("sum")
+        return Known(all, known.below(all.top) + some.keep(v - all.top).reduce("sum"), known.count + count)
+
+    @property
+    def combine(self) -> Any:
+        """The merge of the sums of two parts of a row."""
+        return Merged(Merge(self.exact)) if self.smooth else Merge(self.exact)
+
+    def known(self, sums: Any) -> Known:
+        """Return the sums of a row as `Known`."""
+        return sums if self.smooth else Known(sums, f32(0), f32(0))
 
 
 @dataclass(frozen=True)
@@ -86,16 +124,18 @@ class Merged:
     merge: Merge
 
     def __call__(self, a: Known, b: Known) -> Known:
-        return Known(self.merge(a.all, b.all), a.plain + b.plain)
+        all = self.merge(a.all, b.all)
+        return Known(all, a.below(all.top) + b.below(all.top), a.count + b.count)
 
     def together(self, x: Known, reduce: Any) -> Known:
-        return Known(self.merge.together(x.all, reduce), reduce(x.plain, "add"))
+        all = self.merge.together(x.all, reduce)
+        return Known(all, reduce(x.below(all.top), "add"), reduce(x.count, "add"))
 
 
 @cache
 def forward(loss: Loss, p: Plan) -> Any:
     """Make the kernel that computes each row's loss and lse. It keeps no row in registers, only sums."""
-    dtype, n, exact, smooth = loss.dtype, loss.n, loss.dtype == f32, loss.smoothing != 0
+    dtype, n, folding = loss.dtype, loss.n, loss.folding
     (P,) = pitches("P", p.vector)
 
     @cl.kernel(**p.options)
@@ -106,7 +146,7 @@ def forward(loss: Loss, p: Plan) -> Any:
         lses: Tensor[f32, (M,)],
     ) -> None:
         team, part = p.team(n)
-        start, more = Known(Exponentials(f32(LOWEST), f32(0)), f32(0)), step(exact, smooth)
+        start, more = folding.start, folding.more
         first = team.lane == 0 and team.rank == 0
 
         def logit(row: Any, target: Any) -> Any:
@@ -115,14 +155,11 @@ def forward(loss: Loss, p: Plan) -> Any:
                 wanted = x[row, target].to(f32)
             return wanted
 
-        def finish(row: Any, target: Any, wanted: Any, mine: Known) -> None:
-            if smooth:
-                all, total = team.reduce(mine, Merged(Merge(exact)))
-            else:
-                all, total = team.reduce(mine.all, Merge(exact)), f32(0)
+        def finish(row: Any, target: Any, wanted: Any, mine: Any) -> None:
+            known = folding.known(team.reduce(mine, folding.combine))
             if first:
-                lse = all.top + cl.math.log(all.total)
-                losses[row] = loss.value(target, wanted, total, lse)
+                lse = known.all.top + cl.math.log(known.all.total)
+                losses[row] = loss.value(target, wanted, known, lse)
                 lses[row] = lse
 
         if p.ahead is not None or p.early:
@@ -171,7 +208,8 @@ def backward(loss: Loss, p: Plan) -> Any:
 
         def work(row: Any, asked: Any, held: Any) -> None:
             target, lse, gradient = asked
-            loss.differentiate(stream, held, target, lse, gradient, dx[row, None])
+            all = Exponentials(lse, f32(1))
+            loss.differentiate(stream, held, target, lse, all, gradient, dx[row, None])
 
         stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
 
@@ -181,7 +219,7 @@ def backward(loss: Loss, p: Plan) -> Any:
 @cache
 def both(loss: Loss, p: Plan) -> Any:
     """Make the kernel that computes each row's loss and lse, and dx, from one reading of the row."""
-    dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
+    dtype, n, folding = loss.dtype, loss.n, loss.folding
     P, Q = pitches("P Q", p.vector)
 
     @cl.kernel(**p.options)
@@ -196,7 +234,6 @@ def both(loss: Loss, p: Plan) -> Any:
     ) -> None:
         team, part = p.team(n)
         stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter)
-        start, more = Known(Exponentials(f32(LOWEST), f32(0)), f32(0)), step(exact, loss.smoothing != 0)
         one = team.lane == 0 and team.rank == 0
 
         def first(row: Any, asked: Any, held: Any) -> Any:
@@ -204,17 +241,20 @@ def both(loss: Loss, p: Plan) -> Any:
             if one and target >= 0 and target < n:
                 wanted = x[row, target].to(f32)  # before the reduction: dx may be x
             pieces = max(1, AT_ONCE // part.vector)
-            return stream.walk(start, lambda known, some: more(known, held.of(some), some), pieces=pieces), wanted
+            mine = stream.walk(
+                folding.start, lambda known, some: folding.more(known, held.of(some), some), pieces=pieces
+            )
+            return mine, wanted
 
-        def last(row: Any, asked: Any, wanted: Any, known: Known, held: Any) -> None:
-            target, gradient = asked
+        def last(row: Any, asked: Any, wanted: Any, sums: Any, held: Any) -> None:
+            (target, gradient), known = asked, folding.known(sums)
             lse = known.all.top + cl.math.log(known.all.total)
             if one:
-                losses[row] = loss.value(target, wanted, known.plain, lse)
+                losses[row] = loss.value(target, wanted, known, lse)
                 lses[row] = lse
-            loss.differentiate(stream, held, target, lse, gradient, dx[row, None])
+            loss.differentiate(stream, held, target, lse, known.all, gradient, dx[row, None])
 
-        stream.each_reduced(first, last, Merged(Merge(exact)), lambda row: (targets[row], gradients[row]))
+        stream.each_reduced(first, last, folding.combine, lambda row: (targets[row], gradients[row]))
 
     return cross_entropy_gradient
 

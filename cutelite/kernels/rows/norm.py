@@ -38,11 +38,13 @@ from cutelite.lib.rows import widened
 from cutelite.lib.warp_sums import own_sums, warp_sums
 from cutelite.records import dataclass
 
-M, G, N = cl.dims("M G N")  # rows, teams, columns
+M, N = cl.dims("M N")  # rows, columns
+G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
 HELD = 32  # elements that a thread reads at once
 AT_ONCE = 16  # elements of a thread whose moments are found together
 MOST_MEAN = 4.0  # mean^2 / variance up to which sums of squares give the variance
+MOST_MERGED = 1024.0  # the same, up to which merged means are as good as their sum: each merge may err by an ulp
 STRANDS = 4  # independent partial sums of `dot`
 
 
@@ -131,15 +133,20 @@ class Norm:
     def statistics(self, stream: Any, known: Any, held: Any) -> tuple[Any, Any]:
         """Return the mean and variance of a row from its reduced sums `known`; the mean is 0 for RMSNorm.
 
-        ``E[x^2] - mean^2`` cancels where the mean is large: then a second pass sums the squares of x - mean.
+        Where the mean is large, ``E[x^2] - mean^2`` cancels, and merged means are off by some ulp of theirs: then a
+        second pass sums x - mean and its squares.
         """
         share = 1.0 / self.n
-        if not self.by_mma(stream):
-            return (known.mean, known.squares * share) if self.center else (0.0, known * share)
-        total, squares = known
-        mean = total * share
-        var = squares * share - mean * mean
-        if mean * mean > MOST_MEAN * var or squares == math.inf:
+        if not self.center:
+            return 0.0, known * share
+        if self.by_mma(stream):
+            total, squares = known
+            mean, most = total * share, MOST_MEAN
+            var = squares * share - mean * mean
+        else:
+            mean, squares, most = known.mean, known.squares, MOST_MERGED
+            var = squares * share
+        if mean * mean > most * var or squares == math.inf:
 
             def differ(sums: Any, some: Any) -> Any:
                 v = some.keep(self.summed(*(each.of(some) for each in held)) - mean)
@@ -669,7 +676,7 @@ def apply(
         y.reshape((rows.m, rows.n)),
         None if more is None else total.reshape((rows.m, rows.n)),
         *flat,
-        None if scale is None else scale.reshape((rows.m, -1)),
+        None if scale is None else scale.reshape((rows.m, int(scale.shape[-1]))),
         p.counter(rows),
         eps,
     )

@@ -107,7 +107,7 @@ def quantise(
         rows.matrix,
         None if more is None else more.matrix,
         q.reshape((rows.m, rows.n)),
-        scale if len(x.shape) == 2 else scale.reshape((rows.m, -1)),
+        scale if len(x.shape) == 2 else scale.reshape((rows.m, int(scale.shape[-1]))),
     )
     return Quantised(q, scale)
 

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, f16, f32, i32
+from cutelite import Tensor, bf16, f32, i32
 from cutelite.kernels.arguments import instance, result_like
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
@@ -43,17 +43,16 @@ def power(x: Any, exact: bool) -> Any:
 
 
 def powers(dtype: Any) -> Any:
-    """Return the function of x and top that computes exp(x - top); for 16-bit x by one multiply-add and one ex2 each.
+    """Return the function of x and top that computes exp(x - top); for bf16 by one multiply-add and one ex2 each.
 
     For bf16, ``top * LOG2_E_16`` is exact in f32: rounding it could err by more than x - top. Above `MUCH` a quarter of
     log2(e) avoids overflow: elements that differ are so far apart there that exp((x - top) / 4) is 0 as well.
     """
-    if dtype == f32:
-        return lambda x, top: cl.math.exp(x - top)
+    if dtype != bf16:
+        return lambda x, top: power(x - top, dtype == f32)
 
     def raised(x: Any, top: Any) -> Any:
-        whole = LOG2_E if dtype == f16 else LOG2_E_16
-        factor = cl.where(abs(top) > MUCH, f32(whole / 4), f32(whole))
+        factor = cl.where(abs(top) > MUCH, f32(LOG2_E_16 / 4), f32(LOG2_E_16))
         return cl.math.exp2(x * factor - top * factor, fast=True)
 
     return raised
