@@ -150,7 +150,9 @@ def _return(frame: Frame, state: State, instr: Instr) -> bool:
 
 @handles("RAISE")
 def _raise(frame: Frame, state: State, instr: Instr) -> bool:
-    raised = take(state, instr.arg)[0] if instr.arg else None
+    if not instr.arg:
+        raise mistake("raised", "`raise` alone raises again what is being handled, and here nothing is")
+    raised = take(state, instr.arg)[0]
     if isinstance(raised, type) and issubclass(raised, BaseException):
         raised = raised()
     if isinstance(raised, CompileError):  # raised by inlined functions of the library

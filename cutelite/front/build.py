@@ -74,8 +74,10 @@ def _name(text: str, args: dict[str, ArgType]) -> str:
     try:
         return text.format(**values)
     except (KeyError, IndexError, ValueError) as error:
-        known = ", ".join(f"{{{name}}}" for name in values) or "no Constexpr"
-        raise CompileError(Mistake("kernel-name", f"{text!r} is no name: {error}", help=f"there is {known}")) from None
+        why = f"there is no Constexpr {error}" if isinstance(error, KeyError) else str(error)
+        known = ", ".join(f"{{{name}}}" for name in values)
+        help = f"a name may hold {known}" if known else "a name holds values of Constexprs, and this kernel has none"
+        raise CompileError(Mistake("kernel-name", f"{text!r} is no name: {why}", help=help)) from None
 
 
 def symbol(name: str) -> str:

@@ -32,6 +32,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake
+from cutelite.lang.index import Axes
 from cutelite.lang.promotion import to_dtype
 from cutelite.ops.registers import Elect
 
@@ -306,7 +307,9 @@ def bind(
         bound[next(stars)] = rest
     elif rest:
         unknown = next(iter(rest))
-        hint = did_you_mean(unknown, [*names, *kwonly])
+        if unknown in names[: code.co_posonlyargcount]:
+            raise mistake("call", f"{name}() takes `{unknown}` by position only")
+        hint = did_you_mean(unknown, [*names[code.co_posonlyargcount :], *kwonly])
         raise mistake("call", f"{name}() has no parameter `{unknown}`", help=hint)
     for parameter, value in zip(reversed(names), reversed(defaults), strict=False):
         bound.setdefault(parameter, value)
@@ -332,6 +335,10 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         return frame.native(_convert, function, args, kwargs)
     if isinstance(function, Runtime):
         raise mistake("call", f"{describe(function)} cannot be called")
+    if not callable(function):
+        held = describe(function)
+        help = f"write `{held}.x`, or `x, y, z = {held}`" if isinstance(function, Axes) else ""
+        raise mistake("call", f"{held} cannot be called", help=help)
     if isinstance(function, type) and issubclass(function, (Runtime, Tensor, TmaTensor)):
         raise mistake(
             "call", f"`{function.__name__}` is the class of run-time values, and cannot be called", help=_MADE_BY

@@ -12,7 +12,10 @@ from cutelite.front.loops.run_time import Known
 from cutelite.front.mutation import Mutables
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.builder import Builder
+from cutelite.ir.types import mbarrier
 from cutelite.lang.emit import describe, mistake
+from cutelite.lang.mbarrier import Barrier
+from cutelite.lang.tensor import Tensor
 
 
 class Evaluation:
@@ -57,14 +60,21 @@ class Evaluation:
             return CompileError(Mistake("layout", str(error)), self.builder.span)
         if (origin := _origin(error)) is not None:
             return CompileError(_not_taken(error, origin), self.builder.span)
-        operands = isinstance(error, TypeError) and "unsupported operand" in str(error)
-        help = "one of the operands is not a number, or has no such operator" if operands else ""
+        text, help = str(error), ""
+        if isinstance(error, TypeError) and "unsupported operand" in text:
+            help = "one of the operands is not a number, or has no such operator"
+        elif isinstance(error, TypeError) and "__array_ufunc__" in text:
+            help = "NumPy computes while the kernel is compiled; functions of `cl.math` take run-time numbers"
         return CompileError(Mistake("python-error", f"{type(error).__name__}: {error}", help=help), self.builder.span)
 
     def no_attribute(self, obj: Any, name: str) -> CompileError:
         """Return the error for an attribute that an object lacks."""
         what = f"module `{obj.__name__}`" if isinstance(obj, types.ModuleType) else describe(obj)
-        return mistake("attribute", f"{what} has no attribute `{name}`", help=did_you_mean(name, dir(obj)))
+        if isinstance(obj, Tensor) and obj.dtype == mbarrier and hasattr(Barrier, name):
+            help = f"a tensor of barriers is indexed first: `t[i].{name}`, or `t[()].{name}` if its shape is ()"
+        else:
+            help = did_you_mean(name, [each for each in dir(obj) if each[0] != "_" or name[0] == "_"])
+        return mistake("attribute", f"{what} has no attribute `{name}`", help=help)
 
 
 def _origin(error: Exception) -> types.FrameType | None:

@@ -140,11 +140,11 @@ def cp_async_bulk(
     else:
         to, of = address(dst, BULK_ALIGN, known), address(src, BULK_ALIGN, known)
     if mask is None:
-        emit(ops.cp_async.CpAsyncBulk(to, of, amount(bytes), bar, *operands))
+        emit(ops.cp_async.CpAsyncBulk(to, of, _whole(bytes), bar, *operands))
     elif bar is not None or multicast is not None:
         raise mistake("mask", "a bulk copy with a byte mask goes to global memory", help="leave out barrier, multicast")
     else:
-        emit(ops.cp_async.CpAsyncBulkMasked(to, of, amount(bytes), mask_value(mask), operands[1]))
+        emit(ops.cp_async.CpAsyncBulkMasked(to, of, _whole(bytes), mask_value(mask), operands[1]))
 
 
 def cp_reduce_async_bulk(
@@ -172,7 +172,7 @@ def cp_reduce_async_bulk(
         raise mistake("dtype", "the type of the elements at an address is not known", help="pass dtype=")
     known = bytes if isinstance(bytes, int) else None
     to, of = address(dst, BULK_ALIGN, known), address(src, BULK_ALIGN, known)
-    emit(ops.cp_async.CpReduceAsyncBulk(kind, elem, to, of, amount(bytes), policy_value(cache)))
+    emit(ops.cp_async.CpReduceAsyncBulk(kind, elem, to, of, _whole(bytes), policy_value(cache)))
 
 
 def cp_async_bulk_prefetch(src: Any, bytes: int | Scalar, *, cache: Cache = None) -> None:
@@ -180,7 +180,14 @@ def cp_async_bulk_prefetch(src: Any, bytes: int | Scalar, *, cache: Cache = None
 
     cache   an L2 policy, as of `tma_load`
     """
-    emit(ops.cp_async.CpAsyncBulkPrefetch(address(src, BULK_ALIGN), amount(bytes), policy_value(cache)))
+    emit(ops.cp_async.CpAsyncBulkPrefetch(address(src, BULK_ALIGN), _whole(bytes), policy_value(cache)))
+
+
+def _whole(bytes: Any) -> Value:
+    """Return the size of a bulk copy as an operand. Errors: `bulk` for a known size that none can have."""
+    if isinstance(bytes, int) and (bytes <= 0 or bytes % BULK_ALIGN):
+        raise mistake("bulk", f"a bulk copy takes a positive multiple of {BULK_ALIGN} bytes, not {bytes}")
+    return amount(bytes)
 
 
 def cp_async_bulk_commit_group() -> None:

@@ -17,6 +17,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import InFlight, Ptr, Type
+from cutelite.ir.types import Scalar as DType
 from cutelite.layout import DimExpr
 
 
@@ -214,6 +215,8 @@ def describe(x: Any) -> str:
         return str(x)
     if (known := getattr(type(x), "described", None)) is not None:
         return known(x)  # type: ignore[no-any-return]
+    if isinstance(x, DType):
+        return f"the dtype {x}"
     if isinstance(x, ModuleType):
         return f"the module `{x.__name__}`"
     if callable(x) and isinstance(name := getattr(x, "__name__", None), str):

@@ -10,7 +10,8 @@
         storage.full[0].init(1)
 
 It is allocated as by `cl.shared`: the compiler places it. A field may be another such class, whose fields are reached
-through it, `storage.pipe.full`; or `cl.SmemUnion[A, B]`: the fields of `A` and of `B` in the same memory. What a thread
+through it, `storage.pipe.full`; or `cl.SmemUnion[A, B]`: the fields of `A` and of `B` in the same memory, reached by
+their own names, `storage.scratch.partial` with `scratch: cl.SmemUnion[Sums, Tiles]`. What a thread
 writes through one member and another reads through the other must be ordered, as any accesses to the same bytes; the
 checker reports where it is not.
 """
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 else:
 
     class SmemUnion:
-        """``SmemUnion[A, B]``: classes of shared storage whose fields lie in the same memory."""
+        """``u: SmemUnion[A, B]``: the fields of these classes in the same memory. `storage.u.x` is field `x`."""
 
         def __class_getitem__(cls, item: Any) -> UnionField:
             members = item if isinstance(item, tuple) else (item,)

@@ -110,7 +110,8 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         if key is None:
             count = static_value(self.size)
             if count is None:
-                raise mistake("static-layout", f"store() needs a layout known at compile time, not {self.layout}")
+                title = f"store() needs a layout known at compile time, not {self.layout}"
+                raise mistake("static-layout", title, help="store to a tile, `t.tile(...)`, or element by element")
             whole.store(self, as_value(x, Vec(self.dtype, count)))
             return
         tensor, coord = self._located(key)
@@ -315,6 +316,12 @@ def constant(values: Any, dtype: DType) -> Tensor:
         array = np.ascontiguousarray(values, numpy_dtype(dtype))
     except (TypeError, ValueError) as error:
         raise mistake("constant", f"a constant array is made of numbers known at compile time: {error}") from None
+    except OverflowError as error:
+        raise mistake("constant", f"a number does not fit {dtype}: {error}") from None
+    if dtype.is_int and not (array == np.asarray(values)).all():
+        raise mistake("constant", f"not all of these numbers are whole numbers that fit {dtype}")
+    if not array.size:
+        raise mistake("constant", "an array in constant memory has at least one element")
     if not array.ndim:
         raise mistake("constant", f"{values!r} is no array", help="write `cl.constant((1, 2, 3), cl.f32)`")
     layout = row_major(array.shape)
@@ -336,16 +343,22 @@ def make_rmem_tensor_like(like: Any, dtype: DType | None = None) -> Tensor:
     return make_rmem_tensor(dtype or like.dtype, like.shape)
 
 
-def make_tensor(pointer: Handle, layout: Any, dtype: DType) -> Tensor:
+def make_tensor(pointer: Handle | Tensor, layout: Any, dtype: DType | None = None) -> Tensor:
     """Return the memory at `pointer` as a tensor of `dtype`.
 
+    pointer  an address, or a tensor or `Pointer[...]` parameter: that of its first element
     layout   a Layout, row-major extents, or a ComposedLayout whose swizzle the pointer's alignment allows: a swizzle
              permutes bits of the address itself
+    dtype    default: that of the tensor; an address alone has none
     """
+    if isinstance(pointer, Tensor):
+        dtype, pointer = dtype or pointer.dtype, pointer.ptr
     if not isinstance(pointer, Runtime) or not isinstance(pointer.value.type, Ptr):
         raise mistake(
             "make-tensor", f"make_tensor takes a pointer, not {describe(pointer)}", help="use `t.ptr` or `t.at(i)`"
         )
+    if dtype is None:
+        raise mistake("make-tensor", "an address alone does not say what is there", help="give the dtype: `cl.f32`")
     p, swizzle = pointer.value.type, None
     if isinstance(layout, ComposedLayout):
         layout, swizzle = _unswizzled("make_tensor", layout, dtype, p.align)
@@ -393,13 +406,16 @@ def _layout(shape: Any) -> Layout:
     return shape if isinstance(shape, Layout) else row_major(shape)
 
 
+_STATIC = "make its extents Constexprs, or variables of a function that makes the kernel"
+
+
 def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle | None]:
     swizzle = None
     if isinstance(shape, ComposedLayout):
         swizzle, shape = byte_swizzle(shape, dtype), shape.outer
     layout = _layout(shape)
     if not is_static(layout):
-        raise mistake("static-layout", f"{what} needs a shape known at compile time, not {layout.shape}")
+        raise mistake("static-layout", f"{what} needs a shape known at compile time, not {layout.shape}", help=_STATIC)
     if not isinstance(dtype, DType):
         raise mistake(
             "dtype", f"a dtype is needed first, not {describe(dtype)}", help="write `cl.shared(cl.f32, (64, 64))`"

@@ -415,6 +415,19 @@ def zeros(shape: Any, dtype: DType) -> Vector:
     return full(shape, False if dtype == boolean else 0, dtype)
 
 
+def check_lengths(name: str, **vectors: Any) -> None:
+    """Check that those of `vectors` that are not None are vectors of one length. Errors: `vector`."""
+    lengths = {}
+    for what, v in vectors.items():
+        if isinstance(v, Vector):
+            lengths[what] = v.n
+        elif v is not None:
+            raise mistake("vector", f"`{what}` of {name} is a vector, not {describe(v)}", help="`cl.vector` makes one")
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"`{what}` has {n} elements" for what, n in lengths.items())
+        raise mistake("vector", f"the vectors of {name} have one length, but {said}")
+
+
 def ones(shape: Any, dtype: DType) -> Vector:
     """Return a vector of ones of this shape and of `dtype`."""
     return full(shape, True if dtype == boolean else 1, dtype)

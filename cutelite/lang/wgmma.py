@@ -55,6 +55,8 @@ def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
     n       8 to 256 in steps of 8 (integers: of 16 above 32)
     dtype   f32; f16 for f16 and fp8 operands; i32 for integers
     """
+    if not isinstance(n, int) or n % 8 or not 8 <= n <= 256:
+        raise mistake("wgmma-accumulator", f"wgmma takes N from 8 to 256 in steps of 8, not {describe(n)}")
     return Vector(as_value(0 if dtype == i32 else 0.0, accumulator_type(dtype, n)))
 
 
@@ -348,7 +350,10 @@ def matrix(t: Any, name: str, sparse: bool = False) -> SmemMatrix:
         return smem_matrix(t.value.type, sparse)
     except Unreadable as why:
         raise mistake(
-            "wgmma-operand", f"wgmma cannot read `{name}`: {why.what}", f"its layout: {t.layout}", why.help
+            "wgmma-operand",
+            f"wgmma cannot read `{name}`: {why.what}",
+            f"its layout: {t.layout}",
+            (why.help, "`cl.tma_shared` and `cl.make_smem_layout` make tiles that wgmma reads"),
         ) from None
 
 

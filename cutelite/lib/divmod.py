@@ -6,6 +6,7 @@ from typing import Any
 
 from cutelite.ir.types import i32, u32, u64
 from cutelite.lang.bits import clz, mul_hi
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.values import Scalar, where
 from cutelite.layout import DimExpr
 from cutelite.records import dataclass
@@ -43,6 +44,8 @@ class FastDivmod:
 
     def div(self, x: Any) -> Any:
         """Return ``x // divisor``."""
+        if isinstance(x, Scalar) and not x.dtype.is_int:
+            raise mistake("dividend", f"FastDivmod divides integers, not {describe(x)}")
         dividend: Any = i32(x)
         quotient = (mul_hi(dividend.to(u32), u32(self.multiplier)) >> u32(self.shift)).to(i32)
         return where(self.divisor == 1, dividend, quotient)
@@ -64,6 +67,8 @@ class FastDivmod:
 
 def _numbers(divisor: Any) -> tuple[Any, Any, Any]:
     """Return divisor, multiplier and shift: ints of an int, else run-time numbers."""
+    if isinstance(divisor, Scalar) and not divisor.dtype.is_int:
+        raise mistake("divisor", f"FastDivmod takes a divisor, a whole number, not {describe(divisor)}")
     if isinstance(divisor, DimExpr | Scalar):
         n: Any = i32(divisor)
         shift: Any = i32(max(31 - clz(n - 1), 0))

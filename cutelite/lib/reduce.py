@@ -329,6 +329,8 @@ class Team:
         """
         if self.cluster > 1:
             raise mistake("team", "a scan is over the threads of one block")
+        if callable(zero):
+            raise mistake("team", "the neutral value comes before the operation: `scan(x, zero, combine)`")
         width, lane = min(self.threads, WARP), linear_thread_idx() % WARP
         upto = warp_scan(x, combine, width=width)
         shifted, before = exchange(upto, "up", 1, width), zero

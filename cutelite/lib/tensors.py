@@ -7,8 +7,10 @@ from typing import Any
 from cutelite.ir.types import boolean, f32
 from cutelite.lang.algebra import rank, size
 from cutelite.lang.debug import printf
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.loops import static_range
-from cutelite.lang.values import Scalar, Vector, vector
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import Scalar, Vector, check_lengths, vector
 
 
 def gather(t: Any, index: Any, mask: Any = None, other: Any = 0) -> Any:
@@ -19,6 +21,7 @@ def gather(t: Any, index: Any, mask: Any = None, other: Any = 0) -> Any:
     mask    a vector of bools: where one is false, nothing is read, and the result is `other`
     Who     each thread for itself
     """
+    check_lengths("gather", index=index, mask=mask)
     items = []
     for i in static_range(index.n):
         if mask is None:
@@ -37,6 +40,7 @@ def scatter(t: Any, index: Any, values: Any, mask: Any = None) -> None:
 
     Arguments are as for `gather`. Of equal indices in one thread, the last one counts.
     """
+    check_lengths("scatter", index=index, values=values, mask=mask)
     for i in static_range(index.n):
         if mask is None or mask[i]:
             t[index[i]] = values[i]
@@ -46,6 +50,7 @@ def any_(x: Any) -> Any:
     """Return whether any element of a vector `x`, or a number `x`, is true: not 0."""
     if isinstance(x, Scalar):
         return truth_of(x)
+    check_lengths("any_", x=x)
     found = truth_of(x[0])
     for i in static_range(1, x.n):
         found = found | truth_of(x[i])
@@ -56,6 +61,7 @@ def all_(x: Any) -> Any:
     """Return whether every element of a vector `x`, or a number `x`, is true: not 0."""
     if isinstance(x, Scalar):
         return truth_of(x)
+    check_lengths("all_", x=x)
     found = truth_of(x[0])
     for i in static_range(1, x.n):
         found = found & truth_of(x[i])
@@ -73,10 +79,15 @@ def print_tensor(x: Any, name: str = "tensor") -> None:
     several threads mix. The extents need not be known at compile time.
     """
     if isinstance(x, Vector):
-        printf(f"{name}: {x.dtype} vector of {x.n}\n")
-        for i in static_range(x.n):
-            print(f"  {shown(x[i])}", end="")
-        printf("\n")
+        printf(f"{name}: {x.dtype} vector of {x.n if len(x.shape) == 1 else x.shape}\n")
+        rows = x.n // size(x.shape[-1])
+        flat = x.reshape((x.n,))
+        for row in static_range(rows):
+            for i in static_range(row, x.n, rows):
+                print(f"  {shown(flat[i])}", end="")
+            printf("\n")
+    elif not isinstance(x, Tensor):
+        raise mistake("tensor", f"print_tensor takes a tensor or a vector, not {describe(x)}", help="`print` takes all")
     else:
         printf(f"{name}: {x.dtype} {x.space} {x.layout}\n")
         rows = size(x) // size(x.layout, rank(x) - 1)

@@ -19,6 +19,7 @@ from typing import Any
 
 from cutelite.ir.types import i32
 from cutelite.lang.atomics import atomic_add, atomic_exch
+from cutelite.lang.emit import mistake
 from cutelite.lang.index import block_idx, grid_dim
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tensor import shared
@@ -33,6 +34,8 @@ STAGES = 2  # tiles that are told to the other threads and not yet begun
 @dataclass(frozen=True)
 class TileQueue:
     """A queue of tiles 0 to `count` - 1. A block's first tile is that of its index; `counter` gives the others.
+
+    One thread takes tiles (`begin`, `take`, `tell`); the others are told of them (`advance`).
 
     kind     a NamedTuple of i32: the type of a tile's place (its coordinates)
     where    a function from the index of a tile to its place: longest tiles first, or bands whose operands fit L2
@@ -71,7 +74,10 @@ class TileQueue:
         return TileQueue(kind, where, count, counter, told, pipe, pipe.consumer_state())
 
     def is_valid(self) -> Any:
-        """Return whether there is a tile."""
+        """Return whether there is a tile. Errors: `tile-queue` before the first one."""
+        if self.valid is None:
+            help = "call `begin` in the one thread that takes tiles, and `advance` in all others"
+            raise mistake("tile-queue", "the queue is still before its first tile", help=help)
         return self.valid
 
     def begin(self) -> TileQueue:

@@ -29,6 +29,13 @@ def space_of(value: Value) -> str:
     return value.type.space if isinstance(value.type, Ptr | Tensor) else ""
 
 
+_ALIGNING = {
+    "smem": "`cl.shared(..., align={align})`, and `cl.tma_shared` for tiles of TMA, place the start of a tensor",
+    "gmem": "`cl.align({align})` in its annotation promises it of a parameter; extents and strides are known to be "
+    'multiples where dims say so: `cl.dims("N:8")`',
+}
+
+
 def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) -> Iterator[Problem]:
     """Find problems of `field` of `op` as an address in one of `spaces` that is a multiple of `align` bytes."""
     value: Value = op[field]
@@ -42,6 +49,7 @@ def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) ->
         yield Problem(
             field,
             f"`{field}` of {op.name} must be a multiple of {align} bytes, but is only known to be one of {known}",
+            _ALIGNING.get(value.type.space, "").format(align=align),
         )
 
 

@@ -304,6 +304,8 @@ class Mbarriers:
             return f"mbarrier {name} of a block that has exited"
         word = Word.read(int(region.view(8)[1][(address - region.base) // 8]))
         missing = f"{word.pending} of {word.expected} arrivals and {word.tx} bytes are missing"
+        if word.tx < 0:
+            missing = f"{word.pending} of {word.expected} arrivals are missing, and {-word.tx} bytes came unexpected"
         if word.parity != parity:
             return f"mbarrier {name}: phase of parity {parity} has completed"
         return f"mbarrier {name}: phase of parity {parity}; {missing}"

@@ -348,7 +348,7 @@ def yields(xs):
         ("clamp(a, 1, 2, 3)", "clamp() takes 3 arguments, but 4 were given"),
         ("clamp(a, 1, hihg=3)", "did you mean `high`?"),
         ("clamp(a, 1, x=a)", "clamp() got two values for `x`"),
-        ("only_positional(a=a, b=2, c=3)", "has no parameter `a`"),
+        ("only_positional(a=a, b=2, c=3)", "takes `a` by position only"),
         ("helper(a, **{'z': 1}, **{'z': 2})", "the argument `z` is given twice"),
         ("functools.cache(lambda: cl.thread_idx.x)()", "cl.thread_idx works only inside a kernel"),
         ("functools.cache(cached_identity)(a)", "is cached, and takes compile-time values only"),

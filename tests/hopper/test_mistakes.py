@@ -157,7 +157,31 @@ def operand_in_global_memory(c: Any) -> Any:
 
 def n_of_100(c: Any) -> Any:
     b = cl.shared(bf16, (104, 64), swizzle=SWIZZLE).tile((100, 64), (0, 0))
-    return cl.wgmma.mma_async(tile(), b, cl.wgmma.zeros_accumulator(100))
+    return cl.wgmma.mma_async(tile(), b, cl.wgmma.zeros_accumulator(96))
+
+
+def accumulator_of_100(c: Any) -> Any:
+    return cl.wgmma.zeros_accumulator(100)
+
+
+def barriers_not_indexed(c: Any) -> Any:
+    return cl.shared(cl.mbarrier, 2).arrive()
+
+
+def bulk_copy_of_13_bytes(c: Any) -> Any:
+    return cl.cp_async_bulk(cl.shared(f32, 64), c, 13, barrier=cl.shared(cl.mbarrier, 1)[0])
+
+
+def bulk_copy_misaligned(c: Any) -> Any:
+    return cl.cp_async_bulk(cl.shared(f32, 64).at(1), c, 64, barrier=cl.shared(cl.mbarrier, 1)[0])
+
+
+def axes_called(c: Any) -> Any:
+    return cl.thread_idx()  # type: ignore[operator]
+
+
+def address_without_dtype(c: Any) -> Any:
+    return cl.make_tensor(c.ptr, (4, 4))
 
 
 def waited_for_twice(c: Any) -> Any:
@@ -187,6 +211,13 @@ MISTAKES = [
     (no_steps, "wgmma-operand", "slice(4, None, None) of 4 instructions along K"),
     (operand_in_global_memory, "wgmma-operand", "no (rows, k) tile of shared memory"),
     (n_of_100, "wgmma-operand", "does not consist of blocks of 8 rows"),
+    (padded_rows, "wgmma-operand", "`cl.tma_shared` and `cl.make_smem_layout` make tiles"),
+    (accumulator_of_100, "wgmma-accumulator", "from 8 to 256 in steps of 8, not 100"),
+    (barriers_not_indexed, "attribute", "a tensor of barriers is indexed first: `t[i].arrive`"),
+    (bulk_copy_of_13_bytes, "bulk", "a positive multiple of 16 bytes, not 13"),
+    (bulk_copy_misaligned, "cp-async-bulk", "`cl.shared(..., align=16)`"),
+    (axes_called, "call", "write `cl.thread_idx.x`, or `x, y, z = cl.thread_idx`"),
+    (address_without_dtype, "make-tensor", "give the dtype"),
     (fence_of_what_is_in_flight, "wgmma-accumulator", "fence_operand takes vectors, not an accumulator in flight"),
     (waited_for_twice, "wgmma-accumulator", "takes accumulators in flight, not a run-time vec<f32,32>"),
     (partition_of_a_wide_tile, "wgmma-accumulator", "an accumulator is (64, n)"),

@@ -41,6 +41,7 @@ def test_gather_scatter_any_and_all() -> None:
 def prints(x: Tensor[bf16, (M, N)]) -> None:
     cl.print_tensor(x, "x")
     cl.print_tensor(cl.zeros((2,), i32))
+    cl.print_tensor(cl.vector(1, 2, i32(3), 4).reshape((2, 2)), "v")
 
 
 def test_a_tensor_is_printed_row_by_row(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,8 +49,39 @@ def test_a_tensor_is_printed_row_by_row(capsys: pytest.CaptureFixture[str]) -> N
 
     prints[1](np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16))
     lines = ["x: bf16 gmem (M,N):(N,1)", "  0  1  2", "  3  4  5", "tensor: i32 vector of 2", "  0  0"]
+    lines += ["v: i32 vector of (2, 2)", "  1  3", "  2  4"]
     assert capsys.readouterr().out.splitlines() == lines
     assert "vprintf" in prints.compile().ptx
+
+
+MISUSED = [
+    ("cl.gather(x, i)", "`index` of gather is a vector, not a run-time i32"),
+    ("cl.gather(x, cl.vector(i, i), mask=i > 0)", "`mask` of gather is a vector"),
+    ("cl.scatter(x, cl.vector(i, i), cl.zeros(3, f32))", "`index` has 2 elements, `values` has 3 elements"),
+    ("cl.any_(x)", "`x` of any_ is a vector"),
+    ("cl.print_tensor(i)", "print_tensor takes a tensor or a vector, not a run-time i32"),
+    ("cl.constant([1.5], i32)", "not all of these numbers are whole numbers that fit i32"),
+    ("cl.constant([300], cl.i8)", "a number does not fit i8"),
+    ("cl.constant([], f32)", "at least one element"),
+    ("cl.FastDivmod(x[0])", "a whole number, not a run-time f32"),
+    ("x[0] // cl.FastDivmod(i)", "FastDivmod divides integers, not a run-time f32"),
+    ("cl.block_scan(i, lambda p, q: p + q)", "the neutral value comes before the operation"),
+    ("np.exp(x[0])", "functions of `cl.math` take run-time numbers"),
+    ("(lambda p, /: p)(p=i)", "takes `p` by position only"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), MISUSED)
+def test_misuse_is_told_in_words_of_the_user(call: str, words: str) -> None:
+    uses: Any = eval(f"lambda x, i: {call}", globals())
+
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[f32, (32,)]) -> None:
+        uses(x, cl.thread_idx.x)
+
+    with pytest.raises(CompileError) as caught:
+        kernel.compile(arch="sm_90a")
+    assert words in str(caught.value)
 
 
 @cl.kernel(block=32)

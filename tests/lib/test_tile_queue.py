@@ -48,6 +48,17 @@ def test_each_tile_is_taken_once_and_told_to_all(scheduled: Place, dynamic: bool
     assert counter[0] == 0
 
 
+def test_a_queue_before_its_first_tile_is_refused() -> None:
+    @cl.kernel(block=64)
+    def kernel(counter: Tensor[i32, (1,)]) -> None:
+        queue = cl.TileQueue.create(Spot, lambda index: Spot(index, 0), 4, counter, consumers=64)
+        while queue.is_valid():
+            queue = queue.advance()
+
+    with pytest.raises(cl.CompileError, match="call `begin` in the one thread"):
+        kernel.compile(arch="sm_90a")
+
+
 def test_longest_first_walks_bands_and_visits_all() -> None:
     walk = [cl.longest_first(i, 3, 5, 2, True) for i in range(15)]
     assert walk[:6] == [(2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1)]
