@@ -16,6 +16,7 @@ from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wai
 from cutelite.lang.emit import mistake
 from cutelite.lang.given import given_by
 from cutelite.lang.index import block_rank_in_cluster, linear_thread_idx
+from cutelite.lang.loops import range as unrolled
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.mma import make_tiled_mma
@@ -28,7 +29,7 @@ from cutelite.lib.piece import Finish, Piece
 from cutelite.lib.pipelines import NamedBarrier
 from cutelite.records import dataclass
 
-ROWS = 64  # rows of a wgmma
+ROWS, GROUP = 64, 128  # rows of a wgmma; threads of a warpgroup
 TILE_ALIGN = 128  # bytes: alignment of shared memory that TMA writes
 
 
@@ -126,11 +127,37 @@ class ResultRing:
         self.group.sync()
 
     def send(self, i: int, target: Any, at: tuple[Any, ...]) -> None:
-        """Start storing piece `i` to `target`, a TMA tensor, at these coordinates. Parts outside are left out."""
-        if self.thread == 0:
+        """Start storing piece `i` to `target` at these coordinates. Parts outside are left out.
+
+        target  a TMA tensor; or any other, to which all threads store element by element: its rows may begin anywhere
+        """
+        if not isinstance(target, TmaTensor):
+            self.exchange(i, target, at, True)
+        elif self.thread == 0:
             held, start = self.box(i, at)
             tma_store(held, target, at=start)
             cp_async_bulk_commit_group()
+
+    def exchange(self, i: int, tensor: Any, at: tuple[Any, ...], out: bool) -> None:
+        """Copy piece `i` to a tensor whose rows may begin anywhere, or from it, with zeros for what lies outside."""
+        held, (*batch, row, column) = self.box(i, at)
+        wide, (rows, columns) = int(held.layout[1].size), tensor.shape[-2:]
+        for step in unrolled(held.size // GROUP, unroll=4):
+            place = self.thread + step * GROUP
+            down, right = place // wide, place % wide
+            inside, value = row + down < rows and column + right < columns, self.dtype(0)
+            if out and inside:
+                tensor[*batch, row + down, column + right] = held[down, right]
+            elif not out:
+                if inside:
+                    value = tensor[*batch, row + down, column + right]
+                held[down, right] = value
+
+    def fill(self, i: int, source: Any, at: tuple[Any, ...]) -> None:
+        """Load piece `i` of a tensor whose rows may begin anywhere to its buffer, once that is free."""
+        self.acquire()
+        self.exchange(i, source, at, False)
+        self.group.sync()
 
     def write(self, acc: Any, target: Any, at: tuple[Any, ...]) -> None:
         """Store a waited-for accumulator, 64 rows and any number of pieces side by side, to `target` from `at` on."""
@@ -212,7 +239,8 @@ class Fused:
     activation   an elementwise function on vectors of f32, or None
     finish       a function that takes ``alpha * sums`` instead of all this, and stores the results; or None
 
-    In a kernel, c and bias are TMA tensors; boxes of c are (64, columns of a piece) or parts of it.
+    In a kernel, bias is a TMA tensor, and c is one like the results, or like these any other: boxes of c are (64,
+    columns of a piece) or parts of it.
     """
 
     c: Any = None
@@ -231,7 +259,8 @@ class Epilogue:
 
     shape    (rows, columns) of the warpgroup's tile
     ring     the buffers that its pieces go through
-    d        the TMA tensor of results; its boxes are (64, columns of a piece) or parts of that
+    d        the TMA tensor of results; its boxes are (64, columns of a piece) or parts of that. Or any other tensor,
+             whose rows may begin anywhere: threads store to it element by element
     fused    what is computed from the sums
     factor   alpha times the scales that are one number
     fetch    this warpgroup's barriers (1 + buffers,): one for bias and scales, one for each buffer
@@ -335,7 +364,7 @@ class Epilogue:
         ]
         if self.ring.thread == 0 and len(tiles) > 0:
             self.fetch.start(0, tiles)
-        if self.fused.c is not None and self.has(0):
+        if isinstance(self.fused.c, TmaTensor) and self.has(0):
             self.bring(0, row, column, batch)
 
     def until(self, row: Any) -> Epilogue:
@@ -385,9 +414,13 @@ class Epilogue:
         if self.fused.finish is not None:
             self.finish_by(self.fused.finish, acc, i, row, column, batch)
             return
-        buffers, another = self.ring.buffers, i + 1 < self.pieces and self.fused.c is not None
+        by_tma = isinstance(self.fused.c, TmaTensor)
+        buffers, another = self.ring.buffers, i + 1 < self.pieces and by_tma
         if self.fused.c is None:
             self.ring.acquire()
+        elif not by_tma:
+            down, right = self.place(self.first + i)
+            self.ring.fill(i, self.fused.c, (*batch, row + down, column + right))
         else:
             if another and buffers > 1 and self.has(i + 1):
                 self.bring(i + 1, row, column, batch)

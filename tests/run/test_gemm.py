@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 from common import array, poisoned, to_numpy
 from cutelite import CompileError, bf16, e4m3, f32, tf32
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, reference
+from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, reference
 from cutelite.kernels.gemm.configs import Problem, made_for, swapped
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds
 
@@ -147,6 +147,44 @@ def test_any_size_where_rows_are_padded(shape: tuple[int, int, int], splits: int
 @pytest.mark.parametrize("majors", ["KK", "MN"])
 def test_operands_that_tma_cannot_read_are_copied(shape: tuple[int, ...], majors: str) -> None:
     compare(shape, majors=majors, config=Config((64, 64), True, (1, 1), buffers=1))
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "n", "config"),
+    [
+        (0, 19, 19, Config((64, 64), True, (1, 1), buffers=1)),
+        (3, 24, 16, Config((64, 64), True, (1, 1), buffers=1)),
+        (0, 17, 16, Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240))),  # not to be had in f32
+        (8, 24, 16, Config((64, 64), True, (1, 1), buffers=1, splits=2)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("own", [False, True])
+def test_c_and_results_that_tma_cannot_take(first: int, step: int, n: int, config: Config, own: bool) -> None:
+    """Rows that begin anywhere, of results and of C, which may be the results; nothing is written beside them."""
+    rng = np.random.default_rng(7)
+    a, b = (operand(rng, rows, 200, dtype="bfloat16", transposed=False) for rows in (21, n))
+    held = [poisoned(21 * step + 16, dtype="bfloat16") for _ in range(2)]
+    d, c = (x[first : first + 21 * step].reshape(21, step)[:, :n] for x in held)
+    c = d if own else c
+    c[...] = operand(rng, 21, n, dtype="bfloat16", transposed=False)
+    right = 2.0 * to_numpy(c) + to_numpy(a).astype(np.float64) @ to_numpy(b).T
+    gemm(a, b.T, d, c=c, beta=2.0, config=config)
+    assert np.linalg.norm(to_numpy(d) - right) <= BF16 * np.linalg.norm(right)
+    assert np.isnan(to_numpy(held[0])).sum() == len(held[0]) - 21 * n
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+@pytest.mark.parametrize("shape", [(1, 5, 37), (2, 7, 129), (1, 3, 8)], ids=str)
+def test_rows_are_copied_to_rows_that_begin_elsewhere(shape: tuple[int, int, int], dtype: str) -> None:
+    batches, rows, columns = shape
+    values = np.arange(batches * rows * columns).reshape(shape) % 100
+    for before, after in ((0, 3), (5, 1), (16, 0)):
+        source = array(np.pad(values, ((0, 0), (0, 0), (0, before))), dtype)[..., :columns]
+        whole = array(np.full((batches, rows, columns + after), 100), dtype)
+        pitch.copy_rows(source, whole[..., :columns])
+        found = to_numpy(whole)
+        assert (found[..., :columns] == values).all() and (found[..., columns:] == 100).all()
 
 
 def test_operands_with_steps_between_all_elements() -> None:

@@ -9,6 +9,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, check_apart, is_array
 from cutelite.kernels.arrays import code_of, empty
+from cutelite_rt.dtype import DTYPES
 
 FP8, BYTES = ("e4m3", "e5m2"), ("i8", "u8")
 BESIDE: dict[str, str | tuple[str, ...]] = {
@@ -80,6 +81,19 @@ def check_places(operands: dict[str, Any], out: Any) -> None:
     if out.shape[-2] > 1 and out.strides[-2] < out.shape[-1]:
         raise ArrayError(f"rows of out are {out.strides[-2]} elements apart, and overlap: each has {out.shape[-1]}")
     check_apart("out", out, operands)
+
+
+def written_by_tma(d: Any) -> bool:
+    """Tell whether TMA can write results where they are to be: it writes the last 16 bytes of a row whole."""
+    return read_by_tma(d) and d.shape[-1] * DTYPES[rt.read(d).dtype].bytes % 16 == 0
+
+
+def read_by_tma(c: Any) -> bool:
+    """Tell whether TMA can read an array that is contiguous along its last mode; True where there is none."""
+    if c is None:
+        return True
+    view = rt.read(c)
+    return view.pointer % 16 == 0 and all(step * DTYPES[view.dtype].bytes % 16 == 0 for step in view.strides[:-1])
 
 
 def check_added(b: Any, out: Any, fused: cl.Fused) -> None:

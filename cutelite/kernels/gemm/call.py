@@ -16,6 +16,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.functions import settled
+from cutelite.kernels.gemm import pitch
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
     check_added,
@@ -23,8 +24,10 @@ from cutelite.kernels.gemm.arrays import (
     check_places,
     check_result,
     of_no_columns,
+    read_by_tma,
     result_shape,
     scales_of,
+    written_by_tma,
 )
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import measured, pick, run
@@ -58,7 +61,7 @@ def gemm(
                 either mode if they have 16 bits, and rows a multiple of 16 bytes apart; others are copied first
     out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
                 i32 for integers. It may be bf16, f16 or f32; f64 or fp8 too where operands are no integers, for which
-                there is i32. Rows of `out` that are no multiple of 16 bytes take a copy more
+                there is i32. Their rows may begin anywhere, and are fastest where they fill multiples of 16 bytes
     bias        (N,): bf16, f16 or f32
     scale_a     f32, one number, of an array or of Python, or (M, 1); `scale_b` likewise (1, N)
     activation  a function of f32 vectors, elementwise, compiled into the kernel; or 'relu'. Functions with equal code
@@ -236,7 +239,8 @@ def arguments(
     rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
     batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
-    problem = replace(problem, shared=shared)
+    direct = fused.finish is None and not (written_by_tma(out) and read_by_tma(fused.c))
+    problem = replace(problem, shared=shared, direct=direct)
     problem = finished(problem, fused, b.shape[-1], result)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
@@ -318,12 +322,15 @@ def for_tma(operand: Any, k: int, along_k: bool = False) -> Any:
         steps = [step for place, (_, step) in enumerate(modes) if place != len(modes) + row]
         if modes[row][1] == 1 and view.pointer % 16 == 0 and all(step > 0 and step * bytes % 16 == 0 for step in steps):
             return operand
-    row = -1 if either else k  # along which the copy is contiguous
+    row = next((mode for mode in (-1, -2) if modes[mode][1] == 1 and (either or mode == k)), k)
     high, wide = view.shape[-3 - row], view.shape[row]
     made = empty(operand, (*view.shape[:-2], high, -(-wide * bytes // 16) * 16 // bytes))[..., :wide]
-    made = made if row == -1 else made.swapaxes(-1, -2)
-    made[...] = operand
-    return made
+    source = operand if row == -1 else operand.swapaxes(-1, -2)
+    if pitch.fits(source, made):
+        pitch.copy_rows(source, made)
+    else:
+        made[...] = source
+    return made if row == -1 else made.swapaxes(-1, -2)
 
 
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:

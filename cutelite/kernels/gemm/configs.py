@@ -77,6 +77,7 @@ class Problem:
     groups              'rows': A and the result have rows of one group behind those of another, each with a matrix B;
                         'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
     prepare             what makes elements of A, of B's dtype, of what is in memory, with tensors `beside` it
+    direct              threads store results, and load C, element by element: for rows that TMA cannot take
     shared              the operand that is the same for all batches, 'A' or 'B'; else ''
     """
 
@@ -96,6 +97,7 @@ class Problem:
     tensors: tuple[tuple[str, int, int], ...] = ()
     groups: Literal["", "rows", "padded", "K"] = ""
     shared: str = ""
+    direct: bool = False
     prepare: Prepare | None = None
     beside: tuple[tuple[str, int, int], ...] = ()
 
@@ -269,6 +271,9 @@ def made_for(config: Config, problem: Problem) -> bool:
         if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
             return False
     alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
+    of_thread = (bm if config.pingpong else bm // 2) * bn // 128
+    if problem.direct and config.splits == 1 and not config.swapped and of_thread > 192:
+        return False  # for what stores and loads elements there are no registers left
     if problem.prepare is not None and (config.swapped or not alone):
         return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):

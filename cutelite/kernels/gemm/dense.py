@@ -53,7 +53,7 @@ def build(config: Config, problem: Problem) -> Any:
         ends: Tensor[i32, (E,)] | None, plain: PLAIN | None, ahead: AHEAD | None, parts: PARTS | None,
     ) -> None:  # fmt: skip
         if cl.thread_idx.x == 0:
-            for t in (a, b, d):
+            for t in (a, b) if problem.direct else (a, b, d):
                 cl.prefetch_tensormap(t)
         storage = Storage.allocate()
         if FEW < BM:
@@ -118,6 +118,8 @@ def types(plan: "Plan") -> tuple[Any, ...]:
     b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
     batches = (L * splits,) if batched and splits > 1 else plan.lead("D") or (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
+    if problem.direct:
+        d = Tensor[problem.d, (*batches, *((N, M) if problem.turned else (M, N))), (*(None,) * (1 + len(batches)), 1)]
     line = ((M,), (plan.rows,)) if problem.turned else ((N,), (plan.each,))
     bias, one = TmaTensor[problem.bias or f32, *line, "none"], Tensor[f32, (1,)]
     scale_a = TmaTensor[f32, (M,), (plan.rows,), "none"] if problem.rowwise else one
@@ -560,19 +562,13 @@ def run(
         config = replace(config, stream=0)  # the last round is whole
     at_once = blocks if config.together > 1 else there if config.stream else min(blocks, there)
     launch = cl.Launch(at_once * config.together, 3 * GROUP, pdl=True)
-    if splits == 1 and n * problem.d.bytes % 16 == 0:
+    if splits == 1:
         multiply(config, problem, launch, a, b, d, fused, ahead)
         return
-    # TMA writes the last 16 bytes of a row whole: where others may hold something of `d`, rows of another array.
-    plain, sums = replace(problem, d=problem.acc, bias=None, activation=None, rowwise=False), cl.Fused()
-    of_parts = None if splits == 1 else problem.acc.name
-    parts = empty(d, (batches * splits, m, -(-n // 16) * 16), of_parts)[..., :n]
-    if splits > 1:
-        multiply(config, plain, launch, a, b, parts, sums, ahead)
-        add_up(problem, splits, parts, d, fused)
-    else:
-        multiply(config, problem, launch, a, b, parts if problem.batched else parts[0], fused, ahead)
-        add_up(replace(plain, d=problem.d, acc=problem.d), 1, parts, d, sums)
+    plain = replace(problem, d=problem.acc, bias=None, activation=None, rowwise=False, direct=False)
+    parts = empty(d, (batches * splits, m, -(-n // 16) * 16), problem.acc.name)[..., :n]
+    multiply(config, plain, launch, a, b, parts, cl.Fused(), ahead)
+    add_up(problem, splits, parts, d, fused)
 
 
 def multiply(

@@ -1,0 +1,182 @@
+"""`gemm` as users call it, copies of operands and results included, against cuBLAS at random sizes of any alignment.
+
+    python tests/bench/gemm_any.py times.jsonl --shapes 60 --seed 5 --seconds 60 --best 4 --jobs 8
+
+A third of the sizes has few rows or few columns, a third any from 32 to 16,384 by their logarithms, a third any from 1
+to 16,384; N and K of every second one are rounded up to multiples of 8. `--best` configurations are timed, those that
+the model has for the fastest: the first is the pick, and the fastest of them "tuned". cuBLAS is torch.mm, or where that
+is faster torch.mm by cuBLASLt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+
+from cutelite.kernels.gemm import CONFIGS, gemm
+from cutelite.kernels.gemm.call import arguments, fused_of
+from cutelite.kernels.gemm.dense import ranked
+from cutelite.tune.compile import compile_all
+from tests.bench.gemm_model import COLD_BYTES, GRAPH_S, MAJORS, operands, said
+from tests.bench.timing import timed
+
+Size = tuple[int, int, int, str]
+LARGEST, ROUNDS, MOST = 1.1e12, 5, 16_384
+
+
+def sizes_of(count: int, seed: int) -> list[Size]:
+    """Random (M, N, K), and the majors of A and B, of B alone where A's is K."""
+    source, found = random.Random(seed), []
+
+    def between(low: int, high: int) -> int:
+        return min(high, int(math.exp(source.uniform(math.log(low), math.log(high + 1)))))
+
+    for i in range(count):
+        m, n, k = (between(32, MOST) if i % 3 == 1 else source.randint(1, MOST) for _ in range(3))
+        if i % 3 == 0:
+            m, n, k = between(1, 128), between(512, MOST), between(512, MOST)
+            m, n = (n, m) if i % 4 == 3 else (m, n)
+        k = min(k, max(64, int(LARGEST / m / n)))
+        if i % 2:
+            m, n, k = m, -(-n // 8) * 8, -(-k // 8) * 8
+        found.append((m, n, k, "MN MN" if i % 8 == 5 else "MN" if i % 4 == 2 else "K"))
+    return found
+
+
+def calls_of(size: Size, sets: list[Any], best: int) -> dict[str, Callable[[int], Any]]:
+    """The calls to be timed, by name: "pick" and further configurations first."""
+
+    def ours(config: Any, i: int) -> None:
+        gemm(*sets[i], config=config)
+
+    given: list[Any] = [*sets[0], fused_of()]
+    problem, a, _, d, *_ = arguments(*given)
+    configs = [config for _, config in islice(ranked(CONFIGS, problem, a, d), best)]
+    return {said(config): partial(ours, config) for config in configs}
+
+
+def sets_of(size: Size, count: int | None = None) -> list[Any]:
+    """Rotating operands and results that no cache holds."""
+    m, n, k, major = size
+    if count is None:
+        count = max(2, min(24, -(-COLD_BYTES // (2 * (m * k + n * k + m * n)))))
+    return [operands(m, n, k, major) for _ in range(count)]
+
+
+def library(name: str, sets: list[Any], i: int) -> None:
+    torch.backends.cuda.preferred_blas_library(name)
+    torch.mm(sets[i][0], sets[i][1], out=sets[i][2])
+
+
+def measured(size: Size, best: int) -> dict[str, Any]:
+    """A line: microseconds by configuration, and of cuBLAS."""
+    m, n, k, major = size
+    sets, bytes = sets_of(size), 2 * (m * k + n * k + m * n)
+    calls = calls_of(size, sets, best)
+    compile_all([partial(call, 0) for call in calls.values()])
+    right = torch.mm(*sets[0][:2]).float()
+    for name in ("cublas", "cublaslt"):
+        calls[name] = partial(library, name, sets)
+    repeats = max(len(sets), min(300, int(GRAPH_S / (max(bytes / 4e12, 2 * m * n * k / 7e14) + 3e-6))))
+    graphs: dict[str, Any] = {}
+    times: dict[str, list[float]] = {}
+    for name, call in calls.items():
+        sets[0][2].fill_(math.nan)
+        call(0)
+        error = float((sets[0][2].float() - right).norm() / right.norm())
+        if not error < 1e-2:
+            print(f"WRONG: {name} at {m} x {n} x {k}, {major}: relative error {error:.3g}", flush=True)
+        graphs[name], times[name] = torch.cuda.CUDAGraph(), []
+        with torch.cuda.graph(graphs[name], capture_error_mode="relaxed"):
+            for i in range(repeats):
+                call(i % len(sets))
+    order = list(graphs)
+    for turn in range(ROUNDS):
+        random.shuffle(order)
+        for name in order:
+            seconds = timed(graphs[name], repeats)
+            if turn:
+                times[name].append(seconds * 1e6)
+    return {
+        "shape": [m, n, k], "major": major,
+        "us": {name: round(statistics.median(found), 3) for name, found in times.items()},
+    }  # fmt: skip
+
+
+def told(line: dict[str, Any]) -> tuple[float, float]:
+    """Print a line; gives how many times cuBLAS takes the time of the pick, and of the best."""
+    us = dict(line["us"])
+    rival = min(us.pop("cublas"), us.pop("cublaslt"))
+    name, best = min(us.items(), key=lambda each: each[1])
+    pick = next(iter(us.values()))
+    print(f"{line['shape']} {line['major']}: cuBLAS {rival:.1f}, pick {pick:.1f} ({rival / pick:.3f}), best {best:.1f}"
+          f" ({rival / best:.3f}) {name}", flush=True)  # fmt: skip
+    return rival / pick, rival / best
+
+
+def ratios(found: list[tuple[float, float]]) -> str:
+    """In words, what the ratios come to."""
+    kinds = []
+    for what, of in zip(("picks", "best"), zip(*found, strict=True), strict=True):
+        mean = math.exp(statistics.mean(map(math.log, of)))
+        kinds.append(f"{what}: geometric mean {mean:.3f}, {sum(x < 0.97 for x in of)} below 0.97, least {min(of):.3f}")
+    return f"{len(found)} sizes; " + "; ".join(kinds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--shapes", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--best", type=int, default=4, help="configurations to be timed")
+    parser.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
+    parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
+    parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
+    parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
+    given, start = parser.parse_args(), time.monotonic()
+    sizes = [size for size in sizes_of(given.shapes, given.seed) if size[3] in given.majors]
+    if given.sizes:
+        wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
+        sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]
+    if given.compile is not None:
+        for size in sizes[given.compile :: given.jobs]:
+            sets = sets_of(size, 1)
+            compile_all([partial(call, 0) for call in calls_of(size, sets, given.best).values()], 2)
+        return
+    ahead = [subprocess.Popen([sys.executable, *sys.argv, "--compile", str(i)]) for i in range(given.jobs)]
+    for each in ahead:
+        each.wait()
+    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}; compiled in {time.monotonic() - start:.1f} s")
+    found = []
+    with given.path.open("w") as file:
+        for number, size in enumerate(sizes):
+            if time.monotonic() - start > given.seconds:
+                break
+            line = measured(size, given.best)
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            found.append(told(line))
+            if number % 20 == 19:
+                gc.collect()
+    print(ratios(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Grouped GEMMs of small groups against torch's, and against a product for each group whose rows the host knows.
+
+    python tests/bench/gemm_groups.py [--seconds 60] [--jobs 8] [--near 1.3]
+
+Microseconds in graphs over rotating operands, in turns, medians. Rows are dealt out to groups unevenly: a group may
+have none. "pick" is what `grouped.gemm` takes by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+
+from cutelite.kernels.gemm import grouped
+from cutelite.tune.compile import compile_all
+from tests.bench.gemm_model import said
+from tests.bench.timing import timed
+
+CASES = [
+    (groups, rows, n, k)
+    for groups, n, k in ((8, 4096, 4096), (16, 2048, 1024), (64, 1408, 2048), (128, 1536, 2048), (32, 768, 2880))
+    for rows in (16, 128, 512, 2048, 8192)
+] + [(4, 256, 512, 512), (4, 2048, 4096, 7168), (8, 2048, 4096, 7168), (3, 100, 256, 128), (256, 256, 2048, 7168)]
+COLD_BYTES, ROUNDS, GRAPH_S = 100 << 20, 5, 1.2e-3
+
+
+def counts_of(groups: int, rows: int) -> list[int]:
+    source = random.Random(groups)
+    weights = [source.random() + 0.1 for _ in range(groups)]
+    drawn = source.choices(range(groups), weights, k=rows)
+    return [drawn.count(group) for group in range(groups)]
+
+
+def measured(case: tuple[int, int, int, int], near: float, compiles: bool) -> None:
+    groups, rows, n, k = case
+    counts = counts_of(groups, rows)
+    read = sum(count > 0 for count in counts)
+    bytes = 2 * (rows * (n + k) + read * n * k)
+    buffers = 1 if compiles else max(2, min(24, -(-COLD_BYTES // bytes)))
+    ends = torch.tensor(counts).cumsum(0).to("cuda", torch.int32)
+    made = partial(torch.randn, device="cuda", dtype=torch.bfloat16)
+    a, b = [made(rows, k) for _ in range(buffers)], [made(groups, n, k) for _ in range(buffers)]
+    out = torch.full((rows, n), math.nan, device="cuda", dtype=torch.bfloat16)
+    setattr(grouped, "NEAR", near)  # noqa: B010
+    given: dict[str, Any] = {}
+    kept, grouped.launched = grouped.launched, lambda choice, *args: given.update(args=args)
+    grouped.gemm(a[0], b[0], ends, out)
+    grouped.launched = kept
+    problem, left, right, *rest = given["args"]
+    configs = grouped.fitting(grouped.CONFIGS, problem, left, right, *rest)
+    calls: dict[str, Callable[[int], Any]] = {
+        said(c): partial(lambda c, i: grouped.gemm(a[i], b[i], ends, out, config=c), c) for c in configs
+    }
+    compile_all([partial(call, 0) for call in calls.values()], 2 if compiles else None)
+    if compiles:
+        return
+
+    def loop(i: int) -> None:
+        lefts, results = a[i].split(counts), out.split(counts)
+        for e in range(groups):
+            if counts[e]:
+                torch.mm(lefts[e], b[i][e].T, out=results[e])
+
+    calls["torch"] = lambda i: torch._grouped_mm(a[i], b[i].transpose(1, 2), offs=ends)
+    calls["torch loop"] = loop
+    exact = torch.cat([x @ b[0][e].T for e, x in enumerate(a[0].split(counts))]).float()
+    repeats = max(buffers, min(200, int(GRAPH_S / (max(bytes / 4e12, 2 * rows * n * k / 7e14) + 4e-6))))
+    graphs: dict[str, Any] = {}
+    times: dict[str, list[float]] = {}
+    for name, call in list(calls.items()):
+        several = max(buffers, min(repeats, 2000 // read)) if name == "torch loop" else repeats
+        if not name.startswith("torch"):
+            out.fill_(math.nan)
+            call(0)
+            error = float((out.float() - exact).norm() / exact.norm())
+            if not error < 1e-2:
+                print(f"WRONG: {case} {name}: {error:.3g}", flush=True)
+        call(0)
+        graphs[name], times[name] = (torch.cuda.CUDAGraph(), several), []
+        with torch.cuda.graph(graphs[name][0], capture_error_mode="relaxed"):
+            for i in range(several):
+                call(i % buffers)
+    order = list(graphs)
+    for turn in range(ROUNDS):
+        random.shuffle(order)
+        for name in order:
+            seconds = timed(*graphs[name])
+            if turn:
+                times[name].append(seconds * 1e6)
+    us = {name: statistics.median(found) for name, found in times.items()}
+    rivals = {name: us.pop(name) for name in ("torch", "torch loop")}
+    rival, pick = min(rivals.values()), next(iter(us.values()))
+    name, best = min(us.items(), key=lambda each: each[1])
+    print(f"{case}: torch {rivals['torch']:.1f}, loop {rivals['torch loop']:.1f}, pick {pick:.1f}"
+          f" ({rival / pick:.3f}) {next(iter(us))}, best {best:.1f} ({rival / best:.3f}) {name};"
+          f" {bytes / best * 1e-6:.2f} TB/s", flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
+    parser.add_argument("--near", type=float, default=1.3, help="times what the model expects of the best, at most")
+    parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
+    given, start = parser.parse_args(), time.monotonic()
+    if given.compile is not None:
+        for case in CASES[given.compile :: given.jobs]:
+            measured(case, given.near, True)
+        return
+    ahead = [subprocess.Popen([sys.executable, *sys.argv, "--compile", str(i)]) for i in range(given.jobs)]
+    for each in ahead:
+        each.wait()
+    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}; compiled in {time.monotonic() - start:.1f} s")
+    for case in CASES:
+        if time.monotonic() - start > given.seconds:
+            break
+        measured(case, given.near, False)
+
+
+if __name__ == "__main__":
+    main()
