@@ -177,6 +177,8 @@ class Convert(Op):
         if source.name in FP8:
             return _computes(f"cvt.rn.f16x2.{source}x2 $out, $a;", packed=("a", "out"))
         if to.name in FP8:
+            if source == f32 and isinstance(self.a.type, Vec) and self.a.type.n % 4 == 0:
+                return _four(f"cvt.rn.satfinite.{to}x2.f32")
             values = "$a.1, $a.0" if source == f32 else "$a"
             packed = ("out",) if source == f32 else ("a", "out")
             return _computes(f"cvt.rn.satfinite.{to}x2.{source if source == f32 else 'f16x2'} $out, {values};", packed)
@@ -217,6 +219,13 @@ class Convert(Op):
 def _computes(template: str, packed: tuple[str, ...]) -> Ptx:
     """Return PTX that converts two elements at a time."""
     return Ptx(template, pure=True, memory=False, group=2, packed=packed)
+
+
+def _four(convert: str) -> Ptx:
+    """Return PTX that converts four elements to a word: LLVM takes pairs of bytes apart before it packs them."""
+    pairs = f"{convert} low, $a.1, $a.0; {convert} high, $a.3, $a.2;"
+    text = f"{{ .reg .b16 low, high; {pairs} mov.b32 $out, {{low, high}}; }}"
+    return Ptx(text, pure=True, memory=False, group=4, packed=("out",))
 
 
 def _int_cast(source: Scalar, to: Scalar) -> str:

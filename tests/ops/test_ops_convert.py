@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cutelite as cl
+from cutelite import Tensor
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import (
     SCALARS,
@@ -158,3 +160,14 @@ def test_convert_says_how() -> None:
     assert evaluate(lambda x: convert(x, f32), (f32,), a).tolist() == a.tolist()
     pair = evaluate(lambda x, y: emit_here(VecMake((x.value, y.value))).to(bf16), (f32, f32), a, a[::-1])
     assert pair.astype(np.float32).tolist() == [[1.8984375, 300], [-1.8984375, -1.8984375], [300, 1.8984375]]
+
+
+def test_vectors_of_8_bits_are_made_and_stored_as_words() -> None:
+    @cl.kernel(block=32)
+    def narrowed(x: Tensor[cl.f32, (8, 32), (1, 8)], y: Tensor[cl.e4m3, (8, 32), (1, 8)]) -> None:
+        y[None, cl.thread_idx.x].store(x[None, cl.thread_idx.x].load().to(cl.e4m3))
+
+    text = narrowed.compile(arch="sm_90a").ptx
+    assert text.count("cvt.rn.satfinite.e4m3x2.f32") == 4
+    assert "st.global.v2.b32" in text
+    assert not {"prmt", "shr"} & set(text.replace(".", " ").split())

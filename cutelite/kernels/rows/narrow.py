@@ -38,11 +38,12 @@ class Narrow:
             return empty(x, (*leading, count), "f32")
         return empty(x, (count, *leading), "f32").T
 
-    def quantised(self, some: Any, v: Any, scales: Any, top: Any = None) -> Any:
+    def quantised(self, some: Any, v: Any, scales: Any, top: Any = None, by: Any = None) -> Any:
         """Return elements `v` of this thread in 8 bits, and write their scales to `scales`.
 
         some  the `RowVectors` that `v` is of; with blocks they divide them, and each block is within a warp
         top   the greatest magnitude of the row, where it is known
+        by    a factor of the whole row that `v` and `top` are without
         Who   the whole team: it reduces, once, where `top` is not known
         """
         size, part = abs(v), some.part
@@ -57,9 +58,11 @@ class Narrow:
             factors = (LARGEST[self.dtype.name] / cl.math.maximum(tops, LEAST)).reshape((1, some.pieces))
             return (v * factors.broadcast_to(some.shape)).to(self.dtype)
         top = part.team.reduce(size.reduce("max"), "max") if top is None else top
+        top = top if by is None else top * by
         if part.team.lane == 0 and part.team.rank == 0:
             scales[0] = self.scale(top)
-        return (v * (LARGEST[self.dtype.name] / max(top, LEAST))).to(self.dtype)
+        factor = LARGEST[self.dtype.name] / max(top, LEAST)
+        return (v * (factor if by is None else factor * by)).to(self.dtype)
 
     def scale(self, top: Any) -> Any:
         """Return the scale of elements whose greatest magnitude is `top`."""

@@ -42,6 +42,7 @@ M, N = cl.dims("M N")  # rows, columns
 G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
 HELD = 32  # elements that a thread reads at once
+KEPT = 64  # weighted elements of a thread that registers keep until their row's greatest is known
 AT_ONCE = 16  # elements of a thread whose moments are found together
 MOST_MEAN = 4.0  # mean^2 / variance up to which sums of squares give the variance
 MOST_MERGED = 1024.0  # the same, up to which merged means are as good as their sum: each merge may err by an ulp
@@ -81,8 +82,8 @@ class Norm:
         return widened(held) + widened(residual[0]) if residual else widened(held)
 
     def weighted(self, v: Any, weights: Any) -> Any:
-        """Return elements times the weights that ``weights()`` gives; as they are where it is None."""
-        return v if weights is None else v * self.factors(weights())
+        """Return elements times their weights; as they are where these are None."""
+        return v if weights is None else v * self.factors(weights)
 
     def normed(self, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
         """Return the norm of elements, by their weights and shifts, or None."""
@@ -94,35 +95,40 @@ class Norm:
         """Return what weights come to as factors."""
         return widened(weights) + self.offset if self.offset else widened(weights)
 
-    def looked_at(self, stream: Any, rows: Any, totals: Any, at_once: bool, weights: Any) -> Any:
+    def looked_at(self, stream: Any, rows: Any, totals: Any, at_once: bool, weights: Any) -> tuple[Any, Any]:
         """Return the statistics of this thread's part of some rows; write what is to be normed to `totals`, if given.
 
         rows     of each what is held of it
         at_once  the greatest magnitude of the weighted elements too, by `weights`, a `RowPart` or None
+        Result   the statistics; of each row a list of its weighted vectors, where registers keep them, or ()
         """
 
         def look(before: Any, some: Any) -> Any:
-            def looked(known: Any, top: Any, held: Any, total: Any) -> Any:
+            def looked(known: Any, top: Any, kept: Any, held: Any, total: Any) -> Any:
                 given = [each.of(some) for each in held]
                 v = self.summed(*given)
                 if at_once:
-                    top = max(top, abs(self.weighted(v, vectors_of(weights, some))).reduce("max"))
+                    weighted = self.weighted(v, vectors_of(weights, some))
+                    top = max(top, abs(weighted).reduce("max"))
+                    kept = (*kept, weighted) if keep else kept
                 if total is not None:
                     some.store(v.to(self.dtype), total)
-                return warp_sums(given[0], known) if by_mma else self.known(known, v, some), top
+                return warp_sums(given[0], known) if by_mma else self.known(known, v, some), top, kept
 
             return tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
 
         part, by_mma = stream.part, self.by_mma(stream)
         few = part.vector * part.pieces * len(rows) <= HELD
-        if totals[0] is not None or (few and not self.center):
+        keep = at_once and not stream.loops and part.vector * part.pieces * len(rows) <= KEPT
+        if totals[0] is not None or (few and not self.center) or keep:
             pieces = 1
         else:
             pieces = part.pieces if few else max(1, AT_ONCE // (part.vector * len(rows)))
-        found = stream.walk(((self.nothing(stream), f32(0)),) * len(rows), look, pieces=pieces)
+        found = stream.walk(((self.nothing(stream), f32(0), ()),) * len(rows), look, pieces=pieces)
+        kept = [each[2] for each in found]
         if by_mma:
-            found = tuple((own_sums(known), top) for known, top in found)
-        return found if at_once else tuple(known for known, _ in found)
+            return tuple(own_sums(each[0]) for each in found), kept
+        return tuple(each[:2] if at_once else each[0] for each in found), kept
 
     def by_mma(self, stream: Any) -> bool:
         """Tell whether mma gives LayerNorm's sums: for one input array of 16-bit elements, and teams of whole warps."""
@@ -156,6 +162,10 @@ class Norm:
             apart = apart * share
             mean, var = mean + apart, rest * share - apart * apart
         return mean, var
+
+    def combine(self, stream: Any) -> Any:
+        """Return the function that combines the statistics of two parts of a row."""
+        return merge if self.center and not self.by_mma(stream) else add
 
     def nothing(self, stream: Any) -> Any:
         """Return the statistics of no elements: None where the first are told apart at compile time."""
@@ -212,8 +222,8 @@ def merge(a: Moments, b: Moments) -> Moments:
 
 
 def vectors_of(part: Any, some: Any) -> Any:
-    """Return a function that gives some vectors of a `RowPart`; None for None."""
-    return None if part is None else lambda: part.of(some)
+    """Return some vectors of a `RowPart`; None for None."""
+    return None if part is None else part.of(some)
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -237,6 +247,11 @@ def weights_of(part: Any, given: Any, arrays: Any, whole: bool) -> Any:
     if whole:
         return [None if each is None else each(0) for each in given]
     return [None if each is None else cl.RowPart(part, each, 0, True) for each in arrays]
+
+
+def by_piece(kept: Any) -> Any:
+    """Return the function that gives vectors that registers keep, as `Written.result` does."""
+    return lambda some, _: kept[some.start]
 
 
 def by_row(held: Any) -> list[Any]:
@@ -279,34 +294,34 @@ def forward(norm: Norm, p: Plan) -> Any:
         def first(rows: Any, _: Any, *held: Any) -> Any:
             early = stream.outside or p.held  # under way during the reduction
             vectors = weights_of(part, given, (w, b), early or not in_pieces) if at_once else None
-            totals = [None if total is None else total[row, None] for row in rows]
-            known = norm.looked_at(stream, by_row(held), totals, at_once, vectors[0] if at_once else None)
+            outs = [None if total is None else total[row, None] for row in rows]
+            known, kept = norm.looked_at(stream, by_row(held), outs, at_once, vectors[0] if at_once else None)
             if early and not at_once:
                 vectors = weights_of(part, given, (w, b), True)
-            return known, vectors if early else None
+            return known, (vectors if early else None, kept)
 
-        def last(rows: Any, _: Any, vectors: Any, all: Any, *held: Any) -> None:
-            early = BEFORE // p.rows if vectors is None and in_pieces else 0
+        def last(rows: Any, _: Any, before: Any, all: Any, *held: Any) -> None:
+            vectors, kept = before
+            early = BEFORE // p.rows if vectors is None and in_pieces and not kept[0] else 0
             vectors = weights_of(part, given, (w, b), not in_pieces) if vectors is None else vectors
 
-            def written(row: Any, its: Any, held: Any) -> Written:
-                mean, var = norm.statistics(stream, its[0] if at_once else its, held)
+            def written(row: Any, its: Any, kept: Any, held: Any) -> Written:
+                known, top = its if at_once else (its, None)
+                mean, var = norm.statistics(stream, known, held)
                 rstd = cl.math.rsqrt(var + eps)
                 write(team, row, (means, mean), (rstds, rstd))
 
                 def result(some: Any, found: Any) -> Any:
-                    return norm.normed(norm.summed(*(each.of(some) for each in held)), mean, rstd, *found)
+                    v = norm.summed(*(each.of(some) for each in held))
+                    return norm.weighted(v, found[0]) if at_once else norm.normed(v, mean, rstd, *found)
 
                 out = None if scales is None else scales[row, None]
-                return Written(result, y[row, None], out, its[1] * rstd if at_once else None)
+                return Written(by_piece(kept) if kept else result, y[row, None], out, top, rstd if at_once else None)
 
-            made = [written(*each) for each in zip(rows, all, by_row(held), strict=True)]
-            write_pieces(
-                stream, narrow, made, lambda some: [None if each is None else each.of(some) for each in vectors], early
-            )
+            made = [written(*each) for each in zip(rows, all, kept, by_row(held), strict=True)]
+            write_pieces(stream, narrow, made, lambda some: [vectors_of(each, some) for each in vectors], early)
 
-        moments = norm.center and not norm.by_mma(stream)
-        combine = merge if moments else sum_and_greatest if at_once else add
+        combine = sum_and_greatest if at_once else norm.combine(stream)
         stream.each_reduced(first, last, lambda a, b: tuple(map(combine, a, b)))
 
     return norm_forward
@@ -318,13 +333,15 @@ class Written(NamedTuple):
     result  ``result(some, fetch(some))`` computes some vectors of it
     y       where they go
     scales  where their scales go, if they are quantised
-    top     the greatest magnitude of the row; None where it is not known
+    top     the greatest magnitude of `result` in the row; None where it is not known
+    by      a factor of the whole row that `result` and `top` are without; None: there is none
     """
 
     result: Any
     y: Any
     scales: Any
     top: Any
+    by: Any
 
 
 def write_pieces(stream: Any, narrow: Narrow | None, rows: list[Written], fetch: Any, early: int) -> None:
@@ -351,7 +368,7 @@ def write_pieces(stream: Any, narrow: Narrow | None, rows: list[Written], fetch:
         found, coming = (coming[0], coming[1:]) if early else (fetch(some), coming)
         for row in rows:
             v = row.result(some, found)
-            v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top)
+            v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top, row.by)
             some.store(v.to(row.y.dtype), row.y)
         return coming
 

@@ -23,6 +23,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan
+from cutelite.lib.rows import widened
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 
@@ -44,8 +45,8 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
         row = team.number()
 
         def value(some: Any) -> Any:
-            v = some.load(x[row, None]).to(f32)
-            return v if up is None else functions(activation, dtype == f32)[2](v, some.load(up[row, None]).to(f32))
+            v = widened(some.load(x[row, None]))
+            return v if up is None else functions(activation, dtype == f32)[2](v, widened(some.load(up[row, None])))
 
         def write(top: Any, some: Any) -> Any:
             some.store(narrow.quantised(some, value(some), scales[row, None], top), q[row, None])
