@@ -37,6 +37,7 @@ class Policy:
     resident number of clusters that run at the same time
     blocks   the order in which clusters start: the 'first' one first, the 'last' one first, or 'any'
     yields   whether after each strong access all other threads go first, before its thread goes on
+    groups   the probability that warps go on as one strand when they have executed an instruction as a warpgroup
     refusing the probability that a request to cancel a cluster fails although some have not started
     reads    the value that a strong load sees under a check: the 'latest', the 'oldest' that the memory model allows,
              or 'any' between them
@@ -56,12 +57,14 @@ class Policy:
         self.reads: Value = "latest"
         self.yields = False
         self.refusing = 0.0
+        self.groups = 1.0
         if seed == 1:
             self.gang, self.moment, self.pick, self.patience = False, "early", "last", LATE
             self.blocks, self.reads = "last", "oldest"
         elif seed == 2:
             self.gang, self.moment, self.pick, self.turns = False, "early", "any", (1, 10, 100)
             self.resident, self.blocks, self.reads, self.yields = 4, "any", "oldest", True
+            self.groups = 0.75
         elif seed:
             draw = self.random
             self.gang = draw.random() < 0.25
@@ -76,6 +79,7 @@ class Policy:
             self.yields = more.random() < 0.5
             self.refusing = more.choice((0.0, 0.0, 0.3))
             self.newest = more.choice((False, True))
+            self.groups = more.choice((0.0, 0.5, 1.0))
         self._ranks: dict[Hashable, float] = {}
 
     def turn(self) -> int:
@@ -90,6 +94,10 @@ class Policy:
         if self.pick == "any":
             return self.random.randrange(count)
         return min(range(count), key=lambda i: self._rank(warp(i)))
+
+    def together(self) -> bool:
+        """Decide whether the warps of a warpgroup that have executed an instruction together go on as one strand."""
+        return self.groups == 1 or (self.groups > 0 and self.random.random() < self.groups)
 
     def eager(self) -> bool:
         """Decide whether asynchronous work is executed at its issue."""

@@ -24,10 +24,10 @@ from cutelite.sim.error import SimError
 from cutelite.sim.events import Exit, Resume, Retire
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
-from cutelite.sim.program import WARP, BlockCode, Step
+from cutelite.sim.program import WARP, WARPGROUP, BlockCode, Step
 from cutelite.sim.report import check_convergence, deadlock, endless, spinning
 from cutelite.sim.spins import CALM, CYCLE, LONG, PAUSE, Spins, looks
-from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, RUNNABLE, Join, Strand, merge
+from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, REPLACED, RUNNABLE, Join, Strand, merge
 from cutelite.sim.task import Task
 from cutelite.sim.typecheck import check_results
 from cutelite.sim.values import Values
@@ -123,9 +123,7 @@ class Scheduler:
         strand = Strand(
             machine, np.arange(machine.threads), Values(self.launch.values, machine.threads), machine.program.entry
         )
-        if self.policy.gang:
-            return [strand]
-        return [strand.take((strand.tid // WARP == warp).nonzero()[0]) for warp in range(machine.warp_count)]
+        return [strand] if self.policy.gang else strand.by_warps()
 
     def _retire(self) -> None:
         if not self._exits:
@@ -294,7 +292,21 @@ class Scheduler:
             outcome = collective.execute(step, [strand], strand.unit_ids(step.unit))
         if self.launch.strict:
             check_results((s for s in outcome.strands if s.state != IN_TASK), step.op)
+        if outcome.strands and step.unit == WARPGROUP and not self.policy.gang:
+            self._regroup(outcome.strands)
         self._take_up(outcome, strand)
+
+    def _regroup(self, strands: list[Strand]) -> None:
+        """Let the warps that have executed an instruction as a warpgroup go on as one strand, or each by itself."""
+        together = self.policy.together()
+        if len(strands) == 1 and together:
+            return
+        if any(strand.state != RUNNABLE or strand.join is not strands[0].join for strand in strands):
+            return
+        regrouped = [merge(strands)] if together else [warp for strand in strands for warp in strand.by_warps()]
+        for strand in strands:
+            strand.state = RUNNABLE if strand in regrouped else REPLACED
+        strands[:] = regrouped
 
     def _take_up(self, outcome: collective.StepOutcome, current: Strand | None = None) -> None:
         """Put the strands that executed a collective step into their lists, except the one whose turn it is."""
