@@ -64,7 +64,7 @@ class Policy:
         elif seed == 2:
             self.gang, self.moment, self.pick, self.turns = False, "early", "any", (1, 10, 100)
             self.resident, self.blocks, self.reads, self.yields = 4, "any", "oldest", True
-            self.groups = 0.75
+            self.groups = 0.9
         elif seed:
             draw = self.random
             self.gang = draw.random() < 0.25

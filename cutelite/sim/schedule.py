@@ -123,7 +123,11 @@ class Scheduler:
         strand = Strand(
             machine, np.arange(machine.threads), Values(self.launch.values, machine.threads), machine.program.entry
         )
-        return [strand] if self.policy.gang else strand.by_warps()
+        if self.policy.gang:
+            return [strand]
+        if not machine.program.in_warpgroups:
+            return strand.by(WARP)
+        return [one for group in strand.by(WARPGROUP) for one in self._regrouped([group])]
 
     def _retire(self) -> None:
         if not self._exits:
@@ -293,20 +297,20 @@ class Scheduler:
         if self.launch.strict:
             check_results((s for s in outcome.strands if s.state != IN_TASK), step.op)
         if outcome.strands and step.unit == WARPGROUP and not self.policy.gang:
-            self._regroup(outcome.strands)
+            outcome.strands = self._regrouped(outcome.strands)
         self._take_up(outcome, strand)
 
-    def _regroup(self, strands: list[Strand]) -> None:
-        """Let the warps that have executed an instruction as a warpgroup go on as one strand, or each by itself."""
+    def _regrouped(self, strands: list[Strand]) -> list[Strand]:
+        """Let the warps of a warpgroup, which are at the same place, go on as one strand, or each by itself."""
         together = self.policy.together()
         if len(strands) == 1 and together:
-            return
+            return strands
         if any(strand.state != RUNNABLE or strand.join is not strands[0].join for strand in strands):
-            return
-        regrouped = [merge(strands)] if together else [warp for strand in strands for warp in strand.by_warps()]
+            return strands
+        regrouped = [merge(strands)] if together else [warp for strand in strands for warp in strand.by(WARP)]
         for strand in strands:
             strand.state = RUNNABLE if strand in regrouped else REPLACED
-        strands[:] = regrouped
+        return regrouped
 
     def _take_up(self, outcome: collective.StepOutcome, current: Strand | None = None) -> None:
         """Put the strands that executed a collective step into their lists, except the one whose turn it is."""

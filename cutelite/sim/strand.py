@@ -18,7 +18,7 @@ from cutelite.layout.dims import Dim
 from cutelite.sim.blocked import Blocked
 from cutelite.sim.lanes import ThreadLanes
 from cutelite.sim.machine import FixedValues, Machine
-from cutelite.sim.program import WARP, BlockCode
+from cutelite.sim.program import BlockCode
 from cutelite.sim.values import DEEPEST, Values, joined
 
 Array = Any
@@ -163,11 +163,11 @@ class Strand(ThreadLanes):
             strand.blocked = self.blocked.take(which)
         return strand
 
-    def by_warps(self) -> list[Strand]:
-        """Return a strand for each of its warps, at the same place. This one must end then, if they are several."""
-        of = self.tid // WARP
-        warps = sorted(set(of.tolist()))
-        return [self] if len(warps) == 1 else [self.take((of == warp).nonzero()[0]) for warp in warps]
+    def by(self, unit: int) -> list[Strand]:
+        """Return a strand for each of its warps, or warpgroups, at the same place. This one must end if they are several."""
+        of = self.tid // unit
+        units = sorted(set(of.tolist()))
+        return [self] if len(units) == 1 else [self.take((of == one).nonzero()[0]) for one in units]
 
     def part(self, cond: Array, then: Jump, other: Jump) -> tuple[Strand, Strand]:
         """Return two strands, of the threads where `cond` holds and of the others, after their jumps."""
