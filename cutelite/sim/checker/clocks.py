@@ -30,7 +30,7 @@ under its first thread, its *head*; and a part of knowledge has a column for eac
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,45 +58,49 @@ SPARE = 16  # columns
 class Columns:
     """The columns that parts of knowledge of one cluster have: one of each party of threads, and asynchronous agent.
 
-    origins  for each column, the one that it was the same as until then; -1 where nothing was known of its agents
+    Column 0 is nobody's, and always 0.
+
+    origins  for each column, the one that it was the same as until then; 0 where nothing was known of its agents
+    count    the number of columns
     threads  columns of what threads do themselves
     """
 
-    __slots__ = ("_indices", "_spare", "origins", "rows", "threads")
+    __slots__ = ("_indices", "_spare", "count", "origins", "rows", "threads")
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
-        self.origins: list[int] = []
+        self.origins = [0]
+        self.count = 1
         self.threads = np.zeros(0, np.int64)
         self._indices: dict[int, Array] = {}
         self._spare: list[int] = []  # columns that nobody has yet, made ahead because each new one makes parts wider
 
-    def add(self, origin: int = -1) -> int:
-        """Return the index of a new column, so far the same as column `origin`; -1: nothing is known of it."""
-        if origin >= 0 or not self._spare:
-            more = [origin] if origin >= 0 else [-1] * SPARE
-            self._spare += range(len(self.origins), len(self.origins) + len(more))
-            self.origins += more
+    def add(self, origin: int = 0) -> int:
+        """Return the index of a new column, so far the same as column `origin`; 0: nothing is known of it."""
+        if origin or not self._spare:
+            self._spare += range(self.count, self.count + (1 if origin else SPARE))
+            self.origins += [origin] if origin else [0] * SPARE
+            self.count = len(self.origins)
             self._indices.clear()
-        return self._spare.pop(-1 if origin >= 0 else 0)
+        return self._spare.pop(-1 if origin else 0)
 
     def wide(self, part: Array) -> Array:
         """Return a part of knowledge extended to all columns that exist by now."""
-        had, count = part.shape[1], len(self.origins)
-        if had == count:
+        had = part.shape[1]
+        if had == self.count:
             return part
         index = self._indices.get(had)
         if index is None:
             found = list(range(had))
             for origin in self.origins[had:]:
-                found.append(found[origin] if origin >= 0 else had)
+                found.append(found[origin])
             index = self._indices[had] = np.array(found)
-        return np.concatenate([part, np.zeros((self.rows, 1), np.int32)], axis=1)[:, index]
+        return part.take(index, axis=1)
 
     def writable(self, part: Array | None, own: bool = False) -> Array:
         """Return a part that may be written: a copy, zeros for None, or with `own` the part itself."""
         if part is None:
-            return np.zeros((self.rows, len(self.origins)), np.int32)
+            return np.zeros((self.rows, self.count), np.int32)
         wide = self.wide(part)
         return wide.copy() if wide is part and not own else wide
 
@@ -116,7 +120,7 @@ class Knowledge:
     def part(self, columns: Columns) -> Array | None:
         """Return its part of a cluster, extended to all columns that exist by now; None if nothing is known."""
         part = self.parts.get(columns)
-        if part is not None and part.shape[1] != len(columns.origins):
+        if part is not None and part.shape[1] != columns.count:
             part = self.parts[columns] = columns.wide(part)
         return part
 
@@ -136,34 +140,26 @@ NOTHING = Knowledge({})
 
 
 def join(a: Knowledge, b: Knowledge) -> Knowledge:
-    """The union of two pieces of knowledge; one of them itself where it holds the other."""
+    """The union of two pieces of knowledge; the first itself where it holds the other."""
     if a is b or not b.parts:
         return a
     if not a.parts:
         return b
-    parts = dict(a.parts)
-    of_a = of_b = True
+    found = a
     for columns in b.parts:
         mine, theirs = a.part(columns), b.part(columns)
-        merged = parts[columns] = _maximum(mine, theirs)
-        of_a = of_a and merged is mine
-        of_b = of_b and merged is theirs
-    if of_a:
-        return a
-    return b if of_b and len(parts) == len(b.parts) else Knowledge(parts)
+        assert theirs is not None
+        merged = theirs if mine is None else _maximum(mine, theirs)
+        if merged is not mine:
+            found = Knowledge(dict(a.parts)) if found is a else found
+            found.parts[columns] = merged
+    return found
 
 
-def _maximum(a: Array | None, b: Array) -> Array:
-    """The larger clock of each agent; one of the two arrays itself where it is nowhere the smaller."""
-    if a is None:
-        return b
-    if a is b:
-        return a
+def _maximum(a: Array, b: Array) -> Array:
+    """The larger clock of each agent; `a` itself where it is nowhere the smaller."""
     merged = np.maximum(a, b)
-    held = merged.tobytes()  # bytes are compared faster than NumPy compares
-    if held == a.tobytes():
-        return a
-    return b if held == b.tobytes() else merged
+    return a if a is b or merged.tobytes() == a.tobytes() else merged  # bytes are compared faster than NumPy compares
 
 
 class Published:
@@ -180,7 +176,7 @@ class Published:
 
     def add(self, scope: int, cluster: int, rank: int, knowledge: Knowledge, executed: bool = False) -> None:
         key = (scope, cluster, rank, executed)
-        self.by[key] = join(knowledge, self.by.get(key, NOTHING))
+        self.by[key] = join(self.by.get(key, NOTHING), knowledge)
         self._to.clear()
 
     def snapshot(self) -> Published:
@@ -301,7 +297,7 @@ class Clocks:
         self.firsts: dict[int, int] = {}  # the first agent of each cluster
         self.threads: dict[int, int] = {}  # threads of each cluster
         self._named: dict[object, int] = {}
-        self._found: dict[bytes, Array] = {}  # by threads: the heads of the parties that they are
+        self._found: dict[bytes, tuple[Array, int]] = {}  # by threads: the heads of the parties they were, their number
 
     def _make_rows(self) -> None:
         self.own = np.zeros((self.rows, self.count), np.int32)
@@ -375,7 +371,7 @@ class Clocks:
                 held = getattr(self, name)
                 held[..., head] = held[..., of]
         for move in (0, self._threads_of(head)) if self.copies else (0,):  # of what they do, and of their cp.async
-            column = self.column[threads + move] = columns.add(int(self.column[of + move]) if of >= 0 else -1)
+            column = self.column[threads + move] = columns.add(int(self.column[of + move]) if of >= 0 else 0)
             if not move:
                 columns.threads = np.append(columns.threads, column)
         return head
@@ -388,23 +384,24 @@ class Clocks:
                 return threads
         key = threads.tobytes()
         found = self._found.get(key)
-        if found is not None:
-            return found
+        if found is not None and np.add.reduce(self._members[found[0]]) == found[1]:
+            return found[0]  # none of them has been split since
         heads = self.head[threads]
-        parts = []
-        for head in sorted(set(heads.tolist())):
-            mine = np.unique(threads[heads == head])
-            if len(mine) < self._members[head]:
-                head = self._part(mine, head)
-            parts.append(head)
+        values = _values(heads)
+        parts, count = [], 0
+        for head in values:
+            mine = threads if len(values) == 1 else threads[heads == head]
+            if np.count_nonzero(mine[1:] > mine[:-1]) < len(mine) - 1:
+                mine = np.unique(mine)
+            count += len(mine)
+            parts.append(self._part(mine, head) if len(mine) < self._members[head] else head)
         if len(self._found) > MANY_SETS:
             self._found.clear()
-        found = self._found[key] = np.array(parts, np.int64)
-        return found
+        self._found[key] = np.array(parts, np.int64), count
+        return self._found[key][0]
 
     def _part(self, threads: Array, head: int) -> int:
         """Split some threads from their party, and return their head."""
-        self._found.clear()
         columns = self.columns[int(self.cluster[head])]
         if threads[0] != head:
             return self._make_party(columns, threads, head)
@@ -767,7 +764,7 @@ class Clocks:
         return key
 
 
-def _values(keys: Array) -> Iterable[int]:
+def _values(keys: Array) -> Sequence[int]:
     """Return the distinct keys."""
     first = int(keys[0])
     if len(keys) == 1 or (len(keys) > WARP and np.count_nonzero(keys == first) == len(keys)):
