@@ -74,7 +74,7 @@ class Mbarriers:
         self.space, self.smem, self._launch, self._tell = space, smem, launch, tell
 
     def init(self, lanes: Executing, address: Array, count: Array | int) -> None:
-        counts = np.broadcast_to(count, lanes.tid.shape)
+        counts = _of_lanes(count, lanes)
         for lane, at in _active(lanes, address):
             region, offset = self._bytes(lanes, lane, at)
             place = self.space.place(at)
@@ -110,21 +110,21 @@ class Mbarriers:
         return self._each(lanes, address, count, expect, drop=True)
 
     def expect_tx(self, lanes: Executing, address: Array, bytes: Array | int) -> None:
-        amounts = np.broadcast_to(bytes, lanes.tid.shape)
+        amounts = _of_lanes(bytes, lanes)
         for lane, at in _active(lanes, address):
             if self._tell is not None:
                 self._tell(MbarrierExpect(lanes, at, lane, complete=False))
             self._change(lanes, lanes.op, lane, at, tx=int(amounts[lane]))
 
     def complete_tx(self, lanes: Executing, address: Array, bytes: Array | int) -> None:
-        amounts = np.broadcast_to(bytes, lanes.tid.shape)
+        amounts = _of_lanes(bytes, lanes)
         for lane, at in _active(lanes, address):
             if self._tell is not None:
                 self._tell(MbarrierExpect(lanes, at, lane, complete=True))
             self._change(lanes, lanes.op, lane, at, tx=-int(amounts[lane]))
 
     def expect_arrivals(self, lanes: Executing, address: Array, count: Array | int = 1) -> None:
-        counts = np.broadcast_to(count, lanes.tid.shape)
+        counts = _of_lanes(count, lanes)
         for lane, at in _active(lanes, address):
             region, offset = self._live(lanes, lane, at)
             word = Word.read(int(region.view(8)[1][offset // 8]))
@@ -146,7 +146,7 @@ class Mbarriers:
         self._change(who, work.op, 0, address, tx=-bytes)
 
     def test(self, lanes: Executing, address: Array, parity: Array) -> Array:
-        parities = np.broadcast_to(parity, lanes.tid.shape)
+        parities = _of_lanes(parity, lanes)
         done = np.zeros(len(lanes.tid), bool)
         for at, where in _by_address(lanes, address):
             region, offset = self._live(lanes, int(np.argmax(where)), at)
@@ -159,7 +159,7 @@ class Mbarriers:
         return self.test(lanes, address, _parity_of(state))
 
     def wait(self, lanes: Executing, address: Array, parity: Array) -> Wait:
-        parities = np.broadcast_to(parity, lanes.tid.shape) & 1
+        parities = _of_lanes(parity, lanes) & 1
         cells: list[tuple[Array, int, Array]] = []
         on: list[tuple[Array, MbarrierAt]] = []
         for at, where in _by_address(lanes, address):
@@ -204,34 +204,33 @@ class Mbarriers:
         return Word.read(int(region.view(8)[1][offset // 8]))
 
     def _each(self, lanes: Executing, address: Array, count: Array | int, expect: Array | int, *, drop: bool) -> Array:
-        counts = np.broadcast_to(count, lanes.tid.shape)
-        amounts = np.broadcast_to(expect, lanes.tid.shape)
+        counts, amounts = _of_lanes(count, lanes), _of_lanes(expect, lanes)
         states = np.zeros(len(lanes.tid), np.uint64)
         none = lanes.mask & (counts < 1)
-        lanes.fault(none, f"{counts[int(np.argmax(none))]} arrivals at once; it must be 1 or more", "mbarrier")
+        if np.count_nonzero(none):
+            lanes.fault(none, f"{counts[int(np.argmax(none))]} arrivals at once; it must be 1 or more", "mbarrier")
         plain = not drop and not np.count_nonzero(amounts)
         for at, where in _by_address(lanes, address):
             mine = where.nonzero()[0]
             region, offset = self._live(lanes, int(mine[0]), at)
-            before = Word.read(int(region.view(8)[1][offset // 8]))
-            total = np.cumsum(counts[mine])
-            if plain and len(mine) > 1 and total[-1] <= before.pending:
-                left = before.pending - (total - counts[mine])
-                states[mine] = np.uint64(before._replace(pending=0).bits()) | left.astype(np.uint64) << np.uint64(
-                    _PENDING
-                )
-                if self._tell is not None:
-                    self._tell(MbarrierArrive(lanes, at, 0, where))
-                self._change(lanes, lanes.op, int(mine[0]), at, arrivals=int(total[-1]))
-            else:
-                for lane in mine.tolist():
-                    word = Word.read(int(region.view(8)[1][offset // 8]))
-                    states[lane] = word.bits()
-                    if self._tell is not None:  # per lane: the phase may complete before the next one arrives
-                        self._tell(MbarrierArrive(lanes, at, int(amounts[lane]), np.arange(len(where)) == lane))
-                    self._change(
-                        lanes, lanes.op, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop
+            words, index = region.view(8)[1], offset // 8
+            if plain and len(mine) > 1:
+                before, total = Word.read(int(words[index])), np.cumsum(counts[mine])
+                if total[-1] <= before.pending:
+                    left = before.pending - (total - counts[mine])
+                    states[mine] = np.uint64(before._replace(pending=0).bits()) | left.astype(np.uint64) << np.uint64(
+                        _PENDING
                     )
+                    if self._tell is not None:
+                        self._tell(MbarrierArrive(lanes, at, 0, where))
+                    self._change(lanes, lanes.op, int(mine[0]), at, arrivals=int(total[-1]))
+                    continue
+            for lane in mine.tolist():
+                states[lane] = words[index]
+                if self._tell is not None:  # per lane: the phase may complete before the next one arrives
+                    alone = where if len(mine) == 1 else np.arange(len(where)) == lane
+                    self._tell(MbarrierArrive(lanes, at, int(amounts[lane]), alone))
+                self._change(lanes, lanes.op, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop)
         return states
 
     def _change(
@@ -321,9 +320,16 @@ def _active(lanes: Executing, address: Array) -> Iterator[tuple[int, int]]:
         yield lane, int(address[lane])
 
 
+def _of_lanes(value: Array | int, lanes: Executing) -> Array:
+    """Return a number for each lane."""
+    if isinstance(value, np.ndarray) and value.shape == lanes.tid.shape:
+        return value
+    return np.full(lanes.tid.shape, value)
+
+
 def _by_address(lanes: Executing, address: Array) -> Iterator[tuple[int, Array]]:
     """Yield each distinct address, with a mask of the active lanes that have it."""
-    first = int(address[int(np.argmax(lanes.mask))])
+    first = int(address[int(lanes.mask.argmax())])
     if np.count_nonzero(address == first) == len(address):
         yield first, lanes.mask
         return

@@ -91,16 +91,18 @@ class Worker:
     ) -> None:
         self.clocks, self.then, self.row, self.in_order = clocks, then, row, in_order
         self.ran = TMEM if row == TMEM else RAN
+        self.agent, self.clock = agent, clock
         self.who = np.full(count, agent, np.int32)
         self.when = np.full(count, clock, np.int32)
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         n = len(at)
-        if n > 1 and np.count_nonzero(who == who[0]) == n and np.count_nonzero(when == when[0]) == n:
-            return np.full(n, self.ordered(row, at[:1], who[:1], when[:1])[0])
-        own = (who == self.who[at]) & (when == self.when[at])  # other parts of the same piece of work
-        if self.in_order:
-            own = (who == self.who[at]) & (when <= self.when[at])
+        agent, clock = int(who[0]), int(when[0])
+        if np.count_nonzero(who == agent) == n and np.count_nonzero(when == clock) == n:
+            mine = agent == self.agent and (clock <= self.clock if self.in_order else clock == self.clock)
+            return np.full(n, mine or self.clocks.had(self.then, row, agent, clock))
+        own = who == self.agent  # other parts of the same piece of work
+        own &= when <= self.clock if self.in_order else when == self.clock
         return own | self.clocks.known_at(self.then, row, who, when)
 
     def knowing(self, at: Array) -> Array:

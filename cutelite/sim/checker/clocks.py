@@ -451,9 +451,13 @@ class Clocks:
         return part is not None and bool(part[row, self.column[agent]] >= clock)
 
     def had(self, then: Snapshot, row: int, agent: int, clock: int) -> bool:
-        """Tell whether an epoch, not one of cp.async, was known when work was started."""
-        own = then.agent == agent and bool(then.own[row] >= clock)
-        return own or self.has(then.knowledge, row, agent, clock)
+        """Tell whether an epoch was known when work was started."""
+        if self.has(then.knowledge, row, agent, clock):
+            return True
+        if then.agent == agent:
+            return bool(then.own[row] >= clock)
+        copied = self.copies and then.agent and agent == self.copier(then.agent)
+        return bool(copied and then.copied[row] >= clock)
 
     def unaware(self, threads: Array, row: int, agent: int, clock: int) -> Array:
         """Return the threads that do not know an epoch, which is not one of cp.async."""
@@ -562,6 +566,10 @@ class Clocks:
             found = join(found, self.pool[key])
         columns = self._columns_of(heads)
         part = columns.writable(found.parts.get(columns))
+        if len(heads) == 1 and not self.copies:
+            mine = part[:, self.column[heads[0]]]
+            np.maximum(mine, own[:, heads[0]], out=mine)
+            return Knowledge({**found.parts, columns: part})
         at = self.column[heads]
         part[:, at] = np.maximum(part[:, at], own[:, heads])
         if self.copies:
@@ -629,8 +637,10 @@ class Clocks:
 
     def _rows_of(self, heads: Array, *rows: int) -> Knowledge:
         """Return these rows of the knowledge of parties, as parts that only the caller has."""
-        first, *others = (self.pool[key].rows(*rows) for key in _values(self.knows[heads]))
-        return functools.reduce(join, others, first)
+        keys = _values(self.knows[heads])
+        if len(keys) == 1:
+            return self.pool[keys[0]].rows(*rows)
+        return functools.reduce(join, (self.pool[key].rows(*rows) for key in keys))
 
     def _add_past(self, knowledge: Knowledge, heads: Array, clocks: Array) -> None:
         """Add the own clocks of parties to knowledge that only the caller has."""
