@@ -65,8 +65,9 @@ class Shuffle(Collective):
         return Ptx(f"shfl.sync.{self.mode}.b32 $out, $a, $lane, {clamp}, $members;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
-        a, by = lanes.warps(lanes.get(self.a)), lanes.warps(lanes.get(self.lane)).astype(np.int64)
-        me = np.arange(32)
+        a, by = lanes.get(self.a), lanes.get(self.lane).astype(np.int64)
+        at = np.arange(len(by))
+        me = at % 32
         start = me - me % self.width
         match self.mode:
             case "idx":
@@ -77,14 +78,13 @@ class Shuffle(Collective):
                 source = me + by % 32
             case _:
                 source = me ^ by % 32
-        inside = (source >= start) & (source < start + self.width)
-        if self.mode == "bfly":
-            inside = source < start + self.width  # lower segments can be read (PTX ISA, shfl: only maxLane counts)
-        source = np.where(inside, source, me)
-        idle = ~np.take_along_axis(lanes.warps(lanes.mask), source, axis=1)
-        lanes.fault(idle.reshape(-1), "this shuffle reads from a lane that takes no part in it", "shuffle")
-        index = source.reshape(source.shape + (1,) * (a.ndim - 2))
-        lanes.define(np.take_along_axis(a, index, axis=1).reshape(-1, *a.shape[2:]))
+        inside = source < start + self.width
+        if self.mode != "bfly":  # there lower segments can be read (PTX ISA, shfl: only maxLane counts)
+            inside &= source >= start
+        source = at + np.where(inside, source - me, 0)
+        idle = ~lanes.mask[source]
+        lanes.fault(idle, "this shuffle reads from a lane that takes no part in it", "shuffle")
+        lanes.define(a[source])
 
 
 @op("vote.sync", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: vote.sync")
