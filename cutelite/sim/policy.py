@@ -8,6 +8,10 @@
               first; asynchronous work at once, late (the latest or the first of it first) or at any time, in any
               order; blocks in any order. Seed 3: lockstep, the latest work first
 
+Where a kernel has instructions of warpgroups (wgmma, setmaxnreg), the warps of a warpgroup may also take their turns as
+one, though the warps of a CTA are apart: under seed 1 always, under seed 2 nine times of ten, drawn anew after each such
+instruction; under others never, half of the time or always.
+
 Every schedule is possible on the hardware: a kernel that is right under all of them need not be right, but one that
 fails under any of them is wrong.
 """
@@ -37,7 +41,8 @@ class Policy:
     resident number of clusters that run at the same time
     blocks   the order in which clusters start: the 'first' one first, the 'last' one first, or 'any'
     yields   whether after each strong access all other threads go first, before its thread goes on
-    groups   the probability that warps go on as one strand when they have executed an instruction as a warpgroup
+    groups   the probability that the warps of a warpgroup start as one strand, and that they go on as one after an
+             instruction that they execute together
     refusing the probability that a request to cancel a cluster fails although some have not started
     reads    the value that a strong load sees under a check: the 'latest', the 'oldest' that the memory model allows,
              or 'any' between them
@@ -96,7 +101,7 @@ class Policy:
         return min(range(count), key=lambda i: self._rank(warp(i)))
 
     def together(self) -> bool:
-        """Decide whether the warps of a warpgroup that have executed an instruction together go on as one strand."""
+        """Decide whether the warps of a warpgroup, which are at the same place, go on as one strand."""
         return self.groups == 1 or (self.groups > 0 and self.random.random() < self.groups)
 
     def eager(self) -> bool:

@@ -130,7 +130,7 @@ class Program:
         ops = [op for block in order for op in block.ops]
         if watch is None:
             self._find_fixed(ops)
-        self.in_warpgroups = any(UNITS[op.scope] == WARPGROUP for op in ops)  # some instructions are of warpgroups
+        self.in_warpgroups = any(UNITS[op.scope] == WARPGROUP for op in ops)  # has instructions of warpgroups
         self.shared = MemoryPlan(SmemAlloc, ops)
         self.local = MemoryPlan(RmemAlloc, ops)
 
