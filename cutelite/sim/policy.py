@@ -9,8 +9,8 @@
               order; blocks in any order. Seed 3: lockstep, the latest work first
 
 Where a kernel has instructions of warpgroups (wgmma, setmaxnreg), the warps of a warpgroup may also take their turns as
-one, though the warps of a CTA are apart: under seed 1 always, under seed 2 nine times of ten, drawn anew after each such
-instruction; under others never, half of the time or always.
+one, though the warps of a CTA are apart: under seed 1 always; under seed 2 nine times of ten, drawn anew after each
+such instruction; under others never, half of the time or always.
 
 Every schedule is possible on the hardware: a kernel that is right under all of them need not be right, but one that
 fails under any of them is wrong.

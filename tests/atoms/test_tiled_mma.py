@@ -3,7 +3,7 @@
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
 # (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
 
-import itertools
+import functools
 from typing import Any
 
 import ml_dtypes
@@ -45,37 +45,32 @@ TILED = {
 MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 
 
-def owned(tiled: cl.TiledMma, operand: str, extents: tuple[int, int]) -> dict[int, list[int]]:
-    """Which elements of an operand, by column-major index, each thread's partition holds, in its order."""
-    threads, values = tiled.parts(Layout(extents), operand)
-    sizes = [range(mode.size) for mode in values]
-    steps = [sum(f(x) for f, x in zip(values, at, strict=True)) for at in colexicographic(sizes)]
-    modes, held = list(tiled.thr_layout_vmnk), {}
-    for thread in range(tiled.size):
-        coord = [mode_coordinate(mode, thread) for mode in modes]
-        start = threads[0](coord[0]) + sum(threads[1 + i](coord[1 + m]) for i, m in enumerate(MODES[operand]))
-        held[thread] = [start + step for step in steps]
-    return held
-
-
-def colexicographic(ranges: Any) -> Any:
-    return (tuple(reversed(at)) for at in itertools.product(*reversed(ranges)))
-
-
-def mode_coordinate(mode: Layout, thread: int) -> int:
-    return 0 if mode.size == 1 else thread // mode.stride % mode.size
+@functools.cache
+def owned(name: str, operand: str, repeat: int = 1) -> Any:
+    """Elements of an operand of `repeat` tiles each way, by column-major index: (threads, values in their order)."""
+    tiled = TILED[name]
+    first, second = MODES[operand]
+    shape = tiled.tile_shape
+    threads, values = tiled.parts(Layout((shape[first] * repeat, shape[second] * repeat)), operand)
+    steps = np.zeros(1, np.int64)
+    for mode in values:  # the first one varies fastest
+        steps = (np.broadcast_to(mode(np.arange(mode.size)), mode.size)[:, None] + steps).reshape(-1)
+    number = np.arange(tiled.size)
+    at = [
+        np.zeros_like(number) if mode.size == 1 else number // mode.stride % mode.size for mode in tiled.thr_layout_vmnk
+    ]
+    starts = threads[0](at[0]) + sum(threads[1 + i](at[1 + m]) for i, m in enumerate(MODES[operand]))
+    return np.broadcast_to(starts, tiled.size)[:, None] + steps
 
 
 @pytest.mark.parametrize("name", TILED)
 @pytest.mark.parametrize("repeat", [1, 2])
 def test_accumulators_are_spread_over_all_threads(name: str, repeat: int) -> None:
     """Every element of C belongs to one thread, or to one for each atom along K."""
-    tiled = TILED[name]
-    m, n, _ = tiled.tile_shape
-    held = owned(tiled, "C", (m * repeat, n * repeat))
-    everything = sorted(element for elements in held.values() for element in elements)
-    split = tiled.atoms[2].size
-    assert everything == sorted(list(range(m * n * repeat**2)) * split)
+    m, n, _ = TILED[name].tile_shape
+    everything = np.sort(owned(name, "C", repeat), axis=None)
+    split = TILED[name].atoms[2].size
+    np.testing.assert_array_equal(everything, np.repeat(np.arange(m * n * repeat**2), split))
 
 
 @pytest.mark.parametrize("name", TILED)
@@ -83,15 +78,14 @@ def test_a_thread_has_the_operands_of_its_accumulators(name: str) -> None:
     """Warp by warp, the rows of A, and the rows of B, are those that its part of C needs, with a share of K."""
     tiled = TILED[name]
     m, n, k = tiled.tile_shape
-    a, b, c = owned(tiled, "A", (m, k)), owned(tiled, "B", (n, k)), owned(tiled, "C", (m, n))
+    a, b, c = owned(name, "A"), owned(name, "B"), owned(name, "C")
     each = tiled.op.threads
     for first in range(0, tiled.size, each):
-        group = range(first, first + each)
-        rows = {i % m for t in group for i in c[t]}
-        columns = {i // m for t in group for i in c[t]}
-        assert {i % m for t in group for i in a[t]} == rows
-        assert {i % n for t in group for i in b[t]} == columns
-        assert {i // m for t in group for i in a[t]} == {i // n for t in group for i in b[t]}
+        group = slice(first, first + each)
+        for found, expected in (
+            (a[group] % m, c[group] % m), (b[group] % n, c[group] // m), (a[group] // m, b[group] // n)
+        ):  # fmt: skip
+            np.testing.assert_array_equal(np.unique(found), np.unique(expected))
 
 
 @pytest.mark.parametrize("name", [name for name in TILED if name != "split k"])
@@ -104,7 +98,7 @@ def test_tile_layouts_agree_with_partitions(name: str) -> None:
         assert tiler == extents
         assert layout[1].size == np.prod(counts)
         said = layout(np.arange(tiled.size)[:, None], np.arange(layout[1].size))
-        held = np.array(list(owned(tiled, operand, extents).values()))
+        held = owned(name, operand)
         np.testing.assert_array_equal(np.broadcast_to(said, held.shape), held)
 
 
