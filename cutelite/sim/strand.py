@@ -164,7 +164,7 @@ class Strand(ThreadLanes):
         return strand
 
     def by(self, unit: int) -> list[Strand]:
-        """Return a strand for each of its warps, or warpgroups, at the same place. If there are several, this one ends."""
+        """Return a strand for each of its warps, or warpgroups, at this place. If there are several, this one ends."""
         of = self.tid // unit
         units = sorted(set(of.tolist()))
         return [self] if len(units) == 1 else [self.take((of == one).nonzero()[0]) for one in units]

@@ -77,7 +77,7 @@ def test_accumulators_are_spread_over_all_threads(name: str, repeat: int) -> Non
 def test_a_thread_has_the_operands_of_its_accumulators(name: str) -> None:
     """Warp by warp, the rows of A, and the rows of B, are those that its part of C needs, with a share of K."""
     tiled = TILED[name]
-    m, n, k = tiled.tile_shape
+    m, n, _ = tiled.tile_shape
     a, b, c = owned(name, "A"), owned(name, "B"), owned(name, "C")
     each = tiled.op.threads
     for first in range(0, tiled.size, each):

@@ -384,7 +384,7 @@ class Clocks:
                 return threads
         key = threads.tobytes()
         found = self._found.get(key)
-        if found is not None and np.add.reduce(self._members[found[0]]) == found[1]:
+        if found is not None and self._members[found[0]].sum() == found[1]:
             return found[0]  # none of them has been split since
         heads = self.head[threads]
         values = _values(heads)
