@@ -61,6 +61,13 @@ def test_columns_of_an_array() -> None:
     )
 
 
+def test_results_that_are_not_evenly_apart_are_refused_and_none_are_nothing() -> None:
+    with pytest.raises(ValueError, match="not evenly apart"):
+        linear_of_few(some(2, 3, 64), some(16, 64), poisoned(2, 4, 16, dtype="bfloat16")[:, :3])
+    assert linear_of_few(some(0, 64), some(16, 64)).shape == (0, 16)
+    assert linear_of_few(some(2, 64), some(0, 64)).shape == (2, 0)
+
+
 def test_no_races(checked: Callable[[int], None]) -> None:
     """Some blocks take rows twice, and some warps two parts of K."""
     checked(1)

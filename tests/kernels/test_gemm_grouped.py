@@ -49,6 +49,13 @@ def test_matrices_that_are_contiguous_along_n() -> None:
     assert close(found, grouped.reference(to_numpy(a), to_numpy(b).swapaxes(1, 2), ends))
 
 
+def test_rows_that_tma_cannot_read_are_copied() -> None:
+    ends = np.array([3, 3, 20])
+    a, b = tensors((20, 9), (3, 16, 9))
+    found = grouped.gemm(a, b, array(ends, "int32"), config=PINGPONG)
+    assert close(found, grouped.reference(to_numpy(a), to_numpy(b), ends))
+
+
 @pytest.mark.parametrize("config", [*CONFIGS[:2], None], ids=str)
 def test_padded_groups(config: Config | None) -> None:
     """Rows that no group has may hold anything, NaN included, and are not written."""

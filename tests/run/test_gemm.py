@@ -343,9 +343,19 @@ def test_results_that_lie_on_operands_or_each_other_are_refused() -> None:
     dense = array(np.ones((64, 32)), "bfloat16")
     with pytest.raises(ValueError, match="out lies where b does"):
         gemm(x, dense[:32], dense[16:48])
+    with pytest.raises(ValueError, match="out lies where c does"):
+        gemm(x, x, dense[16:48], c=dense[:32], beta=1.0)
+    with pytest.raises(ValueError, match="out lies where bias does"):
+        gemm(x, x, dense[:32], bias=dense[3])
     rows = np.lib.stride_tricks.as_strided(dense, (32, 32), (32, 2))
     with pytest.raises(ValueError, match="rows of out are 16 elements apart"):
         gemm(x, x, rows)
+
+
+def test_nothing_of_c_is_read_where_beta_is_0() -> None:
+    x = array(np.ones((16, 16)), "bfloat16")
+    found = gemm(x, x, c=array(np.full((16, 16), np.nan), "bfloat16"), config=Config((64, 64), True, (1, 1), buffers=1))
+    assert (to_numpy(found) == 16).all()
 
 
 def test_batches_of_a_are_rows_of_one_matrix() -> None:

@@ -158,6 +158,11 @@ def test_mixed_tiles(kind: str, tokens: int, groups: int, splits: int) -> None:
     gemm_mixed.main(tokens + 5, 328, 520, kind, mixed.Config(tokens, groups, 2, splits, regs=regs))
 
 
+def test_mixed_of_no_columns() -> None:
+    packed = mixed.pack(np.zeros((64, 0), int), np.zeros((64, 0)), "i8")
+    assert (mixed.gemm(np.zeros((3, 0), ml_dtypes.bfloat16), packed, "i8") == np.zeros((3, 64))).all()
+
+
 def test_mixed_refuses_other_weights() -> None:
     packed = mixed.pack(np.zeros((64, 128), int), np.ones((64, 1)), "i4")
     x, d = np.zeros((8, 256), ml_dtypes.bfloat16), np.zeros((8, 64), ml_dtypes.bfloat16)

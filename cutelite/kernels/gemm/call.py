@@ -61,7 +61,8 @@ def gemm(
                 either mode if they have 16 bits, and rows a multiple of 16 bytes apart; others are copied first
     out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
                 i32 for integers. It may be bf16, f16 or f32; f64 or fp8 too where operands are no integers, for which
-                there is i32. Their rows may begin anywhere, and are fastest where they fill multiples of 16 bytes
+                there is i32. Their rows may begin anywhere, and are fastest where they fill multiples of 16 bytes.
+                `c` may be `out`, and is not read where beta is 0
     bias        (N,): bf16, f16 or f32
     scale_a     f32, one number, of an array or of Python, or (M, 1); `scale_b` likewise (1, N)
     activation  a function of f32 vectors, elementwise, compiled into the kernel; or 'relu'. Functions with equal code
@@ -164,6 +165,7 @@ def multiply(
     out = empty(b, shape, DEFAULTS.get(code_of(multiplied))) if out is None else out
     check_result(multiplied, out, shape, gate is not None, fused.finish is not None)
     check_added(b, out, fused)
+    fused = replace(fused, c=None) if fused.beta == 0.0 else fused  # NaN in it does not matter then
     if left_out() or 0 in shape:
         return out
     if has_tensor_memory(out):
@@ -229,7 +231,7 @@ def arguments(
         a, prepare = prepared_before(a, b, prepare)
     a, b = for_tma(a, -1, prepare is not None), for_tma(b, -2)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
-    check_places({"a": left, "b": right}, result)
+    check_places({"a": left, "b": right}, result, fused)
     scales = scales_of(fused, *(result.shape[-2:]))
     kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
     majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"

@@ -19,6 +19,7 @@ loaded before the previous kernel has ended. Each block computes the norm of x i
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from typing import Any
 
 import cutelite as cl
@@ -252,18 +253,21 @@ def linear_of_few(
     if norm is not None:
         given.array("norm", norm, (*HALVES, "f32"), (k,), dense=True)
     eps = as_number("eps", eps)
-    flat, result = x.reshape((-1, k)), out.reshape((-1, n))
-    if not fits(int(flat.shape[0]), k, n, norm is not None) or int(weight.shape[0]) != n * parts:
+    rows = prod(lead)
+    flat, result = x.reshape((rows, k)), out.reshape((rows, n))
+    if not fits(rows or 1, k, n or HIGH, norm is not None) or int(weight.shape[0]) != n * parts:
         raise ArrayError(
             f"x is {tuple(x.shape)} and weight {tuple(weight.shape)}: at most {MOST} rows, K a multiple of "
             f"{WIDE * DEPTH}, results of {HIGH} columns; with a norm K up to {SHORT}, or {HELD} elements"
         )
-    if left_out():
+    if left_out() or 0 in (rows, n):
         return out
+    if rt.read(result).pointer != rt.read(out).pointer:
+        raise ArrayError(f"rows of out {tuple(out.shape)} are not evenly apart: give it one that is, or none")
     normed = None if norm is None else (DTYPES[code_of(norm)], k)
-    few = Few(DTYPES[code_of(x)], int(flat.shape[0]), normed, gate, early)
+    few = Few(DTYPES[code_of(x)], rows, normed, gate, early)
     check_apart("out", rt.read(out), {"x": rt.read(x), "weight": rt.read(weight)})
-    added = None if add is None else add.reshape((-1, n))
+    added = None if add is None else add.reshape((rows, n))
     launch = cl.Launch(min(clusters_at_once(1, x), n // HIGH), THREADS, pdl=True)
     build(few)[launch](flat, weight, result, added, norm, eps, counter(x))
     return out

@@ -23,7 +23,7 @@ from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, in
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
-from cutelite.kernels.gemm.call import kinds_of
+from cutelite.kernels.gemm.call import for_tma, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import GROUP, NEAR, build
@@ -140,6 +140,7 @@ def by_rows(
         return out
     if not a.shape[-1]:
         a, b = of_no_columns(a, -1), of_no_columns(b, -1)
+    a, b = for_tma(a, -1, True), for_tma(b, -1)
     kinds, major = kinds_of(given.tensors), "K" if rt.read(b).strides[-1] == 1 else "MN"
     made = replace(given, function=settled(given.function), tensors=())
     problem = Problem(dtype, dtype, f32, d, None, ("K", major), True, finish=made, tensors=kinds, groups=kind)
@@ -175,8 +176,8 @@ def gemm(
     """``out[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every group e; returns `out`.
 
     a       (M, K): rows of the first group, of the second one, and so on; bf16, f16, e4m3 or e5m2, contiguous along K
-    b       (E, N, K), the same dtype; contiguous along K, or along N where dtypes have 16 bits; N a multiple of 8, rows
-            a multiple of 16 bytes apart
+    b       (E, N, K), the same dtype; contiguous along K, or along N where dtypes have 16 bits; N a multiple of 8.
+            Operands whose rows are no multiple of 16 bytes apart are copied first
     ends    (E,), i32, on the device: ascending, at most M. Groups may have no rows, and rows after the last end are
             neither read for any result nor written
     out     (M, N), contiguous along N; made if it is not given, of the dtype of `a`, bf16 for fp8

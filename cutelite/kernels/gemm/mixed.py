@@ -233,10 +233,10 @@ def pack(values: Any, scales: Any, kind: str) -> Any:
     whole[:n, :k] = values
     # rows: warp (4), 8 rows apart (2), lane / 4 (8); columns: step (8), 8 apart (2), lane % 4 (4), neighbours (2)
     tiles = whole.reshape(nt, 4, 2, 8, kt, 8, 2, 4, 2)
-    tiles = tiles.transpose(0, 4, 1, 3, 7, 5, 6, 2, 8).reshape(nt, kt, GROUP, -1, per)
+    tiles = tiles.transpose(0, 4, 1, 3, 7, 5, 6, 2, 8).reshape(nt, kt, GROUP, ROWS * DEPTH // GROUP // per, per)
     places = np.array([cl.narrow_place(bits, e) for e in range(per)])
     words = ((tiles & (1 << bits) - 1) << bits * places).sum(-1).astype(np.uint32)
-    words = words.reshape(nt, kt, GROUP, -1, 4).swapaxes(2, 3).reshape(nt, kt, -1)
+    words = words.reshape(nt, kt, GROUP, bits // 2, 4).swapaxes(2, 3).reshape(nt, kt, GROUP * 2 * bits)
     of_tiles = np.zeros((nt * ROWS, kt), np.float32)
     of_tiles[:n] = scales
     held = of_tiles.astype(ml_dtypes.bfloat16).reshape(nt, ROWS, kt).swapaxes(1, 2)
