@@ -14,7 +14,7 @@ from cutelite import layout as leaf
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.coord import CoordTensor
 from cutelite.lang.emit import describe, mistake
-from cutelite.lang.tensor import Tensor, make_rmem_tensor
+from cutelite.lang.tensor import Tensor, check_tiler, make_rmem_tensor
 from cutelite.layout import ComposedLayout, Layout, LayoutError, make_layout, static_value
 
 
@@ -38,6 +38,7 @@ def _on_tensors(name: str, cuts: bool = False) -> Callable[..., Any]:
         if not is_tensor(target):
             return function(target, *args, **kwargs)
         if cuts:
+            check_tiler(args[0])
             check_reach(name, target, args[0])
         return with_layout(target, function(target.layout, *args, **kwargs))
 
@@ -119,6 +120,7 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     if not is_tensor(tensor):
         return leaf.local_tile(tensor, tiler, coord, proj)
     tiler, coord = _projected(tiler, coord, proj)
+    check_tiler(tiler)
     divided = leaf.zipped_divide(tensor.layout, tiler)
     key = coord if isinstance(coord, tuple) else (coord,)
     grid = list(divided[1]) if isinstance(divided[1].shape, tuple) else [divided[1]]

@@ -187,9 +187,9 @@ def _operands(t: Place, index: Any, x: Any) -> tuple[Value, Value]:
         if isinstance(x, Vector):
             return address(Handle(_place(t, index)), t.dtype.bytes * x.n), as_value(x, Vec(t.dtype, x.n))
         return _place(t, index), as_value(x, t.dtype)
-    if not isinstance(x, Runtime):
+    if isinstance(t, Handle) and not isinstance(x, Runtime):
         raise mistake("atomic", "a pointer has no element type", help="give the number a type: cl.i32(1)")
-    return _place(t, index), x.value
+    return _place(t, index), as_value(x)
 
 
 def _place(t: Place, index: Any) -> Value:

@@ -56,6 +56,9 @@ def createpolicy_range(
     total_size    all bytes from `p` on that the policy covers, at least `primary_size`; the others get `secondary`
     Source        PTX ISA: createpolicy.range
     """
+    if isinstance(primary_size, int) and isinstance(total_size, int) and not 0 < primary_size <= total_size:
+        title = f"the policy covers {total_size} bytes: the first part has from 1 to as many, not {primary_size}"
+        raise mistake("createpolicy-range", title)
     sizes = amount(primary_size), amount(total_size)
     return emit(ops.cp_async.CreatePolicyRange(address(p), *sizes, primary, secondary))  # type: ignore[no-any-return]
 

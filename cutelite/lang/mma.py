@@ -221,6 +221,18 @@ class ThrMma:
     tiled: TiledMma
     thread: Any
 
+    def make_fragment_A(self, partition: Any) -> Any:
+        """``tiled.make_fragment_A(partition)``."""
+        return self.tiled.make_fragment_A(partition)
+
+    def make_fragment_B(self, partition: Any) -> Any:
+        """``tiled.make_fragment_B(partition)``."""
+        return self.tiled.make_fragment_B(partition)
+
+    def make_fragment_C(self, partition: Any) -> Any:
+        """``tiled.make_fragment_C(partition)``."""
+        return self.tiled.make_fragment_C(partition)
+
     def partition_A(self, tensor: Any) -> Any:
         """Return this thread's part of an (M, K, ...) operand A: (values, repeats along M, along K, ...)."""
         return self._partition(tensor, "A")

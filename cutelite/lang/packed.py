@@ -27,6 +27,9 @@ class Packed:
     stored: int
     signed: bool = True
 
+    def described(self) -> str:
+        return f"the packed format {self.name}"
+
     @property
     def per_word(self) -> int:
         """The numbers in a 32-bit word."""

@@ -27,3 +27,17 @@ def check_stages(stages: Any) -> None:
     """Check that a ring has at least one buffer, and that their number is known at compile time. Errors: `pipeline`."""
     if not isinstance(stages, int) or stages < 1:
         raise mistake("pipeline", f"a pipeline has 1 stage or more, known at compile time, not {describe(stages)}")
+
+
+def check_walk(tiles: Any, swizzle: Any, raster: Any, **counts: Any) -> None:
+    """Check the arguments of a tile scheduler; `counts` are 1 or more. Errors: `tile-scheduler`."""
+    if not isinstance(tiles, tuple) or len(tiles) not in (2, 3):
+        title = f"tiles are counted along M and N, and in batches: two or three numbers, not {describe(tiles)}"
+        raise mistake("tile-scheduler", title, help="`(cl.ceil_div(M, BM), cl.ceil_div(N, BN))`")
+    if not isinstance(swizzle, int) or swizzle < 1:
+        raise mistake("tile-scheduler", f"a band is 1 tile wide or more, not {describe(swizzle)}")
+    if raster not in ("M", "N", "hilbert"):
+        raise mistake("tile-scheduler", f"tiles go along 'M', 'N' or a 'hilbert' curve, not {describe(raster)}")
+    for name, number in counts.items():
+        if isinstance(number, int) and number < 1:
+            raise mistake("tile-scheduler", f"`{name}` is 1 or more, not {number}")

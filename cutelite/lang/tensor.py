@@ -146,6 +146,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
     def view(self, layout: Any, dtype: DType | None = None) -> Tensor:
         """Return the same memory with another layout, from the same first element on. A ComposedLayout has its swizzle.
 
+        layout  or row-major extents
         Errors  `view` if the layout certainly reaches beyond this tensor. If that depends on extents known at launch,
                 the simulator reports it
         """
@@ -153,6 +154,8 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         swizzle = own.swizzle
         if isinstance(layout, ComposedLayout):
             layout, swizzle = _unswizzled("view", layout, elem, own.align)
+        else:
+            layout = _layout(layout)
         reach, inside = cosize(layout) * elem.bytes, cosize(self.layout) * self.dtype.bytes
         if prove_lt(inside, reach):
             have = f"{cosize(self.layout)}" if elem is self.dtype else f"{cosize(self.layout)} of {self.dtype}"
@@ -164,10 +167,13 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
 
     def recast(self, dtype: DType) -> Tensor:
         """Return the same bytes as elements of another width (`recast_tensor`)."""
+        if not isinstance(dtype, DType):
+            raise mistake("dtype", f"a dtype is needed here, not {describe(dtype)}", help=PACKED)
         return self._retyped(layouts.recast_layout(dtype.bits, self.dtype.bits, self.layout), dtype=dtype)
 
     def tile(self, tiler: Any, coord: Any) -> Tensor:
         """Return the tile of shape `tiler` at tile coordinate `coord` (`local_tile`); None keeps that mode of tiles."""
+        check_tiler(tiler)
         divided = layouts.zipped_divide(self.layout, tiler)
         key = coord if isinstance(coord, tuple) else (coord,)
         kept, fixed = _split(key, divided[1])
@@ -288,6 +294,8 @@ def shared(
     """
     layout, own_swizzle = _static_layout(shape, dtype, "shared memory")
     swizzle = swizzle or own_swizzle
+    if align is not None and (not isinstance(align, int) or align < 1 or align & (align - 1)):
+        raise mistake("alignment", f"an alignment is a power of two, in bytes, not {describe(align)}")
     least = 16 if swizzle is None else max(16, _repeat(swizzle))
     t = TensorType(dtype, "smem", layout, max(align or 0, least, dtype.bytes), swizzle)
     return emit(ops.SmemAlloc(t))  # type: ignore[no-any-return]
@@ -406,6 +414,7 @@ def _layout(shape: Any) -> Layout:
     return shape if isinstance(shape, Layout) else row_major(shape)
 
 
+PACKED = "numbers of 4 and 6 bits, and e8m0, lie packed in elements of `cl.u32`: `cl.unpack(words, cl.e2m1)`"
 _STATIC = "make its extents Constexprs, or variables of a function that makes the kernel"
 
 
@@ -417,9 +426,8 @@ def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle
     if not is_static(layout):
         raise mistake("static-layout", f"{what} needs a shape known at compile time, not {layout.shape}", help=_STATIC)
     if not isinstance(dtype, DType):
-        raise mistake(
-            "dtype", f"a dtype is needed first, not {describe(dtype)}", help="write `cl.shared(cl.f32, (64, 64))`"
-        )
+        help = ("write `cl.shared(cl.f32, (64, 64))`", PACKED)
+        raise mistake("dtype", f"a dtype is needed first, not {describe(dtype)}", help=help)
     return layout, swizzle
 
 
@@ -474,6 +482,16 @@ def _slices(key: Any) -> bool:
             "slice", "only whole modes can be sliced", help="write `:` or None, or take a tile: `t.tile(...)`"
         )
     return key is None or key is Ellipsis or isinstance(key, slice)
+
+
+def check_tiler(tiler: Any) -> None:
+    """Check that no extent of a tile is a run-time number. Errors: `runtime-index`."""
+    for extent in tiler if isinstance(tiler, tuple) else (tiler,):
+        if isinstance(extent, tuple):
+            check_tiler(extent)
+        elif isinstance(extent, Runtime):
+            text = f"a tile has extents known at compile time, not {describe(extent)}"
+            raise mistake("runtime-index", text, help="`cl.dim(n)` makes an extent of a run-time number")
 
 
 def _split(key: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], list[tuple[Any, Layout]]]:

@@ -144,6 +144,8 @@ def _members(members: Members) -> Any:
 
 
 def _shuffle(x: N, lane: Lane, mode: str, width: int, members: Members) -> N:
+    if isinstance(lane, int) and mode != "idx" and not 0 <= lane < 32:
+        raise mistake("shuffle", f"lanes of a warp are at most 31 apart, and none is {lane} away")
     value = wrap(as_value(x))
     words = value if elem_of(value.value.type).bits == 32 else to_words(value)
     index = to_dtype(lane, i32) if isinstance(lane, Scalar) and lane.dtype not in (i32, u32) else lane

@@ -21,6 +21,7 @@ from cutelite.lang.cluster import (
 )
 from cutelite.lang.index import block_idx, block_rank_in_cluster, cluster_dim, cluster_idx, grid_dim
 from cutelite.lang.loops import static_range
+from cutelite.lang.pipeline_checks import check_walk
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tensor import shared
 from cutelite.layout import make_layout
@@ -81,6 +82,7 @@ class StaticPersistentTileScheduler(TileWalk):
         cluster   a whole cluster takes each tile, not a block
         Launch    a one-dimensional grid, which may have more blocks than there are tiles
         """
+        check_walk(tiles, swizzle, raster)
         if cluster:
             first, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
         else:
@@ -188,6 +190,7 @@ class ClcTileScheduler(TileWalk):
         Who        all threads of the block
         Launch     a one-dimensional grid of as many clusters as tiles
         """
+        check_walk(tiles, swizzle, raster)
         pipe = PipelineClcFetchAsync.create(stages, consumers, blocks, sync)
         counts, first = tuple(i32(count) for count in tiles), i32(cluster_idx.x if blocks > 1 else block_idx.x)
         return ClcTileScheduler(counts, swizzle, raster, first, True, pipe, pipe.consumer_state())

@@ -25,6 +25,7 @@ from cutelite.ir.types import i32
 from cutelite.lang.atomics import load_acquire, store_relaxed, store_release
 from cutelite.lang.index import block_idx, block_rank_in_cluster, cluster_dim, cluster_idx, grid_dim
 from cutelite.lang.loops import static_range
+from cutelite.lang.pipeline_checks import check_walk
 from cutelite.lang.tensor import make_rmem_tensor
 from cutelite.lang.values import where
 from cutelite.lib.pipelines import NamedBarrier
@@ -95,6 +96,7 @@ class StreamKTileScheduler(TileWalk):
         cluster  a whole cluster takes each tile, not a block
         Launch   a one-dimensional grid; if it has more blocks than there are tiles, they share them
         """
+        check_walk(tiles, swizzle, raster, steps=steps, rounds=rounds, least=least)
         if cluster:
             unit, units = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
         else:

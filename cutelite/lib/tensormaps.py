@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.ir.types import i64
-from cutelite.lang.emit import mistake
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.registers import elect_one
+from cutelite.lang.tensor import TmaTensor
 from cutelite.lang.tensormap import (
     tensormap_acquire,
     tensormap_at,
@@ -48,6 +49,8 @@ class DeviceTensorMap:
         like  a TMA tensor, a parameter of the kernel
         slot  16 u64 in global memory, aligned to 128 bytes, that this warp alone uses: part of a workspace
         """
+        if not isinstance(like, TmaTensor):
+            raise mistake("tma", f"`like` is a TMA tensor, a parameter TmaTensor[...], not {describe(like)}")
         return DeviceTensorMap(like, tensormap_shared(), slot)
 
     @property

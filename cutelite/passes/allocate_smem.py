@@ -35,6 +35,7 @@ class SharedMemory(Diagnostic):
 class SharedMemoryAlignment(Diagnostic):
     title = "shared memory cannot be aligned to {d.align} bytes"
     label = "{d.limit} is the most"
+    help = "swizzles of layouts count elements: the one of 128 bytes is `Swizzle(3, 3, 3)` for elements of 16 bits"
     align: int
     limit: int = BASE_ALIGN
 

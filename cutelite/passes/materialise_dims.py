@@ -32,8 +32,8 @@ Key = tuple[Int, Scalar]
 
 def materialise_dims(function: Function, context: Context) -> Function:
     rewrite = Rewrite(function)
-    wanted = _homes(rewrite)
-    if not wanted:
+    wanted, binds = _homes(rewrite)
+    if not wanted and not binds:
         return function
     dim_ops = _DimOps(rewrite, dict(function.dims))
     known: dict[Key, Value] = {}
@@ -78,8 +78,8 @@ def _key(op: DimOp) -> Key:
     return op.expr, op.type
 
 
-def _homes(rewrite: Rewrite) -> dict[DimBind | None, list[Key]]:
-    """Return the expressions to compute at entry (None), and after each bind.
+def _homes(rewrite: Rewrite) -> tuple[dict[DimBind | None, list[Key]], dict[str, tuple[int, DimBind]]]:
+    """Return the expressions to compute at entry (None) and after each bind, and the binds by name with their number.
 
     An expression that needs several binds comes after the last of them in reverse postorder, which the others dominate.
     """
@@ -97,7 +97,7 @@ def _homes(rewrite: Rewrite) -> dict[DimBind | None, list[Key]]:
                 needed = [binds[dim.name] for dim in dims_of(op.expr) if dim.name in binds]
                 home = max(needed, key=lambda bind: bind[0])[1] if needed else None
                 wanted.setdefault(home, []).append(_key(op))
-    return wanted
+    return wanted, binds
 
 
 def _check_bound(op: DimOp, known: Collection[str]) -> None:

@@ -133,3 +133,25 @@ def carried(out: Tensor[f32, (N,)], a: i32) -> None:
 def test_a_dim_of_a_loop_is_of_no_use_elsewhere(kernel: Any, word: str) -> None:
     with pytest.raises(CompileError, match=word):
         kernel[1](np.zeros(8, np.float32), 4)
+
+
+@cl.kernel(block=32)
+def stores_by_a_dim_that_no_address_needs(x: Tensor[f32, (64,)], rows: i32) -> None:
+    m = cl.dim(rows, 4)
+    cl.make_tensor(x, cl.make_layout((m, 4), (4, 1)))[cl.thread_idx.x % m, 3] = 1.0
+    cl.make_tensor(x, cl.make_layout((m, 4), (4, 1)))[1, 2] = 2.0
+
+
+@cl.kernel(block=32)
+def stores_without_any_dim_in_an_address(x: Tensor[f32, (64,)], rows: i32) -> None:
+    cl.make_tensor(x, cl.make_layout((cl.dim(rows, 4), 4), (4, 1)))[1, 2] = 2.0
+
+
+def test_a_dim_that_nothing_computes_with_leaves_no_trace() -> None:
+    x = np.zeros(64, np.float32)
+    stores_without_any_dim_in_an_address[1](x, 8)
+    assert x.nonzero()[0].tolist() == [6]
+    stores_by_a_dim_that_no_address_needs[1](x, 8)
+    assert x.sum() == 10
+    for kernel in (stores_by_a_dim_that_no_address_needs, stores_without_any_dim_in_an_address):
+        assert "st.global" in kernel.compile(arch="sm_90a").ptx

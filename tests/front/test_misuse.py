@@ -1,0 +1,32 @@
+"""Words of the library misused: each mistake is told at the user's line, in the user's terms."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.front.lines import refusal
+
+MISTAKES = [
+    ("cl.shuffle_down(n, 40)", "none is 40 away"),
+    ("cl.shuffle_xor(n, -1)", "none is -1 away"),
+    ("cl.createpolicy_range(a, 64, 32, 'evict_last')", "the policy covers 32 bytes"),
+    ("cl.atomic_add(n, 0, 1)", "a tensor or a pointer is needed here, not a run-time i32"),
+    ("a.tile((n, 4), (0, 0))", "a tile has extents known at compile time, not a run-time i32"),
+    ("cl.local_tile(a, (n, 4), (0, 0))", "`cl.dim(n)` makes an extent of a run-time number"),
+    ("cl.zipped_divide(a, (4, n))", "a tile has extents known at compile time"),
+    ("a.recast(cl.e2m1)", "not the packed format e2m1"),
+    ("cl.shared(cl.e2m1, 4)", "lie packed in elements of `cl.u32`"),
+    ("cl.shared(f32, 4, align=24)", "a power of two, in bytes, not 24"),
+    ("cl.shared(f32, N)", "make its extents Constexprs"),
+    ("cl.DeviceTensorMap.create(a, o)", "`like` is a TMA tensor"),
+    ("cl.StaticPersistentTileScheduler.create((n, n), raster='K')", "along 'M', 'N' or a 'hilbert' curve, not 'K'"),
+    ("cl.StaticPersistentTileScheduler.create((n,))", "two or three numbers, not a tuple"),
+    ("cl.StaticPersistentTileScheduler.create((n, 4), swizzle=0)", "1 tile wide or more, not 0"),
+    ("cl.StreamKTileScheduler.create((n, 4), steps=0)", "`steps` is 1 or more, not 0"),
+    ("raise", "here nothing is"),
+]
+
+
+@pytest.mark.parametrize(("line", "words"), MISTAKES)
+def test_it_is_told_at_the_line(line: str, words: str) -> None:
+    assert words in str(refusal(line))
