@@ -219,10 +219,14 @@ def check_underived(**operands: Any) -> None:
 
     Errors  `Misfit`
     """
-    torch = sys.modules.get("torch")
-    for name, x in operands.items() if torch is not None and torch.is_grad_enabled() else ():
-        if getattr(x, "requires_grad", False):
+    for name, x in operands.items():
+        if needs_gradient(x):
             raise Misfit(f"out= has no derivative, and {name} needs a gradient: detach it, or use torch.ops.cutelite")
+
+
+def needs_gradient(x: Any) -> bool:
+    """Tell whether an operand is a tensor of torch that needs a gradient, where gradients are enabled."""
+    return bool(getattr(x, "requires_grad", False)) and sys.modules["torch"].is_grad_enabled()
 
 
 def check_apart(name: str, out: Any, operands: dict[str, Any]) -> None:

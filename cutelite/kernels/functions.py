@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from types import CellType, FunctionType
 from typing import Any, TypeVar
 
 from cutelite.dispatch import fingerprint
-from cutelite.kernels.arguments import Misfit
+from cutelite.kernels.arguments import Misfit, needs_gradient
 from cutelite.kernels.arrays import code_of
 from cutelite.lang.promotion import is_numpy_number
-from cutelite.lang.tables import Captured, copied, replaced
+from cutelite.lang.tables import Captured, copied, key_of, replaced
 
 F = TypeVar("F")
 
@@ -63,24 +64,31 @@ def check_function(name: str, function: Any, takes: tuple[str, ...]) -> None:
 def lifted(function: Any, arrays: list[Any]) -> Any:
     """Return `function` with `Captured` in place of each array that it captured or has as a global variable.
 
-    Functions that it captured are lifted too. `arrays` gets the arrays, each once.
+    Functions that it captured are lifted too. `arrays` gets the arrays, each once; those without modes as arrays of one
+    element.
 
-    Errors   ValueError for an array without modes, or of a dtype that kernels do not have
+    Errors   ValueError for an array of a dtype that kernels do not have, and for one that needs a gradient
     """
+    if not isinstance(function, FunctionType | partial):
+        return function
 
     def place(x: Any) -> Any:
-        if isinstance(x, FunctionType):
-            return lifted(x, arrays)
         if not _is_array(x):
             return x
-        if x.ndim == 0 or not code_of(x):
-            raise ValueError(f"a function captured an array of {x.ndim} modes of {x.dtype}, which kernels cannot index")
+        if not code_of(x):
+            raise ValueError(f"a function captured an array of {x.dtype}, which kernels cannot index")
+        if needs_gradient(x):
+            raise ValueError("a function captured a tensor that needs a gradient, and would get none: detach it")
         index = next((i for i, known in enumerate(arrays) if known is x), len(arrays))
         if index == len(arrays):
-            arrays.append(x)
+            arrays.append(x if x.ndim else x.reshape(1))
         return Captured(index, code_of(x), x.ndim)
 
-    return replaced(function, place)
+    made = replaced(function, place)
+    return made if isinstance(made, FunctionType) else _partials.setdefault(key_of(made), made)
+
+
+_partials: dict[object, partial[Any]] = {}
 
 
 def captured_types(*functions: Any) -> tuple[Captured, ...]:
@@ -88,9 +96,7 @@ def captured_types(*functions: Any) -> tuple[Captured, ...]:
     found: dict[int, Captured] = {}
 
     def place(x: Any) -> Any:
-        if isinstance(x, FunctionType):
-            replaced(x, place)
-        elif isinstance(x, Captured):
+        if isinstance(x, Captured):
             found[x.index] = x
         return x
 

@@ -27,7 +27,26 @@ Bounds = tuple[int, int]
 """The least and the greatest value."""
 
 
-class Differentiable:
+class Torchlike:
+    """Base of numbers that functions and methods of torch take (`lang.torch_names`)."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        from cutelite.lang import torch_names  # late: it needs all functions of numbers
+
+        return torch_names.called(function, args, kwargs or {})
+
+    def __getattr__(self, name: str) -> Any:
+        from cutelite.lang import torch_names
+
+        return torch_names.method(self, name)
+
+
+class Differentiable(Torchlike):
     """Base of numbers that carry a derivative (`lang.dual`): functions of numbers call their methods instead."""
 
     __slots__ = ()

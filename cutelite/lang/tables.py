@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Hashable
 from dataclasses import fields, replace
+from functools import partial
 from types import CellType, FunctionType
 from typing import Any
 
 from cutelite.lang import fragments
-from cutelite.lang.emit import mistake
+from cutelite.lang.emit import Runtime, mistake
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector, vector
 from cutelite.records import dataclass
@@ -66,6 +68,7 @@ class Captured:
     """A stand-in for an array that a function captured: kernels are compiled for its dtype and rank.
 
     index   the number of the array among those that the kernel is given
+    ndim    0: a number, given as an array of one element
     """
 
     index: int
@@ -81,29 +84,50 @@ class Holder:
 
 
 def bound(holder: Any, tensors: tuple[Tensor, ...]) -> Any:
-    """Return a dataclass whose functions have a `Table` of the tensor in place of each `Captured`."""
+    """Return a dataclass whose functions have a `Table` of the tensor in place of each `Captured`, or its number."""
 
     def place(x: Any) -> Any:
-        if isinstance(x, FunctionType):
-            return replaced(x, place)
-        return Table(tensors[x.index]) if isinstance(x, Captured) else x
+        if not isinstance(x, Captured):
+            return x
+        return Table(tensors[x.index]) if x.ndim else tensors[x.index][0]
 
     held = {field.name: getattr(holder, field.name) for field in fields(holder)}
-    return replace(holder, **{name: replaced(x, place) for name, x in held.items() if isinstance(x, FunctionType)})
+    return replace(holder, **{name: replaced(x, place) for name, x in held.items() if callable(x)})
 
 
-def replaced(function: Any, place: Callable[[Any], Any]) -> Any:
-    """Return a copy of a function whose captured values and globals are what `place` makes of them; itself if equal."""
-    if not isinstance(function, FunctionType):
-        return function
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    held = [place(x) for x in cells]
-    used = {name: function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__}
-    values = ((name, x, place(x)) for name, x in used.items() if not isinstance(x, FunctionType))
-    known = {name: made for name, x, made in values if made is not x}
-    if not known and all(a is b for a, b in zip(cells, held, strict=True)):
-        return function
-    return copied(function, [CellType(x) for x in held], _space(function.__globals__, known) if known else None)
+def replaced(x: Any, place: Callable[[Any], Any], within: tuple[FunctionType, ...] = ()) -> Any:
+    """Return a function whose captured values and globals are what `place` makes of them; itself if they are equal.
+
+    So are functions that it captured, also in tuples and lists, those of its module that it calls, and what a
+    `functools.partial` holds. Anything else is what `place` makes of it.
+
+    within   functions that are being replaced: one that calls itself is left as it is
+    """
+    if isinstance(x, partial):
+        held = x.func, x.args, tuple(x.keywords.items())
+        made = replaced(held, place, within)
+        return x if made is held else partial(made[0], *made[1], **dict(made[2]))
+    if type(x) in (tuple, list):
+        parts = type(x)(replaced(item, place, within) for item in x)
+        return x if all(map(operator.is_, x, parts)) else parts
+    if not isinstance(x, FunctionType):
+        return place(x)
+    within = (*within, x)
+    cells = [cell.cell_contents for cell in x.__closure__ or ()]
+    captured = [cell if _among(cell, within) else replaced(cell, place, within) for cell in cells]
+    known = {}
+    for name in x.__code__.co_names:
+        value = x.__globals__.get(name)
+        near = not isinstance(value, FunctionType) or (value.__module__ == x.__module__ and not _among(value, within))
+        if near and (other := replaced(value, place, within)) is not value:
+            known[name] = other
+    if not known and all(map(operator.is_, cells, captured)):
+        return x
+    return copied(x, [CellType(cell) for cell in captured], _space(x.__globals__, known) if known else None)
+
+
+def _among(x: Any, functions: tuple[FunctionType, ...]) -> bool:
+    return any(x is function for function in functions)  # arrays have an `==` of their own
 
 
 def _space(names: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
@@ -111,13 +135,23 @@ def _space(names: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
 
     Equal arguments give the same dict, with the current values: functions are told apart by their globals.
     """
-    if not all(isinstance(x, Captured) for x in known.values()):
-        return {**names, **known}
-    key = id(names), tuple(known.items())
+    key = id(names), tuple((name, key_of(x)) for name, x in known.items())
     _, space = _spaces.setdefault(key, (names, {}))
     space.update(names)
     space.update(known)
     return space
+
+
+def key_of(x: Any) -> Any:
+    """Return what tells one replacement from others: of functions what they are made of."""
+    if isinstance(x, FunctionType):
+        cells = (cell.cell_contents for cell in x.__closure__ or ())
+        return x.__code__, id(x.__globals__), key_of(x.__defaults__), *map(key_of, cells)
+    if type(x) in (tuple, list):
+        return type(x), *map(key_of, x)
+    if isinstance(x, partial):
+        return partial, key_of(x.func), key_of(x.args), key_of(tuple(x.keywords.items()))
+    return object() if isinstance(x, Runtime) or not isinstance(x, Hashable) else x  # an object is like no other
 
 
 _spaces: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}

@@ -18,7 +18,16 @@ from cutelite.ir.types import Vec, boolean, elem_of, f32, f64, i32, with_elem
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, append, builder_here, describe, emit, mistake, proxy_of, wrap
 from cutelite.lang.fragments import Reduction
-from cutelite.lang.promotion import as_value, converted, differentiable, is_number, meeting_type, promote, to_dtype
+from cutelite.lang.promotion import (
+    Torchlike,
+    as_value,
+    converted,
+    differentiable,
+    is_number,
+    meeting_type,
+    promote,
+    to_dtype,
+)
 from cutelite.layout import DimExpr
 from cutelite.ops import arith
 
@@ -177,7 +186,7 @@ def _composed(function: Callable[[Any, Any], Any], swap: bool = False) -> Callab
     return operator
 
 
-class RuntimeNumber(Runtime):
+class RuntimeNumber(Torchlike, Runtime):
     """A scalar or vector, with Python's operators."""
 
     __slots__ = ()
@@ -366,8 +375,15 @@ def where(cond: Any, a: Any, b: Any) -> Any:
     if (dual := differentiable(a, b)) is not None:
         return dual.choose(cond, a, b)
     x, y = promote(a, b, "select") if is_number(a) and is_number(b) else (as_value(a), as_value(b))
-    condition = cond if isinstance(cond, Vector) else truth(cond)
-    return emit(arith.Select(condition.value, x, y))
+    condition = (cond if isinstance(cond, Vector) else truth(cond)).value
+    if isinstance(condition.type, Vec):
+        if not isinstance(x.type, Vec):
+            x, y = (as_value(v, Vec(elem_of(v.type), condition.type.n)) for v in (x, y))
+        elif (shape := x.shape or y.shape) is not None and condition.shape not in (None, shape):
+            x, y = (fragments.reshape(v, shape) for v in (x, y))
+            condition, x = fragments.together(condition, x)
+            _, y = fragments.together(condition, y)
+    return emit(arith.Select(condition, x, y))
 
 
 # Vectors made of numbers.

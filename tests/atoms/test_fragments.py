@@ -122,6 +122,18 @@ def test_masks(place: Place) -> None:
     np.testing.assert_array_equal(on_fragment(place, body, SHAPE, SHAPE), np.where(wanted, VALUES, -1))
 
 
+def test_conditions_are_broadcast(place: Place) -> None:
+    """To what they choose from, and numbers and smaller vectors to them."""
+
+    def body(v: Any) -> Any:
+        rows = v[None, 0, 0].reshape((4, 1, 1))
+        return cl.where(rows > 1.0, v, -1.0) + cl.where(v > 20.0, rows, v[5]) + cl.where(v > 30.0, 0.5, v[7])
+
+    rows = VALUES[:, :1, :1]
+    wanted = np.where(rows > 1, VALUES, -1) + np.where(VALUES > 20, rows, 5) + np.where(VALUES > 30, 0.5, 7)
+    np.testing.assert_array_equal(on_fragment(place, body, SHAPE, SHAPE), wanted)
+
+
 WHOLE: dict[str, tuple[Any, list[str]]] = {
     "arithmetic": (lambda v: v * 2.0 + v / 3.0, ["mul", "div", "add"]),
     "comparison and choice": (lambda v: cl.where(v < 3.0, v, -v), ["cmp", "neg", "select"]),

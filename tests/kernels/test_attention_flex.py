@@ -1,12 +1,15 @@
 """The same functions work in `kernels.attention` and in torch's FlexAttention."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cutelite import CompileError
 from cutelite.kernels.attention import attention
+from cutelite.kernels.attention.forward import build
 
 torch = pytest.importorskip("torch")
 Mod = Callable[..., Any] | None
@@ -101,3 +104,71 @@ def mask_mod_of(mask: Any) -> Callable[..., Any]:
         return torch.where(seen, score, -float("inf"))
 
     return scored
+
+
+SLOPES = torch.tensor([0.5, 0.25], device=DEVICE)
+SHIFT = torch.tensor(4, device=DEVICE)
+
+
+def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    bias = torch.exp2(-((h + 1) * 8.0 / 2)) * (kv_idx - q_idx)
+    return torch.where(kv_idx < NUMBERS[b] + 50, 5.0 * torch.tanh(score / 5.0) + bias * SLOPES[h], -10.0)
+
+
+def neighbours(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """Of a canvas 9 wide, as in torch's example of neighbourhood attention."""
+    down, across = q_idx // 9 - kv_idx // 9, (q_idx % 9).clamp(2, 6) - kv_idx % 9
+    return (down.abs() <= 3) & torch.logical_or(across.abs() <= 2, torch.logical_not(h == 0))
+
+
+def same_document(q_idx: Any, kv_idx: Any) -> Any:
+    return NUMBERS[q_idx] == NUMBERS[kv_idx]
+
+
+def within_documents(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return same_document(q_idx, kv_idx) & (q_idx + SHIFT >= kv_idx)
+
+
+def test_functions_of_torch_and_what_they_captured_forward_and_backward() -> None:
+    """Functions and methods of torch, tensors without modes, helpers, and masks that torch has combined."""
+    from torch.nn.attention.flex_attention import and_masks, or_masks
+
+    q, k, v = (torch.randn(1, 60, 2, 64, dtype=torch.bfloat16, device=DEVICE, requires_grad=True) for _ in range(3))
+    mask_mod = and_masks(within_documents, or_masks(neighbours, below))
+    o = attention(q, k, v, score_mod=capped, mask_mod=mask_mod)
+    do = torch.randn_like(o)
+    found = o, *torch.autograd.grad(o, (q, k, v), do)
+    places = [torch.arange(n, device=DEVICE).reshape(-1, *[1] * more) for n, more in ((1, 3), (2, 2), (60, 1), (60, 0))]
+    scores = torch.einsum("bqhd,bkhd->bhqk", q.float(), k.float()) / 8
+    scores = torch.where(mask_mod(*places), capped(scores, *places), -float("inf"))
+    want = torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), v.float())
+    wanted = want, *torch.autograd.grad(want, (q, k, v), do.float())
+    for name, a, b in zip(("o", "dq", "dk", "dv"), found, wanted, strict=True):
+        error = (a - b).abs().max() / b.abs().max()
+        assert error < 0.02, name
+
+
+def test_a_captured_tensor_that_would_get_no_gradient() -> None:
+    bias = torch.zeros(2, device=DEVICE, requires_grad=True)
+    q = torch.zeros(1, 8, 2, 64, dtype=torch.bfloat16, device=DEVICE)
+    with pytest.raises(ValueError, match="needs a gradient, and would get none: detach it"):
+        attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score + bias[h])
+
+
+def test_functions_that_kernels_do_not_have() -> None:
+    q = torch.zeros(1, 8, 1, 64, dtype=torch.bfloat16, device=DEVICE)
+    with pytest.raises(CompileError, match=r"a kernel has no `torch\.cumsum`"):
+        attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: torch.cumsum(score, 0))
+    holder = type("Holder", (), {"table": torch.arange(8, device=DEVICE)})()
+    with pytest.raises(CompileError, match="cannot index this tensor"):
+        attention(q, q, q, mask_mod=lambda b, h, q_idx, kv_idx: holder.table[q_idx] == kv_idx)
+
+
+def test_a_function_written_in_place_is_compiled_once() -> None:
+    q, last = torch.zeros(1, 8, 1, 64, dtype=torch.bfloat16, device=DEVICE), torch.tensor(3, device=DEVICE)
+    counts = []
+    for _ in range(3):
+        made = partial(lambda end, b, h, q_idx, kv_idx: same_document(q_idx, kv_idx) & (kv_idx < end), last)
+        attention(q, q, q, mask_mod=made)
+        counts.append(build.cache_info().currsize)
+    assert counts[0] == counts[-1]

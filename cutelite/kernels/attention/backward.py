@@ -194,14 +194,14 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         q: Q, k: K, v: V, do: DO, base: plan.base, sums: plan.sums, turns: plan.turns | None,
         dk: plan.box(HK, SK, d, ROWS), dv: plan.box(HK, SK, e, ROWS), scale: f32, offset: i32, left: i32, right: i32,
         band: i32, dk_array: plan.array(HK, SK, d) = None, dv_array: plan.array(HK, SK, e) = None,
-        of_queries: STARTS = None, of_keys: STARTS = None,
+        of_queries: STARTS = None, of_keys: STARTS = None, tables: plan.tables = (),
     ) -> None:  # fmt: skip
         """
         base     logsumexps to base 2 and row sums of o * do, as `prepare` writes them
         sums     dq without the scale, zero at the start
         scale ... band       as in `Given`
         dk_array, dv_array   `dk` and `dv` again, for ragged sequences
-        of_queries, of_keys  the start of each ragged sequence, and the end of the last one
+        of_queries, of_keys  starts of ragged sequences, and the end of the last; `tables`: what functions captured
         """
         if cl.thread_idx.x == 0:
             for t in (q, k, v, do, dk, dv):
@@ -213,7 +213,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         parts = None if plan.copied == 0 else cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False)
         cl.pipeline_init_sync()
         tile = plan.place(given, Starts(of_queries, of_keys))
-        block = Block(plan, storage, Pipes(keys, rows, changes, parts), tile, given)
+        block = Block(plan.with_arrays(tables), storage, Pipes(keys, rows, changes, parts), tile, given)
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             warp = cl.make_warp_uniform(cl.warp_idx())

@@ -14,7 +14,7 @@ from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
 from cutelite.kernels.attention.varlen import check_starts
-from cutelite.kernels.functions import settled
+from cutelite.kernels.functions import lifted, settled
 
 Starts = tuple[Any, Any]
 """The start of each ragged sequence and the end of the last one, of queries and of keys."""
@@ -36,7 +36,7 @@ def attention_backward(
     out             three arrays for the results; made where they are not given
     causal ...      the same arguments as of `attention`
     score_mod       is differentiated by the score (`cl.value_and_derivative` lists what it may compute); captured
-                    values get no gradient
+                    arrays get no gradient
     deterministic   add up dq in the order of keys, so that equal inputs give equal bits
     config          None: the one that was measured best for this head dim
     Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes
@@ -49,8 +49,9 @@ def attention_backward(
     check({"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, *results)]
-    mods = capped_mod(softcap, score_mod), settled(mask_mod, "mask_mod", MASK_MOD)
-    differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config)
+    arrays: list[Any] = []
+    mods = capped_mod(softcap, lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
+    differentiate(by_head, lse, dlse, causal, window, scale, mods, arrays, deterministic, config)
     return results
 
 
@@ -74,8 +75,9 @@ def attention_varlen_backward(
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, *results)]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
-    mods = capped_mod(softcap, score_mod), settled(mask_mod, "mask_mod", MASK_MOD)
-    differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, starts)
+    arrays: list[Any] = []
+    mods = capped_mod(softcap, lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
+    differentiate(by_head, lse, dlse, causal, window, scale, mods, arrays, deterministic, config, starts)
     return results
 
 
@@ -94,11 +96,13 @@ def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tu
 
 def differentiate(
     by_head: list[Any], lse: Any, dlse: Any, causal: bool | str, window: Window, scale: float | None,
-    mods: tuple[Mod | None, Mod | None], deterministic: bool, config: Config | None, starts: Starts | None = None,
+    mods: tuple[Mod | None, Mod | None], arrays: list[Any], deterministic: bool, config: Config | None,
+    starts: Starts | None = None,
 ) -> None:  # fmt: skip
     """Launch the kernels for q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D).
 
     mods    `score_mod` and `mask_mod`, compiled in
+    arrays  those that they captured
     starts  of ragged sequences: of their queries and keys
     """
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
@@ -119,14 +123,16 @@ def differentiate(
     band = max(1, IN_L2 // (sq * dim * 8 * heads // kv_heads))
     band = min(1 << (band.bit_length() - 1), batch * kv_heads)
     ends = (FAR if x is None else x for x in (left, right))
-    launch(config, problem, by_head, lse, dlse, (scale, offset, *ends, band), deterministic, starts or (None, None))
+    launch(
+        config, problem, by_head, lse, dlse, (scale, offset, *ends, band), arrays, deterministic, starts or (None, None)
+    )
 
 
 def launch(
     config: Config, problem: Problem, by_head: list[Any], lse: Any, dlse: Any, numbers: tuple[Any, ...],
-    deterministic: bool, starts: Starts,
+    captured: list[Any], deterministic: bool, starts: Starts,
 ) -> None:  # fmt: skip
-    """Launch the three kernels. `numbers` are the fields of `Given`."""
+    """Launch the three kernels. `numbers` are the fields of `Given`; functions `captured` these arrays."""
     q, k, v, do, o, dq, dk, dv = by_head
     scale, offset, left, *_ = numbers
     plan, (batch, heads, sq, _), (_, kv_heads, sk, _) = Plan(config, problem), q.shape, k.shape
@@ -141,6 +147,6 @@ def launch(
     kernels = build(config, problem, deterministic)
     grid = (blocks, heads, batch)
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, offset, left, *starts)
-    given = (q, k, v, do, base, sums, turns, dk, dv, *numbers, *arrays[1:], *starts)
+    given = (q, k, v, do, base, sums, turns, dk, dv, *numbers, *arrays[1:], *starts, tuple(captured))
     kernels.gradients[tiles * kv_heads * batch](*given)
     kernels.finish[grid, GROUP * config.groups](dq, sums, scale, arrays[0], *starts)

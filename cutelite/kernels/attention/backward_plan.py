@@ -5,12 +5,15 @@ in `backward`.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
+from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given, sequence_at
+from cutelite.lang.tables import bound
 from cutelite.records import dataclass
 
 B, H, HK, SQ, SK, MB, ENDS = cl.dims("B H HK SQ SK MB ENDS")
@@ -97,10 +100,18 @@ class Starts(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """A configuration for a problem, and the types and sizes derived from both."""
+    """A configuration for a problem, and the types and sizes derived from both.
+
+    arrays   the problem's functions captured some, and have them now
+    """
 
     config: Config
     problem: Problem
+    arrays: bool = False
+
+    def with_arrays(self, tables: Any) -> "Plan":
+        """Return the plan whose functions have these arrays in place of those that they captured."""
+        return replace(self, problem=bound(self.problem, tables), arrays=True) if tables else self
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -127,6 +138,11 @@ class Plan:
     def base(self) -> Any:
         """The type of logsumexps and sums of rows."""
         return Tensor[f32, (B, H, MB, 2 * self.config.rows), cl.align(16)]
+
+    @property
+    def tables(self) -> Any:
+        """The type of the arrays that functions captured."""
+        return tables_of(self.problem.score_mod, self.problem.mask_mod)
 
     @property
     def turns(self) -> Any:

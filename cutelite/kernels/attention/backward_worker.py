@@ -110,8 +110,11 @@ class Worker:
             keys[i] = self.key + spots[2 * i][0]
         column, key = columns.load().reshape((2, 1, n // 8)), keys.load().reshape((1, 2, 1))
         first = low + spots[0][1]
+        query, seen = column + first, key
+        if block.plan.arrays:  # indices into arrays that functions captured, behind which there is nothing
+            query, seen = min(query, sequence.queries - 1), min(key, sequence.keys - 1)
         if problem.score_mod is not None:
-            s, slope = cl.value_and_derivative(problem.score_mod, s * given.scale, batch, head, column + first, key)
+            s, slope = cl.value_and_derivative(problem.score_mod, s * given.scale, batch, head, query, seen)
             p = cl.math.exp2(s * LOG2E - base, fast=True)
         else:
             p = cl.math.exp2(s * (given.scale * LOG2E) - base, fast=True)
@@ -130,7 +133,7 @@ class Worker:
             if modified:
                 sees = sees & (column < sequence.queries - first)
             if problem.mask_mod is not None:
-                sees = sees & given_by("mask_mod", problem.mask_mod(batch, head, column + first, key), sees)
+                sees = sees & given_by("mask_mod", problem.mask_mod(batch, head, query, seen), sees)
             p = cl.where(sees, p, 0.0)
             slope = slope if isinstance(slope, float) else cl.where(sees, slope, 0.0)
         return p.reshape((n // 2,)), slope

@@ -178,7 +178,7 @@ def tables_of(*functions: Any) -> Any:
     """Return the annotation of the parameter that has the arrays which functions captured."""
     kinds = []
     for captured in captured_types(*functions):
-        names = (f"T{captured.index}_{i}" for i in range(captured.ndim))
+        names = (f"T{captured.index}_{i}" for i in range(captured.ndim or 1))
         kinds.append(
             Tensor[getattr(cl, "boolean" if captured.dtype == "bool" else captured.dtype), tuple(map(cl.dims, names))]
         )

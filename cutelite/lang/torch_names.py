@@ -1,0 +1,118 @@
+"""Functions and methods of torch on the numbers of kernels: a FlexAttention function is taken as it is written.
+
+In    a function of torch, or the name of a method of its tensors, and run-time numbers
+Out   what the same function of `cl`, or operator, gives
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+from cutelite.ir.types import boolean, f32, i32, i64
+from cutelite.lang import math, values
+from cutelite.lang.emit import mistake
+
+
+def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what a function of torch gives. Errors: `torch-function` for one that has no counterpart."""
+    name = getattr(function, "__name__", str(function))
+    if name == "__getitem__":
+        raise mistake(
+            "torch-function",
+            "a kernel cannot index this tensor",
+            help="kernels are given the arrays that a function "
+            "captured, or has as global variables, and those of functions that these name: keep it in a variable",
+        )
+    if name not in FUNCTIONS:
+        raise mistake(
+            "torch-function",
+            f"a kernel has no `torch.{name}`",
+            help=f"those that it has: {', '.join(sorted(FUNCTIONS))}",
+        )
+    return FUNCTIONS[name](*args, **kwargs)
+
+
+def method(x: Any, name: str) -> Any:
+    """Return a method of torch's tensors, bound to `x`. Errors: AttributeError for one that has no counterpart."""
+    if name not in METHODS:
+        raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
+    return lambda *args, **kwargs: METHODS[name](x, *args, **kwargs)
+
+
+def _logical(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    return lambda *xs: reduce(op, (x if isinstance(x, bool) or x.dtype is boolean else x != 0 for x in xs))
+
+
+def _extreme(of_floats: Callable[..., Any], of_others: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function for two numbers, of which torch returns NaN where one is NaN."""
+
+    def pick(a: Any, b: Any) -> Any:
+        floats = any(isinstance(x, float) or (hasattr(x, "dtype") and x.dtype.is_float) for x in (a, b))
+        return (of_floats if floats else of_others)(a, b)
+
+    return pick
+
+
+def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+    x = x if min is None else MAXIMUM(x, min)
+    return x if max is None else MINIMUM(x, max)
+
+
+def to(x: Any, dtype: Any) -> Any:
+    """Return a number as a dtype of torch, by its name, or of `cl`."""
+    kinds = {"torch.float32": f32, "torch.int32": i32, "torch.int64": i64, "torch.bool": boolean}
+    wanted = kinds.get(str(dtype), dtype)
+    if isinstance(x, int | float):
+        return bool(x) if wanted is boolean else float(x) if wanted is f32 else int(x)
+    if wanted is boolean and x.dtype is not boolean:
+        return x != 0
+    return x.to(wanted)
+
+
+def _new(number: Any) -> Callable[..., Any]:
+    """Return the method that makes a tensor without modes of the number: a literal."""
+
+    def made(x: Any, shape: Any, *, dtype: Any = None) -> Any:
+        if tuple(shape) != ():
+            raise mistake("torch-function", f"a kernel makes no tensor of shape {tuple(shape)}: only `()`, a number")
+        return to(number, x.dtype if dtype is None else dtype)
+
+    return made
+
+
+MINIMUM, MAXIMUM = _extreme(math.minimum, values.minimum), _extreme(math.maximum, values.maximum)
+
+SAME = """
+    acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor hypot isfinite
+    isinf isnan lgamma log log10 log1p log2 logb nextafter rsqrt sin sinh sqrt tan tanh trunc
+"""
+"""Functions that `cl.math` has under the same name."""
+OPERATORS = "add sub mul truediv floordiv mod pow neg eq ne lt le gt ge lshift rshift"
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(math, name) for name in SAME.split()},
+    **{name: getattr(operator, name) for name in OPERATORS.split()},
+    "abs": abs, "absolute": abs, "where": values.where, "clamp": _clamp, "clip": _clamp, "round": math.rint,
+    "maximum": MAXIMUM, "minimum": MINIMUM, "max": MAXIMUM, "min": MINIMUM, "fmax": values.maximum,
+    "fmin": values.minimum, "reciprocal": lambda x: 1.0 / x, "square": lambda x: x * x,
+    "sigmoid": lambda x: 1.0 / (math.exp(-x) + 1.0), "relu": lambda x: MAXIMUM(x, 0.0), "subtract": operator.sub,
+    "multiply": operator.mul, "div": operator.truediv, "divide": operator.truediv, "true_divide": operator.truediv,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "fmod": math.fmod, "negative": operator.neg,
+    "logical_and": _logical(operator.and_), "logical_or": _logical(operator.or_), "logical_xor": _logical(operator.xor),
+    "logical_not": lambda x: _logical(operator.xor)(x, True), "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor, "bitwise_not": operator.invert, "greater": operator.gt, "less": operator.lt,
+    "greater_equal": operator.ge, "less_equal": operator.le, "not_equal": operator.ne,
+}  # fmt: skip
+"""Functions of torch by their names."""
+
+METHODS: dict[str, Callable[..., Any]] = {
+    **FUNCTIONS,
+    "where": lambda x, condition, other: values.where(condition, x, other),
+    "float": lambda x: to(x, f32), "int": lambda x: to(x, i32), "long": lambda x: to(x, i64),
+    "bool": lambda x: to(x, boolean), "new_zeros": _new(0), "new_ones": _new(1),
+    "new_full": lambda x, shape, fill_value, **how: _new(fill_value)(x, shape, **how),
+}  # fmt: skip
+"""Methods of torch's tensors by their names."""
