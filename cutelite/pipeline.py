@@ -61,12 +61,14 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     with stage("lower", times):
         text = lower.to_llvm(build.final, target, line_info=options.line_info)
     build.llvm = hooks.before("llvm", hooks.after("lower", text))
+    build.changed = hooks.changed
     with stage("llvm", times, build):
         bitcode = [path for path in libraries(build) if path.endswith(BITCODE)]
         written = toolchain.write_ptx(
             build.llvm, target, opt_level=options.opt, backend=options.backend, bitcode=bitcode
         )
     written = hooks.before("assemble", hooks.after("llvm", written))
+    build.changed = hooks.changed
     with stage("assemble", times, build):
         build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler)
         cubin = assembled(build)

@@ -16,6 +16,12 @@ class LaunchError(ValueError):
     """Raised for a launch that is not possible. The text says what was asked for, and what the limit is."""
 
 
+def brief(x: object) -> str:
+    """Return the text of `x` in one line of at most 60 characters."""
+    text = " ".join(repr(x).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def named(kernel: str, function: Callable[..., T], /, *args: object, **kwargs: object) -> T:
     """Call a function, and put the kernel's name into a `LaunchError` that it raises."""
     try:

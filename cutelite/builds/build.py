@@ -18,6 +18,7 @@ class Build:
     artifact  the artefact to launch: the cubin, or only PTX if there is no assembler
     times     seconds by stage
     warnings  warnings of passes and tools, as text
+    changed   what a hook of the user's made of an artefact, for errors that may come of that
     """
 
     def __init__(self, source: Source, target: Target, options: Options, front: Function) -> None:
@@ -28,3 +29,4 @@ class Build:
         self.artifact: Artifact | None = None
         self.times: dict[str, float] = {}
         self.warnings: list[str] = []
+        self.changed = ""

@@ -109,6 +109,7 @@ class Hooks:
 
     def __init__(self, source: Source, target: Target, options: Options) -> None:
         self._facts = source, target, options
+        self.changed = ""  # what a hook made of an artefact, for errors that may come of that
 
     def before(self, stage: str, artefact: Any) -> Any:
         """Return the artefact that the stage takes, after hooks have seen it."""
@@ -126,5 +127,6 @@ class Hooks:
             if not isinstance(made, type(artefact)):
                 what = type(artefact).__name__
                 raise HookError(f"{hook!r} returned {made!r} {when} {stage}, which takes a {what}, or None")
+            self.changed = f"{getattr(hook, '__name__', hook)} changed what came {when} {stage}"
             artefact = made
         return artefact

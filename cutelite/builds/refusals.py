@@ -47,8 +47,12 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
     """Return the error for input that a tool refused: a bug in cutelite, unless the user wrote a part of the input."""
     if error.stage in ("find", "link") or build is None or build.final is None:
         return error
+    if build.changed:
+        return ToolchainError(error.stage, f"{error.message.strip()}\nthe hook {build.changed}", error.excerpt)
     if any(op.name == "call" for op in build.final.ops()):
-        return ToolchainError("link", f"{error.message.strip()}\nwhich of `cl.extern` and `link_libraries` is missing?")
+        unknown = re.search(r"(?i)unresolved|undefined", error.message)
+        missing = "\nwhich of `cl.extern` and `link_libraries` is missing?" if unknown else ""
+        return ToolchainError("link", error.message.strip() + missing)
     options = build.options.ptxas_options
     if options and "unknown option" in error.message.lower():
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")

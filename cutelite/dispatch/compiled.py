@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import cutelite_rt as rt
 from cutelite import toolchain
-from cutelite.config import Config
+from cutelite.config import STAGES, Config
 from cutelite.dispatch.launch import Extent, Launch, LaunchError, extents
 from cutelite.target import Occupancy, Target
 from cutelite_rt import Artifact
@@ -151,6 +151,8 @@ class Compiled:
         """
         from cutelite.builds import dumps
 
+        if name not in STAGES:
+            raise ValueError(f"no stage is called {name!r}; there are {', '.join(STAGES)}")
         if name == "ptx":
             return {"ptx": self.ptx}
         if name == "cubin":

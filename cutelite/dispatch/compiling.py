@@ -65,6 +65,8 @@ def on_compile(listener: Listener) -> Listener:
 def off_compile(listener: Callable[[CompileEvent], object]) -> None:
     """Stop calling `listener`. Errors: ValueError where it was no listener."""
     global _listeners
+    if listener not in _listeners:
+        raise ValueError(f"{listener!r} is no listener")
     kept = list(_listeners)
     kept.remove(listener)
     _listeners = tuple(kept)

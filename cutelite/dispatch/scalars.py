@@ -16,6 +16,7 @@ from cutelite.lang.annotations import ConstexprSpec, DTypeVar, struct_fields
 from cutelite_rt import ArrayView
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import compact_strides
+from cutelite_rt.errors import brief
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.data import Unsupported
@@ -68,7 +69,7 @@ class ConstantParameter(Parameter):
         value = self._converted(argument)
         if not isinstance(value, self.wanted):
             name = getattr(self.wanted, "__name__", str(self.wanted))
-            raise call.error(self.name, f"must be a compile-time {name}, not {argument!r}")
+            raise call.error(self.name, f"must be a compile-time {name}, not {brief(argument)}")
         constant = Constant(value, fingerprint.constant_key(value))
         call.token.append(constant.key)
         return constant

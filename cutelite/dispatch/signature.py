@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
+from cutelite.diag.nearest import did_you_mean
 from cutelite.dispatch import contract, scalars, several  # noqa: F401 (they register classes by `takes`)
 from cutelite.dispatch.arguments import MISSING, ArgumentError, Bound, Call
 from cutelite.dispatch.parameter import Parameter, parameter
@@ -14,6 +15,8 @@ from cutelite.front.types import ArgType
 from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
 from cutelite.lang.annotations import NOTHING_SEEN, Annotation, ConstexprSpec, DTypeVar, specs_of
 from cutelite.layout import DimExpr, dims_of
+from cutelite.options import NAMES
+from cutelite_rt.errors import brief
 from cutelite_rt.signature import kinds
 from cutelite_rt.signature.bind import Names
 from cutelite_rt.signature.data import Expr, Nested
@@ -162,11 +165,16 @@ class Signature:
         call = Call(self.kernel, ahead=True)
         matched = self.match(examples, {n: value for n, value in given.items() if n in self.names}, partial=True)
         others = {name: value for name, value in given.items() if name not in self.names}
+        for name, value in others.items():
+            if not isinstance(value, Scalar) and (type(value) is not int or value < 0):
+                raise self._names.wrong(f"takes a dtype, or the extent of a dim, for {name!r}, not {brief(value)}")
         call.dtypes = {name: (value.name, name) for name, value in others.items() if isinstance(value, Scalar)}
         call.dims = {name: (value, name) for name, value in others.items() if type(value) is int}
         types = {p.name: p.bind(call, matched[p.name]) for p in self._order}
         for name in others.keys() - call.dtypes.keys() - call.needed.keys():
-            raise self._names.wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}")
+            near = did_you_mean(name, (*self.names, *call.needed, *NAMES, "arch"))
+            hint = f" ({near})" if near else " (grids are for launches)" if name == "grid" else ""
+            raise self._names.wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}{hint}")
         widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > I32_DIM_LIMIT) else i32 for n in call.needed}
         wide = wide or call.wide or i64 in widths.values()
         return Bound({name: types[name] for name in self.names}, widths, wide, None, [], [])

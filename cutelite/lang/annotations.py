@@ -371,7 +371,19 @@ def tma_annotation(item: Any) -> TmaSpec:
         raise _wrong(
             "TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each"
         )
-    return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile), pixels)
+    swizzle = swizzle or _default_swizzle(dtype, tile)
+    if pixels is None:
+        _check_box(dtype, tile, swizzle)
+    return TmaSpec(tensor, tile, swizzle, pixels)
+
+
+def _check_box(dtype: Any, tile: tuple[int, ...], swizzle: str) -> None:
+    """Check a tile that one copy moves. Errors: `CompileError`."""
+    if any(extent > 256 for extent in tile):
+        raise _wrong("TmaTensor", f"has a tile of {tile}", "TMA moves 1 to 256 elements along each mode at once")
+    row = 0 if isinstance(dtype, DTypeVar) else dtype.bytes * tile[-1]
+    if row % 16:
+        raise _wrong("TmaTensor", f"has a tile with rows of {row} bytes", "TMA moves multiples of 16 bytes")
 
 
 def _check_pixels(pixels: Im2col, modes: int) -> None:

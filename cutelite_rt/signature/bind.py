@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import ArrayView, UnreadableArray, is_array, read
-from cutelite_rt.errors import ArgumentError
+from cutelite_rt.errors import ArgumentError, brief
 from cutelite_rt.gpu.tensormap import MapForm, TensorMapError, Tiling, check_tensormap, encode
 from cutelite_rt.signature.data import Dim, DType, Expr, Expression, dims_of, evaluate
 
@@ -117,7 +117,7 @@ class Call:
         except UnreadableArray as error:
             if is_array(argument):
                 raise self.error(name, f"cannot be read: {error}") from None
-            raise self.error(name, f"must be an array of torch, CuPy, JAX or NumPy, not {argument!r}") from None
+            raise self.error(name, f"must be an array of torch, CuPy, JAX or NumPy, not {brief(argument)}") from None
 
     @property
     def stream(self) -> int:

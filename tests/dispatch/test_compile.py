@@ -117,6 +117,12 @@ def test_wide_dims() -> None:
     [
         ({}, "scale(): argument `x` has the dtype variable T: say what it is, as in `compile(T=cl.f32)`"),
         ({"T": f32, "zz": 1}, "scale() has neither a parameter, nor a dtype variable, nor a dim called 'zz'"),
+        ({"T": f32, "N": "x"}, "scale() takes a dtype, or the extent of a dim, for 'N', not 'x'"),
+        ({"T": f32, "N": -5}, "scale() takes a dtype, or the extent of a dim, for 'N', not -5"),
+        (
+            {"T": f32, "optt": 1},
+            "scale() has neither a parameter, nor a dtype variable, nor a dim called 'optt' (did you",
+        ),
         ({"T": f32, "times": "x"}, "scale(): argument `times` must be a compile-time int, not 'x'"),
         ({"x": (1, 2), "T": f32}, "scale(): argument `x` has shape (1, 2), but Tensor[T, (N,)] has 1 modes"),
     ],

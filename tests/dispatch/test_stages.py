@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cutelite as cl
-from cutelite import OptionError, StageEvent, Tensor, f32
+from cutelite import OptionError, StageEvent, Tensor, ToolchainError, f32
 from cutelite.builds.hooks import STAGES
 from cutelite.dispatch import fingerprint
 from cutelite.ir.function import Function
@@ -70,6 +70,14 @@ def test_hooks_that_are_wrong(hooks: list[Any]) -> None:
     hooks.append(cl.after_stage("lower")(lambda event: 3))
     with pytest.raises(TypeError, match="returned 3 after lower, which takes a str, or None"):
         fresh(doubled).compile()
+    cl.remove_hook(hooks.pop())
+    hooks.append(cl.after_stage("lower")(nonsense))
+    with pytest.raises(ToolchainError, match="the hook nonsense changed what came after lower"):
+        fresh(doubled).compile()
+
+
+def nonsense(event: cl.StageEvent) -> str:
+    return "nonsense"
 
 
 ran: list[str] = []
