@@ -9,7 +9,8 @@
         ... tiles.place ...                             tiles = tiles.advance()
         tiles = tiles.tell(ticket)
 
-A queue is a frozen value: `begin`, `tell` and `advance` return the next one.
+A queue is a frozen value: `begin`, `tell` and `advance` return the next one. Where tiles differ in length, call `take`
+late in a tile: a tile that is taken waits until this block is done with the one before.
 """
 
 from __future__ import annotations

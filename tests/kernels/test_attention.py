@@ -183,13 +183,13 @@ WALKS = [
 
 @pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "static", "window", "ragged"])
 def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
-    """One block, so that it goes from tile to tile."""
-    q, k, v = (x.swapaxes(1, 2) for x in inputs(200, 200, 1, 1, problem.dim))
-    o, lse, counter = np.empty_like(q), np.empty((1, 1, 200), np.float32), np.zeros(1, np.int32)
+    """One block, so that it goes from tile to tile; the second warpgroup has no rows in one of them."""
+    q, k, v = (x.swapaxes(1, 2) for x in inputs(180, 200, 1, 1, problem.dim))
+    o, lse, counter = np.empty_like(q), np.empty((1, 1, 180), np.float32), np.zeros(1, np.int32)
     taken = counter if config.walk == "dynamic" else None
     ragged: tuple[Any, ...] = (None, None, None)
     if problem.ragged:
-        ragged = o, *(np.array([0, 70, 70, 200], np.int32) for _ in "qk")
+        ragged = o, *(np.array([0, 60, 60, end], np.int32) for end in (180, 200))
     report = build(config, problem).check(
         1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, None, None, (), seeds=2, notes=False
     )
@@ -266,9 +266,10 @@ def test_the_model_picks_small_tiles_for_little_work() -> None:
     """And it counts the blocks of keys that masks and windows leave."""
     cost = COSTS[64][0]
     rows, columns = 64 * cost.config.groups, cost.config.columns
-    one, many = Work(1, 8 * columns, 1, 0, None, None), Work(rows, 8 * columns, 264, 0, None, None)
+    few, one, many = (Work(n, 8 * columns, heads, 0, None, None) for n, heads in ((1, 1), (rows, 1), (rows, 264)))
     assert predicted(cost, one, 132) == pytest.approx(cost.tile + 8 * cost.step)
     assert predicted(cost, many, 132) == pytest.approx(2 * predicted(cost, one, 132))
+    assert cost.tile < predicted(cost, few, 132) < predicted(cost, one, 132)  # two of three warpgroups have no rows
     windowed = Work(8 * rows, 8 * rows, 1, 0, 0, 0)  # each query sees one key
     assert predicted(cost, windowed, 1) <= 9 * (cost.tile + cost.step * (rows // columns + 1))
     assert picked(64, Work(8192, 8192, 64, 0, None, None), 132).groups == 3

@@ -151,12 +151,12 @@ class Plan:
         storage = here.storage
         sq, sk, tiles = here.queries.producer_state(), here.keys.producer_state(), tiles.begin()
         while tiles.is_valid():
-            ticket, tile = tiles.take(), tiles.place
+            tile = tiles.place
             row, _, first, _ = self.tiles.lengths(tile)
             kv, row = tile.head // i32(H // HK), row + tile.row
             batch = 0 if self.problem.ragged else tile.batch
+            key = first + self.tiles.key(tile.end - 1, tile, here.listed)
             if not self.problem.ragged or tile.end > 0:
-                key = first + self.tiles.key(tile.end - 1, tile, here.listed)
                 sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
                 for g in cl.static_range(self.config.groups):
                     sq = bring(q, storage.q, here.queries, sq, (batch, tile.head, row + g * ROWS, 0))
@@ -165,6 +165,8 @@ class Plan:
                     sk = bring(k, storage.k, here.keys, sk, (batch, kv, following, 0))
                     bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, key, 0))
                     key = following
+            ticket = tiles.take()  # not earlier: the next tile would wait for this one while other blocks are free
+            if not self.problem.ragged or tile.end > 0:
                 bring(v, storage.v, here.values, sk.advance(-1), (batch, kv, key, 0))
             tiles = tiles.tell(ticket)
 
@@ -179,15 +181,42 @@ class Plan:
         tiles = tiles.advance()
         while tiles.is_valid():
             if not self.problem.ragged or tiles.place.end > 0:
-                p, softmax, turn = self.begin(tiles.place, turn, here, group)
-                p, out, softmax, turn = self.blocks(p, softmax, tiles.place, turn, here, group)
-                here.queries.consumer_release(turn.queries)
+                if self.config.groups == 1 or tiles.place.row + group * ROWS < self.tiles.lengths(tiles.place)[1]:
+                    p, softmax, turn = self.begin(tiles.place, turn, here, group)
+                    p, out, softmax, turn = self.blocks(p, softmax, tiles.place, turn, here, group)
+                    here.queries.consumer_release(turn.queries)
+                    out = cl.wgmma.wait_group(0, self.product(p, out, turn, here))
+                    here.values.consumer_release(turn.keys.advance(-1))
+                    self.finish(out, softmax, tiles.place, result, ring, group)
+                else:
+                    turn = self.idle(tiles.place, turn, here, group)
                 turn = turn._replace(queries=turn.queries.advance(self.config.groups))
-                out = cl.wgmma.wait_group(0, self.product(p, out, turn, here))
-                here.values.consumer_release(turn.keys.advance(-1))
-                self.finish(out, softmax, tiles.place, result, ring, group)
             tiles = tiles.advance()
         ring.tail()
+
+    def idle(self, tile: Tile, turn: Turn, here: Here, group: Any) -> Turn:
+        """Release a tile's queries, keys and values as others come to them. Who: a warpgroup without rows there."""
+        barrier = cl.NamedBarrier(1 + group, GROUP)  # one thread releases for all, whom no product keeps together
+        here.queries.consumer_wait(turn.queries)
+        here.keys.consumer_wait(turn.keys)
+        barrier.sync()
+        here.queries.consumer_release(turn.queries)
+        here.keys.consumer_release(turn.keys)
+        self.clear_behind(tile, turn.keys, here, group)
+        for _ in range(tile.end - tile.start - 1):
+            before, turn = turn.keys, turn._replace(keys=turn.keys.advance())
+            if turn.order is not None:
+                turn.order.wait()
+                turn = turn._replace(order=turn.order.arrive())
+            here.keys.consumer_wait(turn.keys)
+            here.values.consumer_wait(before)
+            barrier.sync()
+            here.keys.consumer_release(turn.keys)
+            here.values.consumer_release(before)
+        here.values.consumer_wait(turn.keys)
+        barrier.sync()
+        here.values.consumer_release(turn.keys)
+        return turn._replace(keys=turn.keys.advance())
 
     def product(self, p: Any, out: Any, turn: Turn, here: Here, seen: Any = False) -> Any:
         """Start adding the product of powers and the next block of values, which were `seen` to be there or not."""
@@ -226,8 +255,7 @@ class Plan:
         added = self.added(tile.end - 1, tile, here, group)
         s = cl.wgmma.wait_group(0, self.scores(added, turn, here))
         here.keys.consumer_release(turn.keys)
-        if self.problem.ragged and tile.keys < tile.end * self.config.columns:
-            self.clear_behind(tile.keys - (tile.end - 1) * self.config.columns, turn.keys, here, group)
+        self.clear_behind(tile, turn.keys, here, group)
         if self.capped:
             softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.problem.dtype)
             p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
@@ -236,8 +264,11 @@ class Plan:
             p, softmax = self.start(s, added, tile, here, group)
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
-    def clear_behind(self, count: Any, state: Any, here: Here, group: Any) -> None:
-        """Overwrite values behind the first `count` of a block with zeros: they are another sequence's. Who: all."""
+    def clear_behind(self, tile: Any, state: Any, here: Here, group: Any) -> None:
+        """Overwrite values behind a sequence's last with zeros, in its last block: they are another's. Who: all."""
+        count = self.tiles.lengths(tile)[3] - (tile.end - 1) * self.config.columns
+        if not self.problem.ragged or count >= self.config.columns:
+            return
         here.values.consumer_wait(state)
         everyone, eights = self.config.groups * GROUP, self.dims[1] // 8
         for i in cl.static_range(-(-self.config.columns * eights // everyone)):

@@ -56,6 +56,9 @@ COSTS: dict[int, tuple[Cost, ...]] = {
 }
 """Configurations for a head dim, as fitted to docs/lab/attention.md."""
 
+ALONE = 0.4
+"""Of a block's time, what a tile takes however few of its warpgroups have rows: with one of two it takes 0.7."""
+
 
 @lru_cache(maxsize=4096)
 def picked(dim: int, work: Work, multiprocessors: int) -> Config:
@@ -78,7 +81,9 @@ def predicted(cost: Cost, work: Work, multiprocessors: int) -> float:
             end = min(end, max(1, place + rows + work.right))
         if work.left is not None:
             start = max(0, min(place - work.left, end - 1))
-        times.append(cost.tile + cost.step * (-(-end // columns) - start // columns))
+        busy = min(1.0, -(-(work.queries - first) // ROWS) / cost.config.groups)
+        step = cost.step * (ALONE + (1.0 - ALONE) * busy)
+        times.append(cost.tile + step * (-(-end // columns) - start // columns))
     times.sort(reverse=True)
     longest, shortest, total = times[0], times[-1], sum(times) * work.heads
     if longest == shortest:
