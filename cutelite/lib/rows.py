@@ -75,6 +75,11 @@ class RowPartition:
         """Return the column of the first element of one of this thread's vectors."""
         return self.team.rank * self.chunk + (piece * self.team.threads + self.team.lane) * self.vector
 
+    def has(self, column: Any) -> Any:
+        """Return whether an element of a row is one of this thread's."""
+        lane = column % self.chunk // self.vector % self.team.threads
+        return (lane == self.team.lane) & (column // self.chunk == self.team.rank)
+
     def piece(self, number: int) -> RowVectors:
         """Return one of this thread's vectors of a row."""
         return RowVectors(self, number, 1, self.inside(number))

@@ -20,8 +20,10 @@ from typing import Any
 
 from torch import nn
 from transformers import PreTrainedModel
+from transformers.models.gemma import modeling_gemma
 from transformers.models.llama import modeling_llama
 from transformers.models.mistral import modeling_mistral
+from transformers.models.olmo2 import modeling_olmo2
 from transformers.models.qwen2 import modeling_qwen2
 from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.qwen3_moe import modeling_qwen3_moe
@@ -41,7 +43,14 @@ class Known:
 
 
 KNOWN = (
-    Known("norm", (modeling_llama.LlamaRMSNorm,), layers.RMSNorm),
+    Known("norm", (modeling_llama.LlamaRMSNorm, modeling_olmo2.Olmo2RMSNorm), layers.RMSNorm),
+    Known(
+        "norm", (modeling_gemma.GemmaRMSNorm,), layers.OffsetRMSNorm, lambda layer: scales_as_gemma(layer)
+    ),
+    Known(
+        "norm", (nn.LayerNorm,), layers.LayerNorm,
+        lambda layer: len(layer.normalized_shape) == 1 and layer.weight is not None,
+    ),
     Known(
         "gated MLP", (modeling_llama.LlamaMLP, modeling_qwen3.Qwen3MLP), layers.GatedMLP,
         lambda layer: layers.is_silu(layer.act_fn),
@@ -175,6 +184,11 @@ def subclass(by: Any, of: Any) -> type:
 def is_like(layer: Any, classes: tuple[type, ...]) -> bool:
     """Tell whether the layer's `forward` has the same code as that of one of the classes."""
     return any(same(type(layer).forward, of.forward) for of in classes)  # type: ignore[attr-defined]
+
+
+def scales_as_gemma(norm: Any) -> bool:
+    """Tell whether the method that a norm of Gemma's calls has the same code as that one's."""
+    return bool(same(type(norm)._norm, modeling_gemma.GemmaRMSNorm._norm))
 
 
 @cache

@@ -63,13 +63,49 @@ class RMSNorm:
     """RMSNorm of rows: a row is read once, whatever its length."""
 
     weight: Tensor
-    variance_epsilon: float
+    offset: float = 0.0
+    """Added to the weight."""
+
+    @property
+    def epsilon(self) -> float:
+        """The number added to the mean of squares."""
+        return float(self.variance_epsilon)  # type: ignore[attr-defined]
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        """Return ``x / sqrt(mean(x ** 2) + eps) * weight``, computed in f32."""
+        """Return ``x / sqrt(mean(x ** 2) + epsilon) * (offset + weight)``, computed in f32."""
         if hidden_states.dtype not in KINDS or self.weight.dtype != hidden_states.dtype:
             return super().forward(hidden_states)  # type: ignore[misc]
-        return normed(hidden_states, self.weight, self.variance_epsilon)
+        result: Tensor = norm_forward(hidden_states, self.weight, None, None, self.epsilon, self.offset, False)[0]
+        return result
+
+
+class OffsetRMSNorm(RMSNorm):
+    """RMSNorm whose weight is stored as what differs from 1, as Gemma has it."""
+
+    offset = 1.0
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.eps)  # type: ignore[attr-defined]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x)
+
+
+class LayerNorm:
+    """LayerNorm of rows, of which each is read once."""
+
+    weight: Tensor
+    bias: Tensor | None
+    eps: float
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return ``(x - mean) / sqrt(variance + eps) * weight + bias``, computed in f32."""
+        kinds = {each.dtype for each in (input, self.weight, self.bias) if each is not None}
+        if input.dtype not in KINDS or len(kinds) > 1:
+            return super().forward(input)  # type: ignore[misc]
+        result: Tensor = norm_forward(input, self.weight, self.bias, None, self.eps, 0.0, True)[0]
+        return result
 
 
 class Rotary:
@@ -118,21 +154,12 @@ class GatedMLP:
         return project(self.down_proj, gated_halves(projected(x, parts), "silu"), residual)
 
 
-MANY = 256
-"""The least rows for which the GEMM computes the gate: for fewer, several blocks share a tile, and it cannot."""
-
-
 def together(x: Tensor, parts: list[Any]) -> bool:
-    """Tell whether one GEMM computes gate, up and SwiGLU: for many rows, without derivatives."""
+    """Tell whether one GEMM computes gate, up and SwiGLU: without derivatives."""
     if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
         return False
     weights = [part.weight for part in parts]
-    return (
-        taken(x, *weights)
-        and len(weights[0]) % 8 == 0
-        and x.numel() >= MANY * x.shape[-1]
-        and not wants_gradient(x, *weights)
-    )
+    return taken(x, *weights) and len(weights[0]) % 8 == 0 and not wants_gradient(x, *weights)
 
 
 def differentiated(x: Tensor, parts: list[Any], residual: Tensor) -> bool:
@@ -209,18 +236,13 @@ def plain(layer: Any) -> bool:
     )
 
 
-def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Return RMSNorm over the last mode."""
-    result: Tensor = norm_forward(x, weight, None, None, eps, 0.0, False)[0]
-    return result
-
-
 class Beside(torch.autograd.Function):  # type: ignore[misc]
     """RMSNorm over the last mode, which also returns its input unchanged."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-        result, _, _, rstd = norm_forward(x, weight, None, None, eps, 0.0, False)
+    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, offset: float) -> tuple[Tensor, Tensor]:
+        result, _, _, rstd = norm_forward(x, weight, None, None, eps, offset, False)
+        ctx.offset = offset
         ctx.save_for_backward(x, weight, rstd)
         return result, x.view_as(x)
 
@@ -228,14 +250,14 @@ class Beside(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, gradient: Tensor, of_x: Tensor) -> tuple[Any, ...]:
         x, weight, rstd = ctx.saved_tensors
         given = gradient.contiguous(), x, weight, None, rstd, of_x.contiguous()
-        return *norm_backward(*given, False, 0.0)[:2], None
+        return *norm_backward(*given, False, ctx.offset)[:2], None, None
 
 
 def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the norm of x, and x for a residual branch: the norm's backward kernel adds the gradients of both."""
     fits = isinstance(norm, RMSNorm) and plain(norm) and x.dtype in KINDS and norm.weight.dtype == x.dtype
     if fits and wants_gradient(x) and wants_gradient(norm.weight):
-        result: tuple[Tensor, Tensor] = Beside.apply(x, norm.weight, norm.variance_epsilon)
+        result: tuple[Tensor, Tensor] = Beside.apply(x, norm.weight, norm.epsilon, norm.offset)
         return result
     return norm(x), x
 

@@ -83,7 +83,8 @@ def gated_linear(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """
     whole, shape = joined(weights), (*x.shape[:-1], len(weights[0]))
     if whole is not None:
-        return multiply(x, whole.T, x.new_empty(shape), fused_of(), gate="silu")
+        early = x.numel() <= FEW * x.shape[-1]
+        return multiply(x, whole.T, x.new_empty(shape), fused_of(), gate="silu", early=early)
     gate, up = (multiply(x, weight.T, x.new_empty(shape), fused_of()) for weight in weights)
     return gates.gated(gate, up, "silu", out=gate)
 

@@ -34,10 +34,11 @@ CONFIGS = {
 }  # fmt: skip
 PRODUCTS = {
     "the model's": (None, 32),
-    "128 x 192, pieces of 48": (Config((128, 192), True, (2, 1)), 48),
     "128 x 192, pieces of 32": (Config((128, 192), True, (2, 1)), 32),
+    "128 x 192, pieces of 16": (Config((128, 192), True, (2, 1)), 16),
     "128 x 128": (Config((128, 128), True, (1, 2), 5), 64),
     "128 x 256": (Config(), 64),
+    "128 x 256, pieces of 32": (Config(), 32),
 }  # fmt: skip
 
 
@@ -47,10 +48,11 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--seconds", type=float, default=0.4)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--what", nargs="+", default=["gradients", "products"], choices=["gradients", "products"])
     options = parser.parse_args()
     m, n, k = options.rows, options.inner, options.hidden
-    gradients(m, n, k, options)
-    products(m, n, k, options)
+    for what in options.what:
+        {"gradients": gradients, "products": products}[what](m, n, k, options)
 
 
 def compare(calls: dict[str, Callable[[], None]], found: Any, right: Any, options: Any) -> None:

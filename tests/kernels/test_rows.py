@@ -323,6 +323,11 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, dtype: Any, checked: Callab
     lse = np.log(np.exp(wide).sum(-1))
     loss = (lse - wide[range(7), target % n]) * (target >= 0)
     np.testing.assert_allclose(entropy.cross_entropy(x, target, how=replace(p, stages=0)).loss, loss, rtol=1e-5)
+    if p.ahead is not None:
+        g, dx = random((7,), np.float32, 4), x.copy()
+        entropy.cross_entropy_gradient(g, dx, target, out=dx, how=replace(p, ahead=0))
+        hit = (np.arange(n) == target[:, None]).astype(float)
+        close(dx, (exact - hit) * (g * (target >= 0))[:, None], dtype)
     close(
         norm.rms_norm(x, random((n,), dtype, 2), residual=x, how=p).y,
         normed(2 * wide, False, 1e-6)[0] * random((n,), dtype, 2).astype(np.float64),

@@ -180,17 +180,16 @@ def test_attention_that_says_how_many_keys_there_are() -> None:
 
 def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
     model, ids = made("Llama").eval(), tokens()
-    accelerate(model)
     with torch.no_grad():
         own = model(ids).logits
-        monkeypatch.setattr(layers, "MANY", 1)
+        accelerate(model)
         monkeypatch.setattr(layers, "gated_halves", lambda *_: pytest.fail("a kernel of its own"))
         found = model(ids).logits
         mlp = model.model.layers[0].mlp
         mlp.up_proj.weight.data = mlp.up_proj.weight.data.clone()  # no more behind those of the gate
         apart = model(ids).logits
-    assert off(found, own) < 1e-2
-    assert off(apart, own) < 1e-2
+    assert off(found, own) < 2e-2
+    assert off(apart, found) < 1e-2
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3Moe"])
@@ -276,6 +275,7 @@ def test_layers_that_differ_are_left_and_named() -> None:
 OTHERS: dict[str, dict[str, Any]] = {
     "Gemma2": {"sliding_window": 7, "query_pre_attn_scalar": 16},
     "GptOss": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8},
+    "Phi": {"partial_rotary_factor": 0.5},
     "Phi3": {},
     "Mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
 }
@@ -298,6 +298,7 @@ def test_other_architectures_are_changed_layer_by_layer(name: str) -> None:
     assert off(found[1][seen.bool()], own[1][seen.bool()]) < 2e-2
     assert report.changed["dense layer"]
     assert ("attention" in report.changed) == (f"unknown {name}Attention" not in report.left)
+    assert not any("Norm" in why for why in report.left)
 
 
 def test_functions_are_the_same_by_what_they_call() -> None:

@@ -19,7 +19,7 @@ from cutelite.kernels.arguments import Arguments, as_number, instance, is_array,
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_softmax
-from cutelite.kernels.rows.softmax import AT_ONCE, LOWEST, Exponentials, Merge, added, power
+from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, LOWEST, Exponentials, Merge, added, exponentials, power
 from cutelite.lib.rows import widened
 from cutelite.records import dataclass
 
@@ -92,6 +92,10 @@ class Folding:
     exact: bool
     smooth: bool
 
+    def power(self, x: Any, top: Any) -> Any:
+        """Return exp(x - top). Losses are f32: the product with log2(e) is not rounded as `softmax.powers` does."""
+        return power(x - top, self.exact)
+
     @property
     def start(self) -> Any:
         """The sums over no logits."""
@@ -101,7 +105,7 @@ class Folding:
     def more(self, known: Any, logits: Any, some: Any) -> Any:
         """Return the sums with more logits, those of the `RowVectors` `some`."""
         v, before = widened(logits), known.all if self.smooth else known
-        all = added(before, v, self.exact, lambda x, top: power(x - top, self.exact))  # losses are f32
+        all = added(before, v, self.exact, self.power)
         if not self.smooth:
             return all
         count = f32(v.n) if some.whole else some.keep(cl.full(v.shape, 1, f32)).reduce("sum")
@@ -232,29 +236,43 @@ def both(loss: Loss, p: Plan) -> Any:
         dx: Tensor[dtype, (M, n), (Q, 1)],
         counter: Tensor[i32, (1,)] | None,
     ) -> None:
-        team, part = p.team(n)
+        _team, part = p.team(n)
         stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter)
-        one = team.lane == 0 and team.rank == 0
+        keeps = p.ahead == 0 and not folding.smooth and part.vector * part.pieces <= KEPT
+
+        def has(target: Any) -> Any:
+            return part.has(target.to(i32) if target >= 0 and target < n else i32(0))
 
         def first(row: Any, asked: Any, held: Any) -> Any:
             target, wanted = asked[0], f32(0)
-            if one and target >= 0 and target < n:
-                wanted = x[row, target].to(f32)  # before the reduction: dx may be x
+            if target >= 0 and target < n and has(target):
+                wanted = x[row, target].to(f32)  # dx may be x: this thread writes there, later
+            if keeps:
+                mine, kept = stream.walk(
+                    None, lambda _, some: exponentials(widened(held.of(some)), folding.power), True, part.pieces
+                )
+                return mine, (wanted, *kept)
             pieces = max(1, AT_ONCE // part.vector)
             mine = stream.walk(
                 folding.start, lambda known, some: folding.more(known, held.of(some), some), pieces=pieces
             )
-            return mine, wanted
+            return mine, (wanted,)
 
-        def last(row: Any, asked: Any, wanted: Any, sums: Any, held: Any) -> None:
+        def last(row: Any, asked: Any, kept: Any, sums: Any, held: Any) -> None:
             (target, gradient), known = asked, folding.known(sums)
             lse = known.all.top + cl.math.log(known.all.total)
-            if one:
-                losses[row] = loss.value(target, wanted, known, lse)
+            if has(target):
+                losses[row] = loss.value(target, kept[0], known, lse)
                 lses[row] = lse
-            loss.differentiate(stream, held, target, lse, known.all, gradient, dx[row, None])
+            if keeps:
+                g, less = f32(0) if target == loss.ignore else gradient, folding.power(kept[1], known.all.top)
+                hit = (part.columns() == target.to(i32)).to(f32)
+                scale = g * (1.0 + 2.0 * loss.z * lse) / known.all.total * less
+                part.store((kept[2] * scale - hit * g).to(dtype), dx[row, None])
+            else:
+                loss.differentiate(stream, held, target, lse, known.all, gradient, dx[row, None])
 
-        stream.each_reduced(first, last, folding.combine, lambda row: (targets[row], gradients[row]))
+        stream.each_reduced(first, last, folding.combine, lambda row: (targets[row], gradients[row]), once=keeps)
 
     return cross_entropy_gradient
 
