@@ -156,10 +156,11 @@ class MbarrierExpect:
 
 @dataclass(frozen=True, slots=True)
 class MbarrierWait:
-    """Threads begin to wait, each for the phase of its `parity` of the mbarrier at its `address`."""
+    """Threads `where` begin to wait, each for the phase of its `parity` of the mbarrier at `address`."""
 
     lanes: Executing
-    address: Array
+    address: int
+    where: Array
     parity: Array
 
 

@@ -167,10 +167,11 @@ class Mbarriers:
             cells.append((region.view(8)[1], offset // 8, where))
             on.append((where, MbarrierAt(at)))
         if self._tell is not None:
-            self._tell(MbarrierWait(lanes, address, parities))
-        if len(cells) == 1 and len(set(parities[cells[0][2]].tolist())) == 1:
-            words, index, where = cells[0]
-            waited = int(parities[int(np.argmax(where))])
+            for where, one in on:
+                self._tell(MbarrierWait(lanes, one.address, where, parities))
+        words, index, where = cells[0]
+        waited = int(parities[int(where.argmax())])
+        if len(cells) == 1 and not np.count_nonzero((parities != waited) & where):
             return Wait(
                 lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where),
                 tuple(on),

@@ -428,7 +428,7 @@ class Scheduler:
         tell = strand.machine.tell
         if blocked is not None and tell is not None:
             for i, wait in enumerate(blocked.waits):
-                mine = blocked.which == i
+                mine: slice | np.ndarray = slice(None) if blocked.alone else blocked.which == i
                 tell(Resume(blocked.op, wait, strand.tid[mine], blocked.position[mine]))
 
     def _resume_some(self, strand: Strand, ready: np.ndarray) -> Strand:

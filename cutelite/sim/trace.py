@@ -163,8 +163,8 @@ class Timeline:
                 self._meet((machine, on), self._time_of(block, lanes, where))
             case ClusterArrive(lanes, on):
                 self._meet((machine.cluster, on), self._time_of(block, lanes))
-            case MbarrierWait(lanes, _, parity):
-                for lane in np.flatnonzero(lanes.mask).tolist():
+            case MbarrierWait(lanes, _, where, parity):
+                for lane in np.flatnonzero(where).tolist():
                     block.parity[int(lanes.tid[lane]) // WARP] = int(parity[lane])
             case MbarrierArrive(lanes, address, _, where):
                 self._count(block, address, self._time_of(block, lanes, where))

@@ -500,13 +500,12 @@ class Checker:
 
     def _mbarrier(self, block: Block, event: OfMbarrier) -> None:
         """Handle the events of live mbarriers."""
-        if isinstance(event, MbarrierWait):
-            self._wait(block, event)
-            return
         barrier = self._barriers.get((block.number, event.address))
         if barrier is None:
             return
         match event:
+            case MbarrierWait():
+                self._wait(block, barrier, event)
             case MbarrierArrive():
                 self._arrive(block, barrier, event)
             case MbarrierExpect(lanes, address, lane):
@@ -775,18 +774,13 @@ class Checker:
             stores = self.clocks.of_agent(barrier.stores, barrier.phase, GENERIC_ROWS)
             barrier.done.add(GPU, block.number, address >> RANK_SHIFT, stores)
 
-    def _wait(self, block: Block, event: MbarrierWait) -> None:
-        lanes, address, parity = event.lanes, event.address, event.parity
-        threads = block.first + lanes.tid
-        for at in sorted(set(address[lanes.mask].tolist())):
-            barrier = self._barriers.get((block.number, at))
-            if barrier is not None:
-                where = lanes.mask & (address == at)
-                mine = threads[where]
-                self._use(block, lanes.op, barrier, at, mine, waits=True)
-                self._stray("early", block, lanes.op, barrier, at, barrier.phases.begin(lanes.op, mine, parity[where]))
-                barrier.waited[mine - barrier.phases.first] = WAITING
-                self._waited[block.number, at] = self._waited.get((block.number, at), 0) + len(mine)
+    def _wait(self, block: Block, barrier: Barrier, event: MbarrierWait) -> None:
+        address, op, where = event.address, event.lanes.op, event.where
+        threads = block.first + event.lanes.tid[where]
+        self._use(block, op, barrier, address, threads, waits=True)
+        self._stray("early", block, op, barrier, address, barrier.phases.begin(op, threads, event.parity[where]))
+        barrier.waited[threads - barrier.phases.first] = WAITING
+        self._waited[block.number, address] = self._waited.get((block.number, address), 0) + len(threads)
 
     def _test(self, block: Block, barrier: Barrier, event: MbarrierTest) -> None:
         address, op, tid = event.address, event.lanes.op, event.lanes.tid
@@ -812,8 +806,9 @@ class Checker:
             self.clocks.learn_later(threads, barrier.done.for_fences(block.number, block.rank, scope))
         else:
             self.clocks.learn(threads, knowledge)
-        barrier.waited[threads - barrier.phases.first] = self.clocks.clock(PAST, threads)
-        barrier.phases.end(threads)
+        over = self.clocks.clock(PAST, threads)
+        barrier.waited[threads - barrier.phases.first] = over
+        barrier.phases.end(threads, over)
         self.clocks.wait(threads)
 
     def _finish(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:

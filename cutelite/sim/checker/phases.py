@@ -56,20 +56,24 @@ class Phases:
 
     def begin(self, op: Op, threads: Array, parity: Array) -> Array:
         """Let threads begin to wait; return those whose wait may be satisfied by an earlier phase."""
-        astray = []
-        for p in sorted(set((parity & 1).tolist())):
-            mine = threads[parity & 1 == p]
-            phase = self.complete - (p != self.complete & 1)
-            self._wait(phase, op)[mine - self.first] = WAITING
-            astray.append(self._unordered(mine, phase))
-        return np.concatenate(astray)
+        latest = (parity & 1) == (self.complete & 1)
+        count = np.count_nonzero(latest)
+        if count == 0 or count == len(threads):
+            return self._begin(op, threads, self.complete - (count == 0))
+        earlier = self._begin(op, threads[~latest], self.complete - 1)
+        return np.concatenate([earlier, self._begin(op, threads[latest], self.complete)])
 
-    def end(self, threads: Array) -> None:
-        """Record that threads have seen the phase that they waited for."""
+    def _begin(self, op: Op, threads: Array, phase: int) -> Array:
+        self._wait(phase, op)[threads - self.first] = WAITING
+        return self._unordered(threads, phase)
+
+    def end(self, threads: Array, clocks: Array) -> None:
+        """Record that threads have seen the phase that they waited for, at these clocks."""
         local = threads - self.first
         for held in self.waits.values():
             over = held[local] == WAITING
-            held[local[over]] = self.clocks.clock(PAST, threads[over])
+            if np.count_nonzero(over):
+                held[local[over]] = clocks[over]
 
     def tested(self, op: Op, threads: Array) -> Array:
         """Record that a test found a phase complete; return the threads that may have seen an earlier phase."""
