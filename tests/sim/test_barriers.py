@@ -379,3 +379,15 @@ def test_warpgroups_go_on_one_by_one() -> None:
         block=384,
     )
     np.testing.assert_array_equal(each_seed(function), np.arange(384) // 128)
+
+
+def test_the_warps_of_a_warpgroup_take_turns_as_one_or_apart() -> None:
+    """Ops count once for threads that execute them together: of 8 warps, all, each warpgroup, or each warp."""
+
+    def times(instruction: str, seed: int) -> float:
+        function = kernel(f"{instruction}\n tensor.store t=%out, coord=(%i), a=%lane\n ret", block=256)
+        each, together = (sim.run(function, 1, [np.zeros(4096, np.int32)], seed=s).ops for s in (seed, 0))
+        return each / together
+
+    assert (times("", 1), times("wgmma.commit_group", 1)) == (8, 2)
+    assert {1, 2, 8} <= {times("wgmma.commit_group", seed) for seed in range(4, 16)}
