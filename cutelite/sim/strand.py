@@ -2,8 +2,8 @@
 
 Its values have exactly one row for each of its threads, in the order of their indices, so execution needs no masks.
 Where its threads part, it splits into two strands, which copy values from it as they use them; where they meet again,
-the strands are merged. A strand may be one lane, one warp, one warpgroup, or all warps of the CTA (a *gang*): the cost of
-an op hardly depends on that.
+the strands are merged. A strand may be one lane, one warp, one warpgroup, or all warps of the CTA (a *gang*): the cost
+of an op hardly depends on that.
 """
 
 from __future__ import annotations
