@@ -121,6 +121,8 @@ def tell(found: Sequence[Any], places: Sequence[Span | None]) -> list[tuple[str,
 
 
 def _in_words(x: Any) -> str:
+    if type(x) in (tuple, list):
+        return f"{describe(x)} of {len(x)}"
     why = why_wide(x.value) if isinstance(x, Runtime) else ""
     return f"{describe(x)} ({why})" if why else describe(x)
 

@@ -549,7 +549,8 @@ def _index(x: Any) -> Any:
     if (isinstance(x, int) and not isinstance(x, bool)) or isinstance(x, DimExpr):
         return Handle(as_value(x))
     if not isinstance(x, Scalar) or not x.dtype.is_int:
-        raise mistake("index", f"an index is an integer, not {describe(x)}")
+        help = "`//` divides integers; `x.to(cl.i32)` converts" if isinstance(x, Scalar) and x.dtype.is_float else ""
+        raise mistake("index", f"an index is an integer, not {describe(x)}", help=help)
     if x.dtype in (i32, i64):
         return x
     return to_dtype(x, i32 if x.dtype.bits < 32 else i64)

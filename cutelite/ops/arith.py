@@ -49,6 +49,13 @@ def pairs(t: Type) -> int:
     return 2 if isinstance(t, Vec) and t.elem.is_float and t.elem.bits == 16 else 1
 
 
+def _untaken(name: str, elem: Scalar) -> Problem:
+    """Return the problem of an operation on numbers of `elem`."""
+    stored = elem.is_float and not elem.arithmetic
+    help = f"{elem} is a format to store and multiply: compute with `x.to(cl.f32)`" if stored else ""
+    return Problem("a", f"{name} does not take {elem}", help)
+
+
 class Unary(Op):
     """An op with one operand and a result of the same type."""
 
@@ -61,7 +68,7 @@ class Unary(Op):
         if not isinstance(self.a.type, Scalar | Vec):
             yield Problem("a", f"{self.name} takes numbers, not {self.a.type}")
         elif not self.accepts(elem_of(self.a.type)):
-            yield Problem("a", f"{self.name} does not take {elem_of(self.a.type)}")
+            yield _untaken(self.name, elem_of(self.a.type))
 
     def accepts(self, elem: Scalar) -> bool:
         return elem.arithmetic
@@ -91,7 +98,7 @@ class Binary(Op):
         elif self.a.type != self.b.type:
             yield Problem("b", f"{self.name} takes two of one type, not {self.a.type} and {self.b.type}")
         elif not self.accepts(elem_of(self.a.type)):
-            yield Problem("a", f"{self.name} does not take {elem_of(self.a.type)}")
+            yield _untaken(self.name, elem_of(self.a.type))
 
     def accepts(self, elem: Scalar) -> bool:
         return elem.kind in self.opcodes and (elem.arithmetic or elem.kind == "bool")
@@ -517,7 +524,7 @@ class Cmp(Op):
         elif self.a.type != self.b.type:
             yield Problem("b", f"cmp takes two of one type, not {self.a.type} and {self.b.type}")
         elif not (elem_of(self.a.type).arithmetic or elem_of(self.a.type).kind == "bool"):
-            yield Problem("a", f"cmp does not take {elem_of(self.a.type)}")
+            yield _untaken("cmp", elem_of(self.a.type))
 
     def llvm(self) -> Llvm:
         elem, p = elem_of(self.a.type), self.predicate

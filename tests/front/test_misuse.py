@@ -24,6 +24,9 @@ MISTAKES = [
     ("cl.StaticPersistentTileScheduler.create((n, 4), swizzle=0)", "1 tile wide or more, not 0"),
     ("cl.StreamKTileScheduler.create((n, 4), steps=0)", "`steps` is 1 or more, not 0"),
     ("raise", "here nothing is"),
+    ("o[n / 2] = 1", "`//` divides integers"),
+    ("t = ()\nfor i in range(n): t = (*t, i)\no[0] = t[0]", "a tuple of 1"),
+    ("x.to(cl.e4m3) + 1.0", "e4m3 is a format to store and multiply"),
 ]
 
 
