@@ -25,6 +25,7 @@ from cutelite.records import dataclass
 
 M = cl.dims("M")  # rows
 TOGETHER = 4  # vectors that a thread reads together
+FAR = {2: 1024.0, 4: 4.0}  # by the bytes of a logit: lse above which half an ulp of it counts
 
 
 @dataclass(frozen=True)
@@ -54,19 +55,48 @@ class Loss:
         value = value - self.smoothing / self.n * known.apart + self.z * lse * lse
         return f32(0) if target == self.ignore else value
 
-    def differentiate(
-        self, stream: Any, held: Any, target: Any, lse: Any, all: Exponentials, gradient: Any, dx: Any
-    ) -> None:
-        """Write the gradient of a row of logits to `dx`; `gradient` is that of its loss, `all` the row's sum."""
-        g, exact = f32(0) if target == self.ignore else gradient, self.dtype == f32
-        scale = g * (1.0 + 2.0 * self.z * lse) / all.total
+    def scales(self, target: Any, gradient: Any, lse: Any) -> tuple[Any, Any]:
+        """Return the factor of softmax in the gradient of a row's logits, and what is taken from each: of smoothing."""
+        g = f32(0) if target == self.ignore else gradient
+        factor = g * (1.0 + 2.0 * self.z * lse) if self.z else g
+        return factor, g * (self.smoothing / self.n) if self.smoothing else 0.0
 
-        def write(_: Any, some: Any) -> None:
-            d = power(widened(held.of(some)) - all.top, exact) * scale - g * (self.smoothing / self.n)
-            hit = (some.columns() == target.to(i32)).to(f32)
-            some.store((d - hit * (g * (1.0 - self.smoothing))).to(self.dtype), dx)
+    def marked(self, target: Any, gradient: Any, d: Any) -> Any:
+        """Return the gradient of the target's logit, of which `d` is what any other logit like it has."""
+        return d if target == self.ignore else d - gradient * (1.0 - self.smoothing)
 
-        stream.walk(None, write, last=True)
+
+@dataclass(frozen=True)
+class Target:
+    """The target of a row, for the thread that has its logit: it loads the logit, and writes its gradient last.
+
+    column  a column of the row: the target's, or 0 where it is none
+    valid   whether it is the target's
+    mine    whether this thread has it
+    """
+
+    column: Any
+    valid: Any
+    mine: Any
+
+    @staticmethod
+    def of(part: Any, target: Any) -> "Target":
+        """Return the target of a row that is distributed as `part` says."""
+        valid = (target >= 0) & (target < part.n)
+        column = cl.where(valid, target.to(i32), 0)
+        return Target(column, valid, part.has(column))
+
+    def logit(self, x: Any) -> Any:
+        """Return the logit in the thread that has it; 0 in others, and where there is none."""
+        wanted = f32(0)
+        if self.mine and self.valid:
+            wanted = x[self.column].to(f32)
+        return wanted
+
+    def write(self, d: Any, dx: Any) -> None:
+        """Write the gradient of the logit, after those of all."""
+        if self.mine and self.valid:
+            dx[self.column] = d.to(dx.dtype)
 
 
 class Known(NamedTuple):
@@ -81,6 +111,13 @@ class Known(NamedTuple):
         return cl.where(self.count > 0.0, self.apart + self.count * (self.all.top - top), 0.0)
 
 
+class Powers(NamedTuple):
+    """exp(x - top) of elements of a thread."""
+
+    top: f32
+    all: Any
+
+
 @dataclass(frozen=True)
 class Folding:
     """The sums over a row: `Known` where labels are smoothed, else `Exponentials` alone.
@@ -92,10 +129,6 @@ class Folding:
     exact: bool
     smooth: bool
 
-    def power(self, x: Any, top: Any) -> Any:
-        """Return exp(x - top). Losses are f32: the product with log2(e) is not rounded as `softmax.powers` does."""
-        return power(x - top, self.exact)
-
     @property
     def start(self) -> Any:
         """The sums over no logits."""
@@ -105,11 +138,20 @@ class Folding:
     def more(self, known: Any, logits: Any, some: Any) -> Any:
         """Return the sums with more logits, those of the `RowVectors` `some`."""
         v, before = widened(logits), known.all if self.smooth else known
-        all = added(before, v, self.exact, self.power)
+        all = added(before, v, self.exact, lambda x, top: power(x - top, self.exact))  # losses are f32
         if not self.smooth:
             return all
         count = f32(v.n) if some.whole else some.keep(cl.full(v.shape, 1, f32)).reduce("sum")
         return Known(all, known.below(all.top) + some.keep(v - all.top).reduce("sum"), known.count + count)
+
+    def whole(self, logits: Any, some: Any) -> tuple[Any, "Powers"]:
+        """Return the sums over a thread's part of a row, the `RowVectors` `some`, and the part's powers."""
+        v = widened(logits)
+        all, (top, e) = exponentials(v, lambda x, top: power(x - top, self.exact))
+        if not self.smooth:
+            return all, Powers(top, e)
+        count = some.keep(cl.full(v.shape, 1, f32)).reduce("sum")
+        return Known(all, some.keep(v - top).reduce("sum"), count), Powers(top, e)
 
     @property
     def combine(self) -> Any:
@@ -195,8 +237,11 @@ def forward(loss: Loss, p: Plan) -> Any:
 
 @cache
 def backward(loss: Loss, p: Plan) -> Any:
-    """Make the kernel that computes dx from the logits, lse, and the gradient of each row's loss."""
-    dtype, n = loss.dtype, loss.n
+    """Make the kernel that computes dx from the logits, lse, and the gradient of each row's loss.
+
+    Far from zero, exp(x - lse) is off by what rounded lse: there the sum of a row's corrects it.
+    """
+    dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
     P, Q = pitches("P Q", p.vector)
 
     @cl.kernel(**p.options)
@@ -207,13 +252,27 @@ def backward(loss: Loss, p: Plan) -> Any:
         gradients: Tensor[f32, (M,)],
         dx: Tensor[dtype, (M, n), (Q, 1)],
     ) -> None:
-        _team, part = p.team(n)
+        team, part = p.team(n)
         stream = cl.RowStream.create(part, (x,), outside=p.outside, ahead=p.ahead)
 
         def work(row: Any, asked: Any, held: Any) -> None:
             target, lse, gradient = asked
-            all = Exponentials(lse, f32(1))
-            loss.differentiate(stream, held, target, lse, all, gradient, dx[row, None])
+            its = Target.of(part, target)
+            wanted, share = its.logit(x[row, None]), f32(1)
+            if abs(lse) > FAR[dtype.bytes]:
+
+                def add(total: Any, some: Any) -> Any:
+                    return total + some.keep(power(widened(held.of(some)) - lse, exact)).reduce("sum")
+
+                share = 1.0 / team.reduce(stream.walk(f32(0), add))
+            scale, less = loss.scales(target, gradient, lse)
+            scale = scale * share
+
+            def write(_: Any, some: Any) -> None:
+                some.store((power(widened(held.of(some)) - lse, exact) * scale - less).to(dtype), dx[row, None])
+
+            stream.walk(None, write, last=True)
+            its.write(loss.marked(target, gradient, power(wanted - lse, exact) * scale - less), dx[row, None])
 
         stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
 
@@ -223,7 +282,7 @@ def backward(loss: Loss, p: Plan) -> Any:
 @cache
 def both(loss: Loss, p: Plan) -> Any:
     """Make the kernel that computes each row's loss and lse, and dx, from one reading of the row."""
-    dtype, n, folding = loss.dtype, loss.n, loss.folding
+    dtype, n, exact, folding = loss.dtype, loss.n, loss.dtype == f32, loss.folding
     P, Q = pitches("P Q", p.vector)
 
     @cl.kernel(**p.options)
@@ -238,39 +297,37 @@ def both(loss: Loss, p: Plan) -> Any:
     ) -> None:
         _team, part = p.team(n)
         stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter)
-        keeps = p.ahead == 0 and not folding.smooth and part.vector * part.pieces <= KEPT
-
-        def has(target: Any) -> Any:
-            return part.has(target.to(i32) if target >= 0 and target < n else i32(0))
+        keeps = not stream.loops and part.vector * part.pieces <= KEPT
 
         def first(row: Any, asked: Any, held: Any) -> Any:
-            target, wanted = asked[0], f32(0)
-            if target >= 0 and target < n and has(target):
-                wanted = x[row, target].to(f32)  # dx may be x: this thread writes there, later
             if keeps:
-                mine, kept = stream.walk(
-                    None, lambda _, some: exponentials(widened(held.of(some)), folding.power), True, part.pieces
+                sums, e = stream.walk(
+                    None, lambda _, some: folding.whole(held.of(some), some), last=True, pieces=part.pieces
                 )
-                return mine, (wanted, *kept)
-            pieces = max(1, AT_ONCE // part.vector)
-            mine = stream.walk(
-                folding.start, lambda known, some: folding.more(known, held.of(some), some), pieces=pieces
-            )
-            return mine, (wanted,)
+            else:
+                pieces = max(1, AT_ONCE // part.vector)
+                more = lambda known, some: folding.more(known, held.of(some), some)  # noqa: E731
+                sums, e = stream.walk(folding.start, more, pieces=pieces), None
+            return sums, (e, Target.of(part, asked[0]).logit(x[row, None]))  # before the reduction: dx may be x
 
         def last(row: Any, asked: Any, kept: Any, sums: Any, held: Any) -> None:
-            (target, gradient), known = asked, folding.known(sums)
-            lse = known.all.top + cl.math.log(known.all.total)
-            if has(target):
-                losses[row] = loss.value(target, kept[0], known, lse)
+            (target, gradient), (e, wanted), known = asked, kept, folding.known(sums)
+            its, top = Target.of(part, target), known.all.top
+            lse = top + cl.math.log(known.all.total)
+            if its.mine:
+                losses[row] = loss.value(target, wanted, known, lse)
                 lses[row] = lse
+            scale, less = loss.scales(target, gradient, lse)
+            scale = scale / known.all.total
             if keeps:
-                g, less = f32(0) if target == loss.ignore else gradient, folding.power(kept[1], known.all.top)
-                hit = (part.columns() == target.to(i32)).to(f32)
-                scale = g * (1.0 + 2.0 * loss.z * lse) / known.all.total * less
-                part.store((kept[2] * scale - hit * g).to(dtype), dx[row, None])
+                part.store((e.all * (power(e.top - top, exact) * scale) - less).to(dtype), dx[row, None])
             else:
-                loss.differentiate(stream, held, target, lse, known.all, gradient, dx[row, None])
+
+                def write(_: Any, some: Any) -> None:
+                    some.store((power(widened(held.of(some)) - top, exact) * scale - less).to(dtype), dx[row, None])
+
+                stream.walk(None, write, last=True)
+            its.write(loss.marked(target, gradient, power(wanted - top, exact) * scale - less), dx[row, None])
 
         stream.each_reduced(first, last, folding.combine, lambda row: (targets[row], gradients[row]), once=keeps)
 
@@ -353,7 +410,7 @@ def cross_entropy_gradient(
     targets, results = targets_of(rows, target), Rows(out, "out", written=True).like(rows, "out")
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     vector = math.gcd(rows.vector, results.vector)
-    p = instance("how", how, Plan) or plan_softmax(rows.n, vector, rows.dtype.bytes, registers=80)
+    p = instance("how", how, Plan) or plan_softmax(rows.n, vector, rows.dtype.bytes, once=True)
     Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](
