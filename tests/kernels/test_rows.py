@@ -268,6 +268,17 @@ def test_plans_hold_every_length(choose: Any) -> None:
             assert p.blocks * p.block <= 2048
 
 
+@pytest.mark.parametrize(("inputs", "sums"), [(2, 1), (2, 2), (3, 2)])
+@pytest.mark.parametrize("most", [8, 16])
+def test_sums_over_rows_fit_into_shared_memory(inputs: int, sums: int, most: int) -> None:
+    for n in [1024, 8192, 16384, 50257, 65536, 131072, 200_000, MOST - 1, MOST]:
+        for vector, bytes in ((8, 2), (1, 2), (4, 4)):
+            p = plan_sums(n, vector, bytes, inputs, sums, most)
+            row = -(-n // p.cluster)
+            assert p.stages * inputs * row * bytes + p.shared_sums * sums * p.teams * row * 4 <= 227_000
+            assert p.cluster <= most
+
+
 def test_gradients_need_no_cluster_that_the_gpu_lacks() -> None:
     assert plan_sums(MOST, 8, 2, 2, 1).cluster == 16
     assert plan_sums(MOST, 8, 2, 2, 1, most=8).cluster == 8

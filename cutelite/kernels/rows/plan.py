@@ -270,11 +270,12 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     sums    of rows that are kept, f32
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if 16_384 < n <= 262_144 and bytes == 2:
-        cluster = power_of_two(n / 16_384)  # 2, 4, 8, 16
-        p = ahead(Plan(512, 1, cluster, vector, 1), n, bytes, stages=2, rows=2 * inputs + 2 * sums)
-        if p.stages and cluster <= most:
-            return replace(p, shared_sums=True)
+    if 16_384 < n <= MOST and bytes == 2:
+        least = power_of_two(n / 16_384)  # 2, 4, 8, 16
+        for stages, cluster in ((2, least), (2, 2 * least), (1, most)):
+            p = ahead(Plan(512, 1, cluster, vector, 1), n, bytes, stages=stages, rows=stages * inputs + 2 * sums)
+            if p.stages and least <= cluster <= most:
+                return replace(p, shared_sums=True)
     if 512 < n <= 1024 and (inputs, sums, bytes) == (2, 1, 2):
         return replace(plan(n, vector, registers=160), shared_sums=True, early=True)
     if n <= 1024:
@@ -283,4 +284,5 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         return replace(plan(n, vector, each=16, registers=128), shared_sums=True, early=True)
     if n <= 8192:
         return replace(plan(n, vector, registers=128), shared_sums=True)
-    return replace(plan(n, vector, each=16, alone=1024), shared_sums=True)
+    p = replace(plan(n, vector, each=16, alone=1024), shared_sums=True)
+    return plan_long(vector) if sums * 4 * -(-n // p.cluster) > SHARED else p
