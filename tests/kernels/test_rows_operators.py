@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.rows.norm import rms_norm
+from cutelite.kernels.rows.cross_entropy import cross_entropy
+from cutelite.kernels.rows.embedding import embedding
+from cutelite.kernels.rows.gates import activated, gated
+from cutelite.kernels.rows.norm import layer_norm, rms_norm
+from cutelite.kernels.rows.reduce import reduced
+from cutelite.kernels.rows.rope import rope
 from cutelite.kernels.rows.scan import cumsum
-from cutelite.kernels.rows.softmax import softmax
+from cutelite.kernels.rows.select import argmax, top_k
+from cutelite.kernels.rows.softmax import log_softmax, softmax
+from cutelite.kernels.rows.sort import sort
 
 torch = pytest.importorskip("torch")
 made = pytest.importorskip("cutelite.kernels.rows.operators_elements")
@@ -151,3 +158,45 @@ def test_out_is_refused_where_a_gradient_is_wanted() -> None:
         with torch.no_grad():
             function(x, out=out)
     assert (out - rms_norm(x.detach()).y).abs().max() == 0
+
+
+FUNCTIONS: dict[str, tuple[Any, Any]] = {
+    "softmax": (softmax, lambda x, w: F.softmax(x, -1)),
+    "log_softmax": (log_softmax, lambda x, w: F.log_softmax(x, -1)),
+    "rms_norm": (lambda x, w: rms_norm(x, w).y, lambda x, w: F.rms_norm(x, (16,), w, 1e-6)),
+    "residual": (lambda x, w: rms_norm(x, w, residual=2 * x).total, lambda x, w: 3 * x),
+    "layer_norm": (lambda x, w: layer_norm(x, w).y, lambda x, w: F.layer_norm(x, (16,), w)),
+    "activated": (lambda x, w: activated(x, "gelu"), lambda x, w: F.gelu(x)),
+    "gated": (lambda x, w: gated(x, x), lambda x, w: F.silu(x) * x),
+    "cross_entropy": (lambda x, w: cross_entropy(x, x.argmax(1))[0], lambda x, w: -F.log_softmax(x, -1).amax(1)),
+    "embedding": (lambda x, w: embedding(x, torch.tensor([1, 1], device=x.device)), lambda x, w: x[[1, 1]]),
+    "top_k": (lambda x, w: top_k(x, 2)[0], lambda x, w: x.topk(2)[0]),
+    "argmax": (lambda x, w: argmax(x)[0], lambda x, w: x.amax(1)),
+    "sort": (lambda x, w: sort(x[0])[0], lambda x, w: x[0].sort()[0]),
+    "cumsum": (lambda x, w: cumsum(x), lambda x, w: x.cumsum(1)),
+    "reduced": (lambda x, w: reduced(x, "mean", 1), lambda x, w: x.mean(1)),
+    "rope": (lambda x, w: rope(x[:, None], x[:, None], x[:, :8].detach(), x[:, 8:].detach())[1], None),
+}
+
+
+def called(function: Any, x: Any, w: Any) -> Any:
+    return function(x) if function in (softmax, log_softmax) else function(x, w)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_have_derivatives_and_do_not_break_graphs(name: str) -> None:
+    """What needs a gradient gets one, instead of a result that is silently apart from the graph."""
+    function, reference = FUNCTIONS[name]
+    x, w = tensors((3, 16), (16,))
+    found = called(function, x, w)
+    assert found.requires_grad
+    if reference is not None:
+        want = reference(x, w)
+        given = torch.randn_like(want)
+        mine, exact = (torch.autograd.grad(y, x, given)[0] for y in (found, want))
+        torch.testing.assert_close(mine, exact, rtol=1e-4, atol=1e-5)
+    torch.compiler.reset()  # the same code is compiled for each function
+    compiled = torch.compile(lambda x: called(function, x, w), fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(x.detach()), found.detach())
+    with torch.no_grad():
+        assert not called(function, x, w).requires_grad

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import is_array, writable
+from cutelite.kernels.arguments import is_array, needs_gradient, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import LONGEST, width
 
@@ -15,6 +16,21 @@ DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 NAMES = "rows are of bfloat16, float16 or float32"
 WHOLE = {"i32": cl.i32}
 RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
+
+
+def derived(*operands: Any, out: Any = None) -> Any:
+    """Return torch's operators of rows for a call that is traced or has to be differentiated; else None.
+
+    out  where the call writes its results: such a call has no derivative, and is checked by `results`
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or out is not None or not any(isinstance(x, torch.Tensor) for x in operands):
+        return None
+    if not torch.compiler.is_compiling() and not any(map(needs_gradient, operands)):
+        return None
+    from cutelite.kernels.rows import operators  # late: it imports torch, and all functions of this room
+
+    return operators
 
 
 class Rows:
@@ -44,9 +60,11 @@ class Rows:
             writable(name, array)
         found = kinds.get(code_of(array))
         if found is None:
-            raise rt.ArgumentError(f"{name} has dtype {array.dtype}; {NAMES if kinds is DTYPES else ', '.join(kinds)}")
+            taken = NAMES if kinds is DTYPES else f"it must be {', '.join(kinds)}"
+            raise rt.ArgumentError(f"{name} has dtype {array.dtype}; {taken}")
         if not array.shape or (most is not None and not 1 <= array.shape[-1] <= most):
-            raise rt.ArgumentError(f"{name} has shape {tuple(array.shape)}; a row has 1 to {most} elements")
+            wanted = "it must have a mode" if most is None else f"a row has 1 to {most} elements"
+            raise rt.ArgumentError(f"{name} has shape {tuple(array.shape)}; {wanted}")
         self.dtype = found
         self.n = int(array.shape[-1])
         self.m = math.prod(map(int, array.shape[:-1]))

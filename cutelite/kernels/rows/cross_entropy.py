@@ -17,7 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.rows.arrays import Rows, flat
+from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_softmax
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, LOWEST, Exponentials, Merge, added, exponentials, power
 from cutelite.lib.rows import widened
@@ -356,6 +356,8 @@ def cross_entropy(
     Gives      `Losses`
     Errors     `cl.ArgumentError` for arrays that do not fit
     """
+    if (made := derived(x, out=out)) is not None:
+        return Losses(*made.cross_entropy(x, target, float(smoothing), float(z), ignore))
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     leading = tuple(x.shape[:-1])

@@ -14,7 +14,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import as_number, is_array, results
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.rows.arrays import Rows, flat
+from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
 from cutelite.kernels.rows.sort import sort
 
@@ -83,6 +83,8 @@ def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
     out     where to write, of the result's shape, without gaps; by default a new array
     Gives   (..., n)
     """
+    if (found := derived(table, out=out)) is not None:
+        return found.embedding(table, places, -1)
     rows, m = Rows(table, "table", most=None), count(places)
     if len(table.shape) != 2:
         raise cl.ArgumentError(f"table has shape {tuple(table.shape)}, but must be (words, n)")

@@ -17,6 +17,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.kernels.arguments import is_array, one_of
 from cutelite.kernels.arrays import code_of
+from cutelite.kernels.rows.arrays import derived
 from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.softmax import power
 
@@ -113,6 +114,8 @@ def activated(x: Any, activation: str, *, out: Any = None) -> Any:
     out         where to write; may be x
     Errors      `cl.ArgumentError` for other arrays and activations
     """
+    if (made := derived(x, out=out)) is not None:
+        return made.activated(x, activation)
     return elementwise(
         functions(one_of("activation", activation, ACTIVATIONS), exactly(x))[0],
         (x,),
@@ -135,6 +138,8 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
     gate, up  of one shape; they may be the two halves of one array's last mode
     out       where to write; may be gate or up
     """
+    if (made := derived(gate, up, out=out)) is not None:
+        return made.gated(gate, up, activation)
     both = out if out is None else (out,)
     return elementwise(
         functions(one_of("activation", activation, ACTIVATIONS), exactly(gate))[2],

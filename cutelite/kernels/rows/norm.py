@@ -19,7 +19,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.arguments import as_number, instance, results
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
+from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import (
     ACCESS,
@@ -624,7 +624,7 @@ def rms_norm(
     Gives         a `Normed`
     Errors        `cl.ArgumentError` for arrays that do not fit
     """
-    return apply(x, weight, residual, bias, eps, offset, False, how, narrow, out)
+    return called(x, weight, residual, bias, eps, offset, False, how, narrow, out)
 
 
 def layer_norm(
@@ -643,7 +643,19 @@ def layer_norm(
 
     Arguments and results as for `rms_norm`: `narrow`, `out` and `how` too.
     """
-    return apply(x, weight, residual, bias, eps, offset, True, how, narrow, out)
+    return called(x, weight, residual, bias, eps, offset, True, how, narrow, out)
+
+
+def called(
+    x: Any, weight: Any, residual: Any, bias: Any, eps: float, offset: float, center: bool, *more: Any
+) -> Normed:
+    """Return what `apply` gives, or torch's operator where that has to be differentiated or traced."""
+    _, narrow, out = more
+    made = derived(x, weight, residual, bias, out=out) if narrow is None else None
+    if made is None:
+        return apply(x, weight, residual, bias, eps, offset, center, *more)
+    y, total, mean, rstd = made.norm_forward(x, weight, bias, residual, float(eps), float(offset), center)
+    return Normed(y, x if residual is None else total, mean if center else None, rstd)
 
 
 def apply(

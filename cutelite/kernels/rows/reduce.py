@@ -15,7 +15,7 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.arguments import is_array, one_of, results
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.rows.arrays import Rows
+from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.plan import ACCESS, pitches
 from cutelite.kernels.rows.select import number, ordered
 
@@ -113,7 +113,12 @@ def reduced(x: Any, operation: str = "sum", mode: int | None = None, *, out: Any
     is_array("x", x)
     one_of("operation", operation, OPERATIONS)
     if mode not in (None, 0, 1, -1) or (mode is not None and len(x.shape) != 2):
-        raise cl.ArgumentError(f"there is no {operation!r} of mode {mode} of x, of shape {tuple(x.shape)}")
+        raise cl.ArgumentError(
+            f"there is no {operation!r} of mode {mode} of x, of shape {tuple(x.shape)}: "
+            "mode is None, or 0, 1 or -1 of a matrix; reshape x to one"
+        )
+    if (made := derived(x, out=out)) is not None:
+        return made.reduced(x, operation, mode)
     rows = Rows(x if x.shape else x.reshape((1,)), "x", most=None)
     if mode is None:
         rows = Rows(rows.matrix.reshape((1, rows.m * rows.n)), "x", most=None)

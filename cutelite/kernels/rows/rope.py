@@ -19,7 +19,7 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, Misfit
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.rows.arrays import DTYPES, contiguous
+from cutelite.kernels.rows.arrays import DTYPES, contiguous, derived
 from cutelite.kernels.rows.plan import ACCESS
 from cutelite.records import dataclass
 
@@ -145,6 +145,8 @@ def rope(
     Gives           the two results
     Errors          `cl.ArgumentError` for arrays that do not fit
     """
+    if k is not None and (operators := derived(q, k, out=out)) is not None:
+        return operators.rope(q, k, cosines, sines, positions, interleaved, inverse)  # type: ignore[no-any-return]
     given = Arguments()
     given.array("q", q, FLOATS, "... T H N", rows=True)
     if k is not None:

@@ -13,7 +13,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import result_like
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows
+from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, derived
 from cutelite.kernels.rows.plan import ACCESS, pitches
 
 M, N, S = cl.dims("M N S")  # rows, columns, words of state
@@ -65,6 +65,8 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     out     where to write; may be x
     Floats in rows of several tiles are added in an order that differs from run to run, as in torch.
     """
+    if (made := derived(x, out=out)) is not None:
+        return made.cumsum(x)
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
     out = result_like(x, out)
     results = Rows(out, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")

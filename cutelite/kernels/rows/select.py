@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32, i64, u32, u64
 from cutelite.kernels.arguments import Arguments, as_number, instance, results
-from cutelite.kernels.rows.arrays import Rows, flat
+from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import MOST_THREADS, WARP, Plan, plan_fold
 from cutelite.kernels.rows.softmax import LOWEST, power
 
@@ -96,7 +96,11 @@ def argmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Found:
     how    the `Plan`: which threads work on a row; default: by its length
     Gives  (...) each
     """
+    if (made := derived(x, out=out)) is not None:
+        return Found(*made.argmax(x))
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
+    if rows.n == 0:
+        raise cl.ArgumentError(f"x has shape {tuple(x.shape)}: there is no greatest of no elements")
     values, columns = results(out, {"value": (leading, rows.dtype.name), "column": (leading, "i64")}, x=x)
     p = instance("how", how, Plan) or plan_fold(rows.n, rows.vector)
     kernel = greatest(rows.dtype, rows.n, p)
@@ -267,6 +271,8 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     Gives   (..., k) each
     Errors  `cl.ArgumentError` for other arrays and k
     """
+    if (made := derived(x, out=out)) is not None:
+        return Found(*made.top_k(x, k))
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
     k = as_number("k", k, whole=True)
     if not 1 <= k <= min(rows.n, MOST_K):

@@ -17,7 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32
 from cutelite.kernels.arguments import instance, result_like
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.rows.arrays import Rows
+from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
 from cutelite.lib.rows import widened
 from cutelite.records import dataclass
@@ -178,12 +178,14 @@ def softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     how      the `Plan`: which threads work on a row; default: by its length
     Errors   `cl.ArgumentError` for other arrays
     """
-    return apply(x, out, False, how)
+    made = derived(x, out=out)
+    return apply(x, out, False, how) if made is None else made.softmax(x, False)
 
 
 def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     """Compute the logarithm of softmax over the last mode. Arguments as for `softmax`."""
-    return apply(x, out, True, how)
+    made = derived(x, out=out)
+    return apply(x, out, True, how) if made is None else made.softmax(x, True)
 
 
 def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:

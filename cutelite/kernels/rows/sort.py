@@ -19,7 +19,7 @@ import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
 from cutelite.kernels.arguments import is_array, results
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.rows.arrays import flat
+from cutelite.kernels.rows.arrays import derived, flat
 from cutelite.kernels.rows.select import ordered
 
 N, S, C = cl.dims("N S C")  # numbers, words of state, counts
@@ -201,7 +201,12 @@ def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = Non
     given = None if values is None else VALUES.get(code_of(values))
     if n < 0 or key is None or (values is not None and (given is None or tuple(values.shape) != (n,))):
         beside = "" if values is None else f", with values of {values.dtype} {tuple(values.shape)}"
-        raise cl.ArgumentError(f"x is {x.dtype} {tuple(x.shape)}{beside}, which cannot be sorted")
+        raise cl.ArgumentError(
+            f"x is {x.dtype} {tuple(x.shape)}{beside}, which cannot be sorted: x has one mode of "
+            f"{', '.join(KEYS)}, and values as many elements of {', '.join(VALUES)}"
+        )
+    if values is None and (found := derived(x, out=out)) is not None:
+        return Sorted(*found.sort(x, descending))
     shifts = tuple(range(LOWEST.get(key.name, 0), 8 * max(key.bytes, 4), BITS))
     keys, moved, kind = flat(x, n), None if values is None else flat(values, n), given
     wanted = {"keys": ((n,), key.name), "values": ((n,), (given or i64).name)}
