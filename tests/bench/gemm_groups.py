@@ -34,6 +34,7 @@ CASES = [
     for groups, n, k in ((8, 4096, 4096), (16, 2048, 1024), (64, 1408, 2048), (128, 1536, 2048), (32, 768, 2880))
     for rows in (16, 128, 512, 2048, 8192)
 ] + [(4, 256, 512, 512), (4, 2048, 4096, 7168), (8, 2048, 4096, 7168), (3, 100, 256, 128), (256, 256, 2048, 7168)]
+ALL = False  # print the times of all configurations
 COLD_BYTES, ROUNDS, GRAPH_S = 100 << 20, 5, 1.2e-3
 
 
@@ -107,6 +108,8 @@ def measured(case: tuple[int, int, int, int], near: float, compiles: bool) -> No
     print(f"{case}: torch {rivals['torch']:.1f}, loop {rivals['torch loop']:.1f}, pick {pick:.1f}"
           f" ({rival / pick:.3f}) {next(iter(us))}, best {best:.1f} ({rival / best:.3f}) {name};"
           f" {bytes / best * 1e-6:.2f} TB/s", flush=True)  # fmt: skip
+    for name in sorted(us, key=us.__getitem__) if ALL else ():
+        print(f"    {us[name]:.1f} {name}", flush=True)
 
 
 def main() -> None:
@@ -114,8 +117,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
     parser.add_argument("--near", type=float, default=1.3, help="times what the model expects of the best, at most")
+    parser.add_argument("--all", action="store_true", help="print the times of all configurations")
     parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = parser.parse_args(), time.monotonic()
+    globals()["ALL"] = given.all
     if given.compile is not None:
         for case in CASES[given.compile :: given.jobs]:
             measured(case, given.near, True)

@@ -10,7 +10,11 @@ their products; pieces of 64 rows in which a group ends are stored row by row. I
 the next group are cleared.
 """
 
+from collections import Counter
 from dataclasses import replace
+from functools import cache
+from itertools import accumulate, pairwise
+from math import log
 from typing import Any, Literal
 
 import numpy as np
@@ -76,23 +80,34 @@ def fitting(
 ) -> list[Config]:  # fmt: skip
     """Return the configurations worth measuring, the one that should be fastest first."""
     groups, (m, n) = ends.shape[0], d.shape[-2:]
-    k, batches = a.shape[-1 if problem.majors[0] == "K" else -2], 1 if problem.groups == "rows" else groups
-    times = {}
+    k, times, plain = a.shape[-1 if problem.majors[0] == "K" else -2], {}, replace(problem, groups="")
+    shares = dealt(m, groups) if problem.groups == "rows" else (Counter([m] * groups),)
     for config in configs:
         if not made_for(config, fitted(config, problem)):
             continue
-        high = m + groups * config.tile[0] * config.cluster[0] // 2 if problem.groups == "rows" else m
-        sizes = Sizes(high, n, -(-k // groups) if problem.groups == "K" else k, batches)
-        at_once, tiles = clusters(config.blocks, d), -(-m // config.tile[0]) * -(-n // config.tile[1]) * groups
-        if (
-            problem.groups == "K"
-        ):  # no clusters, of which the model knows one round alone: the largest tile that fills it
+        at_once, high = clusters(config.blocks, d), config.tile[0] * config.cluster[0]
+        if problem.groups == "K":  # no clusters, of which the model knows one round alone: the largest tile that fills it
+            tiles = -(-m // config.tile[0]) * -(-n // config.tile[1]) * groups
             area = config.tile[0] * config.tile[1]
             times[config] = -(-tiles // at_once) * area * (1.0 + 4096 / area)
             continue
-        times[config] = microseconds(config, replace(problem, groups=""), sizes, at_once)
+        padded = [sum(-(-rows // high) * high * many for rows, many in counts.items()) for counts in shares]
+        sizes = [Sizes(of, n, k, 1, groups - counts[0]) for of, counts in zip(padded, shares, strict=True)]
+        times[config] = sum(microseconds(config, plain, each, at_once) for each in sizes)
     able = sorted(times, key=times.__getitem__)
     return [config for config in able if times[config] <= NEAR * times[able[0]]]
+
+
+@cache
+def dealt(rows: int, groups: int) -> tuple[Counter[int], ...]:
+    """Return how many groups may have how many rows, in several ways, since only the device knows: evenly and less so."""
+    places = [(i + 0.5) / groups for i in range(groups)]
+    ways = [1.0] * groups, [0.5 + x for x in places], [0.1 + 1.8 * x for x in places], [-log(1.0 - x) for x in places]
+    found = []
+    for shares in ways:
+        behind = [round(rows * share / sum(shares)) for share in accumulate(shares, initial=0.0)]
+        found.append(Counter(j - i for i, j in pairwise(behind)))
+    return tuple(found)
 
 
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)

@@ -99,12 +99,16 @@ ALONG_ROWS = [width for width in WIDTHS if width % 32 == 0]
 
 
 class Sizes(NamedTuple):
-    """The sizes of a problem: rows, columns and depth of each batch, and the number of batches."""
+    """The sizes of a problem: rows, columns and depth of each batch, and the number of batches.
+
+    matrices  how many matrices B there are in a batch, each for some of the rows
+    """
 
     m: int
     n: int
     k: int
     batches: int
+    matrices: int = 1
 
 
 def sizes_of(problem: Problem, a: Any, d: Any) -> Sizes:
@@ -155,7 +159,8 @@ def lasting(burst: float, energy: float) -> float:
 def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> tuple[float, float]:
     """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`."""
     rates, few_rows = rates_of(config), None if config.swapped else problem.rows
-    (bm, bn), (cm, cn), (m, n, k, batches), together = config.tile, config.cluster, sizes, config.together
+    (bm, bn), (cm, cn), together = config.tile, config.cluster, config.together
+    m, n, k, batches, matrices = sizes
     m, n = (n, m) if config.swapped else (m, n)
     bytes, in_memory = problem.bytes, problem.a.bytes
     steps, units = -(-k * bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
@@ -176,7 +181,7 @@ def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> t
     high = max(1.0, min(at_once * cm * cn / band, -(-m // bm)))
     of_round = (high * min(bm, m) + band * bn) * k * in_memory
     again = max(1.0, units / at_once) * of_round * AGAIN_DRAM / (1 + math.exp((OUTGROWN - of_round) / SOFT))
-    moved = batches * ((m * k + n * k) * in_memory + m * n * problem.d.bytes) + again
+    moved = batches * ((m * k + matrices * n * k) * in_memory + m * n * problem.d.bytes) + again
     memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST)
     sharing = SECOND + config.splits * batches * m * n * 4 * SECOND_BYTE if config.splits > 1 else 0.0
     if together > 1:

@@ -76,7 +76,7 @@ def build(dtype: Any) -> Any:
         if dtype.bytes < 4:
             parts = [cl.funnel_right(parts[i], parts[i + 1], off % 4 * 8) for i in range(4)]
         made = cl.make_rmem_tensor(u32, (1, 4))
-        for i in range(4):
+        for i in cl.static_range(4):
             made[0, i] = parts[i]
         return made.load()
 
