@@ -86,7 +86,7 @@ def fitting(
         if not made_for(config, fitted(config, problem)):
             continue
         at_once, high = clusters(config.blocks, d), config.tile[0] * config.cluster[0]
-        if problem.groups == "K":  # no clusters, of which the model knows one round alone: the largest tile that fills it
+        if problem.groups == "K":  # the model knows one round alone without clusters: the largest tile that fills it
             tiles = -(-m // config.tile[0]) * -(-n // config.tile[1]) * groups
             area = config.tile[0] * config.tile[1]
             times[config] = -(-tiles // at_once) * area * (1.0 + 4096 / area)
@@ -100,7 +100,7 @@ def fitting(
 
 @cache
 def dealt(rows: int, groups: int) -> tuple[Counter[int], ...]:
-    """Return how many groups may have how many rows, in several ways, since only the device knows: evenly and less so."""
+    """Return how many groups may have how many rows, evenly and in less even ways, since only the device knows."""
     places = [(i + 0.5) / groups for i in range(groups)]
     ways = [1.0] * groups, [0.5 + x for x in places], [0.1 + 1.8 * x for x in places], [-log(1.0 - x) for x in places]
     found = []
