@@ -23,7 +23,7 @@ from cutelite.ir.types import mbarrier
 from cutelite.lang import profile
 from cutelite.lang.cluster import cluster_arrive, cluster_wait
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
-from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.index import block_rank_in_cluster, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.pipeline_checks import WARP, WARPGROUP, check_stages, whole_warpgroups, whole_warps
@@ -56,13 +56,13 @@ def pipeline_init_wait(cluster: bool = False) -> None:
         syncthreads()
 
 
-def barriers(stages: int, arrivals: int) -> Any:
-    """Make an mbarrier for each stage, with `arrivals` to a phase; other threads may not use them yet."""
+def barriers(stages: int, arrivals: Any) -> Any:
+    """Make an mbarrier for each stage, with `arrivals` to a phase, or as a list has it for each; not to be used yet."""
     check_stages(stages)
     made = shared(mbarrier, (stages,))
     if linear_thread_idx() == 0:
         for s in static_range(stages):
-            made[s].init(arrivals)
+            made[s].init(arrivals[s] if isinstance(arrivals, list) else arrivals)
         fence_mbarrier_init()
     return made
 
@@ -224,12 +224,15 @@ class PipelineTmaAsync(Ring):
     peers      ranks of the blocks of the cluster that fill this block's buffers (multicast); () for itself only
     reads      how consumers read: 'generic', 'wgmma' or 'both', see `create`
     loaded     with 'both', an mbarrier for each stage more: loads of it are done
+    turns      peers take turns: what they share of buffer i, peer ``i % len(peers)`` fills for all, and the others only
+               their own part of it
     """
 
     tx_bytes: int
     peers: tuple[Any, ...] = ()
     reads: str = "generic"
     loaded: Any = None
+    turns: bool = False
 
     @classmethod
     def create(
@@ -240,6 +243,7 @@ class PipelineTmaAsync(Ring):
         peers: tuple[Any, ...] = (),
         sync: bool = True,
         reads: Literal["generic", "wgmma", "both"] = "generic",
+        turns: bool = False,
     ) -> PipelineTmaAsync:
         """A pipeline fed by TMA.
 
@@ -256,13 +260,18 @@ class PipelineTmaAsync(Ring):
                     peers through a fence of the whole cluster, which takes hundreds of cycles. 'both': as 'wgmma', but
                     for parts of the buffer that this block alone brings: those are read by loads, each warp calls
                     `consumer_loaded` after its own, and `consumer_release` later says so of the rest
+        turns       the field; peers are all blocks of the cluster, in order
         """
         groups = whole_warps(consumers) if reads == "generic" else whole_warpgroups(consumers)
-        full, empty = barriers(stages, 1), barriers(stages, groups * max(1, len(peers)))
+        arrivals: Any = groups * max(1, len(peers))
+        if turns:
+            rank = block_rank_in_cluster()
+            arrivals = [where(i % len(peers) == rank, arrivals, groups) for i in range(stages)]
+        full, empty = barriers(stages, 1), barriers(stages, arrivals)
         loaded = barriers(stages, whole_warps(consumers)) if reads == "both" else None
         if sync:
             pipeline_init_sync(len(peers) > 0)
-        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads, loaded)
+        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads, loaded, turns)
 
     def barrier(self, state: PipelineState) -> Any:
         """Return the mbarrier on which copies into the buffer count their bytes."""
@@ -296,6 +305,13 @@ class PipelineTmaAsync(Ring):
         profile.mark("release", state.index)
         empty, alone = self.empty[state.index], len(self.peers) == 0
         place = lane_of_met_warp() if self.reads == "generic" else linear_thread_idx() % WARPGROUP
+        if self.turns:
+            owner = state.index % len(self.peers)
+            if place == 0:
+                empty.arrive()
+            elif place == 1 and owner != block_rank_in_cluster():
+                empty.remote(owner).arrive(cluster=True, relaxed=self.reads != "generic")
+            return
         if alone and place == 0:
             empty.arrive()
         if not alone and place < len(self.peers):  # a thread for each of them

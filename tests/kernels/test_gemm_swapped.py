@@ -32,6 +32,12 @@ def test_epilogues_and_batches(config: Config) -> None:
     compare((5, 67, 136), config=config)  # rows of results that TMA would write beyond
 
 
+@pytest.mark.parametrize("config", [swapped(8, 64, True, 4), swapped(24, 128, cluster=2)], ids=str)
+def test_rows_that_blocks_of_a_cluster_bring_by_turns(config: Config) -> None:
+    """8 and 24 rows have no part of 8 for each block."""
+    compare((config.tile[1] + 3, 328, 1032), bias="float32", config=config)
+
+
 @pytest.mark.parametrize("rows", [1, 8, 9, 33])
 def test_few_rows(rows: int) -> None:
     config = swapped(-(-rows // 8) * 8, 64, True)
@@ -63,6 +69,7 @@ CHECKED = [
     (replace(SMALL[2], stages=3), (29, 72, 712)),
     (SMALL[3], (61, 264, 328)),
     (replace(SMALL[0], stages=3), (61, 136, 328)),
+    (replace(swapped(8, 64, True, 2), stages=3), (5, 264, 328)),
 ]
 
 

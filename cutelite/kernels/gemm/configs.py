@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from cutelite import Finish, Prepare
+from cutelite.lib.multicast import by_turns
 from cutelite.records import dataclass
 
 
@@ -233,7 +234,7 @@ def box_of(bytes: int, major: str, rows: int, held: int, depth: int, shares: int
             K where a part of the rows would be less than that. None where spans of 64 bytes do not divide the rows
     """
     if major == "K":
-        high = rows // shares
+        high = rows if by_turns(rows, shares) else rows // shares
         return (high if high <= MOST else high // 2), depth
     wide = span(held, bytes)
     if wide * bytes < 64 or rows % wide:
@@ -270,6 +271,8 @@ def made_for(config: Config, problem: Problem) -> bool:
         several = config.together > 1 and (problem.finish.paired or problem.halves or problem.groups)
         if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
             return False
+    if min(config.cluster) > 1 and (by_turns(bm, config.cluster[1]) or by_turns(bn, config.cluster[0])):
+        return False  # blocks take turns along one mode alone
     alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
     of_thread = (bm if config.pingpong else bm // 2) * bn // 128
     if problem.direct and config.splits == 1 and not config.swapped and of_thread > 192:

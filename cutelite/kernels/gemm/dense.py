@@ -27,6 +27,7 @@ from cutelite.kernels.gemm.model import clusters, in_bursts, lasting, microsecon
 from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.lang.given import given_by
+from cutelite.lib.multicast import by_turns
 from cutelite.records import dataclass
 
 M, N, K, L, C, E = cl.dims("M N K L C E")
@@ -60,7 +61,7 @@ def build(config: Config, problem: Problem) -> Any:
             cl.cooperative_clear(storage.a)
         consumers, peers = GROUP if config.pingpong else 2 * GROUP, cl.multicast_peers(config.cluster)
         bytes = FEW * BK * problem.a.bytes + BN * 128
-        pipe = cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, sync=False, reads=plan.reads)
+        pipe = cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, False, plan.reads, plan.turns)
         second = cl.warpgroup_idx() // 2
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + config.buffers))
@@ -240,6 +241,13 @@ class Plan:
         return self.clustered or self.config.together > 1
 
     @property
+    def turns(self) -> bool:
+        """True where blocks of a cluster bring whole tiles of what they share by turns."""
+        (bm, bn), (cm, cn), majors = self.config.tile, self.config.cluster, self.problem.majors
+        bn = bn // 2 if self.problem.halves else bn
+        return (majors[0] == "K" and by_turns(bm, cn)) or (majors[1] == "K" and by_turns(bn, cm))
+
+    @property
     def few(self) -> int:
         """Rows of A that are brought for a tile."""
         rows = self.config.tile[0]
@@ -370,14 +378,14 @@ class Plan:
                 if self.problem.groups == "K":
                     k = tile.begin + i * self.depth
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
-                left.load(few, tile.batch, tile.row, k, full)
+                left.load(few, tile.batch, tile.row, k, full, turn=state.index)
                 if not self.problem.halves:
                     column = tile.column * 2 if self.paired else tile.column
-                    right.load(storage.b[None, None, state.index], of_b, column, k, full)
+                    right.load(storage.b[None, None, state.index], of_b, column, k, full, turn=state.index)
                 else:
                     for half in cl.static_range(2):
                         part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
-                        right.load(part, of_b, tile.column + half * self.half, k, full)
+                        right.load(part, of_b, tile.column + half * self.half, k, full, turn=state.index)
                 state = state.advance()
             tiles = tiles.advance()
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
