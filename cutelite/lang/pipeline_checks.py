@@ -1,4 +1,4 @@
-"""Arguments of the pipelines in `cutelite.lib`: teams of whole warps or warpgroups, rings of at least one stage."""
+"""Arguments of the pipelines, schedulers and teams in `cutelite.lib`, checked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from cutelite.lang.emit import describe, mistake
 from cutelite.target.targets import WARP as WARP
 from cutelite.target.targets import WARPGROUP as WARPGROUP
+
+NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
 
 
 def whole_warps(threads: int) -> int:
@@ -41,3 +43,20 @@ def check_walk(tiles: Any, swizzle: Any, raster: Any, **counts: Any) -> None:
     for name, number in counts.items():
         if isinstance(number, int) and number < 1:
             raise mistake("tile-scheduler", f"`{name}` is 1 or more, not {number}")
+
+
+def check_team(threads: Any, total: Any, cluster: Any) -> None:
+    """Refuse sizes of teams for which there is no barrier."""
+    if not isinstance(total, int):
+        raise mistake("team", "teams need a block whose size is known at compile time")
+    if not isinstance(threads, int) or threads < 1 or (threads % WARP and threads not in (1, 2, 4, 8, 16)):
+        raise mistake("team", f"a team has 1, 2, 4, 8, 16 or a multiple of 32 threads, not {describe(threads)}")
+    if total % max(threads, WARP):
+        raise mistake("team", f"teams of {threads} threads, in whole warps, do not divide a block of {total}")
+    if threads > WARP and 1 < total // threads >= NAMED_BARRIERS:
+        raise mistake("team", f"a block has {NAMED_BARRIERS - 1} named barriers: {total // threads} teams are too many")
+    if not isinstance(cluster, int):
+        help = "`@cl.kernel(cluster=2)`, or `cluster=` of the launch"
+        raise mistake("team", "teams of several blocks need a cluster whose size is known at compile time", help=help)
+    if not 1 <= cluster <= threads or (cluster > 1 and total != threads):
+        raise mistake("team", f"a team of {threads} threads of a block of {total} cannot span {cluster} blocks")

@@ -13,7 +13,21 @@ from typing import Any
 
 from cutelite.diag import CompileError
 from cutelite.ir.function import Value
-from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, InFlight, Type, Vec, boolean, elem_of, f32, i32, i64, with_elem
+from cutelite.ir.types import (
+    I32_DIM_LIMIT,
+    SCALARS,
+    InFlight,
+    Ptr,
+    Tensor,
+    Type,
+    Vec,
+    boolean,
+    elem_of,
+    f32,
+    i32,
+    i64,
+    with_elem,
+)
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, builder_here, describe, in_flight, mistake, wrap
@@ -159,12 +173,10 @@ def as_value(x: Any, type: Type | None = None) -> Value:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
     if isinstance(value.type, InFlight):
         raise in_flight(value)
-    raise mistake(
-        "type-mismatch",
-        f"{type} is needed here, not {value.type}",
-        why_wide(value),
-        f"convert it: `x.to(cl.{elem_of(type)})`",
-    )
+    help = f"convert it: `x.to(cl.{elem_of(type)})`"
+    if isinstance(value.type, Tensor | Ptr):
+        help = "an element of a tensor is `t[i]`; `t.load()` is a vector of all of them"
+    raise mistake("type-mismatch", f"{type} is needed here, not {value.type}", why_wide(value), help)
 
 
 def why_wide(value: Any) -> str:

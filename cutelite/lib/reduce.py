@@ -26,6 +26,7 @@ from cutelite.lang.emit import mistake
 from cutelite.lang.index import block_dim, block_idx, block_rank_in_cluster, cluster_dim, grid_dim, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
+from cutelite.lang.pipeline_checks import check_team
 from cutelite.lang.sync import barrier_sync, syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import maximum, minimum
@@ -35,7 +36,6 @@ from cutelite.records import dataclass
 from cutelite.target.targets import WARP as WARP
 from cutelite.tuples import NamedTuple
 
-NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
 HANDED = 8  # slots for a cluster's messages that are freed at a time
 
 Combine = str | Callable[[Any, Any], Any]
@@ -379,20 +379,6 @@ class Team:
                 st_async(there.tile((width,), (i,)), part, self.full[slot].remote(self.lane))
             if self.reused and turn % self.half == 0:
                 self.empty[(half + 1) % 2].remote(self.lane).arrive()
-
-
-def check_team(threads: Any, total: Any, cluster: Any) -> None:
-    """Refuse sizes of teams for which there is no barrier."""
-    if not isinstance(total, int):
-        raise mistake("team", "teams need a block whose size is known at compile time")
-    if not isinstance(threads, int) or threads < 1 or (threads % WARP and threads not in (1, 2, 4, 8, 16)):
-        raise mistake("team", f"a team has 1, 2, 4, 8, 16 or a multiple of 32 threads, not {threads}")
-    if total % max(threads, WARP):
-        raise mistake("team", f"teams of {threads} threads, in whole warps, do not divide a block of {total}")
-    if threads > WARP and 1 < total // threads >= NAMED_BARRIERS:
-        raise mistake("team", f"a block has {NAMED_BARRIERS - 1} named barriers: {total // threads} teams are too many")
-    if not isinstance(cluster, int) or not 1 <= cluster <= threads or (cluster > 1 and total != threads):
-        raise mistake("team", f"a team of {threads} threads of a block of {total} cannot span {cluster} blocks")
 
 
 def padded_words(x: Any) -> int:
