@@ -144,7 +144,10 @@ def _count(text: str) -> int:
 
 
 def _extents(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    parts = text.split(",")
+    if len(parts) > 3 or not all(part.strip().isdecimal() and int(part) for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not one to three whole numbers from 1, such as 256 or 32,8")
+    return tuple(map(int, parts))
 
 
 def _stages(text: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisation
 from cutelite.lang.annotations import NOTHING_SEEN, names_in_text
 from cutelite.layout import dims_of
 from cutelite.options import NAMES, Given, Options, checked, parsed
-from cutelite.target import Target
+from cutelite.target import Target, UnknownTarget
 from cutelite.tuples import NamedTuple
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
@@ -112,7 +112,8 @@ def _without_our_frames(function: F) -> F:
         except Exception as error:
             simulated = sys.modules.get("cutelite.sim.error")  # loaded only if the simulator has run
             mistakes = CompileError, ArgumentError, LaunchError, *([simulated.SimError] if simulated else ())
-            if not isinstance(error, mistakes) or config.read().traceback == "full":
+            known = isinstance(error, config.ConfigError | UnknownTarget)  # the environment may not be readable then
+            if not known and (not isinstance(error, mistakes) or config.read().traceback == "full"):
                 raise
             cause = error.__cause__
             while cause is not None:

@@ -30,9 +30,11 @@ def around_launches(enter: Callable[[LaunchEvent], AbstractContextManager[object
             step()
 
     enter   a function of a `LaunchEvent` that returns a context manager. Launches that it makes itself are not wrapped
-    Errors  the launch raises what `enter` or its context manager raises
+    Errors  TypeError for an `enter` that cannot be called; the launch raises what it or its context manager raises
     Cost    each launch goes through Python, not through the compiled launcher
     """
+    if not callable(enter):
+        raise TypeError(f"around_launches takes a function of an event, not {enter!r}")
     before = diversion.get()
 
     def launched(kernel: Any, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Tensor, f32
+from cutelite.config import ConfigError
+from cutelite.target import UnknownTarget
 
 N = cl.dims("N")
 
@@ -87,3 +89,21 @@ def test_frames_of_the_simulator_and_of_launches_are_left_out(
     assert "in frames" in short[0] and f"in {run.__name__}" in short[1] and len(short) <= 5
     monkeypatch.setenv("CUTELITE_TRACEBACK", "full")
     assert len(frames(outside, run, error)) > len(short)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "error"),
+    [
+        ("CUTELITE_OPT", "7", ConfigError),
+        ("CUTELITE_TRACEBACK", "long", ConfigError),
+        ("CUTELITE_ARCH", "sm_99", UnknownTarget),
+    ],
+)
+def test_frames_above_a_wrong_environment_are_left_out(
+    variable: str, value: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    kernel: Any = outside
+    kernel = cl.kernel(kernel.__wrapped__)  # read the environment anew
+    assert len(frames(kernel, lambda kernel: kernel[1, 32](np.zeros(4, np.float32)), error)) <= 5
