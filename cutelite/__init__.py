@@ -6,6 +6,7 @@ Names are imported when first used, so that `import cutelite` costs next to noth
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 _WHERE = {
@@ -136,7 +137,8 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     else:
-        raise AttributeError(f"module 'cutelite' has no attribute {name!r}")
+        text = f"module 'cutelite' has no attribute {name!r}"
+        raise AttributeError(text, name=name, obj=sys.modules[__name__])  # Python adds "Did you mean"
     globals()[name] = value
     return value
 

@@ -72,6 +72,10 @@ class Evaluation:
         what = f"module `{obj.__name__}`" if isinstance(obj, types.ModuleType) else describe(obj)
         if isinstance(obj, Tensor) and obj.dtype == mbarrier and hasattr(Barrier, name):
             help = f"a tensor of barriers is indexed first: `t[i].{name}`, or `t[()].{name}` if its shape is ()"
+        elif isinstance(obj, types.ModuleType) and obj.__name__ == "cutelite":
+            from cutelite.lang.foreign import suggestion  # imported here: only a misspelling needs it
+
+            help = suggestion(name, [each for each in dir(obj) if each[0] != "_"])
         else:
             help = did_you_mean(name, [each for each in dir(obj) if each[0] != "_" or name[0] == "_"])
         return mistake("attribute", f"{what} has no attribute `{name}`", help=help)

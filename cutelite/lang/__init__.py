@@ -21,6 +21,7 @@ dual         numbers with a derivative; `given`, `biased`, `places`, `lazy`, `ta
              that callers pass
 dims         dims made in a kernel; `pointers` and `tensormap`: arrays and descriptors whose addresses only the GPU
              knows
+foreign      names of other languages, for help with unknown ones
 extern       linked functions
 profile      events that a kernel records
 """

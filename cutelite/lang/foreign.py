@@ -1,0 +1,81 @@
+"""Names that other languages have for what is here: for the help of an error about an unknown `cl.name`."""
+
+from __future__ import annotations
+
+import builtins
+import re
+
+from cutelite.diag.nearest import did_you_mean
+from cutelite.ir.types import SCALARS
+from cutelite.lang import math
+from cutelite.lang.mbarrier import Barrier
+
+NAMES = {
+    "ldg": 't.load(i, cache="nc")',
+    "threadfence": "cl.fence()",
+    "threadfence_block": 'cl.fence(scope="cta")',
+    "threadfence_system": 'cl.fence(scope="sys")',
+    "any_sync": "cl.vote_any(x)",
+    "all_sync": "cl.vote_all(x)",
+    "shfl_sync": "cl.shuffle(x, lane)",
+    "atomiccas": "cl.atomic_cas(t, i, old, new)",
+    "half": "cl.f16",
+    "float": "cl.f32",
+    "double": "cl.f64",
+    "fp8": "cl.e4m3",
+    "float8e4m3fn": "cl.e4m3",
+    "float8_e4m3fn": "cl.e4m3",
+    "float8e5m2": "cl.e5m2",
+    "float8_e5m2": "cl.e5m2",
+    "relu": "max(x, 0.0)",
+    "exit": "return",
+    "recast": "t.recast(dtype)",
+    "jit": "a plain Python function, which is inlined, or `@cl.kernel`",
+    "compile": "kernel.compile(...)",
+    "const_expr": "the condition itself: a known one is decided at compile time",
+    "range_constexpr": "cl.static_range(n)",
+    "range_dynamic": "range(n)",
+    "smemallocator": "cl.shared(dtype, shape), or a `cl.SharedStorage`",
+    "alloc_smem": "cl.shared(dtype, shape)",
+    "struct": "cl.SharedStorage",
+    "recast_ptr": "t.recast(dtype)",
+    "make_ptr": "a parameter `cl.Pointer[cl.f32]`",
+    "nullptr": "an argument annotated `Tensor[...] | None`",
+    "empty": "cl.zeros(shape, dtype)",
+    "tma_store_arrive": "cl.cp_async_bulk_commit_group()",
+    "tma_store_wait": "cl.cp_async_bulk_wait_group(n)",
+    "fence_view_async_shared": 'cl.fence_proxy_async("shared::cta")',
+    "fence_barrier_init": "cl.fence_mbarrier_init()",
+    "warpgroup_reg_alloc": "cl.setmaxnreg_inc(n)",
+    "warpgroup_reg_dealloc": "cl.setmaxnreg_dec(n)",
+    "warpgroup_arrive": "cl.wgmma.fence()",
+    "warpgroup_commit_batch": "cl.wgmma.commit_group()",
+    "warpgroup_wait": "cl.wgmma.wait_group(n, acc)",
+    "program_id": "cl.block_idx.x",
+    "num_programs": "cl.grid_dim.x",
+    "arange": "cl.thread_idx.x, or a loop over `range`",
+    "arch": "the names of its functions in `cl` itself: `cl.syncthreads()`",
+    "nvgpu": "the names of its atoms in `cl` itself: `cl.WarpgroupMmaOp`",
+}
+"""Names of CUDA C++, CUTLASS, CuTe DSL and Triton, in lower case and without `_` before them."""
+
+_KINDS = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "fp": "f", "tfloat": "tf"}
+
+
+def suggestion(name: str, known: list[str]) -> str:
+    """Return the help for the unknown `cl.name`, one of whose `known` names may be meant; "" for no idea."""
+    plain = name.strip("_")
+    lower = plain.lower()
+    if lower in NAMES:
+        return f"write `{NAMES[lower]}`" if "`" not in NAMES[lower] else f"write {NAMES[lower]}"
+    number = re.fullmatch(r"([a-z]+)(\d+)", lower)
+    if number and f"{_KINDS.get(number[1])}{number[2]}" in SCALARS:
+        return f"write `cl.{_KINDS[number[1]]}{number[2]}`"
+    if lower.startswith("mbarrier_") and (method := did_you_mean(lower[9:], dir(Barrier))):
+        return f"barriers have methods, as `bars[i].arrive()`; {method}"
+    if callable(getattr(math, plain, None)):
+        return f"write `cl.math.{plain}`"
+    if plain in ("abs", "max", "min", "pow", "range", "print", "len"):
+        assert hasattr(builtins, plain)
+        return f"write Python's `{plain}`"
+    return did_you_mean(lower.removesuffix("_sync").replace("shfl", "shuffle"), known) or did_you_mean(name, known)

@@ -1,0 +1,41 @@
+"""Names that CUDA C++, CuTe DSL and others have are answered with the name here."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import cutelite as cl
+from cutelite.lang.foreign import NAMES
+from tests.front.lines import refusal
+
+ANSWERS = {
+    "cl.threadIdx.x": "`thread_idx`",
+    "cl.__syncthreads()": "`syncthreads`",
+    "cl.atomicAdd(a, 0, x)": "`atomic_add`",
+    "cl.__shfl_down_sync(-1, x, 1)": "`shuffle_down`",
+    "cl.any_sync(n > 0)": "`cl.vote_any(x)`",
+    "cl.Float32(n)": "`cl.f32`",
+    "cl.BFloat16(n)": "`cl.bf16`",
+    "cl.mbarrier_init(o, 1)": "did you mean `init`?",
+    "cl.exp(x)": "`cl.math.exp`",
+    "cl.max(x, 0.0)": "Python's `max`",
+    "cl.jit(n)": "`@cl.kernel`",
+}
+
+
+@pytest.mark.parametrize("line", ANSWERS)
+def test_the_name_here_is_told(line: str) -> None:
+    assert ANSWERS[line] in str(refusal(line))
+
+
+def test_answers_name_what_there_is() -> None:
+    for answer in NAMES.values():
+        for word in re.findall(r"cl\.(\w+(?:\.\w+)?)", answer):
+            held: Any = cl
+            for part in word.split("."):
+                if type(held).__name__ != "Axes":
+                    held = getattr(held, part)
+    assert not any(name in dir(cl) for name in NAMES)
