@@ -69,6 +69,25 @@ def test_norms_that_quantise(narrow: Narrow, n: int, center: bool) -> None:
     np.testing.assert_allclose(made.total.astype(float), s, rtol=1e-2)
 
 
+@pytest.mark.parametrize("how", [Plan(32, 1, 2, 8, 1, stages=1), Plan(64, 1, 1, 8, 1, stages=2)], ids=str)
+def test_rows_that_are_copied_ahead(how: Plan, checked: Callable[[int], None]) -> None:
+    checked(1)
+    x, w = random((7, 1024), BF16), random((1024,), BF16, 2)
+    wide = x.astype(np.float64)
+    near(*quantise(x, how=how), wide, Narrow())
+    for center in (False, True):
+        made = (norm.layer_norm if center else norm.rms_norm)(x, w, eps=1e-5, narrow=Narrow(), how=how)
+        near(made.y, made.scale, normed(wide, center, 1e-5)[0] * w.astype(np.float64), Narrow(), 1e-6)
+
+
+@pytest.mark.parametrize("narrow", NARROWS[:2], ids=str)
+def test_rows_that_nothing_holds(narrow: Narrow) -> None:
+    x, up = random((2, 1000), BF16), random((2, 1000), BF16, 1)
+    wide, how = x.astype(np.float64), Plan(32, 1, 1, 8, 1, outside=True)
+    near(*quantise(x, narrow, how=how), wide, narrow)
+    near(*quantise(x, narrow, up=up, how=how), wide / (1 + np.exp(-wide)) * up.astype(np.float64), narrow, 2e-6)
+
+
 def test_values_that_are_not_finite() -> None:
     x = np.array([[np.nan, 1, 2, -4], [np.inf, 1, 2, 3]], np.float32)
     q, scale = quantise(x)

@@ -42,6 +42,7 @@ M, N = cl.dims("M N")  # rows, columns
 G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
 HELD = 32  # elements that a thread reads at once
+LONG = 32_768  # elements of a row above which those that are quantised are copied ahead
 KEPT = 64  # weighted elements of a thread that registers keep until their row's greatest is known
 AT_ONCE = 16  # elements of a thread whose moments are found together
 MOST_MEAN = 4.0  # mean^2 / variance up to which sums of squares give the variance
@@ -683,18 +684,22 @@ def apply(
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
     vector = math.gcd(rows.vector, *(Rows(each, "", kinds=RESULTS).vector for each in (y, total)))
     aligned, vector = vector, vector if narrow is None else ACCESS // rows.dtype.bytes
+    copies = narrow is None or (narrow.block == 1 and aligned == vector)
     if more is None:
         kept = sum(each is not None for each in (x, weight, bias))
         twice = narrow is not None and narrow.block == 1 and not center and bias is None and rows.dtype.bytes == 2
-        chosen = plan_narrow(rows.n, vector) if twice else plan_norm(rows.n, vector, rows.dtype.bytes, kept)
-        p = instance("how", how, Plan) or chosen
+        if twice and not (copies and rows.n > LONG):
+            chosen = plan_narrow(rows.n, vector)
+        else:  # where weights are needed twice they are in shared memory, as LayerNorm's are
+            chosen = plan_norm(rows.n, vector, rows.dtype.bytes, 3 if twice else kept)
     else:
         aligned = math.gcd(aligned, more.vector)
         light = narrow is None and not center and rows.dtype.bytes == 2
         chosen = plan_residual(rows.n, aligned if narrow is None else vector, light)
-        p = instance("how", how, Plan) or chosen
-    if narrow is not None:
-        p = replace(p, aligned=aligned, stages=0, held=p.held and p.early, outside=p.loops)
+    p = instance("how", how, Plan) or chosen
+    if not copies:
+        p = replace(p, stages=0, held=p.held and p.early, outside=p.loops)
+    p = p if narrow is None else replace(p, aligned=aligned)
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, offset, narrow), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     kernel[p.launch(rows)](

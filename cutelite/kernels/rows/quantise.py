@@ -16,16 +16,18 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, f32
+from cutelite import Tensor, f32, i32
 from cutelite.kernels.arguments import instance, is_array, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan
+from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan, plan_fold, plan_norm
 from cutelite.lib.rows import widened
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
+KEPT = 32  # elements that a thread keeps until the greatest of their row is known
+LONG = 32_768  # elements of a row above which a thread has more, or goes through the row
 
 
 @cache
@@ -40,29 +42,41 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
         up: Tensor[dtype, (M, n), (Q, 1)] | None,
         q: Tensor[narrow.dtype, (M, n), (R, 1)],
         scales: Tensor[f32, (M, G), (None, None)],
+        counter: Tensor[i32, (1,)] | None,
     ) -> None:
-        team, part = p.team(n, granule=narrow.block)
-        row = team.number()
+        _team, part = p.team(n, granule=narrow.block)
+        keeps = not p.loops and part.vector * part.pieces <= KEPT
+        arrays = (x,) if up is None else (x, up)
+        stream = cl.RowStream.create(part, arrays, packed=not keeps, counter=counter, **p.stream)
 
-        def value(some: Any) -> Any:
-            v = widened(some.load(x[row, None]))
-            return v if up is None else functions(activation, dtype == f32)[2](v, widened(some.load(up[row, None])))
+        def value(some: Any, parts: Any) -> Any:
+            v, *more = (widened(each.of(some)) for each in parts)
+            return functions(activation, dtype == f32)[2](v, *more) if more else v
 
-        def write(top: Any, some: Any) -> Any:
-            some.store(narrow.quantised(some, value(some), scales[row, None], top), q[row, None])
-            return top
+        def written(row: Any, some: Any, v: Any, top: Any = None) -> None:
+            some.store(narrow.quantised(some, v, scales[row, None], top), q[row, None])
 
-        if p.loops:
-            team.ready()
-            top = f32(0)
-            if narrow.block == 1:
-                top = part.walk(top, lambda top, some: max(top, abs(value(some)).reduce("max")), pieces=4, loop=True)
-                top = team.reduce(top, "max")
-            part.walk(top, write, pieces=4, loop=True)
-        elif team.teams == 1 or row < M:
-            v = value(part.vectors)
-            team.ready()
-            part.store(narrow.quantised(part.vectors, v, scales[row, None]), q[row, None])
+        def write(row: Any, top: Any, parts: Any) -> None:
+            pieces = part.pieces if keeps else 1
+            stream.walk(None, lambda _, some: written(row, some, value(some, parts), top), last=True, pieces=pieces)
+
+        def first(row: Any, _: Any, *parts: Any) -> Any:
+            if keeps:
+                v = value(part.vectors, parts)
+                return abs(v).reduce("max"), v
+            look = lambda top, some: max(top, abs(value(some, parts)).reduce("max"))  # noqa: E731
+            return stream.walk(f32(0), look), None
+
+        def last(row: Any, _: Any, v: Any, top: Any, *parts: Any) -> None:
+            if keeps:
+                written(row, part.vectors, v, top)
+            else:
+                write(row, top, parts)
+
+        if narrow.block == 1:
+            stream.each_reduced(first, last, "max")
+        else:
+            stream.each(lambda row, _, *parts: write(row, None, parts))
 
     return quantised
 
@@ -101,14 +115,21 @@ def quantise(
         wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], count), "f32")}
         q, scale = results(out, wanted, x=x, up=up)
     aligned = math.gcd(*(each.vector for each in (rows, more, Rows(q, "q", kinds=RESULTS)) if each is not None))
-    p = instance("how", how, Plan) or plan(rows.n, ACCESS // rows.dtype.bytes, each=32 if more is None else 16)
-    p = replace(p, aligned=aligned)
+    wide = ACCESS // rows.dtype.bytes
+    long = rows.n > LONG and more is None
+    chosen = plan(rows.n, wide, each=32 if more is None else 16)
+    if long and narrow.block == 1 and aligned == wide:
+        chosen = plan_norm(rows.n, wide, rows.dtype.bytes, 1)
+    elif long and narrow.block > 1:
+        chosen = replace(plan_fold(rows.n, wide), outside=True)  # blocks of elements need no others of their row
+    p = replace(instance("how", how, Plan) or chosen, aligned=aligned)
     kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)
     kernel[p.launch(rows)](
         rows.matrix,
         None if more is None else more.matrix,
         q.reshape((rows.m, rows.n)),
         scale if len(x.shape) == 2 else scale.reshape((rows.m, int(scale.shape[-1]))),
+        p.counter(rows),
     )
     return Quantised(q, scale)
 
