@@ -57,7 +57,7 @@ class Operation:
     """A thing to be timed. Every function takes the inputs that `make` gives for a set.
 
     ours      with a plan, or None for the library's choice
-    bytes     read and written, in multiples of the bytes of x
+    bytes     read and written, in multiples of the bytes of x; `numbers`: bytes of each row besides
     backward  it keeps sums over rows
     inputs    of rows; `held`: vectors of a row's length that serve all rows
     folds     it holds no row
@@ -74,6 +74,11 @@ class Operation:
     held: int = 0
     folds: bool = False
     planned: bool = True
+    numbers: int = 0
+
+    def moved(self, size: int, rows: int) -> float:
+        """Bytes read and written, for x of `size` bytes."""
+        return self.bytes * size + self.numbers * rows
 
 
 def random(*shape: int, dtype: Any) -> Any:
@@ -174,6 +179,7 @@ OPERATIONS = {
         rms,
         2,
         held=1,
+        numbers=4,
     ),
     "rms_norm_residual": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t), random(m, n, dtype=t)),
@@ -183,6 +189,7 @@ OPERATIONS = {
         4,
         inputs=2,
         held=1,
+        numbers=4,
     ),
     "layer_norm": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t), random(n, dtype=t)),
@@ -191,6 +198,7 @@ OPERATIONS = {
         lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
         2,
         held=2,
+        numbers=8,
     ),
     "cross_entropy": Operation(
         targets,
@@ -199,6 +207,7 @@ OPERATIONS = {
         lambda x, t: F.cross_entropy(x, t, reduction="none"),
         1,
         folds=True,
+        numbers=16,
     ),
     "softmax_backward": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t).softmax(-1)),
@@ -215,6 +224,7 @@ OPERATIONS = {
         rms_gradient,
         3,
         backward=True,
+        numbers=4,
     ),
     "layer_norm_backward": Operation(
         with_moments,
@@ -225,6 +235,7 @@ OPERATIONS = {
         layer_gradient,
         3,
         backward=True,
+        numbers=8,
     ),
     "cross_entropy_backward": Operation(
         entropy_inputs,
@@ -232,8 +243,9 @@ OPERATIONS = {
         entropy_gradient,
         entropy_gradient,
         2,
+        numbers=16,
     ),
-    "cross_entropy_both": Operation(entropy_inputs, loss_and_gradient, entropy_both, entropy_both, 2),
+    "cross_entropy_both": Operation(entropy_inputs, loss_and_gradient, entropy_both, entropy_both, 2, numbers=20),
     "swiglu": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t)),
         lambda how, gate, up: gates.gated(gate, up),
@@ -273,6 +285,7 @@ OPERATIONS = {
         None,
         2,
         planned=False,
+        numbers=512,
     ),
     "quantise_token": Operation(
         lambda m, n, t: (random(m, n, dtype=t),),
@@ -280,6 +293,7 @@ OPERATIONS = {
         lambda x: quantised(x, x.shape[-1]),
         None,
         1.5,
+        numbers=4,
     ),
     "quantise_block": Operation(
         lambda m, n, t: (random(m, n, dtype=t),),
@@ -294,6 +308,7 @@ OPERATIONS = {
         lambda x, w: quantised(rms(x, w), x.shape[-1]),
         None,
         1.5,
+        numbers=8,
     ),
     "transpose_quantise": Operation(
         lambda m, n, t: (random(m, n, dtype=t),),
@@ -398,7 +413,7 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
     rows = torch.linspace(0, m - 1, min(SAMPLE, m), device="cuda").long()
     small = op.backward and m * n > 1 << 26  # float64 of all would not be quick
     wanted = None if small or known or op.exact is None else exact(op, sets[0], rows)
-    each = op.bytes * size / 4e12
+    each = op.moved(size, m) / 4e12
     choices: dict[str, Plan | None] = {"cutelite": None}
     if options.sweep and op.planned:
         choices = {told(p): p for p in plans(op, n, dtype.itemsize) if p.stages >= options.stages}
@@ -417,7 +432,7 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
         calls[label] = partial(ours, op, sets, how)
     if options.sweep and op.planned and not warm:
         taken = rounds({k: Replay(call, count, 3e-3, each) for k, call in calls.items()}, 3)
-        speed = {k: op.bytes * size / statistics.median(times) * 1e-9 for k, times in taken.items()}
+        speed = {k: op.moved(size, m) / statistics.median(times) * 1e-9 for k, times in taken.items()}
         order = sorted(speed, key=lambda k: -speed[k])[:10]
         print(f"    {name} {n} " + ", ".join(f"{k}: {speed[k]:.0f}" for k in order), flush=True)
         best = max(speed, key=lambda k: speed[k])
@@ -439,7 +454,8 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
     other = [torch.empty_like(s[0]) for s in sets]
     calls["copy"] = lambda i: other[i].copy_(sets[i][0])
     taken = rounds({k: Replay(call, count, 5e-3, each) for k, call in calls.items()}, options.rounds)
-    speed = {k: (2 if k == "copy" else op.bytes) * size / statistics.median(times) * 1e-9 for k, times in taken.items()}
+    bytes = {k: 2 * size if k == "copy" else op.moved(size, m) for k in taken}
+    speed = {k: bytes[k] / statistics.median(times) * 1e-9 for k, times in taken.items()}
     print(f"{name:24} {m:6} x {n:<6} " + "  ".join(f"{k} {v:.0f}" for k, v in speed.items()), flush=True)
     return {"operation": name, "rows": m, "columns": n, "dtype": str(dtype), "gb_per_s": speed}
 
@@ -539,7 +555,7 @@ def judged(table: list[dict[str, Any]]) -> None:
     for name in dict.fromkeys(row["operation"] for row in table):
         cells = []
         for row in (row for row in table if row["operation"] == name):
-            ours = max(v for k, v in row["gb_per_s"].items() if k == "cutelite" or k.startswith("best"))
+            ours = max((v for k, v in row["gb_per_s"].items() if k == "cutelite" or k.startswith("best")), default=0.0)
             label, other = max(
                 ((k, v) for k, v in row["gb_per_s"].items() if k in RIVALS or k in ("torch", "compile")),
                 key=lambda each: each[1],

@@ -20,7 +20,8 @@ from cutelite.kernels.arguments import FLOATS, Arguments, check_underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
-from cutelite.kernels.rows.plan import ACCESS, pitches, width
+from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches, width
+from cutelite.lib.rows import widened
 
 M, N = cl.dims("M N")  # rows, columns
 THREADS = 256  # threads of a block
@@ -52,6 +53,7 @@ def build(
 
     @cl.kernel(block=THREADS, min_blocks=blocks)
     def elements(a: A, b: B, c: C, d: D, x: X, y: Y, z: Z) -> None:
+        follow()
         tiles = cl.ceil_div(N, size)
         row, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
         tile = cl.RowTile(at * size, N, vector, pieces)
@@ -59,7 +61,7 @@ def build(
         outs = [each for each in (x, y, z) if each is not None]
         made = [cl.make_rmem_tensor(out.dtype, tile.shape) for out in outs]
         for i in cl.static_range(pieces):  # one vector after the other needs fewer registers
-            found = function(*(v[None, i].to(f32) for v in given))
+            found = function(*(widened(v[None, i]) for v in given))
             for held, v in zip(made, as_tuple(found), strict=True):
                 held[None, i].store(v.to(held.dtype))
         for out, held in zip(outs, made, strict=True):
@@ -131,7 +133,7 @@ def launch(function: Callable[..., Any], given: list[Rows], made: list[Rows], bl
     arrays: list[Any] = [each.matrix.reshape((m, n)) for each in everything]
     inputs = arrays[: len(given)] + [None] * (MOST_INPUTS - len(given))
     outputs = arrays[len(given) :] + [None] * (MOST_OUTPUTS - len(made))
-    kernel[m * math.ceil(n / size), THREADS](*inputs, *outputs)
+    kernel[after(m * math.ceil(n / size), THREADS)](*inputs, *outputs)
 
 
 @cache

@@ -22,7 +22,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan, plan_fold, plan_norm
+from cutelite.kernels.rows.plan import ACCESS, Plan, after, follow, pitches, plan, plan_fold, plan_norm
 from cutelite.lib.rows import widened
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
@@ -152,6 +152,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         y: Tensor[to, (N, M), (Q, 1)],
         scales: Tensor[f32, (N, G), (None, None)] | None,
     ) -> None:
+        follow()
         tile, made, t = cl.shared(dtype, (TILE_M, TILE_N), align=16), cl.shared(to, apart, align=16), cl.thread_idx.x
         first, column = cl.block_idx.x * TILE_M, cl.block_idx.y * TILE_N
         held = cl.make_rmem_tensor(dtype, (wide, loads))
@@ -219,5 +220,5 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
         kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
-        kernel[(-(-rows.m // TILE_M), -(-rows.n // TILE_N)), THREADS](rows.matrix, y, scale)
+        kernel[after((-(-rows.m // TILE_M), -(-rows.n // TILE_N)), THREADS)](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)

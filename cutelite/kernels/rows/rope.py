@@ -20,7 +20,7 @@ from cutelite import Tensor, f32
 from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, Misfit
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, contiguous, derived
-from cutelite.kernels.rows.plan import ACCESS
+from cutelite.kernels.rows.plan import ACCESS, after, follow
 from cutelite.records import dataclass
 
 B, S, T = cl.dims("B S T")  # sequences, tokens of each, positions in the tables
@@ -105,6 +105,7 @@ def build(t: Turn) -> Any:
         q_out: Tensor[dtype, (B, S, t.queries, n), steps[2]],
         k_out: Tensor[dtype, (B, S, max(1, t.keys), n), steps[3]] | None,
     ) -> None:
+        follow()
         place = cl.block_idx.x * THREADS + cl.thread_idx.x
         rest, unit = place // units, place % units
         token, group = rest // sum(groups), rest % sum(groups)
@@ -206,7 +207,7 @@ def launch(
     t = Turn(kind, table, places, heads[0], sum(heads[1:]), int(fours[0].shape[-1]), half, vector, interleaved, inverse)
     units = half // vector * sum(-(-each // HEADS) for each in heads) * math.prod(map(int, fours[0].shape[:2]))
     ins, outs = fours[: len(turned)], fours[len(turned) :]
-    build(t)[-(-units // THREADS), THREADS](
+    build(t)[after(-(-units // THREADS), THREADS)](
         ins[0], ins[1] if len(ins) > 1 else None, cosines, sines, positions, outs[0], outs[1] if len(outs) > 1 else None
     )
 
