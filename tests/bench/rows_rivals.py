@@ -14,7 +14,7 @@ def quack(name: str) -> Call | None:
     """QuACK's function, or None where it has none."""
     if name == "softmax":
         return found("quack.softmax", "softmax_fwd")
-    if name.startswith("rms_norm") and name != "rms_norm_backward":
+    if name in ("rms_norm", "rms_norm_residual"):
         forward = found("quack.rmsnorm", "rmsnorm_fwd")
         return lambda x, w, r=None: forward(x, w, residual=r, eps=EPS)
     if name == "rms_norm_backward":

@@ -258,7 +258,7 @@ def plan_light(n: int, vector: int) -> Plan:
 def plan_two(n: int, vector: int, bytes: int) -> Plan:
     """Return the plan for two inputs: threads copy long rows ahead."""
     p = queued(Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 16_384)), vector, 1), n, bytes, 2)
-    if 32_768 < n <= 131_072 and p.ahead:
+    if 32_768 < n <= MOST and p.ahead:
         return p
     return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
 
