@@ -193,8 +193,6 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         return replace(plan(n, vector, each=each, alone=SMALL_BLOCK), held=each < 64)
     if n <= (32_768 if light else 16_384):
-        if not light and bytes == 2 and 2048 < n <= 4096:
-            return replace(plan(n, vector, each=16, registers=48), held=False)
         return plan(n, vector) if light else replace(plan(n, vector, registers=80 if n <= 1024 else 64), held=False)
     if n <= 65_536 and bytes == 2:  # three blocks at a time, so that one copies while another reduces
         p = ahead(Plan(SMALL_BLOCK, 1, power_of_two(n / 8192), vector, 3), n, bytes, stages=1, rows=3 * rows)
