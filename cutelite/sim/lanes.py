@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cutelite.diag import Mistake
+from cutelite.diag import Mistake, Note
 from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar
 from cutelite.layout.dims import Dim, DimExpr
@@ -188,7 +188,14 @@ class ThreadLanes:
             block=machine.block,
             threads=[machine.thread(tid) for tid in threads.tolist()],
             place=place,
+            notes=self._under_way() if mistake.code == "uninitialised" and place and place.space != "rmem" else (),
         )
+
+    def _under_way(self) -> list[Note]:
+        """Return notes with the lines of asynchronous copies that are not complete, which may bring the data."""
+        ops = dict.fromkeys(work.op for work in self.machine.engine.pending if work.write is not None)
+        text = "a copy started here is still under way: if it brings these bytes, wait for it before the read"
+        return [Note(text, op.span) for op in ops]
 
 
 class AccessOf:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cutelite import sim
+import cutelite as cl
+from cutelite import Tensor, f32, sim
 from cutelite.diag import InternalError
 from cutelite.ir.op import REGISTRY, Op
 from cutelite.ir.parser import parse_function
@@ -189,3 +190,17 @@ def test_special_registers(register: str, expected: Any) -> None:
     """)
     function.attrs["block"] = (8, 4, 2)
     np.testing.assert_array_equal(outputs(function), expected(np.arange(64)))
+
+
+@cl.kernel(block=32)
+def reads_too_early(x: Tensor[f32, (64,)]) -> None:
+    s = cl.shared(f32, 32)
+    cl.cp_async(s.at(cl.thread_idx.x), x.at(cl.thread_idx.x), 4)
+    cl.cp_async_commit_group()
+    x[cl.thread_idx.x] = s[cl.thread_idx.x]
+
+
+def test_copies_under_way_are_told_where_their_data_is_missing() -> None:
+    with pytest.raises(SimError, match="a copy started here is still under way") as caught:
+        reads_too_early[1](np.zeros(64, np.float32))
+    assert caught.value.code == "uninitialised"
