@@ -18,7 +18,7 @@ from torch import Tensor
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm.call import fused_of, multiply
-from cutelite.kernels.gemm.gated import PIECES, gated_gradient
+from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.operators_numbers import embedding_backward
 
@@ -146,9 +146,14 @@ def gated_mlp(x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | 
     x        (..., K);  weights  two of (N, K);  down  (L, N);  add  (..., L)
     Gives    the result, and for derivatives gate and up beside each other, (..., 2 N), and what ``down`` multiplies
     """
-    halves = dense(x, weights, None, None)
-    gate, up = halves.chunk(2, dim=-1)
-    h = gates.gated(gate, up, "silu")
+    whole, n = joined(weights), len(weights[0])
+    if whole is not None and n % PIECES[-1] == 0:
+        halves = x.new_empty((*x.shape[:-1], 2 * n))
+        h = gated_product(x, whole.T, halves, "silu")
+    else:
+        halves = dense(x, weights, None, None)
+        gate, up = halves.chunk(2, dim=-1)
+        h = gates.gated(gate, up, "silu")
     return dense(h, [down], None, add), halves, h
 
 
