@@ -33,7 +33,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.index import Axes
-from cutelite.lang.promotion import to_dtype
+from cutelite.lang.promotion import is_numpy_number, to_dtype
 from cutelite.ops.registers import Elect
 
 MAX_DEPTH = 400
@@ -343,6 +343,9 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         raise mistake(
             "call", f"`{function.__name__}` is the class of run-time values, and cannot be called", help=_MADE_BY
         )
+    ours = (getattr(function, "__module__", None) or "").partition(".")[0] == "cutelite"
+    if ours or function is range:
+        args, kwargs = [literal(arg) for arg in args], {name: literal(arg) for name, arg in kwargs.items()}
     if _hashable(function):
         own = SPECIAL.get(function)
         if own is not None:
@@ -352,7 +355,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
             kwargs = {name: _callable(frame, arg) for name, arg in kwargs.items()}
     if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
-    if (getattr(function, "__module__", None) or "").partition(".")[0] == "cutelite":
+    if ours:
         args = [_callable(frame, arg) for given in args for arg in _expanded(function, given)]
     check_keys(function, getattr(function, "__self__", None), args)
     if isinstance(getattr(function, "__self__", None), str) and any(map(_has_number, (*args, *kwargs.values()))):
@@ -366,6 +369,13 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
 
 
 _MADE_BY = "`cl.shared`, `cl.make_rmem_tensor` and methods make them; a barrier is `cl.shared(cl.mbarrier, (n,))[i]`"
+
+
+def literal(x: Any) -> Any:
+    """Return Python's number for a NumPy scalar, also within tuples; all else as it is."""
+    if type(x) is tuple:
+        return tuple(map(literal, x)) if any(type(part) is tuple or is_numpy_number(part) for part in x) else x
+    return x.item() if is_numpy_number(x) else x
 
 
 def _convert(dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -339,7 +339,7 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
     if type(obj) in (tuple, list) and isinstance(key, Scalar) and key.dtype.is_int and obj:
         return chosen(obj, key)
-    result = frame.native(operator.getitem, obj, key)
+    result = frame.native(operator.getitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key)
     return frame.made(result) if isinstance(key, slice) else result
 
 
@@ -401,4 +401,4 @@ def _store_subscr(frame: Frame, state: State, instr: Instr) -> None:
         if isinstance(obj, dict):
             check_key(key)
         frame.evaluation.mutables.changing(obj, state.share, "assigning to an item")
-    frame.native(operator.setitem, obj, key, value)
+    frame.native(operator.setitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.front.lines import refusal
+from tests.front.lines import built, refusal
 
 MISTAKES = [
     ("cl.shuffle_down(n, 40)", "none is 40 away"),
@@ -36,3 +36,19 @@ MISTAKES = [
 @pytest.mark.parametrize(("line", "words"), MISTAKES)
 def test_it_is_told_at_the_line(line: str, words: str) -> None:
     assert words in str(refusal(line))
+
+
+NUMPY = [
+    "cl.shared(f32, (np.int64(4), 2), align=np.int32(32))[np.int64(1), 0] = x",
+    "for i in cl.static_range(np.int64(3)): o[i] = i",
+    "for i in range(np.int8(0), n, np.uint8(3)): o[i] = i",
+    "for i in cl.range(n, unroll=np.int64(4)): o[i] = i",
+    "o[np.int64(1)] = a.tile((np.int64(4), 4), (n, np.int64(0))).load()[np.int64(2), 1].to(i32)",
+    "cl.barrier_sync(np.int64(1), np.int64(64))",
+    "cl.wgmma.zeros_accumulator(np.int64(64))",
+]
+
+
+@pytest.mark.parametrize("line", NUMPY)
+def test_numbers_of_numpy_are_literals(line: str) -> None:
+    built(line)
