@@ -85,7 +85,8 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
         return Captured(index, code_of(x), x.ndim)
 
     made = replaced(function, place)
-    return made if isinstance(made, FunctionType) else _partials.setdefault(key_of(made), made)
+    key = None if isinstance(made, FunctionType) else key_of(made)
+    return made if key is None else _partials.setdefault(key, made)
 
 
 _partials: dict[object, partial[Any]] = {}

@@ -135,26 +135,31 @@ def _space(names: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
 
     Equal arguments give the same dict, with the current values: functions are told apart by their globals.
     """
-    key = id(names), tuple((name, key_of(x)) for name, x in known.items())
-    _, space = _spaces.setdefault(key, (names, {}))
-    space.update(names)
-    space.update(known)
+    key = key_of(tuple(known.items()))
+    if key is None:
+        return {**names, **known}
+    key = id(names), key
+    _, space, kept = _spaces.setdefault(key, (names, {}, known))
+    space.update(names | kept)  # the same objects each time: others would count as a change of the kernel's source
     return space
 
 
 def key_of(x: Any) -> Any:
-    """Return what tells one replacement from others: of functions what they are made of."""
+    """Return what tells one replacement from others: of functions what they are made of; None where nothing does."""
+    parts: tuple[Any, ...]
     if isinstance(x, FunctionType):
-        cells = (cell.cell_contents for cell in x.__closure__ or ())
-        return x.__code__, id(x.__globals__), key_of(x.__defaults__), *map(key_of, cells)
-    if type(x) in (tuple, list):
-        return type(x), *map(key_of, x)
-    if isinstance(x, partial):
-        return partial, key_of(x.func), key_of(x.args), key_of(tuple(x.keywords.items()))
-    return object() if isinstance(x, Runtime) or not isinstance(x, Hashable) else x  # an object is like no other
+        parts = x.__code__, id(x.__globals__), x.__defaults__, *(cell.cell_contents for cell in x.__closure__ or ())
+    elif isinstance(x, partial):
+        parts = x.func, x.args, tuple(x.keywords.items())
+    elif isinstance(x, tuple | list):
+        parts = tuple(x)
+    else:
+        return None if isinstance(x, Runtime | Table) or not isinstance(x, Hashable) else (type(x), x)
+    keys = tuple(map(key_of, parts))
+    return None if None in keys else (type(x), *keys)
 
 
-_spaces: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
+_spaces: dict[Any, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
 
 
 def copied(function: FunctionType, cells: list[CellType], names: dict[str, Any] | None = None) -> FunctionType:

@@ -10,6 +10,7 @@ import pytest
 from cutelite import CompileError
 from cutelite.kernels.attention import attention
 from cutelite.kernels.attention.forward import build
+from cutelite.kernels.functions import lifted
 
 torch = pytest.importorskip("torch")
 Mod = Callable[..., Any] | None
@@ -165,10 +166,13 @@ def test_functions_that_kernels_do_not_have() -> None:
 
 
 def test_a_function_written_in_place_is_compiled_once() -> None:
+    """And is found again by what it is made of, without its source being read at each launch."""
     q, last = torch.zeros(1, 8, 1, 64, dtype=torch.bfloat16, device=DEVICE), torch.tensor(3, device=DEVICE)
-    counts = []
+    found = set()
     for _ in range(3):
         made = partial(lambda end, b, h, q_idx, kv_idx: same_document(q_idx, kv_idx) & (kv_idx < end), last)
         attention(q, q, q, mask_mod=made)
-        counts.append(build.cache_info().currsize)
-    assert counts[0] == counts[-1]
+        again = lifted(made, [])
+        names = lifted(lambda b, h, q_idx, kv_idx: same_document(q_idx, kv_idx), []).__globals__
+        found.add((build.cache_info().currsize, id(again), id(names), id(names["same_document"])))
+    assert len(found) == 1
