@@ -19,7 +19,7 @@ from cutelite.lang.algebra import local_tile
 from cutelite.lang.loops import static_range
 from cutelite.lang.values import full, where
 from cutelite.lang.warp import shuffle_xor, vote_any
-from cutelite.lang.wgmma import coordinates
+from cutelite.lang.wgmma import coordinates, fence_operand
 from cutelite.records import dataclass
 
 INF = float("inf")
@@ -139,6 +139,8 @@ class OnlineSoftmax:
             # top is -inf for a row without scores so far: then powers are infinite or NaN, and `moved` is true
             p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
             total, moved = self.total + sums, vote_any(not every(sums <= GROWN))
+        elif self.guess:
+            p = fence_operand(p)  # holds zeros on this path: they are made on the other one too if this is empty
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
             moved, redone = vote_any(some(ratio != 1.0)), redone + 1

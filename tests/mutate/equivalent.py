@@ -67,6 +67,13 @@ COMPLETE = "what it orders are bulk reductions, whose completion brings a fence 
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
 ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
+IDLE = "turn = self.idle("
+LATER_IDLE = "attention_ragged attention_blocks"
+PLACE_FREE = "the queries that it has waited for were brought when the place of these keys was free"
+TURN_SAYS = "its turn comes from a warpgroup that has waited for them"
+NEXT_TURN_SAYS = "before it waits there again, its turn comes from a warpgroup that has"
+NO_MORE = "no further tile of this launch waits there"
+STRICT = "there the other warpgroup has no rows, and its release, behind a barrier of both, is strict"
 QUERIES_BEFORE = "the queries of a tile come after those before have been read, and they after the queue's place"
 VALUES_BEFORE = (
     "the values before came when the values three before were free, and they after the keys that it waits for"
@@ -383,7 +390,36 @@ ROWS: tuple[Row, ...] = (
     Row(RAGGED, "weaken", ARRIVE, RELAXED, "here.values.consumer_release(turn.keys.advance(-1))", UNCLEARED),
     Row(FORWARD, "weaken", ARRIVE, RELAXED, "turn.order.arrive()", TURNS),
     Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "turn.order.wait()", TURNS),
-    Row(FORWARD, "drop", "bar.warp.sync", "", "turn.order.arrive()", WHOLE_WARP),
+    Row(FORWARD, "drop", "bar.warp.sync", "", "turn.order.arrive() < self.multiply(", WHOLE_WARP),
+    *(
+        Row(FORWARD, kind, "mbarrier.wait", detail, f"{line} < {IDLE}", reason, only)
+        for kind, detail in (("drop", ""), ("weaken", RELAXED))
+        for line, reason, only in (
+            ("here.keys.consumer_wait(turn.keys)", PLACE_FREE, (0,)),
+            ("here.keys.consumer_wait(turn.keys)", TURN_SAYS, (1,)),
+            ("here.values.consumer_wait(before)", TURN_SAYS, ()),
+            ("here.values.consumer_wait(turn.keys)", NEXT_TURN_SAYS, ()),
+        )
+    ),
+    Row(FORWARD, "stage", "tensor.ptr", "", f"here.keys.consumer_wait(turn.keys) < {IDLE}", PLACE_FREE, (0,)),
+    Row(RAGGED, "stage", "tensor.ptr", "", f"here.values.consumer_wait(turn.keys) < {IDLE}", NEXT_TURN_SAYS),
+    Row(LATER_IDLE, "stage", "tensor.ptr", "", f"here.keys.consumer_release(turn.keys) < {IDLE}", NO_MORE, (1,)),
+    Row(LATER_IDLE, "flip", "xor", "", f"return turn._replace(keys=turn.keys.advance()) < {IDLE}", NO_MORE),
+    *(
+        Row("attention_blocks", kind, op, "", f"{line} < {IDLE}", NO_MORE)
+        for kind, op, line in (
+            ("stage", "tensor.ptr", "here.queries.consumer_release(turn.queries)"),
+            ("drop", ARRIVE, "here.queries.consumer_release(turn.queries)"),
+            ("stage", "tensor.ptr", "here.values.consumer_release(before)"),
+            ("drop", ARRIVE, "here.values.consumer_release(turn.keys)"),
+            ("stage", "add", "return turn._replace(keys=turn.keys.advance())"),
+        )
+    ),
+    Row(DENSE_FORWARD, "drop", "bar.sync", "", f"barrier.sync() < {IDLE}", NEXT_TURN_SAYS, (-1,)),
+    Row(FORWARD, "weaken", ARRIVE, RELAXED, f"here.values.consumer_release( < {IDLE}", "it has read nothing of them"),
+    Row(
+        RAGGED, "weaken", ARRIVE, RELAXED, "here.values.consumer_release(turn.keys.advance(-2)) < high - 1 - i", STRICT
+    ),
     Row(FORWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(FORWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(
