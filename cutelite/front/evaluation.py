@@ -64,7 +64,10 @@ class Evaluation:
         if isinstance(error, TypeError) and "unsupported operand" in text:
             help = "one of the operands is not a number, or has no such operator"
         elif isinstance(error, TypeError) and "__array_ufunc__" in text:
-            help = "NumPy computes while the kernel is compiled; functions of `cl.math` take run-time numbers"
+            help = (
+                "NumPy computes while the kernel is compiled; functions of `cl.math` take run-time numbers, "
+                "and `cl.vector(*array)` makes a vector of an array"
+            )
         return CompileError(Mistake("python-error", f"{type(error).__name__}: {error}", help=help), self.builder.span)
 
     def no_attribute(self, obj: Any, name: str) -> CompileError:

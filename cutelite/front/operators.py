@@ -132,6 +132,8 @@ def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
         return _overloaded(frame, symbol, name, f"r{name}", a, b)
     if isinstance(a, DimExpr) or isinstance(b, DimExpr):
         return frame.native(_binary_of_dims, symbol, a, b)
+    if isinstance(a, Runtime) or isinstance(b, Runtime):
+        a, b = calls.literal(a), calls.literal(b)
     try:
         return frame.made(frame.native(BINARY[symbol], a, b))
     except CompileError as error:
@@ -335,7 +337,8 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         check_key(key)
     if (isinstance(obj, dict) or type(obj).__module__ == "numpy") and tree.holds_runtime(key):
         what = "a dict" if isinstance(obj, dict) else "a NumPy array that is no argument"
-        help = "use `match` or `if`, or pass it to the kernel as a tensor"
+        array = "" if isinstance(obj, dict) else "`cl.constant(array, dtype)` is indexed at run time; or "
+        help = f"{array}use `match` or `if`, or pass it to the kernel as a tensor"
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
     if type(obj) in (tuple, list) and isinstance(key, Scalar) and key.dtype.is_int and obj:
         return chosen(obj, key)

@@ -26,6 +26,8 @@ MISTAKES = [
     ("raise", "here nothing is"),
     ("cl.Team.create(n)", "a multiple of 32 threads, not a run-time i32"),
     ("cl.Team.create(cluster=n)", "need a cluster whose size is known at compile time"),
+    ("o[0] = np.arange(4)[n]", "`cl.constant(array, dtype)` is indexed at run time"),
+    ("x * np.ones(2)", "`cl.vector(*array)` makes a vector"),
     ("o[0] = a", "an element of a tensor is `t[i]`"),
     ("o[n / 2] = 1", "`//` divides integers"),
     ("t = ()\nfor i in range(n): t = (*t, i)\no[0] = t[0]", "a tuple of 1"),
@@ -46,6 +48,7 @@ NUMPY = [
     "o[np.int64(1)] = a.tile((np.int64(4), 4), (n, np.int64(0))).load()[np.int64(2), 1].to(i32)",
     "cl.barrier_sync(np.int64(1), np.int64(64))",
     "cl.wgmma.zeros_accumulator(np.int64(64))",
+    "o[0] = (n << np.int64(2)) + n ** np.int64(2) - np.int64(3) // n",
 ]
 
 
