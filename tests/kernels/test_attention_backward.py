@@ -108,7 +108,8 @@ def compare(
     ],
 )
 def test_masks_and_lengths(sq: int, sk: int, how: dict[str, Any]) -> None:
-    compare(*inputs(sq, sk, 2, 1, 128), ahead=partial(attention, return_lse=True), **how)
+    q, k, v, do = inputs(sq, sk, 2, 1, 128)
+    compare(q, k, v, do, ahead=partial(attention, return_lse=True), **how)
 
 
 def test_head_dims_types_and_batches() -> None:
