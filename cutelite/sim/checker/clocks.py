@@ -625,7 +625,10 @@ class Clocks:
     def share_past(self, threads: Array) -> None:
         """Share what each of these threads knows among all of them, as they meet; advance their clocks in PAST."""
         heads = self.parties(threads)
-        self._learn(self.knows, heads, self._past(heads))
+        if len(heads) == 1:
+            self._learn_epoch(heads, int(heads[0]), int(self.own[PAST, heads[0]]), [PAST])
+        else:
+            self._learn(self.knows, heads, self._past(heads))
         self.own[PAST, heads] += 1
         self.has_waited[heads] = False
         self.any_waited = bool(np.count_nonzero(self.has_waited))
@@ -654,6 +657,10 @@ class Clocks:
         if knowledge.parts:
             self._learn(self.knows, self.parties(threads), knowledge)
 
+    def learn_of(self, threads: Array, agent: int, clock: int, rows: slice | list[int] = NOT_INIT) -> None:
+        """Add one epoch, which is not one of cp.async, to the knowledge of these threads."""
+        self._learn_epoch(self.parties(threads), agent, clock, rows)
+
     def learn_later(self, threads: Array, by_scope: dict[int, Knowledge]) -> None:
         """Add knowledge to that of these threads once they execute an acquire fence of at least each scope."""
         for reach, knowledge in by_scope.items():
@@ -667,6 +674,16 @@ class Clocks:
             after = join(before, knowledge)
             if after is not before:
                 keys[heads[held == key]] = self._keep(after)
+
+    def _learn_epoch(self, heads: Array, agent: int, clock: int, rows: slice | list[int]) -> None:
+        columns, column, held = self.columns[int(self.cluster[agent])], self.column[agent], self.knows[heads]
+        for key in _values(held):
+            before = self.pool[key]
+            part = before.part(columns)
+            if part is None or np.minimum.reduce(part[rows, column]) < clock:
+                part = columns.writable(part)
+                part[rows, column] = np.maximum(part[rows, column], clock)
+                self.knows[heads[held == key]] = self._keep(Knowledge({**before.parts, columns: part}))
 
     def learn_copies(self, threads: Array, ticket: int) -> None:
         """Record that threads have waited for their own cp.async, up to that ticket."""

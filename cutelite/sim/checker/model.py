@@ -569,7 +569,7 @@ class Checker:
             agent = self.clocks.named(block.number, ("grid", block.number))
             if agent not in self._grid_waits:
                 self._grid_waits.append(agent)
-            self.clocks.learn(threads, self.clocks.of_agent(agent, 1))
+            self.clocks.learn_of(threads, agent, 1)
             self._grid_waiters.update(threads.tolist())
             self._trust(threads)
         elif fence == "mbarrier_init":
@@ -882,8 +882,7 @@ class Checker:
                 threads = block.first + lanes.tid[lanes.mask] if queue in TOGETHER else np.array([agent])
                 rows = [RAN, TMEM] if queue.startswith("tcgen05") else NOT_INIT
                 for name in names:
-                    known = self.clocks.of_agent(self.clocks.named(block.number, (agent, name)), ticket, rows)
-                    self.clocks.learn(threads, known)
+                    self.clocks.learn_of(threads, self.clocks.named(block.number, (agent, name)), ticket, rows)
                 self.clocks.learn(threads, done[-1].past)
             if not event.reads_only:
                 self._groups[agent, queue] = [group for group in groups if group.number >= due]
