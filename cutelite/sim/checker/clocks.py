@@ -680,7 +680,7 @@ class Clocks:
         for key in _values(held):
             before = self.pool[key]
             part = before.part(columns)
-            if part is None or np.minimum.reduce(part[rows, column]) < clock:
+            if part is None or int(part[rows, column].min()) < clock:
                 part = columns.writable(part)
                 part[rows, column] = np.maximum(part[rows, column], clock)
                 self.knows[heads[held == key]] = self._keep(Knowledge({**before.parts, columns: part}))
