@@ -1,7 +1,7 @@
 """Kernels of rows beside torch, torch.compile and a plain copy, in one run: GB/s, medians of interleaved rounds.
 
     python tests/bench/rows.py [--ops softmax,rms_norm,...] [--columns 1024,4096,...] [--dtype bfloat16]
-                               [--compile] [--sweep] [--rivals quack,liger] [--processes N [--patience SECONDS]]
+                               [--compile] [--sweep] [--rivals torch,quack,liger] [--processes N [--patience SECONDS]]
                                [--rounds N] [--json FILE] [--pictures FOLDER]
 
 --sweep     every plan that is worth trying, and the fastest of them beside the others; without it, the plan that the
@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import multiprocessing
 import statistics
 import sys
@@ -437,11 +438,10 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
         print(f"    {name} {n} " + ", ".join(f"{k}: {speed[k]:.0f}" for k in order), flush=True)
         best = max(speed, key=lambda k: speed[k])
         calls = {f"best: {best}": calls[best]}
-    calls["torch"] = lambda i: op.torch(*sets[i])
     for package in (*options.rivals.split(","), *(["compile"] if options.compile else [])):
         try:
-            if package == "compile":
-                theirs = compiled(name, n)
+            if package in ("torch", "compile"):
+                theirs = op.torch if package == "torch" else compiled(name, n)
             else:
                 theirs = RIVALS[package](name) if package in RIVALS else None
             if theirs is not None:
@@ -526,7 +526,7 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--stages", type=int, default=0, help="of plans that are tried, at least")
-    parser.add_argument("--rivals", default="quack,liger")
+    parser.add_argument("--rivals", default="torch,quack,liger")
     parser.add_argument("--processes", type=int, default=0)
     parser.add_argument("--patience", type=float, default=600)
     parser.add_argument("--rounds", type=int, default=9)
@@ -559,6 +559,7 @@ def judged(table: list[dict[str, Any]]) -> None:
             label, other = max(
                 ((k, v) for k, v in row["gb_per_s"].items() if k in RIVALS or k in ("torch", "compile")),
                 key=lambda each: each[1],
+                default=("-", math.nan),
             )
             bar = BARS[1] if row["columns"] < 4096 or name.endswith("backward") else BARS[0]
             marks = ("<" if ours < bar * copy else "", "<" if ours < other else "")
