@@ -40,8 +40,8 @@ Size = tuple[int, int, int, str]
 LARGEST, ROUNDS, MOST = 1.1e12, 5, 16_384
 
 
-def sizes_of(count: int, seed: int) -> list[Size]:
-    """Random (M, N, K), and the majors of A and B, of B alone where A's is K."""
+def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
+    """Random (M, N, K), and the majors of A and B, of B alone where A's is K; `aligned`: all in multiples of 8."""
     source, found = random.Random(seed), []
 
     def between(low: int, high: int) -> int:
@@ -53,9 +53,10 @@ def sizes_of(count: int, seed: int) -> list[Size]:
             m, n, k = between(1, 128), between(512, MOST), between(512, MOST)
             m, n = (n, m) if i % 4 == 3 else (m, n)
         k = min(k, max(64, int(LARGEST / m / n)))
-        if i % 2:
-            m, n, k = m, -(-n // 8) * 8, -(-k // 8) * 8
-        found.append((m, n, k, "MN MN" if i % 8 == 5 else "MN" if i % 4 == 2 else "K"))
+        major = "MN MN" if i % 8 == 5 else "MN" if i % 4 == 2 else "K"
+        if i % 2 or aligned:
+            m, n, k = -(-m // 8) * 8 if aligned and major == "MN MN" else m, -(-n // 8) * 8, -(-k // 8) * 8
+        found.append((m, n, k, major))
     return found
 
 
@@ -148,10 +149,11 @@ def main() -> None:
     parser.add_argument("--best", type=int, default=4, help="configurations to be timed")
     parser.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
     parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
+    parser.add_argument("--aligned", action="store_true", help="N and K of all sizes are multiples of 8")
     parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
     parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = parser.parse_args(), time.monotonic()
-    sizes = [size for size in sizes_of(given.shapes, given.seed) if size[3] in given.majors]
+    sizes = [size for size in sizes_of(given.shapes, given.seed, given.aligned) if size[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
         sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]

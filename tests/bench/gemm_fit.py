@@ -3,7 +3,9 @@
     python tests/bench/gemm_fit.py times.jsonl [more.jsonl ...] [--steps 40]     # anywhere: it needs NumPy alone
 
 It prints the numbers, how much longer the picks take than the best measured (the regret), and both over cuBLAS, by
-majors too. Every fifth size is kept out of the fit, to be tested on; with `--all` none is.
+majors too. Every fifth size is kept out of the fit, to be tested on; with `--all` none is. First times are fitted, by
+least squares, then times and regret together (`--seconds`): a fit of times alone picks worse, since it does not know
+which of them decide.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import math
 import statistics
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +44,7 @@ from cutelite.kernels.gemm.model import (
     SECOND,
     SECOND_BYTE,
     START,
+    STREAM,
     P,
     Sizes,
     microseconds,
@@ -48,8 +52,8 @@ from cutelite.kernels.gemm.model import (
 
 NUMBERS = {
     "START": START, "P - 1": P - 1, "L2": L2, "L2_CLUSTERED": L2_CLUSTERED, "DRAM": DRAM, "AGAIN_DRAM": AGAIN_DRAM,
-    "OUTGROWN": OUTGROWN / 1e6, "HIDDEN": HIDDEN, "SECOND": SECOND, "SECOND_BYTE": SECOND_BYTE, "MEETING": MEETING,
-    "MEETING_BYTE": MEETING_BYTE, "RESTART": RESTART,
+    "OUTGROWN": OUTGROWN / 1e6, "STREAM": STREAM, "HIDDEN": HIDDEN, "SECOND": SECOND, "SECOND_BYTE": SECOND_BYTE,
+    "MEETING": MEETING, "MEETING_BYTE": MEETING_BYTE, "RESTART": RESTART,
 }  # fmt: skip
 HELD, LOOSE = 3.0, 0.4
 """The pull that keeps numbers where they are, those for memory and sharing and those of tiles: for a unit of their
@@ -92,7 +96,9 @@ def features(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Any
             numbers.append([
                 rounds, each, config.pingpong, cm * cn * together > 1,
                 units * cm * cn * together * each * 128 * (few / cn + bn / cm),
-                2 * (m * k + n * k + m * n), max(1.0, units / at_once), (high * min(bm, m) + wide * bn) * k * 2,
+                2 * (m * k + n * k + m * n), max(1.0, units / at_once) * (n > wide * bn),
+                (high * min(bm, m) + wide * bn) * k * 2,
+                2 * (m * k + n * k + m * n) * rounds / (units * cm * cn * together),
                 config.splits > 1, config.splits * m * n * 4, together > 1, 4 * bn * (64 if config.pingpong else bm),
                 bn,
             ])  # fmt: skip
@@ -117,14 +123,29 @@ def known(kind: Any) -> tuple[float, float, float, float, float]:
 def predicted(numbers: Any, rates: Any, kind: Any, x: Any) -> Any:
     """Microseconds of all measurements; `numbers` and `rates` are logarithms."""
     v = dict(zip(NUMBERS, np.exp(numbers), strict=True))
-    rounds, each, pingpong, clustered, loaded, moved, full, of_round, second, of_second, together, met, width = x
+    (
+        rounds,
+        each,
+        pingpong,
+        clustered,
+        loaded,
+        moved,
+        full,
+        of_round,
+        streamed,
+        second,
+        of_second,
+        together,
+        met,
+        width,
+    ) = x
     constant, of_width, of_square, tile, tile_of_width = np.exp(rates)[kind].T
     step, tile = constant + (of_width + of_square * width) * width, tile + tile_of_width * width
     hidden = tile * np.where(pingpong > 0, v["HIDDEN"], 1.0)
     work = rounds * (each * step + hidden) + tile - hidden
     again = full * of_round * v["AGAIN_DRAM"] / (1 + np.exp((v["OUTGROWN"] - of_round / 1e6) / 8))
     memory = loaded * np.where(clustered > 0, v["L2_CLUSTERED"], v["L2"]) + (moved + again) * v["DRAM"]
-    memory = np.maximum(memory, (moved + again) * AT_LEAST)
+    memory = np.maximum(np.maximum(memory, (moved + again) * AT_LEAST), streamed * v["STREAM"])
     p = 1 + v["P - 1"]
     sharing = np.where(second > 0, v["SECOND"] + of_second * v["SECOND_BYTE"], 0.0)
     met_for = v["MEETING"] + met * v["MEETING_BYTE"] + (rounds - 1) * v["RESTART"]
@@ -150,7 +171,25 @@ def least_squares(off: Callable[[Any], Any], start: Any, steps: int) -> Any:
     return at
 
 
-def fit(paths: list[Path], steps: int, every: bool) -> None:
+def descended(loss: Callable[[Any], float], start: Any, seconds: float) -> Any:
+    """The point near `start` where `loss` is least, by Adam with slopes of small steps."""
+    at, best, least = start.copy(), start, loss(start)
+    mean, square, step, until = np.zeros_like(at), np.zeros_like(at), 0, time.monotonic() + seconds
+    while time.monotonic() < until:
+        now, step = loss(at), step + 1
+        slope = np.array([(loss(at + 1e-3 * unit) - now) * 1e3 for unit in np.eye(len(at))])
+        mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
+        at = at - 0.02 * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
+        if loss(at) < least:
+            best, least = at.copy(), loss(at)
+    return best
+
+
+SOFT_PICK, OF_TIMES, OF_START = 0.03, 0.6, 0.02
+"""How near to the least a time is picked nearly as often; the weights of squared errors, and of what pulls back."""
+
+
+def fit(paths: list[Path], steps: int, every: bool, seconds: float) -> None:
     lines = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
     whose, x, times = features(lines)
     names = [kind_of(config) for _, config in whose]
@@ -175,7 +214,21 @@ def fit(paths: list[Path], steps: int, every: bool) -> None:
         return np.concatenate([errors[used], stiff * (at - start)])
 
     told(lines, line, times, predicted(*first, kind, x), every, "as it is")
-    at = least_squares(off, start, steps)
+    count, over = np.bincount(line), np.log(times / best[line])
+    counted = np.unique(line[used])
+
+    def regret(at: Any) -> float:
+        """The regret of picks that are softened, so that it has slopes; and how far times are off."""
+        found = np.log(predicted(*parts(at), kind, x))
+        least = np.full(len(lines), np.inf)
+        np.minimum.at(least, line, found)
+        share = np.exp((least[line] - found) / SOFT_PICK)
+        picked = np.bincount(line, share * over) / np.maximum(np.bincount(line, share), 1e-30)
+        errors = np.bincount(line, (weight * (found - np.log(times))) ** 2, len(count))
+        pulled = float(((0.1 * stiff * (at - start)) ** 2).sum())
+        return float(picked[counted].mean() + OF_TIMES * errors[counted].mean()) + OF_START * pulled
+
+    at = descended(regret, least_squares(off, start, steps), seconds)
     numbers, rates = parts(at)
     told(lines, line, times, predicted(numbers, rates, kind, x), every, "fitted")
     if every:
@@ -226,6 +279,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=40.0, help="for the second part of the fit")
     parser.add_argument("--all", action="store_true", help="keep no size out of the fit")
     given = parser.parse_args()
-    fit(given.paths, given.steps, given.all)
+    fit(given.paths, given.steps, given.all, given.seconds)

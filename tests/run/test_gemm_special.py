@@ -19,7 +19,7 @@ from cutelite.kernels.gemm.configs import Problem
 from cutelite.toolchain import find
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-FP8 = ml_dtypes.float8_e4m3fn
+BF16, FP8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -161,6 +161,30 @@ def test_mixed_tiles(kind: str, tokens: int, groups: int, splits: int) -> None:
 def test_mixed_of_no_columns() -> None:
     packed = mixed.pack(np.zeros((64, 0), int), np.zeros((64, 0)), "i8")
     assert (mixed.gemm(np.zeros((3, 0), ml_dtypes.bfloat16), packed, "i8") == np.zeros((3, 64))).all()
+
+
+def test_rows_with_gaps_that_begin_anywhere() -> None:
+    """Of mixed's and of fp8's operands and results; nothing is written beside them."""
+    rng, codes = np.random.default_rng(2), np.random.default_rng(3).integers(-8, 8, (16, 32))
+
+    def rows(m: int, n: int, dtype: Any) -> tuple[Any, Any]:
+        whole = np.full(m * (n + 3) + 1, np.nan, np.float32).astype(dtype)
+        return whole[1:].reshape(m, n + 3)[:, :n], whole
+
+    (x, _), (out, whole), (a, _), (b, _), (other, beside) = (
+        rows(m, n, dtype) for m, n, dtype in ((5, 32, BF16), (5, 16, BF16), (5, 32, FP8), (16, 32, FP8), (5, 16, BF16))
+    )
+    for held in x, a, b:
+        held[...] = rng.standard_normal(held.shape)
+    mixed.gemm(x, mixed.pack(codes, np.ones((16, 1)), "i4"), "i4", out)
+    ones = np.ones((5, 1), np.float32), np.ones((1, 1), np.float32)
+    fp8_block.gemm(a, b, *ones, other, config=fp8_block.Config())
+    for found, right, room in (
+        (out, x.astype(float) @ codes.T, whole),
+        (other, a.astype(float) @ b.T.astype(float), beside),
+    ):
+        assert np.linalg.norm(found.astype(float) - right) < 4e-3 * np.linalg.norm(right)
+        assert np.isnan(room.astype(float)).sum() == room.size - found.size
 
 
 def test_mixed_refuses_other_weights() -> None:

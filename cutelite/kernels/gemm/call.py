@@ -13,7 +13,7 @@ import cutelite_rt as rt
 from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper
+from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper, is_dense
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import pitch
@@ -229,7 +229,12 @@ def arguments(
         a, b, out, fused = folded(a, b, out, fused)
     if prepare is not None:
         a, prepare = prepared_before(a, b, prepare)
-    a, b = for_tma(a, -1, prepare is not None), for_tma(b, -2)
+    loose, unit = "", 0
+    if fused.finish is None and gate is None and prepare is None:
+        loose, unit = loose_of(a, b)
+    wanted = [each for each, name in (((a, -1, prepare is not None), "A"), ((b, -2, False), "B")) if name != loose]
+    laid = all_for_tma(*wanted)
+    a, b = laid if not loose else (a, *laid) if loose == "A" else (*laid, b)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result, fused)
     scales = scales_of(fused, *(result.shape[-2:]))
@@ -242,7 +247,7 @@ def arguments(
     batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
     direct = fused.finish is None and not (written_by_tma(out) and read_by_tma(fused.c))
-    problem = replace(problem, shared=shared, direct=direct)
+    problem = replace(problem, shared=shared, direct=direct, loose=loose, unit=unit)
     problem = finished(problem, fused, b.shape[-1], result)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
@@ -317,22 +322,80 @@ def for_tma(operand: Any, k: int, along_k: bool = False) -> Any:
     k        the mode that is K, -1 or -2. Tensor cores read operands along the other mode too where these have 16 bits
     along_k  it must be contiguous along K all the same
     """
+    return all_for_tma((operand, k, along_k))[0]
+
+
+def all_for_tma(*operands: tuple[Any, int, bool]) -> list[Any]:
+    """Return `for_tma` of each; copies are of one launch where they can be."""
+    planned = [laid_for_tma(*each) for each in operands]
+    pairs = [pair for _, pair in planned if pair is not None]
+    able = [pair for pair in pairs if pitch.fits(*pair)]
+    for source, target in (pair for pair in pairs if not any(pair is other for other in able)):
+        target[...] = source
+    if len(able) == 2 and code_of(able[0][0]) == code_of(able[1][0]):
+        pitch.copy_rows(*able)
+    else:
+        for pair in able:
+            pitch.copy_rows(pair)
+    return [laid for laid, _ in planned]
+
+
+def packed_rows(operand: Any) -> Any:
+    """Return the operand, or a copy without gaps if its rows have some or begin where TMA cannot read."""
+    held = place_for(operand)
+    return moved(operand, held)
+
+
+def place_for(out: Any) -> Any:
+    """Return `out`, or a new array of its shape if its rows have gaps or begin where TMA cannot write."""
+    return out if is_dense(out) and rt.read(out).pointer % 16 == 0 else empty(out, tuple(out.shape))
+
+
+def moved(held: Any, out: Any) -> Any:
+    """Return `out`, with the elements of `held` if that is another array."""
+    if held is not out and pitch.fits(held, out):
+        pitch.copy_rows((held, out))
+    elif held is not out:
+        out[...] = held
+    return out
+
+
+FEW_TIMES = 0
+"""Rows or columns of a product at most, where an operand that TMA cannot read is loaded by threads and not copied."""
+
+
+def loose_of(a: Any, b: Any) -> tuple[str, int]:
+    """Return the operand that threads are to load, 'A' or 'B', and how many bytes each: '' and 0 for neither.
+
+    It is one that few rows of the other are multiplied by, so that it is hardly read more often than a copy would.
+    """
+    if a.ndim > 2 or b.ndim > 2:
+        return "", 0
+    name, many, few = ("B", b, a.shape[0]) if a.shape[0] <= b.shape[1] else ("A", a, b.shape[1])
+    view = rt.read(many)
+    bytes = DTYPES[view.dtype].bytes
+    mode = 0 if view.strides[0] == 1 and bytes == 2 else 1
+    if few > FEW_TIMES or view.strides[mode] != 1 or (bytes != 2 and (mode == 1) != (name == "A")):
+        return "", 0
+    apart = view.strides[1 - mode] * bytes
+    unit = next((unit for unit in (16, 8, 4) if apart % unit == 0 and view.pointer % unit == 0 and apart > 0), 0)
+    return (name, unit) if unit in (8, 4) else ("", 0)
+
+
+def laid_for_tma(operand: Any, k: int, along_k: bool) -> tuple[Any, tuple[Any, Any] | None]:
+    """Return what `for_tma` returns, and what is to be copied to where for it."""
     view = rt.read(operand)
     bytes, modes = DTYPES[view.dtype].bytes, list(zip(view.shape, view.strides, strict=True))
     either = bytes == 2 and not along_k
     for row in (-1, -2) if either else (k,):
         steps = [step for place, (_, step) in enumerate(modes) if place != len(modes) + row]
         if modes[row][1] == 1 and view.pointer % 16 == 0 and all(step > 0 and step * bytes % 16 == 0 for step in steps):
-            return operand
+            return operand, None
     row = next((mode for mode in (-1, -2) if modes[mode][1] == 1 and (either or mode == k)), k)
     high, wide = view.shape[-3 - row], view.shape[row]
     made = empty(operand, (*view.shape[:-2], high, -(-wide * bytes // 16) * 16 // bytes))[..., :wide]
     source = operand if row == -1 else operand.swapaxes(-1, -2)
-    if pitch.fits(source, made):
-        pitch.copy_rows(source, made)
-    else:
-        made[...] = source
-    return made if row == -1 else made.swapaxes(-1, -2)
+    return made if row == -1 else made.swapaxes(-1, -2), (source, made)
 
 
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:

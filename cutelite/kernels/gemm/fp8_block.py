@@ -23,6 +23,7 @@ from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, instance
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
+from cutelite.kernels.gemm.call import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
 from cutelite.records import dataclass
 
@@ -385,11 +386,12 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
     pairs = rt.read(scale_b).strides[1] == 1 and of_k % 2 == 0
     of_b = (scale_b, None) if pairs else (None, scale_b)
     instance("config", config, Config)
+    a, b, held = packed_rows(a), packed_rows(b), place_for(out)
     if config is None:
-        tuned(a, b, out, *of_a, *of_b)
+        tuned(a, b, held, *of_a, *of_b)
     else:
-        run(config, a, b, out, *of_a, *of_b)
-    return out
+        run(config, a, b, held, *of_a, *of_b)
+    return moved(held, out)
 
 
 def checked(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any) -> Any:

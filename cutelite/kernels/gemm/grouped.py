@@ -27,7 +27,7 @@ from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, in
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
-from cutelite.kernels.gemm.call import for_tma, kinds_of
+from cutelite.kernels.gemm.call import all_for_tma, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import GROUP, NEAR, build
@@ -155,7 +155,7 @@ def by_rows(
         return out
     if not a.shape[-1]:
         a, b = of_no_columns(a, -1), of_no_columns(b, -1)
-    a, b = for_tma(a, -1, True), for_tma(b, -1)
+    a, b = all_for_tma((a, -1, True), (b, -1, False))
     kinds, major = kinds_of(given.tensors), "K" if rt.read(b).strides[-1] == 1 else "MN"
     made = replace(given, function=settled(given.function), tensors=())
     problem = Problem(dtype, dtype, f32, d, None, ("K", major), True, finish=made, tensors=kinds, groups=kind)

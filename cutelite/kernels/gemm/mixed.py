@@ -25,6 +25,7 @@ from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import Arguments, ArrayError, as_number, instance, is_array, one_of
 from cutelite.kernels.arrays import clusters_at_once, empty
+from cutelite.kernels.gemm.call import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
 from cutelite.records import dataclass
 
@@ -287,14 +288,14 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
     if not k:
         out[...] = 0
         return out
-    blocks = clusters_at_once(1, x)
+    x, held, blocks = packed_rows(x), place_for(out), clusters_at_once(1, x)
     config = instance("config", config, Config) or choose(t, n, k, kind, blocks)
     tiles = -(-n // (config.groups * ROWS)) * -(-t // config.tokens) * config.splits
     launch = cl.Launch(min(tiles, blocks), (1 + config.groups) * GROUP, pdl=True)
     if config.splits == 1:
-        build(config, kind)[launch](x, w, out.reshape(1, t, n))
-        return out
-    parts = empty(out, (config.splits, t, n), "f32")
-    build(config, kind)[launch](x, w, parts)
-    add_up[cl.Launch((-(-n // (4 * GROUP)), t), GROUP, pdl=True)](parts, out)
-    return out
+        build(config, kind)[launch](x, w, held[None])
+    else:
+        parts = empty(out, (config.splits, t, n), "f32")
+        build(config, kind)[launch](x, w, parts)
+        add_up[cl.Launch((-(-n // (4 * GROUP)), t), GROUP, pdl=True)](parts, held)
+    return moved(held, out)

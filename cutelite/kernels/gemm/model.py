@@ -22,20 +22,22 @@ import cutelite_rt as rt
 from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.gemm.configs import WIDTHS, Config, Problem, wide
 
-START, P = 1.563, 1.1265
-L2, L2_CLUSTERED = 5.692e-08, 6.519e-08
+START, P = 1.218, 1.1262
+L2, L2_CLUSTERED = 7.912e-08, 6.043e-08
 """Microseconds for a byte that blocks load from L2, without a cluster and with one."""
-DRAM, AGAIN_DRAM = 1.366e-07, 0.337
+DRAM, AGAIN_DRAM = 1.26e-07, 0.3691
 """Microseconds for a byte from DRAM, and the part of a round's operands that is read again where they outgrow L2."""
 AT_LEAST = 2.084e-07
 """Microseconds for a byte at the peak rate of the GPU's memory, 4.8 TB/s: a lower bound for the fit."""
-OUTGROWN, SOFT = 23.76e6, 8e6
+STREAM = 1.482e-05
+"""Microseconds for a byte from DRAM that a block loads: a bound where few blocks load."""
+OUTGROWN, SOFT = 24.51e6, 8e6
 FUNCTION = 1.5
 """Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
-HIDDEN = 0.1705
+HIDDEN = 0.1589
 """The part of a tile's own time that remains where another warpgroup multiplies meanwhile."""
-SECOND, SECOND_BYTE = 2.156, 2.256e-07
-MEETING, MEETING_BYTE, RESTART = 0.7648, 3.142e-05, 3.366
+SECOND, SECOND_BYTE = 2.166, 2.264e-07
+MEETING, MEETING_BYTE, RESTART = 0.7973, 2.725e-05, 3.554
 
 WATTS = 700.0
 """The limit of power, in W. The three energies below include a share of the power of an idle GPU."""
@@ -46,49 +48,56 @@ AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """Blocks of a cluster -> clusters that run at once on an H200, a block per SM: for arrays that are on no GPU."""
 
 RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] = {
-    ((64, 64), True, (1, 1)): (0.0810, 0.277),
-    ((64, 64), True, (1, 2)): (0.1182, 0.052),
-    ((64, 64), True, (1, 4)): (0.0906, 0.116),
-    ((64, 64), True, (2, 1)): (0.1097, 0.098),
-    ((64, 128), True, (1, 1)): (0.1207, 0.689),
-    ((64, 128), True, (2, 1)): (0.1042, 0.626),
-    ((64, 192), True, (1, 1)): (0.1305, 1.455),
-    ((64, 192), True, (2, 1)): (0.1392, 1.164),
-    ((64, 256), True, (1, 1)): (0.2025, 2.223),
-    ((64, 256), True, (2, 1)): (0.1788, 1.365),
-    ((128, 64), False, (1, 1)): (0.1056, 0.663),
-    ((128, 64), False, (1, 4)): (0.1041, 0.496),
-    ((128, 64), False, (2, 1)): (0.1063, 0.495),
-    ((128, 96), False, (1, 1)): (0.1141, 1.120),
-    ((128, 96), False, (1, 2)): (0.1498, 0.768),
-    ((128, 96), False, (2, 1)): (0.1332, 0.831),
-    ((128, 128), False, (1, 1)): (0.1769, 0.765),
+    ((64, 64), True, (1, 1)): (0.0573, 1.051),
+    ((64, 64), True, (1, 2)): (0.1897, 0.087),
+    ((64, 64), True, (1, 4)): (0.0569, 0.227),
+    ((64, 64), True, (2, 1)): (0.1595, 0.133),
+    ((64, 128), True, (1, 1)): (0.1812, 0.857),
+    ((64, 128), True, (2, 1)): (0.1313, 0.238),
+    ((64, 128), True, (1, 2)): (0.1327, 0.685),
+    ((64, 128), True, (1, 4)): (0.1045, 0.551),
+    ((64, 192), True, (1, 2)): (0.1418, 1.158),
+    ((64, 192), True, (1, 1)): (0.1735, 1.696),
+    ((64, 192), True, (2, 1)): (0.1940, 1.611),
+    ((64, 256), True, (1, 1)): (0.2343, 2.268),
+    ((64, 256), True, (2, 1)): (0.2259, 1.832),
+    ((128, 64), False, (1, 1)): (0.1056, 0.376),
+    ((128, 64), False, (1, 4)): (0.0912, 1.390),
+    ((128, 64), False, (2, 1)): (0.1227, 0.528),
+    ((128, 96), False, (1, 1)): (0.0602, 1.402),
+    ((128, 96), False, (1, 2)): (0.1347, 1.185),
+    ((128, 96), False, (2, 1)): (0.1924, 0.987),
+    ((128, 128), False, (1, 1)): (0.2268, 0.800),
     ((128, 128), True, (1, 1)): (0.1691, 1.143),
-    ((128, 128), True, (1, 2)): (0.1763, 0.887),
-    ((128, 128), True, (2, 1)): (0.1788, 0.996),
-    ((128, 160), True, (2, 1)): (0.2594, 1.122),
+    ((128, 128), True, (1, 2)): (0.1547, 1.515),
+    ((128, 128), True, (2, 1)): (0.2243, 1.340),
+    ((128, 160), True, (2, 1)): (0.2665, 1.136),
     ((128, 176), True, (2, 1)): (0.2908, 2.136),
-    ((128, 192), False, (1, 1)): (0.2647, 0.968),
-    ((128, 192), True, (1, 2)): (0.3039, 0.844),
-    ((128, 192), True, (2, 1)): (0.3346, 0.674),
-    ((128, 208), True, (2, 1)): (0.3708, 1.676),
-    ((128, 256), False, (1, 1)): (0.3873, 2.063),
-    ((128, 256), False, (1, 2)): (0.4462, 0.701),
-    ((128, 256), False, (2, 1)): (0.5058, 0.946),
-    ((128, 320), False, (2, 1)): (0.6792, 1.201),
-    ((256, 128), False, (1, 2)): (0.5020, 0.742),
-    ((256, 128), False, (2, 1)): (0.4787, 0.742),
+    ((128, 192), False, (1, 1)): (0.3108, 0.960),
+    ((128, 192), True, (1, 2)): (0.3726, 1.387),
+    ((128, 192), True, (2, 1)): (0.3308, 1.557),
+    ((128, 208), True, (2, 1)): (0.4267, 2.300),
+    ((128, 256), False, (1, 1)): (0.4058, 2.022),
+    ((128, 256), False, (1, 2)): (0.4939, 1.628),
+    ((128, 256), False, (2, 1)): (0.5499, 1.390),
+    ((128, 320), False, (2, 1)): (0.7315, 2.059),
+    ((256, 128), False, (1, 2)): (0.5247, 1.190),
+    ((256, 128), False, (2, 1)): (0.5164, 1.072),
 }
 """(tile, ping-pong, cluster) -> time of a step, and of a tile besides its steps, as far as loads do not set them."""
 
 
 LINES: dict[tuple[int, bool, int], tuple[float, float, float, float, float]] = {
-    (64, True, 1): (0.0460, 0.000521, 9.89e-09, 0.034, 0.00503),
-    (128, False, 1): (0.0585, 0.00114, 1.03e-08, 0.200, 0.0059),
-    (256, False, 1): (0.0938, 0.00203, 1e-08, 0.824, 0.011),
-    (128, True, 2): (0.0010, 0.000852, 4.79e-06, 0.392, 0.00164),
-    (128, False, 2): (0.0013, 0.00125, 2.77e-06, 0.516, 0.000714),
-    (256, False, 2): (0.0096, 0.00313, 4.57e-06, 0.704, 0.00311),
+    (64, True, 1): (0.0269, 0.00106, 9.93e-09, 0.017, 0.00164),
+    (128, False, 1): (0.1044, 0.000891, 1.05e-08, 0.250, 0.00533),
+    (256, False, 1): (0.2153, 0.0018, 9.99e-09, 0.793, 0.0109),
+    (128, True, 2): (0.0011, 0.00124, 3.13e-06, 0.770, 0.00316),
+    (128, False, 2): (0.0040, 0.00137, 1.46e-06, 1.605, 0.00153),
+    (256, False, 2): (0.0111, 0.00342, 3.93e-06, 1.541, 0.0041),
+    (64, True, 2): (0.0312, 0.00109, 9.88e-09, 0.035, 0.0081),
+    (64, True, 4): (0.0348, 0.000508, 1.01e-08, 0.030, 0.00298),
+    (128, False, 4): (0.0441, 0.00091, 1.03e-08, 0.126, 0.00403),
+    (128, True, 4): (0.0488, 0.00104, 1.03e-08, 0.200, 0.00643),
 }
 """Swapped tiles: (columns of the result, ping-pong, blocks of a cluster) -> the same, by a tile's rows. A step takes a
 constant, so much for each row, and for their square; a tile a constant, and so much for each row."""
@@ -168,6 +177,8 @@ def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> t
     parts, alone = config.splits * together, cm * cn * together == 1
     if config.stream and units % at_once == 0:
         return math.inf, 0.0
+    if cm * cn == 4 and min(m, n) > 6 * (bn if config.swapped else bm):
+        return math.inf, 0.0  # on large sizes some multiprocessors are left without a cluster of four
     if rates is None or parts > steps or (alone and rounds > 1) or (config.splits > 1 and rounds > 1):
         return math.inf, 0.0  # blocks without a cluster drift apart, and find less in L2
     each, (step, tile) = -(-steps // parts), rates
@@ -181,8 +192,11 @@ def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> t
     high = max(1.0, min(at_once * cm * cn / band, -(-m // bm)))
     of_round = (high * min(bm, m) + band * bn) * k * in_memory
     again = max(1.0, units / at_once) * of_round * AGAIN_DRAM / (1 + math.exp((OUTGROWN - of_round) / SOFT))
+    if n <= band * bn:
+        again = 0.0  # each row of A is read by tiles that run together, and by no others
     moved = batches * ((m * k + matrices * n * k) * in_memory + m * n * problem.d.bytes) + again
-    memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST)
+    of_block = moved * max(1.0, rounds) / (units * cm * cn * together)
+    memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST, of_block * STREAM)
     sharing = SECOND + config.splits * batches * m * n * 4 * SECOND_BYTE if config.splits > 1 else 0.0
     if together > 1:
         sharing += MEETING + 4 * bn * (64 if config.pingpong else bm) * MEETING_BYTE + (rounds - 1) * RESTART

@@ -17,70 +17,92 @@ import cutelite_rt as rt
 from cutelite import Tensor, i64, u32
 from cutelite_rt.dtype import DTYPES
 
-L, R, C, SL, SR, DL, DR = cl.dims("L R C SL SR DL DR")
+FIRST, SECOND = (cl.dims(" ".join(f"{name}{i}" for name in ("L", "R", "C", "SL", "SR", "DL", "DR"))) for i in (1, 2))
 THREADS, UNIT = 256, 16  # of a block; bytes that a thread makes
-BLOCKS_AT_MOST = (1 << 31) - 1
 
 
 @cache
 def build(dtype: Any) -> Any:
-    """Make the kernel for arrays of a dtype."""
+    """Make the kernel for arrays of a dtype: one, or two."""
     each = UNIT // dtype.bytes
+    (SOURCE, TARGET), (OTHER, BESIDE) = (
+        [Tensor[dtype, (L, R, C), (*steps, 1), cl.align(UNIT)] for steps in ((SL, SR), (DL, DR))]
+        for L, R, C, SL, SR, DL, DR in (FIRST, SECOND)
+    )
 
     @cl.kernel(block=THREADS)
-    def copy_rows(
-        source: Tensor[dtype, (L, R, C), (SL, SR, 1), cl.align(UNIT)],
-        target: Tensor[dtype, (L, R, C), (DL, DR, 1), cl.align(UNIT)],
-    ) -> None:
+    def copy_rows(source: SOURCE, target: TARGET, other: OTHER | None, beside: BESIDE | None) -> None:
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
-        across = C // each + 2  # a row's first and last elements may be part of a unit
-        place = i64(cl.block_idx.x) * THREADS + cl.thread_idx.x
-        row, number = place // across, place % across
-        if row < i64(L) * R:
-            batch, row = row // R, row % R
-            begin = batch * DL + row * DR  # of the row, in elements
-            unit = begin // each + number
-            column = unit * each - begin  # of the unit's first element: less than 0 where another row has that
-            at = batch * SL + row * SR + column
-            within = at // each * each + 2 * each <= extent(SL, SR)  # both vectors of the source
-            if column >= 0 and column + each <= C and within:
-                found = shifted(source, at)
-                cl.local_tile(units(target, (DL, DR)), (1, UNIT // 4), (unit, 0)).store(found)
-            else:
-                for i in cl.static_range(each):
-                    if column + i >= 0 and column + i < C:
-                        target[batch, row, column + i] = source[batch, row, column + i]
-
-    def extent(of_batch: Any, of_row: Any) -> Any:
-        """The elements from an array's first to its last."""
-        return (L - 1) * of_batch + (R - 1) * of_row + C
-
-    def units(tensor: Any, steps: tuple[Any, Any]) -> Any:
-        """The memory of an array as units of four words."""
-        return cl.make_tensor(tensor.ptr, (cl.ceil_div(extent(*steps), each), UNIT // 4), u32)
-
-    def shifted(source: Any, at: Any) -> Any:
-        """The 16 bytes from an element on, which all are of one row."""
-        words, unit, off = units(source, (SL, SR)), at // each, at % each
-        low = cl.local_tile(words, (1, UNIT // 4), (unit, 0)).load()
-        high = low
-        if off > 0:
-            high = cl.local_tile(words, (1, UNIT // 4), (unit + 1, 0)).load()
-        parts = [low[i] for i in range(4)] + [high[i] for i in range(4)]
-        off = cl.i32(off) * dtype.bytes
-        for step in (2, 1):  # whole words
-            if dtype.bytes * each // 2 >= 4 * step:
-                moved = off // 4 & step
-                parts = [cl.where(moved > 0, parts[i + step], parts[i]) for i in range(len(parts) - step)]
-        if dtype.bytes < 4:
-            parts = [cl.funnel_right(parts[i], parts[i + 1], off % 4 * 8) for i in range(4)]
-        made = cl.make_rmem_tensor(u32, (1, 4))
-        for i in cl.static_range(4):
-            made[0, i] = parts[i]
-        return made.load()
+        place, count = i64(cl.block_idx.x) * THREADS + cl.thread_idx.x, units_of(FIRST, each)
+        if other is None or place < count:
+            move(source, target, place, FIRST)
+        elif place - count < units_of(SECOND, each):
+            move(other, beside, place - count, SECOND)
 
     return copy_rows
+
+
+def units_of(sizes: Any, each: int) -> Any:
+    """The units of an array: a row's first and last elements may be part of one."""
+    L, R, C, *_ = sizes
+    return i64(L) * R * (C // each + 2)
+
+
+def move(source: Any, target: Any, place: Any, sizes: Any) -> None:
+    """Make a unit of the target: that with this number."""
+    L, R, C, SL, SR, DL, DR = sizes
+    each = UNIT // source.dtype.bytes
+    across = C // each + 2
+    row, number = place // across, place % across
+    if row < i64(L) * R:
+        batch, row = row // R, row % R
+        begin = batch * DL + row * DR  # of the row, in elements
+        unit = begin // each + number
+        column = unit * each - begin  # of the unit's first element: less than 0 where another row has that
+        at = batch * SL + row * SR + column
+        within = at // each * each + 2 * each <= extent(sizes, SL, SR)  # both vectors of the source
+        if column >= 0 and column + each <= C and within:
+            found = shifted(units(source, sizes, SL, SR), at, source.dtype.bytes)
+            cl.local_tile(units(target, sizes, DL, DR), (1, UNIT // 4), (unit, 0)).store(found)
+        else:
+            for i in cl.static_range(each):
+                if column + i >= 0 and column + i < C:
+                    target[batch, row, column + i] = source[batch, row, column + i]
+
+
+def extent(sizes: Any, of_batch: Any, of_row: Any) -> Any:
+    """The elements from an array's first to its last."""
+    L, R, C, *_ = sizes
+    return (L - 1) * of_batch + (R - 1) * of_row + C
+
+
+def units(tensor: Any, sizes: Any, of_batch: Any, of_row: Any) -> Any:
+    """The memory of an array as units of four words."""
+    return cl.make_tensor(
+        tensor.ptr, (cl.ceil_div(extent(sizes, of_batch, of_row), UNIT // tensor.dtype.bytes), UNIT // 4), u32
+    )
+
+
+def shifted(words: Any, at: Any, bytes: int) -> Any:
+    """The 16 bytes from an element on, which all are of one row."""
+    each = UNIT // bytes
+    unit, off = at // each, at % each
+    low = cl.local_tile(words, (1, UNIT // 4), (unit, 0)).load()
+    high = low
+    if off > 0:
+        high = cl.local_tile(words, (1, UNIT // 4), (unit + 1, 0)).load()
+    parts = [low[i] for i in range(4)] + [high[i] for i in range(4)]
+    off = cl.i32(off) * bytes
+    for step in (2, 1):  # whole words
+        moved = off // 4 & step
+        parts = [cl.where(moved > 0, parts[i + step], parts[i]) for i in range(len(parts) - step)]
+    if bytes < 4:
+        parts = [cl.funnel_right(parts[i], parts[i + 1], off % 4 * 8) for i in range(4)]
+    made = cl.make_rmem_tensor(u32, (1, 4))
+    for i in cl.static_range(4):
+        made[0, i] = parts[i]
+    return made.load()
 
 
 def fits(source: Any, target: Any) -> bool:
@@ -89,11 +111,15 @@ def fits(source: Any, target: Any) -> bool:
     return all(x.pointer % UNIT == 0 and x.strides[-1] == 1 and min(x.strides) > 0 for x in views)
 
 
-def copy_rows(source: Any, target: Any) -> None:
-    """Copy an array (R, C) or (L, R, C) to another one. Errors: ValueError for arrays that do not fit."""
-    source, target = (x if x.ndim == 3 else x[None] for x in (source, target))
-    view = rt.read(source)
-    (batches, rows, columns), each = view.shape, UNIT // DTYPES[view.dtype].bytes
-    threads = batches * rows * (columns // each + 2)
+def copy_rows(*pairs: tuple[Any, Any]) -> None:
+    """Copy arrays, each (R, C) or (L, R, C), to others: (source, target), one pair or two of a dtype, in one launch.
+
+    Errors  ValueError for arrays that do not fit
+    """
+    threads, given, dtype = 0, [], rt.read(pairs[0][0]).dtype
+    for pair in pairs:
+        given += [x if x.ndim == 3 else x[None] for x in pair]
+        batches, rows, columns = given[-1].shape
+        threads += batches * rows * (columns // (UNIT // DTYPES[dtype].bytes) + 2)
     launch = cl.Launch(-(-threads // THREADS), THREADS, pdl=True)
-    build(getattr(cl, view.dtype))[launch](source, target)
+    build(getattr(cl, dtype))[launch](*given, *(None,) * (4 - len(given)))
