@@ -167,4 +167,6 @@ def _declared(cls: type) -> tuple[Any, tuple[Any, ...]]:
         if not (nested or isinstance(field, SmemField | UnionField)):
             text = f"`{name}` of {cls.__name__} is {field!r}"
             raise CompileError(Mistake("annotation", f"{text}, but shared storage holds Smem[dtype, shape]"))
+        if name in vars(cls):
+            raise CompileError(Mistake("annotation", f"`{name}` of {cls.__name__} is memory: it has no value yet"))
     return make_dataclass(cls.__name__, list(hints), frozen=True), tuple(hints.values())

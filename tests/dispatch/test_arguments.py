@@ -38,6 +38,14 @@ def floats(*shape: int) -> Any:
     return np.zeros(shape, np.float32)
 
 
+def test_large_values_are_told_in_one_short_line() -> None:
+    def kernel(x: Tensor[f32, (N,)], n: i32) -> None: ...
+
+    for args in (([0.0] * 1000, 3), (floats(5), floats(1000))):
+        said = refused(kernel, *args)
+        assert "\n" not in said and len(said) < 160
+
+
 # ---- Python's own rules
 
 

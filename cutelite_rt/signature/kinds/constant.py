@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from cutelite_rt.errors import brief
 from cutelite_rt.signature.bind import Call
 from cutelite_rt.signature.data import Name, Unsupported, kind
 from cutelite_rt.signature.kinds.base import Leaf, Parameter, Rows
@@ -64,8 +65,8 @@ class Fixed(NamedTuple):
         if self.opaque is not None:
             raise call.error(self.name, f"is compiled in as {self.opaque}: leave it out")
         if type(argument) is not type(self.value) or repr(argument) != repr(self.value):
-            raise call.error(self.name, f"is compiled in as {self.value!r}, and {argument!r} was given: export the "
-                                        "kernel for it too, or leave it out")  # fmt: skip
+            given = f"is compiled in as {self.value!r}, and {brief(argument)} was given"
+            raise call.error(self.name, f"{given}: export the kernel for it too, or leave it out")
 
     def look(self, argument: Any, alignment: int) -> tuple[str, None]:
         if argument is not None and type(argument) not in (int, float, bool, str):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import BY_NUMPY, DTYPES
+from cutelite_rt.errors import brief
 from cutelite_rt.signature.bind import MISSING, Address, Call, plain_number
 from cutelite_rt.signature.data import Code, DType, Name, Positive, Variable, kind
 from cutelite_rt.signature.kinds.base import C, Rows
@@ -66,7 +67,7 @@ class Number(NamedTuple):
         own = BY_NUMPY.get(getattr(getattr(argument, "dtype", None), "name", ""))
         found = own or _OWN.get(type(plain_number(argument)))
         if found is None:
-            raise call.error(self.name, f"must be a number, not {argument!r}")
+            raise call.error(self.name, f"must be a number, not {brief(argument)}")
         return call.dtype(self.name, self.dtype, found)
 
     def fit(self, call: Call, argument: Any) -> None:
@@ -77,7 +78,7 @@ class Number(NamedTuple):
         number, row = plain_number(argument), DTYPES[dtype]
         if not isinstance(number, _TAKES[row.kind]) or (isinstance(number, bool) and row.kind == "float"):
             hint = "; read it from the GPU with .item()" if getattr(argument, "shape", None) == () else ""
-            raise call.error(self.name, f"must be a number of dtype {dtype}, not {argument!r}{hint}")
+            raise call.error(self.name, f"must be a number of dtype {dtype}, not {brief(argument)}{hint}")
         if row.kind in ("int", "uint"):
             low, high = row.range
             if not low <= number <= high:
@@ -144,7 +145,7 @@ class Pointer(NamedTuple):
         view, found = None, _address(argument)
         if found is None:
             if not is_array(argument):
-                raise call.error(self.name, f"must be an address, or have one, for {self.says}, not {argument!r}")
+                raise call.error(self.name, f"must be an address, or have one, for {self.says}, not {brief(argument)}")
             view = call.read(self.name, argument)
             call.dtype(self.name, self.dtype, view.dtype)
             call.arrays.append((self.name, view))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from cutelite_rt.errors import ArgumentError
+from cutelite_rt.errors import ArgumentError, brief
 from cutelite_rt.signature.bind import Call
 from cutelite_rt.signature.data import Name, kind
 from cutelite_rt.signature.kinds.base import Leaf, Parameter, Rows
@@ -30,7 +30,7 @@ class Struct(NamedTuple):
 
     def wrong(self, call: Call, argument: Any) -> ArgumentError:
         """Return the error for an argument that is no such struct."""
-        return call.error(self.name, f"must be a {self.cls}, not {argument!r}")
+        return call.error(self.name, f"must be a {self.cls}, not {brief(argument)}")
 
     def fit(self, call: Call, argument: Any) -> None:
         if not all(hasattr(argument, _last(field)) for field in self.fields):
@@ -73,7 +73,7 @@ class Sequence(NamedTuple):
 def items(call: Call, name: str, says: str, count: int | None, argument: Any) -> tuple[Any, ...] | list[Any]:
     """Return an argument if it is a tuple or list, of `count` items if that is given. Errors: `ArgumentError`."""
     if not isinstance(argument, tuple | list):
-        raise call.error(name, f"must be a tuple or list, {says}, not {argument!r}")
+        raise call.error(name, f"must be a tuple or list, {says}, not {brief(argument)}")
     if count is not None and len(argument) != count:
         raise call.error(name, f"has {len(argument)} items, but {says} has {count}")
     return argument
