@@ -57,7 +57,7 @@ else:
         code = code.replace(
             co_varnames=("self", *names), co_name="__init__", co_qualname=f"{cls.__qualname__}.__init__"
         )
-        space = {"__name__": cls.__module__, "keep": object.__setattr__}
+        space = {"__name__": cls.__module__, "__builtins__": __builtins__, "keep": object.__setattr__}
         space |= {f"name{i}": name for i, name in enumerate(names)}
         cls.__init__ = FunctionType(code, space, "__init__", defaults)
 

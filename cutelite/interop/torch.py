@@ -18,9 +18,32 @@ from typing import Any, overload
 
 import torch
 
-from cutelite.dispatch.divert import diverted, nothing
+from cutelite.dispatch.divert import diverted, left_out, nothing
 
 Function = Callable[..., Any]
+
+
+def traced(*tensors: Any) -> bool:
+    """Tell whether a call with these arguments has to go to an operator, since a tensor among them holds no data.
+
+    So it is where torch.compile traces the call, for fake and meta tensors, and within transforms of `torch.func`.
+    """
+    if torch.compiler.is_compiling():
+        return True
+    if left_out():
+        return False
+    given = [x for x in tensors if isinstance(x, torch.Tensor)]
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+    return any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta or wrapped(x) for x in given)
+
+
+def to_be_cast(*tensors: Any) -> bool:
+    """Tell whether `torch.autocast` is on, and has another dtype than one of these tensors."""
+    for x in tensors:
+        kind = x.device.type
+        if torch.is_autocast_enabled(kind) and x.is_floating_point() and x.dtype != torch.get_autocast_dtype(kind):
+            return True
+    return False
 
 
 @overload

@@ -105,7 +105,7 @@ class Arguments:
         key: Any
         try:
             asked = name, kinds, modes, written, dense, rows
-            strides = strides_of(array) if dense or rows else None
+            strides = strides_of(array) if dense or rows or written else None
             key = asked, type(array), array.dtype, array.shape, strides, written and is_writable(array)
             known = self._known.after.get(key)
         except (AttributeError, TypeError):  # what is no array, and extents that are symbols
@@ -252,9 +252,11 @@ def is_writable(array: Any) -> bool:
 
 
 def writable(name: str, array: Any) -> None:
-    """Check that an array is not read-only. Errors: `ArrayError`."""
+    """Check that an array is not read-only, and has a place for each element. Errors: `ArrayError`."""
     if not is_writable(array):
         raise ArrayError(f"{name} is read-only, and is written; pass a copy")
+    if any(extent > 1 and step == 0 for extent, step in zip(array.shape, strides_of(array), strict=True)):
+        raise ArrayError(f"{name} has elements in one place (a stride of 0), and is written: pass a whole array")
 
 
 def is_dense(array: Any) -> bool:

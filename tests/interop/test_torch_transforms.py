@@ -9,11 +9,15 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
+from cutelite.kernels import gemm as kernels
+from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention.operators import attention
 from cutelite.kernels.gemm.operators import gemm
 from cutelite.kernels.moe import operators as moe
 from cutelite.kernels.rows import operators as rows
+from cutelite.kernels.rows.softmax import softmax
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -87,3 +91,35 @@ def test_vmap_of_experts() -> None:
     assert torch.equal(torch.vmap(mixed, in_dims=(1, 0, None))(x.movedim(0, 1), logits, down), one_by_one)
     downs = torch.stack([down, down * 2])
     assert torch.equal(torch.vmap(lambda down: mixed(x[0], logits[0], down))(downs)[0], one_by_one[0])
+
+
+def test_functions_go_to_operators_where_tensors_hold_no_data_or_are_to_be_cast() -> None:
+    """Under vmap, on meta and fake tensors, and under autocast, whether or not anything needs a gradient."""
+    a, b, q = random(3, 8, 16), random(16, 8), random(2, 1, 8, 1, 16)
+    halves, pairs = (a.bfloat16(), b.bfloat16()), q.bfloat16()
+    by_item = torch.stack([kernels.gemm(x, halves[1]) for x in halves[0]])
+    torch.testing.assert_close(torch.vmap(lambda x: kernels.gemm(x, halves[1]))(halves[0]), by_item)
+    torch.testing.assert_close(torch.vmap(softmax)(a), softmax(a))
+    attended = torch.stack([attend(x, x, x) for x in pairs])
+    torch.testing.assert_close(torch.vmap(lambda x: attend(x, x, x))(pairs), attended)
+    for made in (halves[0].to("meta"), FakeTensorMode().from_tensor(halves[0])):
+        assert softmax(made).shape == a.shape and kernels.gemm(made[0], made[0].T).shape == (8, 8)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        assert kernels.gemm(a[0], b).dtype == attend(q[0], q[0], q[0]).dtype == torch.bfloat16
+
+
+def test_second_derivatives_are_refused() -> None:
+    """By attention with functions too, whose first gradients would else count as constants."""
+    q = random(1, 8, 1, 16).bfloat16().requires_grad_()
+    o = attend(q, q.detach(), q.detach(), score_mod=lambda score, b, h, q_idx, kv_idx: score + 1.0)
+    (dq,) = torch.autograd.grad(o.float().square().sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        dq.float().square().sum().backward()
+
+
+def test_a_function_breaks_the_graph() -> None:
+    def doubled(q: Any) -> Any:
+        return 2 * attend(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score + 1.0)
+
+    q = random(1, 8, 1, 16).bfloat16()
+    torch.testing.assert_close(torch.compile(doubled, backend="eager")(q), doubled(q))

@@ -251,6 +251,10 @@ def test_powers_are_taken_while_values_are_multiplied(dim: int, queries: int) ->
 
 
 def test_what_does_not_fit_is_refused() -> None:
+    q, k, v = inputs(8, 8, 2, 2, 64)
+    within = np.lib.stride_tricks.as_strided(np.zeros((1, 1, 2, 64), BF16), (1, 8, 2, 64), (2048, 0, 128, 2))
+    with pytest.raises(ValueError, match="out has elements in one place"):
+        attention(q, k, v, within)
     q, k, v = inputs(8, 8, 3, 2, 64)
     with pytest.raises(ValueError, match="q has 3 heads"):
         attention(q, k, v)

@@ -18,9 +18,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op, out_form
+from cutelite.interop.torch import custom_op, out_form, to_be_cast
+from cutelite.interop.torch import traced as traced
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
@@ -70,8 +72,7 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, bloc
     derived = wants_gradient(q, k, v)
     if derived and out is not None:
         raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
-    fake = any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta for x in (q, k, v))
-    return derived or (fake and plain)
+    return derived or (plain and (traced(q, k, v) or to_be_cast(q, k, v)))
 
 
 def wants_gradient(*tensors: Tensor) -> bool:
@@ -179,13 +180,6 @@ def attention_fp8(
     )  # fmt: skip
 
 
-def traced(tensor: Tensor) -> bool:
-    """Tell whether torch traces this call, which then goes to an operator."""
-    if torch.compiler.is_compiling():
-        return True
-    return not left_out() and (isinstance(tensor, torch._subclasses.FakeTensor) or tensor.is_meta)
-
-
 def forward(
     tensors: tuple[Tensor, ...], how: How, mods: Mods, out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
@@ -286,6 +280,7 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
         return o, lse
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
         strict = torch.are_deterministic_algorithms_enabled()
         found = backward(dense(do), dlse.contiguous(), ctx.saved_tensors, ctx.how, ctx.mods, strict)

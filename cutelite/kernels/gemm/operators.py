@@ -19,7 +19,7 @@ from torch import Tensor
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.interop.torch import custom_op, out_form
+from cutelite.interop.torch import custom_op, out_form, to_be_cast, traced
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm import call
 
@@ -49,7 +49,7 @@ def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
         return False
     if derived and out is not None:
         raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
-    return derived or any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta for x in given)
+    return derived or traced(*given) or to_be_cast(a, b)
 
 
 def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:

@@ -26,9 +26,11 @@ def derived(*operands: Any, out: Any = None) -> Any:
     torch = sys.modules.get("torch")
     if torch is None or out is not None or not any(isinstance(x, torch.Tensor) for x in operands):
         return None
-    if not torch.compiler.is_compiling() and not any(map(needs_gradient, operands)):
+    from cutelite.interop.torch import traced  # late, as the next: they import torch
+
+    if not traced(*operands) and not any(map(needs_gradient, operands)):
         return None
-    from cutelite.kernels.rows import operators  # late: it imports torch, and all functions of this room
+    from cutelite.kernels.rows import operators
 
     return operators
 
