@@ -38,6 +38,14 @@ class PipelineState:
         """Return the first state of a thread that waits on `empty` barriers."""
         return cls(stages, 0, 1)
 
+    @classmethod
+    def at(cls, stages: int, number: Any, phase: int) -> PipelineState:
+        """Return the state that begins with `phase`, `number` stages on: one u32 is then the place in several rings."""
+        from cutelite.lang import promotion  # late: see `advance`
+
+        index, turns = (promotion.to_dtype(x, i32) for x in (number % stages, number // stages & 1))
+        return cls(stages, index, turns ^ 1 if phase else turns)
+
     def advance(self, steps: Any = 1) -> PipelineState:
         """Return the stage after this one; or `steps` stages on, past some that other threads have taken."""
         from cutelite.lang import promotion, values  # late: importing this class must not load the compiler

@@ -99,6 +99,14 @@ class Ring:
         """Return the state in which consumers start."""
         return PipelineState.consumer(self.stages)
 
+    def producer_state_at(self, number: Any) -> PipelineState:
+        """Return a producer's state at a buffer, by the number, u32, of the buffers before it."""
+        return PipelineState.at(self.stages, number, 1)
+
+    def consumer_state_at(self, number: Any) -> PipelineState:
+        """Return a consumer's state at a buffer, by the number, u32, of the buffers before it."""
+        return PipelineState.at(self.stages, number, 0)
+
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
         """Return a producer and a consumer, each at its start; each carries the pipeline and its state."""
         return PipelineProducer(self, self.producer_state()), PipelineConsumer(self, self.consumer_state())

@@ -225,19 +225,20 @@ def test_of_no_keys_or_queries() -> None:
 def test_no_race_in_a_few_schedules(dim: int, ordered: bool, ragged: bool) -> None:
     q, k, v, do = (x.swapaxes(1, 2) for x in inputs(150, 140, 1, 1, dim))
     o, lse = np.zeros_like(q), np.zeros((1, 1, 150), np.float32)
-    config, problem = chosen(dim), replace(PROBLEM, dim=dim, dim_v=dim, ragged=ragged)
+    problem = replace(PROBLEM, dim=dim, dim_v=dim, ragged=ragged)
+    config, plan = chosen(problem), Plan(chosen(problem), problem)
     starts = [np.array(x, np.int32) for x in ([0, 100, 150], [0, 40, 140])] if ragged else [None, None]
     blocks = -(-150 // config.rows) + ragged
-    base = np.empty((1, 1, blocks, 2 * config.rows), np.float32)
-    sums = np.empty((1, 1, blocks, config.groups, 64 * Plan(config, problem).columns), np.float32)
+    base = np.empty((1, 1, *plan.base_shape(blocks)), BF16 if config.extended else np.float32)
+    sums = np.empty((1, 1, blocks, config.groups, 64 * plan.columns), np.float32)
     turns = np.empty((1, 1, blocks, config.groups), np.int32) if ordered else None
-    dq, dk, dv = (np.empty_like(x) for x in (q, k, v))
+    counter, (dq, dk, dv) = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v))
     kernels = build(config, problem, ordered)
-    ends, tiles = (int(ragged) or -10, 1 << 30, 0), -(-140 // Plan(config, problem).keys) + ragged
+    ends = int(ragged) or -10, 1 << 30, 0
     dq_array, *arrays = (dq, dk, dv) if ragged else (None, None, None)
     for kernel, grid, block, args in (
-        (kernels.prepare, (blocks, 1, 1), 256, (o, do, lse, None, base, sums, turns, *ends[:2], *starts)),
-        (kernels.gradients, tiles, 384, (q, k, v, do, base, sums, turns, dk, dv, 0.1, *ends, 1, *arrays, *starts)),
+        (kernels.prepare, (blocks, 1, 1), 256, (o, do, lse, None, base, sums, turns, 0.1, *ends[:2], *starts)),
+        (kernels.gradients, 2, 384, (q, k, v, do, base, sums, turns, counter, dk, dv, 0.1, *ends, 1, *arrays, *starts)),
         (kernels.finish, (blocks, 1, 1), 256, (dq, sums, 0.1, dq_array, *starts)),
     ):
         report = kernel.check(grid, block, *args, seeds=1 if ordered else 2, notes=False)
@@ -252,12 +253,12 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 @pytest.mark.parametrize("right", [False, True])
 def test_registers_suffice(dim: int, right: bool) -> None:
     """ptxas neither spills nor serialises products."""
-    config = chosen(dim, plain=True, causal=right)
-    plan = Plan(config, Problem(cl.bf16, dim, dim, right=right))
+    problem = Problem(cl.bf16, dim, dim, right=right)
+    config, plan = chosen(problem), Plan(chosen(problem), problem)
     blocks, shape = 512 // config.rows + 1, (1, 2, 512, dim)
-    compiled = build(config, plan.problem).gradients.compile(
-        *[shape] * 4, (1, 2, blocks, 2 * config.rows), (1, 2, blocks, config.groups, 64 * plan.columns), None,
-        *[shape] * 2, 1.0, 0, 0, 0, 1, arch="sm_90a",
+    compiled = build(config, problem).gradients.compile(
+        *[shape] * 4, (1, 2, *plan.base_shape(blocks)), (1, 2, blocks, config.groups, 64 * plan.columns), None,
+        (1,), *[shape] * 2, 1.0, 0, 0, 0, 1, arch="sm_90a",
     )  # fmt: skip
     assert (compiled.spills, compiled.warnings) == (0, [])
 

@@ -61,7 +61,6 @@ BY_COPIES = "what it waits for comes by st.async alone, whose completion is told
 STILL_OPEN = "the phase waits for this arrival, however early bytes come: until then they count below zero"
 LARGER_GROUP = "the group has a copy of the next one as well"
 OWN_PLACE = "what it moves over is the block's own, and ordered by a barrier of the block"
-FILLED_ONCE = "keys and values are brought once: nobody waits for that buffer to be empty"
 COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
 COMPLETE = "what it orders are bulk reductions, whose completion brings a fence of its own"
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
@@ -74,6 +73,7 @@ TURN_SAYS = "its turn comes from a warpgroup that has waited for them"
 NEXT_TURN_SAYS = "before it waits there again, its turn comes from a warpgroup that has"
 NO_MORE = "no further tile of this launch waits there"
 STRICT = "there the other warpgroup has no rows, and its release, behind a barrier of both, is strict"
+FIRST_PLACE = "no place of the queue has been filled before"
 QUERIES_BEFORE = "the queries of a tile come after those before have been read, and they after the queue's place"
 VALUES_BEFORE = (
     "the values before came when the values three before were free, and they after the keys that it waits for"
@@ -105,7 +105,8 @@ BEHIND = "gemm_split gemm_finished gemm_prepared gemm_mixed gemm_fp8_block gemm_
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
-NARROW = "attention_backward attention_backward_ragged attention_backward_ordered"
+EXTENDED = "attention_backward_extended"
+NARROW = f"attention_backward attention_backward_ragged attention_backward_ordered {EXTENDED}"
 ORDERED_WIDE = "attention_backward_ordered_wide"
 WIDE = "attention_backward_wide"
 HALF_COPIED = "attention_backward_half"
@@ -440,10 +441,10 @@ ROWS: tuple[Row, ...] = (
         "nothing is told behind the last place",
         (-1,),
     ),
-    Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", "no place of the queue has been filled before", (0,)),
-    Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
-    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", "no place of the queue has been filled before"),
-    Row(FORWARD, "late", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
+    Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
+    Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
+    Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
+    Row(FORWARD, "late", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
     Row(DENSE_FORWARD, "drop", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
     Row(DENSE_FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
     Row(DENSE_FORWARD, "late", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
@@ -609,11 +610,42 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
-    Row(BACKWARD, "drop", INIT_FENCE, "", CREATE, ONE_OF_TWO),
-    Row(BACKWARD, "count", "mbarrier.init", "one more", "keys = cl.", FILLED_ONCE, (-1,)),
-    Row(BACKWARD, "count", "mbarrier.init", "one less", "keys = cl.", FILLED_ONCE, (-1,)),
-    Row(BACKWARD, "drop", "mbarrier.wait", "", "keys.producer_acquire(once)", FILLED_ONCE),
-    Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "keys.producer_acquire(once)", FILLED_ONCE),
+    Row(BACKWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
+    Row(BACKWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
+    Row(BACKWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
+    Row(BACKWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
+    Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
+    Row(BACKWARD, "late", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
+    Row(BACKWARD, "drop", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
+    Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(", QUERIES_BEFORE),
+    Row(BACKWARD, "late", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
+    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
+    Row(BACKWARD, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
+    Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(once)", WHOLE_WARP),
+    Row(BACKWARD, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
+    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
+    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
+    Row(f"{EXTENDED} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
+    Row(HALF_COPIED, "stage", "mul", "", "self.block.tile.key + self.first * ROWS", "all keys are there, and are seen"),
+    *(
+        Row(
+            BACKWARD,
+            "stage",
+            "mul",
+            "",
+            f"self.block.tile.key + self.first * ROWS < {line}",
+            "all keys of the tile are there",
+        )
+        for line in ("self.key + ROWS > sequence.keys", "self.key < length")
+    ),
+    Row(
+        BACKWARD,
+        "stage",
+        "mul",
+        "",
+        "of_k, of_v = self.k, self.v",
+        "dk and dv are staged elsewhere",
+    ),
     Row(BACKWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(BACKWARD, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
     Row(NARROW, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
@@ -624,8 +656,8 @@ ROWS: tuple[Row, ...] = (
     Row(HALF_COPIED, "early", "wgmma.wait_group", "", "dk = cl.wgmma.wait_group(0, dk)", "it waits sooner: time alone"),
     Row(HALF_COPIED, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
     Row(HALF_COPIED, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
-    Row(BACKWARD, "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
-    Row(BACKWARD, "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
+    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
+    Row(f"{WIDE} {ORDERED_WIDE}", "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(f"{NARROW} {ORDERED_WIDE} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
     Row(ORDERED, "drop", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(ORDERED, "weaken", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),

@@ -316,23 +316,24 @@ def attention_backward(
 ) -> Run:
     """The kernel of attention's backward pass that multiplies, in a configuration.
 
-    ordered  it adds up dq in the order of keys
+    ordered  it adds up dq in the order of keys, in two thread blocks; otherwise there is one, for all tiles
     first    of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
     """
 
     def run() -> None:
         made, problem = backward_plan.Config(**config), Problem(cl.bf16, dim, dim, right=causal, ragged=first > 0)
         plan, ragged, random = backward_plan.Plan(made, problem), int(first > 0), of_examples("common").random
-        blocks, tiles = -(-sq // made.rows) + ragged, -(-sk // plan.keys) + ragged
+        blocks = -(-sq // made.rows) + ragged
         q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
-        base = random(1, 1, blocks, 2 * made.rows)
+        base = random(1, 1, *plan.base_shape(blocks), dtype="bfloat16" if made.extended else "float32")
         sums = np.zeros((1, 1, blocks, made.groups, 64 * plan.columns), np.float32)
         turns = np.zeros((1, 1, blocks, made.groups), np.int32) if ordered else None
+        counter = np.zeros(1, np.int32)
         dk, dv, numbers = np.empty_like(k), np.empty_like(v), (0.1, 0, 1 << 30, 0, 1)
         starts = [np.array([0, first, n], np.int32) for n in (sq, sk)]
         more = (dk, dv, *starts) if ragged else ()
         kernels = backward.build(made, problem, ordered)
-        kernels.gradients[tiles](q, k, v, do, base, sums, turns, dk, dv, *numbers, *more)
+        kernels.gradients[1 + ordered](q, k, v, do, base, sums, turns, counter, dk, dv, *numbers, *more)
 
     return run
 
@@ -472,15 +473,18 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
-    "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
-    "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
-    "attention_backward_wide": attention_backward(330, 64, 136, turned=False, copied=0, wide=True),
-    "attention": attention(308, 330, columns=64, guess=True),
-    "attention_backward_early": attention_backward(330, 128, 128, held=3, copied=0, early=True),
-    "attention_backward_half": attention_backward(
-        330, 128, 128, causal=False, held=3, copied=2, early=True, fenced=True, covered=True
+    "attention_backward": attention_backward(330, 256, 64, rows=128, held=2, turned=False),
+    "attention_backward_extended": attention_backward(
+        200, 384, 64, rows=128, turned=False, copied=4, fenced=True, extended=True
     ),
-    "attention_backward_ordered": attention_backward(650, 256, 64, ordered=True, rows=128, turned=False),
+    "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
+    "attention_backward_wide": attention_backward(150, 128, 136, turned=False, copied=0, wide=True),
+    "attention": attention(308, 330, columns=64, guess=True),
+    "attention_backward_early": attention_backward(200, 256, 128, held=3, copied=0, early=True),
+    "attention_backward_half": attention_backward(
+        200, 256, 128, causal=False, held=3, copied=2, early=True, fenced=True, covered=True, extended=True
+    ),
+    "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),
     "attention_fp8": attention_fp8(308, 330),
     "attention_blocks": attention_blocks,

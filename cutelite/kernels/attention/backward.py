@@ -1,11 +1,11 @@
 """The backward kernels: dq, dk and dv of o = softmax(scale * q @ k.T) @ v, from o, its gradient, and the logsumexp.
 
-`prepare` sums the rows of o * do. In `gradients`, a thread block owns 64 keys for each of its computing warpgroups and
-loops over the blocks of queries that see them; one thread loads these by TMA. Scores are computed transposed, K @ Q.T,
-so that the probabilities P and the gradients of scores dS, in registers, are operands of dv += P.T @ dO and
-dk += dS.T @ Q. dS is also written to shared memory: in the next step each warpgroup multiplies a part of dS @ K and
-adds it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has written its dS too,
-even if it is half a step behind.
+`prepare` sums the rows of o * do. In `gradients`, a thread block takes tiles until none is left: 64 keys for each
+computing warpgroup. It loops over the blocks of queries that see them; one thread loads these by TMA. Scores are
+computed transposed, K @ Q.T, so that the probabilities P and the gradients of scores dS, in registers, are operands of
+dv += P.T @ dO and dk += dS.T @ Q. dS is also written to shared memory: in the next step each warpgroup multiplies a
+part of dS @ K and adds it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has
+written its dS too, even if it is half a step behind.
 
 docs/lab/attention-backward.md counts what bounds the kernel and records the experiments.
 """
@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Smem, f32, i32
+from cutelite import Smem, Tensor, f32, i32
 from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
-from cutelite.kernels.attention.backward_plan import HK, SK, SQ, STARTS, Config, H, Plan, Starts, finish, prepare
-from cutelite.kernels.attention.backward_worker import Worker, emptied, multiply
+from cutelite.kernels.attention.backward_plan import EXTRA, HK, SK, SQ, STARTS, Config, H, Plan, Starts, finish, prepare
+from cutelite.kernels.attention.backward_worker import Results, Worker, multiply
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
 from cutelite.records import dataclass
@@ -37,29 +37,45 @@ class Kernels(NamedTuple):
 class Narrow(Worker):
     """A warpgroup with keys of its own, whose scores, P and dS of all queries are in its registers."""
 
-    def run(self) -> Any:
-        """Return the gradients of its keys, without the scale, and of its values."""
-        block, plan, (_, rows, changes, _) = self.block, self.block.plan, self.block.pipes
-        held, groups = plan.config.held, plan.config.groups
-        before = cl.PipelineState(held, held - 1, 1), block.first
-        states = rows.consumer_state(), changes.producer_state(), cl.PipelineState(groups, self.group, 1)
+    def run(self, once: Any, number: Any, results: Results) -> Any:
+        """Compute a tile.
+
+        once    state of the pipelines of keys and values
+        number  of blocks of queries that were computed before, in all tiles. That with this tile's is returned
+        """
+        block, plan = self.block, self.block.plan
         dk, dv = (cl.wgmma.zeros_accumulator(dim) for dim in plan.dims)
-        so_far = dk, dv, states, block.first, before
+        self.keys_of(once)
+        so_far = dk, dv, number, block.first, block.first[2]
         for i in range(block.steps):
             so_far = self.step(so_far, i > 0)
-        dk, dv, (_, _, part), _, before = so_far
-        if block.steps > 0:
-            changes.consumer_wait(before[0])
-            self.add(cl.wgmma.wait_group(0, self.of_queries(before[0])), before[1], part)
-        return dk, dv
+        dk, dv, number, _, last = so_far
+        self.finish((dk, dv), results, once, (number - 1, last))
+        return number
+
+    def conclude(self, once: Any, last: Any) -> None:
+        """Add this warpgroup's part of dq of the last block."""
+        (number, at), (keys, _, _, changes, _) = last, self.block.pipes
+        if not self.block.plan.gaps or self.block.steps > 0:
+            change = changes.consumer_state_at(number)
+            changes.consumer_wait(change)
+            dq = cl.wgmma.wait_group(0, self.of_queries(change))
+            changes.consumer_release(change)
+            if self.block.plan.staged:
+                keys.consumer_release(once)
+            self.add(dq, at, number)
+        elif self.block.plan.staged:
+            keys.consumer_release(once)
 
     def step(self, so_far: Any, behind: Any) -> Any:
         """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
-        (dk, dv, (state, change, part), place, before), block, plan = so_far, self.block, self.block.plan
-        (_, rows, changes, _), early = block.pipes, plan.config.early
+        (dk, dv, number, place, last), block, plan = so_far, self.block, self.block.plan
+        (_, _, rows, changes, _), early = block.pipes, plan.config.early
+        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
+        before = changes.consumer_state_at(number - 1)
         q, do = self.rows_of(state, place)
         lse = self.of_rows(state, 0) if early else None
-        s, dp = cl.wgmma.wait_group(1, self.scores(q), keep=self.score_gradients(do))
+        s, dp = cl.wgmma.wait_group(1, self.scores(q, state), keep=self.score_gradients(do, state))
         p, slope = self.powers(s, lse if early else self.of_rows(state, 0), place)
         total = self.of_rows(state, 1) if early else None
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(plan.problem.dtype))
@@ -71,41 +87,37 @@ class Narrow(Worker):
         changes.producer_acquire(change)
         if plan.config.covered:
             if behind:
-                changes.consumer_wait(before[0])
-                dq = self.of_queries(before[0])
+                changes.consumer_wait(before)
+                dq = self.of_queries(before)
                 dk = self.of_keys(ds, q, dk, change)
                 dv, dq, dk = cl.wgmma.wait_group(1, dv, dq, keep=dk)
-                changes.consumer_release(before[0])
-                self.add(dq, before[1], part)
+                changes.consumer_release(before)
+                self.add(dq, last, number - 1)
                 dk = cl.wgmma.wait_group(0, dk)
-                part = part.advance(plan.config.groups)
             else:
                 dv, dk = cl.wgmma.wait_group(0, dv, self.of_keys(ds, q, dk, change))
             rows.consumer_release(state)
         else:
             dk = self.of_keys(ds, q, dk, change)
             if behind:
-                changes.consumer_wait(before[0])
-                dv, dk, dq = cl.wgmma.wait_group(1, dv, dk, keep=self.of_queries(before[0]))
+                changes.consumer_wait(before)
+                dv, dk, dq = cl.wgmma.wait_group(1, dv, dk, keep=self.of_queries(before))
                 rows.consumer_release(state)
                 dq = cl.wgmma.wait_group(0, dq)
-                changes.consumer_release(before[0])
-                self.add(dq, before[1], part)
-                part = part.advance(plan.config.groups)
+                changes.consumer_release(before)
+                self.add(dq, last, number - 1)
             else:
                 dv, dk = cl.wgmma.wait_group(0, dv, dk)
                 rows.consumer_release(state)
-        states = state.advance(), change.advance(), part
-        return dk, dv, states, block.following(place), (emptied(change), place)
+        return dk, dv, number + 1, block.following(place), place[2]
 
     def of_keys(self, ds: Any, q: Any, dk: Any, change: Any) -> Any:
         """Start dk + dS.T @ Q, and give dS to the other warpgroups."""
-        block, plan, changes = self.block, self.block.plan, self.block.pipes.changes
-        target = cl.select(block.storage.ds[None, None, change.index], (1, 0))
+        plan, target = self.block.plan, cl.select(self.block.storage.ds[None, None, change.index], (1, 0))
         plan.put(ds, cl.local_tile(target, (ROWS, plan.config.rows), (self.group, 0)), transpose=True)
         dk = multiply(ds, cl.select(q, (1, 0)), dk)
         cl.fence_proxy_async("shared::cta")
-        changes.producer_commit(change)
+        self.block.pipes.changes.producer_commit(change)
         return dk
 
 
@@ -116,23 +128,30 @@ class Wide(Worker):
     It also computes the scores of a part of the queries; P and dS of all of them go through shared memory.
     """
 
-    def run(self) -> Any:
-        """Return its columns of the gradients of keys, without the scale, and of values."""
-        block, plan, (_, rows, changes, _) = self.block, self.block.plan, self.block.pipes
-        groups, (D, DV) = plan.config.groups, plan.dims
-        states = rows.consumer_state(), changes.producer_state(), cl.PipelineState(groups, self.group, 1)
-        dk, dv = (cl.wgmma.zeros_accumulator(dim // groups) for dim in (D, DV))
-        so_far = dk, dv, states, block.first
+    def run(self, once: Any, number: Any, results: Results) -> Any:
+        """Compute a tile.
+
+        once    state of the pipelines of keys and values
+        number  of blocks of queries that were computed before, in all tiles. That with this tile's is returned
+        """
+        block, plan = self.block, self.block.plan
+        dk, dv = (cl.wgmma.zeros_accumulator(dim // plan.config.groups) for dim in plan.dims)
+        self.keys_of(once)
+        so_far = dk, dv, number, block.first
         for _ in range(block.steps):
             so_far = self.step(so_far)
-        return so_far[:2]
+        dk, dv, number, _ = so_far
+        self.finish((dk, dv), results, once, number)
+        return number
 
     def step(self, so_far: Any) -> Any:
         """Compute a block of queries."""
-        (dk, dv, (state, change, part), place), block, plan = so_far, self.block, self.block.plan
-        (_, rows, changes, _), storage, (n, mine) = block.pipes, block.storage, self.queries
+        (dk, dv, number, place), block, plan = so_far, self.block, self.block.plan
+        (_, _, rows, changes, _), storage, (n, mine) = block.pipes, block.storage, self.queries
+        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
+        full = changes.consumer_state_at(number)
         q, do = self.rows_of(state, place)
-        s, dp = cl.wgmma.wait_group(1, self.scores(q), keep=self.score_gradients(do))
+        s, dp = cl.wgmma.wait_group(1, self.scores(q, state), keep=self.score_gradients(do, state))
         p, slope = self.powers(s, self.of_rows(state, 0), place)
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(plan.problem.dtype))
         ds = self.changes(p, dp, slope, self.of_rows(state, 1))
@@ -142,7 +161,6 @@ class Wide(Worker):
             plan.put(values, cl.local_tile(cl.select(tile, (1, 0)), (ROWS, n), (0, mine)), transpose=True)
         cl.fence_proxy_async("shared::cta")
         changes.producer_commit(change)
-        full = emptied(change)
         changes.consumer_wait(full)
         dv = multiply(cl.select(p, (1, 0)), self.columns(do), dv)
         dk = multiply(cl.select(by_query, (1, 0)), self.columns(q), dk)
@@ -150,9 +168,8 @@ class Wide(Worker):
         dv, dk, dq = cl.wgmma.wait_group(0, dv, dk, dq)
         rows.consumer_release(state)
         changes.consumer_release(full)
-        self.add(dq, place, part)
-        states = state.advance(), change.advance(), part.advance(plan.config.groups)
-        return dk, dv, states, block.following(place)
+        self.add(dq, place[2], number)
+        return dk, dv, number + 1, block.following(place)
 
     def columns(self, tile: Any) -> Any:
         """Return this warpgroup's columns of a tile (rows, D), as the rows of an operand B."""
@@ -171,11 +188,9 @@ def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
     return Kernels(prepare(plan), gradients(plan, ordered), finish(plan))
 
 
-def gradients(plan: Plan, ordered: bool) -> Any:
-    """Return the kernel that computes all five products."""
+def shared_memory(plan: Plan) -> Any:
+    """Return the shared memory of a thread block, a class."""
     config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
-    d, e = plan.problem.dim, plan.problem.dim_v
-    Q, DO, K, V = plan.box(H, SQ, d, BM), plan.box(H, SQ, e, BM), plan.box(HK, SK, d, BN), plan.box(HK, SK, e, BN)
 
     class Storage(cl.SharedStorage):
         k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D))]
@@ -187,18 +202,37 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         ds: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
         if plan.copied > 0:
             dq: Smem[f32, cl.row_major((config.groups, 4 * GROUP * plan.copied))]
-        base: Smem[f32, cl.row_major((config.stages, 2 * BM))]
+        if config.extended:
+            of_q: Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
+            of_do: Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
+        else:
+            base: Smem[f32, cl.row_major((config.stages, 2 * BM))]
+        if plan.staged:
+            grads: Smem[dtype, cl.make_smem_layout(dtype, (BN, max(D, DV)))]
+
+    return Storage
+
+
+def gradients(plan: Plan, ordered: bool) -> Any:
+    """Return the kernel that computes all five products."""
+    config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
+    d, e = plan.problem.dim, plan.problem.dim_v
+    Q, DO, K, V = plan.box(H, SQ, d, BM), plan.box(H, SQ, e, BM), plan.box(HK, SK, d, BN), plan.box(HK, SK, e, BN)
+
+    Storage = shared_memory(plan)
 
     @cl.kernel(block=(1 + config.groups) * GROUP)
     def gradients(
-        q: Q, k: K, v: V, do: DO, base: plan.base, sums: plan.sums, turns: plan.turns | None,
-        dk: plan.box(HK, SK, d, ROWS), dv: plan.box(HK, SK, e, ROWS), scale: f32, offset: i32, left: i32, right: i32,
-        band: i32, dk_array: plan.array(HK, SK, d) = None, dv_array: plan.array(HK, SK, e) = None,
-        of_queries: STARTS = None, of_keys: STARTS = None, tables: plan.tables = (),
+        q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: plan.turns | None,
+        counter: Tensor[i32, (1,)] | None, dk: plan.box(HK, SK, d, ROWS), dv: plan.box(HK, SK, e, ROWS), scale: f32,
+        offset: i32, left: i32, right: i32, band: i32, dk_array: plan.array(HK, SK, d) = None,
+        dv_array: plan.array(HK, SK, e) = None, of_queries: STARTS = None, of_keys: STARTS = None,
+        tables: plan.tables = (),
     ) -> None:  # fmt: skip
         """
-        base     logsumexps to base 2 and row sums of o * do, as `prepare` writes them
+        base     logsumexps and row sums of o * do, as `prepare` writes them
         sums     dq without the scale, zero at the start
+        counter  of `cl.TileQueue`
         scale ... band       as in `Given`
         dk_array, dv_array   `dk` and `dv` again, for ragged sequences
         of_queries, of_keys  starts of ragged sequences, and the end of the last; `tables`: what functions captured
@@ -207,27 +241,43 @@ def gradients(plan: Plan, ordered: bool) -> Any:
             for t in (q, k, v, do, dk, dv):
                 cl.prefetch_tensormap(t)
         storage, given, threads = Storage.allocate(), Given(scale, offset, left, right, band), config.groups * GROUP
-        keys = cl.PipelineTmaAsync.create(1, BN * (D + DV) * dtype.bytes, threads, sync=False)
-        rows = cl.PipelineTmaAsync.create(config.stages, BM * ((D + DV) * dtype.bytes + 8), threads, sync=False)
+        starts, copies = Starts(of_queries, of_keys), plan.copied > 0
+        extra = 4 * EXTRA if config.extended else 8
+        keys, values = (
+            cl.PipelineTmaAsync.create(1, BN * columns * dtype.bytes, threads, sync=False) for columns in (D, DV)
+        )
+        rows = cl.PipelineTmaAsync.create(config.stages, BM * ((D + DV) * dtype.bytes + extra), threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
-        parts = None if plan.copied == 0 else cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False)
+        parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False) if copies else None
+        tiles = cl.TileQueue.create(
+            plan.kind, lambda index: plan.place(index, given, starts), plan.count(), counter,
+            threads + (32 * config.groups if copies else 0),
+        )  # fmt: skip
         cl.pipeline_init_sync()
-        tile = plan.place(given, Starts(of_queries, of_keys))
-        block = Block(plan.with_arrays(tables), storage, Pipes(keys, rows, changes, parts), tile, given)
+        block = Block(plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes, parts), given)
+        adds = Sums(plan.by_block(sums), plan.by_block(turns))
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             warp = cl.make_warp_uniform(cl.warp_idx())
             if warp == 0:
                 if cl.elect_one():
-                    block.produce(q, k, v, do, base)
-            elif warp <= config.groups and plan.copied > 0:
-                block.accumulate(Sums(sums, turns), warp - 1)
+                    block.produce(tiles, q, k, v, do, base)
+            elif warp <= config.groups and copies:
+                block.accumulate(tiles, adds, warp - 1)
         else:
             cl.setmaxnreg_inc(config.regs[1])
-            group = cl.warpgroup_idx() - 1
-            keys.consumer_wait(keys.consumer_state())
-            worker = (Wide if config.wide else Narrow)(block, group, Sums(sums, turns))
-            worker.clear_keys()
-            worker.finish(worker.run(), (dk, dv), (dk_array, dv_array), of_keys)
+            compute(block, tiles, adds, Results((dk, dv), (dk_array, dv_array), starts))
 
     return gradients
+
+
+def compute(block: Block, tiles: Any, sums: Sums, results: Results) -> None:
+    """Compute tiles until none is left. Who: a computing warpgroup."""
+    group, number, kind = cl.warpgroup_idx() - 1, cl.u32(0), Wide if block.plan.config.wide else Narrow
+    tiles = tiles.advance()
+    while tiles.is_valid():
+        once = cl.PipelineState(1, 0, tiles.state.index ^ 1)  # two places in the queue: odd tiles and even ones
+        number = kind(block.at(tiles.place), group, sums).run(once, number, results)
+        tiles = tiles.advance()
+    if cl.thread_idx.x % GROUP == 0:
+        cl.cp_async_bulk_wait_group(0, read=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32
-from cutelite.kernels.attention.backward_plan import HK, H, Plan, Tile
+from cutelite.kernels.attention.backward_plan import BLOCKS, EXTRA, HK, H, Plan
 from cutelite.kernels.attention.scores import GROUP
 from cutelite.kernels.attention.tiles import Given
 from cutelite.records import dataclass
@@ -23,9 +23,10 @@ class Sums(NamedTuple):
 
 
 class Pipes(NamedTuple):
-    """Pipelines: keys and values (once), blocks of queries, blocks of dS, parts of dq to be added."""
+    """Pipelines: keys, values (once a tile), blocks of queries, blocks of dS, parts of dq to be added."""
 
     keys: Any
+    values: Any
     rows: Any
     changes: Any
     parts: Any
@@ -38,8 +39,12 @@ class Block:
     plan: Plan
     storage: Any
     pipes: Pipes
-    tile: Tile
     given: Given
+    tile: Any = None  # a `Tile`
+
+    def at(self, place: Any) -> Any:
+        """Return the state for the tile at a place."""
+        return Block(self.plan, self.storage, self.pipes, self.given, self.plan.tile(place))
 
     @property
     def steps(self) -> Any:
@@ -53,49 +58,84 @@ class Block:
 
     @property
     def first(self) -> Any:
-        """The first block of queries, and its head."""
-        return self.tile.begin, self.tile.kv * i32(H // HK)
+        """The first block of queries, its head, and its index among the blocks of all heads, as in the sums."""
+        m, head = self.tile.begin, self.tile.kv * i32(H // HK)
+        return m, head, (self.tile.sequence.batch * i32(H) + head) * i32(BLOCKS) + self.tile.sequence.block + m
 
     def following(self, place: Any) -> Any:
-        """The block of queries after one, and its head."""
-        m, head = place
-        last = m + 1 == self.tile.end
-        return cl.where(last, self.tile.begin, m + 1), cl.where(last, head + 1, head)
+        """Return the place of the block of queries after one."""
+        m, head, at = place
+        last, again = m + 1 == self.tile.end, i32(BLOCKS) + self.tile.begin - self.tile.end
+        return (
+            cl.where(last, self.tile.begin, m + 1),
+            cl.where(last, head + 1, head),
+            cl.where(last, at + again, at) + 1,
+        )
 
-    def produce(self, q: Any, k: Any, v: Any, do: Any, base: Any) -> None:
-        """Load keys and values, then the blocks of queries in their order. Executed by one thread."""
-        (keys, rows, *_), storage, tile, sequence = self.pipes, self.storage, self.tile, self.tile.sequence
-        once, state = keys.producer_state(), rows.producer_state()
-        keys.producer_acquire(once)
-        of_keys = sequence.batch, tile.kv, sequence.key + tile.key, 0
-        cl.tma_load(k, storage.k, at=of_keys, barrier=keys.barrier(once))
-        cl.tma_load(v, storage.v, at=of_keys, barrier=keys.barrier(once))
+    def produce(self, tiles: Any, q: Any, k: Any, v: Any, do: Any, base: Any) -> None:
+        """Load tiles until none is left. Executed by one thread."""
+        once, state = self.pipes.keys.producer_state(), self.pipes.rows.producer_state()
+        tiles = tiles.begin()
+        while tiles.is_valid():
+            once, state = once.advance(), self.at(tiles.place).load(q, k, v, do, base, once, state)
+            tiles = tiles.tell(tiles.take())  # as late as loads allow, so that no tile waits for a long one
+
+    def load(self, q: Any, k: Any, v: Any, do: Any, base: Any, once: Any, state: Any) -> Any:
+        """Load the blocks of queries in their order, values and keys behind the first; return the next state of `rows`.
+
+        once, state   of `keys` and `values`, and of `rows`
+        """
+        (_, _, rows, *_), storage, config, sequence = self.pipes, self.storage, self.plan.config, self.tile.sequence
         place = self.first
-        for _ in range(self.steps):
-            m, head = place
+        for i in range(self.steps):
+            m, head, _ = place
             rows.producer_acquire(state)
-            full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * self.plan.config.rows, 0)
+            full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * config.rows, 0)
             cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
             cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
-            of_rows = base[sequence.batch, head, sequence.block + m, None]
-            cl.cp_async_bulk(storage.base[state.index, None], of_rows, 8 * self.plan.config.rows, barrier=full)
+            if config.extended:
+                for part, target in enumerate((storage.of_q, storage.of_do)):
+                    at = sequence.batch, head, (sequence.block + m) * config.rows, part * EXTRA
+                    cl.tma_load(base, target[None, None, state.index], at=at, barrier=full)
+            else:
+                of_rows = base[sequence.batch, head, sequence.block + m, None]
+                cl.cp_async_bulk(storage.base[state.index, None], of_rows, 8 * config.rows, barrier=full)
+            if i == 0:
+                self.bring(k, v, once)
             place, state = self.following(place), state.advance()
+        if self.plan.gaps and self.steps == 0:
+            self.bring(k, v, once)
+        return state
 
-    def accumulate(self, sums: Sums, group: Any) -> None:
+    def bring(self, k: Any, v: Any, once: Any) -> None:
+        """Load values and keys, once the tile before has done with them: with values first."""
+        (keys, values, *_), storage, tile = self.pipes, self.storage, self.tile
+        at = tile.sequence.batch, tile.kv, tile.sequence.key + tile.key, 0
+        values.producer_acquire(once)
+        cl.tma_load(v, storage.v, at=at, barrier=values.barrier(once))
+        keys.producer_acquire(once)
+        cl.tma_load(k, storage.k, at=at, barrier=keys.barrier(once))
+
+    def accumulate(self, tiles: Any, sums: Sums, group: Any) -> None:
         """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""
-        pipe, plan, sequence, leads = self.pipes.parts, self.plan, self.tile.sequence, cl.lane_idx() == 0
-        state, place = cl.PipelineState(plan.config.groups, group, 0), self.first
+        state, tiles = cl.PipelineState(self.plan.config.groups, group, 0), tiles.advance()
+        while tiles.is_valid():
+            state, tiles = self.at(tiles.place).add(sums, group, state), tiles.advance()
+
+    def add(self, sums: Sums, group: Any, state: Any) -> Any:
+        """Add those of one tile; return the next state of `parts`."""
+        pipe, plan, leads, number = self.pipes.parts, self.plan, cl.lane_idx() == 0, self.tile.key // self.plan.keys
+        place = self.first
         for _ in range(self.steps):
-            (m, head), number = place, self.tile.key // plan.keys
-            at = sequence.batch, head, sequence.block + m
+            *_, at = place
             pipe.consumer_wait(state)
             if leads:
                 if sums.turns is not None:
-                    turn = sums.turns[*at, None]
+                    turn = sums.turns[at, None]
                     while cl.load_acquire(turn, group) != number:
                         cl.nanosleep(20)
                     cl.fence_proxy_async("global")
-                target = sums.parts[*at, group, None]
+                target = sums.parts[at, group, None]
                 cl.cp_reduce_async_bulk(target, self.storage.dq[group, None], 16 * GROUP * plan.copied, "add")
                 cl.cp_async_bulk_commit_group()
                 cl.cp_async_bulk_wait_group(0, read=sums.turns is None)
@@ -104,3 +144,4 @@ class Block:
                     cl.store_release(turn, group, number + 1)
             pipe.consumer_release(state)
             place, state = self.following(place), state.advance(plan.config.groups)
+        return state

@@ -8,7 +8,7 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, instance
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
@@ -111,9 +111,10 @@ def differentiate(
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None
     deterministic = bool(deterministic)
-    plain = left is None and mods == (None, None)
-    config = instance("config", config, Config) or chosen(dim, plain, causal=right is not None)
     problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
+    config = instance("config", config, Config) or chosen(problem)
+    if config.extended and (problem.dtype != cl.bf16 or problem.score_mod is not None):
+        raise ValueError("config.extended is for bf16 without a score_mod")
     if left_out():
         return
     if 0 in (batch, sq, sk):
@@ -141,12 +142,15 @@ def launch(
     if problem.ragged:
         count, arrays = starts[0].shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // config.rows + count, sk // plan.keys + count
-    base = empty(lse, (batch, heads, blocks, 2 * config.rows))
+    base = empty(q if config.extended else lse, (batch, heads, *plan.base_shape(blocks)))
     sums = empty(lse, (batch, heads, blocks, config.groups, plan.columns * ROWS))
     turns = empty(lse, (batch, heads, blocks, config.groups), "i32") if deterministic else None
     kernels = build(config, problem, deterministic)
     grid = (blocks, heads, batch)
-    kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, offset, left, *starts)
-    given = (q, k, v, do, base, sums, turns, dk, dv, *numbers, *arrays[1:], *starts, tuple(captured))
-    kernels.gradients[tiles * kv_heads * batch](*given)
+    kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, scale, offset, left, *starts)
+    taken = counter(q)
+    given = (q, k, v, do, base, sums, turns, taken, dk, dv, *numbers, *arrays[1:], *starts, tuple(captured))
+    count = tiles * kv_heads * batch
+    stay = not (problem.right and 64 < problem.dim <= 128)  # measured: docs/lab/attention-backward.md
+    kernels.gradients[min(count, clusters_at_once(1, q)) if stay else count](*given)
     kernels.finish[grid, GROUP * config.groups](dq, sums, scale, arrays[0], *starts)

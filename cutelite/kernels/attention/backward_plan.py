@@ -5,19 +5,26 @@ in `backward`.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, TmaTensor, f32, i32
+from cutelite import Tensor, TmaTensor, bf16, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given, sequence_at
 from cutelite.lang.tables import bound
 from cutelite.records import dataclass
 
-B, H, HK, SQ, SK, MB, ENDS = cl.dims("B H HK SQ SK MB ENDS")
+B, H, HK, SQ, SK, MB, BLOCKS, ENDS = cl.dims("B H HK SQ SK MB BLOCKS ENDS")
 ARRAY_B, ARRAY_H, ARRAY_S = cl.dims("ARRAY_B ARRAY_H ARRAY_S")
+EXTRA = 16
+"""Columns by which operands are extended."""
+NOTHING = 1e30
+"""The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
+SHARED = 227 * 1024
+"""Bytes of shared memory of a thread block."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,8 @@ class Config:
     early    load logsumexps before the wait for scores, and sums of rows before the wait for dP. Takes registers
     fenced   start all of dv += P.T @ dO before dS is computed, also where ptxas would start the first part alone
     covered  multiply dq of the block before ahead of dk, so that dq is added while dk is multiplied; otherwise last
+    extended products subtract logsumexps and sums of rows, which are further columns of their operands (`Plan.base`);
+             otherwise they are loaded. For bf16 without a `score_mod`
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
 
@@ -47,20 +56,20 @@ class Config:
     wide: bool = False
     fenced: bool = False
     covered: bool = False
+    extended: bool = False
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int, plain: bool = False, causal: bool = False) -> Config:
-    """Return the configuration measured best for heads of queries of `dim` columns (docs/lab/attention-backward.md).
-
-    plain   the problem has no window to the left and no functions of scores: these take registers
-    causal  queries do not see keys beyond some place
-    """
-    if dim <= 64:
-        return Config(128, turned=False)
-    if dim > 128:
-        return Config(turned=False, copied=0, wide=True)
-    return Config(held=3, copied=(4 if causal else 2) if plain else 0, early=True, fenced=True, covered=plain)
+def chosen(problem: Problem) -> Config:
+    """Return the configuration measured best for a problem (docs/lab/attention-backward.md)."""
+    plain = not problem.left and problem.score_mod is None and problem.mask_mod is None  # others take registers
+    extends = problem.dtype == bf16 and problem.score_mod is None  # f16 has too small a range
+    if problem.dim > 128:
+        return Config(turned=False, copied=0, wide=True, regs=(40, 232))
+    if problem.dim <= 64:
+        return Config(128, turned=False, copied=4 if extends else 8, fenced=extends, extended=extends)
+    copied = (2 if extends else 4) if plain else 0
+    return Config(held=3, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
 
 
 class Sequence(NamedTuple):
@@ -79,6 +88,30 @@ class Sequence(NamedTuple):
     key: Any
     keys: Any
     block: Any
+
+
+class Place(NamedTuple):
+    """The place of a tile, as thread blocks tell it their threads: `Tile` has the same fields."""
+
+    batch: Any
+    kv: Any
+    key: Any
+    begin: Any
+    end: Any
+
+
+class RaggedPlace(NamedTuple):
+    """A `Place` in a ragged sequence: its number, its first query and key, and how many there are."""
+
+    number: Any
+    query: Any
+    queries: Any
+    first: Any
+    keys: Any
+    kv: Any
+    key: Any
+    begin: Any
+    end: Any
 
 
 class Tile(NamedTuple):
@@ -132,12 +165,30 @@ class Plan:
     @property
     def sums(self) -> Any:
         """The type of the sums of dq: for each warpgroup its part, in the order of accumulators."""
-        return Tensor[f32, (B, H, MB, self.config.groups, ROWS * self.columns), cl.align(16)]
+        return Tensor[f32, (B, H, BLOCKS, self.config.groups, ROWS * self.columns), cl.align(16)]
 
     @property
     def base(self) -> Any:
-        """The type of logsumexps and sums of rows."""
+        """The type of logsumexps and sums of rows.
+
+        Where they extend operands, they are 32 bf16 a row: three whose sum is the logsumexp divided by the scale, 13
+        zeros, three whose sum is the sum of the row, 13 zeros. Three have all bits of an f32.
+        """
+        if self.config.extended:
+            return Tensor[self.problem.dtype, (B, H, MB, 2 * EXTRA), cl.align(16)]
         return Tensor[f32, (B, H, MB, 2 * self.config.rows), cl.align(16)]
+
+    def base_shape(self, blocks: int) -> tuple[int, int]:
+        """Return the shape of a head's part of it."""
+        return (blocks * self.config.rows, 2 * EXTRA) if self.config.extended else (blocks, 2 * self.config.rows)
+
+    @property
+    def base_box(self) -> Any:
+        """The type of the same in the kernel that multiplies."""
+        if self.config.extended:
+            shape = B, H, MB, 2 * EXTRA
+            return TmaTensor[self.problem.dtype, shape, (1, 1, self.config.rows, EXTRA), (None, None, None, 1)]
+        return self.base
 
     @property
     def tables(self) -> Any:
@@ -147,7 +198,15 @@ class Plan:
     @property
     def turns(self) -> Any:
         """The type of the turns: for each part of the sums, the number of the block of keys that adds next."""
-        return Tensor[i32, (B, H, MB, self.config.groups)]
+        return Tensor[i32, (B, H, BLOCKS, self.config.groups)]
+
+    def by_block(self, array: Any) -> Any:
+        """Return sums or turns with one index for the blocks of queries of all heads."""
+        if array is None:
+            return None
+        inner = tuple(array.shape[3:])
+        strides = tuple(math.prod(inner[i:]) for i in range(len(inner) + 1))
+        return cl.with_layout(array, cl.make_layout((B * H * BLOCKS, *inner), strides))
 
     def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
         """Return the type of (B, heads, length, dim) tensors that TMA moves in boxes of `rows` rows."""
@@ -183,23 +242,41 @@ class Plan:
         """Return the index of the key at the first query's place, from `Given.offset`."""
         return offset * (sequence.keys - sequence.queries) if self.problem.ragged else offset
 
-    def place(self, given: Given, starts: Starts) -> Tile:
-        """Return this thread block's tile: a band of heads takes all its blocks of keys before the next band."""
-        BN, index, heads = self.keys, cl.block_idx.x, i32(HK)
+    @property
+    def kind(self) -> Any:
+        """The type of a tile's place."""
+        return RaggedPlace if self.problem.ragged else Place
+
+    def count(self) -> Any:
+        """Return the number of tiles. Of ragged sequences some are empty."""
+        if self.problem.ragged:
+            return (i32(SK) // self.keys + i32(ENDS) - 1) * i32(HK)
+        return i32(cl.ceil_div(SK, self.keys)) * i32(B) * i32(HK)
+
+    def place(self, index: Any, given: Given, starts: Starts) -> Any:
+        """Return the place of a tile: a band of heads takes all its blocks of keys before the next band."""
+        BN, heads = self.keys, i32(HK)
         if self.problem.ragged:
             places = i32(SK) // BN + i32(starts.keys.shape[0]) - 1
             head, place = index // places, index % places
             sequence = self.ragged(sequence_at(starts.keys, place, BN), starts)
             key = (place - (sequence.key // BN + sequence.number)) * BN
             begin, end = self.seeing(key, sequence, given)
-            return Tile(sequence, head, key, begin, cl.where(key < sequence.keys, end, begin))
-        across = i32(cl.ceil_div(SK, BN))
-        major = given.band * across
-        part, rest = index // major, index % major
-        here = min(given.band, i32(B) * heads - part * given.band)
-        head, key = part * given.band + rest % here, rest // here * BN
-        sequence = Sequence(head // heads, head // heads, 0, i32(SQ), 0, i32(SK), 0)
-        return Tile(sequence, head % heads, key, *self.seeing(key, sequence, given))
+            return RaggedPlace(
+                sequence.number, *sequence[2:6], head, key, begin, cl.where(key < sequence.keys, end, begin)
+            )
+        key, head = cl.longest_first(index, i32(cl.ceil_div(SK, BN)), i32(B) * heads, given.band, False)
+        tile = Place(head // heads, head % heads, key * BN, 0, 0)
+        begin, end = self.seeing(key * BN, self.tile(tile).sequence, given)
+        return tile._replace(begin=begin, end=end)
+
+    def tile(self, place: Any) -> Tile:
+        """Return the tile at a place."""
+        if self.problem.ragged:
+            number, query, queries, first, keys = place[:5]
+            block = query // self.config.rows + number
+            return Tile(Sequence(number, 0, query, queries, first, keys, block), *place[5:])
+        return Tile(Sequence(place.batch, place.batch, 0, i32(SQ), 0, i32(SK), 0), *place[1:])
 
     def seeing(self, key: Any, sequence: Sequence, given: Given) -> tuple[Any, Any]:
         """Return the range of the blocks of queries that see some of a thread block's keys."""
@@ -211,6 +288,20 @@ class Plan:
         if self.problem.left:
             end = max(begin, min(end, (max(-BM, own + self.keys - 1 + given.left) + BM) // BM))
         return begin, end
+
+    @property
+    def gaps(self) -> bool:
+        """Tell whether there may be tiles whose keys no query sees."""
+        return self.problem.ragged or self.problem.left or self.problem.right
+
+    @property
+    def staged(self) -> bool:
+        """Tell whether dk and dv have memory of their own on their way out; else it is that of keys and values."""
+        config, BM, BN, (D, DV) = self.config, self.config.rows, self.keys, self.dims
+        rows = (D + DV) * BM * config.stages + BM * BN * config.held * (1 + config.wide)
+        base = config.stages * 4 * BM * (EXTRA if config.extended else 2)
+        halves = (D + DV + max(D, DV)) * BN + rows
+        return 2 * halves + 16 * GROUP * self.copied * config.groups + base + 1024 <= SHARED
 
     @property
     def copied(self) -> int:
@@ -242,14 +333,14 @@ STARTS = Tensor[i32, (ENDS,)] | None
 
 def prepare(plan: Plan) -> Any:
     """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
-    dtype, BM, (D, DV) = plan.problem.dtype, plan.config.rows, plan.dims
+    config, dtype, BM, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.dims
     O = plan.box(H, SQ, plan.problem.dim_v, BM)  # noqa: E741
     ROW = Tensor[f32, (B, H, SQ)]
 
     @cl.kernel(block=256)
     def prepare(
         o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums,
-        turns: plan.turns | None, offset: i32, left: i32, of_queries: STARTS = None, of_keys: STARTS = None,
+        turns: plan.turns | None, scale: f32, offset: i32, left: i32, of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         t, (m, head, batch) = cl.thread_idx.x, (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
@@ -267,8 +358,8 @@ def prepare(plan: Plan) -> Any:
         for i in cl.static_range(BM * D // 1024):
             mine[None, t, i].store(cl.full((4,), 0.0, f32))
         pipe.consumer_wait(pipe.consumer_state())
-        for i in cl.static_range(-(-BM // 32)):
-            r, total = i * 32 + t // 8, f32(0.0)
+        for step in cl.static_range(-(-BM // 32)):
+            r, total = step * 32 + t // 8, f32(0.0)
             if BM % 32 == 0 or r < BM:
                 for c in cl.static_range(DV // BOX):
                     x, y = (cl.local_tile(tile[r, None], (8,), (c * 8 + t % 8,)).load().to(f32) for tile in tiles)
@@ -281,9 +372,22 @@ def prepare(plan: Plan) -> Any:
                         total = total - dlse[batch, head, sequence.query + row + r]
                 elif plan.problem.ragged:
                     total = f32(0.0)  # whatever the next sequence has
-                at = r // 16 * 16 + r % 8 // 2 * 4 + r // 8 % 2 * 2 + r % 2  # as `Worker.of_rows` reads it
-                base[batch, head, m, at] = cl.where(known == -INF, INF, known / LN2)
-                base[batch, head, m, BM + at] = total
+                if config.extended:
+                    pieces = cl.make_rmem_tensor(dtype, (2 * EXTRA,))
+                    pieces.store(cl.full((2 * EXTRA,), 0.0, dtype))
+                    rest = cl.where(known == -INF, NOTHING, known / scale), total
+                    for j in cl.static_range(2):
+                        value = rest[j]
+                        for i in cl.static_range(3):
+                            pieces[j * EXTRA + i] = value.to(dtype)
+                            value = value - pieces[j * EXTRA + i].to(f32)
+                    whole = base[batch, head, m * BM + r, None]
+                    for j in cl.static_range(2 * EXTRA // 8):
+                        cl.local_tile(whole, (8,), (j,)).store(cl.local_tile(pieces, (8,), (j,)).load())
+                else:
+                    at = r // 16 * 16 + r % 8 // 2 * 4 + r // 8 % 2 * 2 + r % 2  # as `Worker.of_rows` reads it
+                    base[batch, head, m, at] = cl.where(known == -INF, INF, known / LN2)
+                    base[batch, head, m, BM + at] = total
 
     return prepare
 

@@ -5,12 +5,12 @@ Out   operands of products; parts of dq, and dk and dv, on their way to global m
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.backward_block import Block, Sums
-from cutelite.kernels.attention.backward_plan import SK
+from cutelite.kernels.attention.backward_plan import EXTRA, SK, Starts
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.lang.given import given_by
 from cutelite.records import dataclass
@@ -18,6 +18,14 @@ from cutelite.records import dataclass
 LOG2E = 1 / LN2
 NEVER = 1 << 30
 """A column beyond every block."""
+
+
+class Results(NamedTuple):
+    """The outputs dk and dv for TMA, the same by rows for the last keys of a ragged sequence, and their starts."""
+
+    tensors: tuple[Any, Any]
+    arrays: tuple[Any, Any]
+    starts: Starts
 
 
 @dataclass(frozen=True)
@@ -54,23 +62,40 @@ class Worker:
         config = self.block.plan.config
         return (config.rows // config.groups, self.group) if config.wide else (config.rows, 0)
 
-    def scores(self, q: Any) -> Any:
+    def scores(self, q: Any, state: Any) -> Any:
         """Start the scores of its queries of a block: (keys, queries)."""
-        n, part = self.queries
-        q = cl.local_tile(q, (n, self.block.plan.dims[0]), (part, 0))
-        return multiply(self.k, q, cl.wgmma.zeros_accumulator(n), False)
+        return self.product(self.k, q, "of_q", state)
 
-    def score_gradients(self, do: Any) -> Any:
+    def score_gradients(self, do: Any, state: Any) -> Any:
         """Start dP, the gradients of its probabilities."""
+        return self.product(self.v, do, "of_do", state)
+
+    def product(self, own: Any, rows: Any, extension: str, state: Any) -> Any:
+        """Start ``own @ rows.T`` for its queries of a block. `extension`: the name of columns that are subtracted."""
         n, part = self.queries
-        do = cl.local_tile(do, (n, self.block.plan.dims[1]), (part, 0))
-        return multiply(self.v, do, cl.wgmma.zeros_accumulator(n), False)
+        rows = cl.local_tile(rows, (n, cl.size(own) // ROWS), (part, 0))
+        acc = cl.wgmma.zeros_accumulator(n)
+        if not self.block.plan.config.extended:
+            return multiply(own, rows, acc, False)
+        extra = getattr(self.block.storage, extension)[None, None, state.index]
+        acc = cl.wgmma.mma_async(own, rows, acc, accumulate=False)
+        return multiply(self.minus_ones, cl.local_tile(extra, (n, EXTRA), (part, 0)), acc)
+
+    @property
+    def minus_ones(self) -> Any:
+        """An operand A in registers: -1 in its first three columns, 0 in the others."""
+        dtype = self.block.plan.problem.dtype
+        held, t = cl.make_rmem_tensor(dtype, (8,)), cl.thread_idx.x % 4
+        held.store(cl.full((8,), 0.0, dtype))
+        for i in cl.static_range(4):  # columns 2 t and 2 t + 1 of two rows; the other four are columns from 8 on
+            held[i] = cl.where(t == 0 if i % 2 else t < 2, -1.0, 0.0).to(dtype)
+        return held.load()
 
     def changes(self, p: Any, dp: Any, slope: Any, total: Any) -> Any:
-        """Return dS, the gradients of products of queries and keys, without the scale. `total`: sums of rows."""
+        """Return dS, the gradients of products of queries and keys, without the scale. `total`: `of_rows`."""
         n, _ = self.queries
         p, dp = (x.reshape((2, 2, n // 8)) for x in (p, dp))
-        ds = p * (dp - total)
+        ds = p * (dp if total is None else dp - total)
         ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
         return ds.reshape((n // 2,)).to(self.block.plan.problem.dtype)
 
@@ -83,21 +108,28 @@ class Worker:
             self.clear_behind((q, do), plan.config.rows, queries - place[0] * plan.config.rows)
         return q, do
 
-    def clear_keys(self) -> None:
-        """Overwrite the keys and values of another sequence with zeros."""
+    def keys_of(self, once: Any) -> None:
+        """Wait for keys and values, and overwrite those of another sequence with zeros."""
         plan, tile, storage = self.block.plan, self.block.tile, self.block.storage
+        self.block.pipes.keys.consumer_wait(once)
+        self.block.pipes.values.consumer_wait(once)
         if plan.problem.ragged and tile.key + plan.keys > tile.sequence.keys:
             self.clear_behind((storage.k, storage.v), plan.keys, tile.sequence.keys - tile.key)
 
     def of_rows(self, state: Any, which: int) -> Any:
-        """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, queries / 8)."""
+        """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, queries / 8).
+
+        None where products subtract them.
+        """
+        if self.block.plan.config.extended:
+            return None
         BM, (n, part), base = self.block.plan.config.rows, self.queries, self.block.storage.base[state.index, None]
         fours = cl.with_layout(base, cl.make_layout((4, 4, n // 16, BM // n, 2), (1, 4, 16, n, BM)))
         return fours[None, cl.thread_idx.x % 4, None, part, which].load().reshape((2, 1, n // 8))
 
     def powers(self, s: Any, base: Any, place: Any) -> Any:
-        """Return probabilities, 0 where a query does not see a key, and `score_mod`'s slope. `base`: logsumexps."""
-        block, (m, head), slope, (n, part) = self.block, place, 1.0, self.queries
+        """Return probabilities, 0 where a query does not see a key, and `score_mod`'s slope. `base`: `of_rows`."""
+        block, (m, head, _), slope, (n, part) = self.block, place, 1.0, self.queries
         s = s.reshape((2, 2, n // 8))
         problem, given, sequence = block.plan.problem, block.given, block.tile.sequence
         low = m * block.plan.config.rows + part * n
@@ -117,7 +149,8 @@ class Worker:
             s, slope = cl.value_and_derivative(problem.score_mod, s * given.scale, batch, head, query, seen)
             p = cl.math.exp2(s * LOG2E - base, fast=True)
         else:
-            p = cl.math.exp2(s * (given.scale * LOG2E) - base, fast=True)
+            s = s * (given.scale * LOG2E)
+            p = cl.math.exp2(s if base is None else s - base, fast=True)
         modified = problem.score_mod is not None or problem.mask_mod is not None
         masked = modified or self.key + ROWS > sequence.keys
         if problem.right:
@@ -147,18 +180,21 @@ class Worker:
         left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
-    def add(self, dq: Any, place: Any, part: Any) -> None:
-        """Add this warpgroup's part of a block of dq to the sums: `plan.copied` groups by bulk copies."""
-        (m, head), sequence = place, self.block.tile.sequence
+    def add(self, dq: Any, at: Any, number: Any) -> None:
+        """Add this warpgroup's part of a block of dq to the sums: `plan.copied` groups by bulk copies.
+
+        at, number  the block's index in the sums, and the number of those that were added before
+        """
         plan, storage, parts = self.block.plan, self.block.storage, self.block.pipes.parts
         if plan.copied > 0:
+            part = cl.PipelineState(plan.config.groups, self.group, number & 1 ^ 1)
             parts.producer_acquire(part)
             target = plan.accumulators(storage.dq[self.group, None], plan.copied)
             target.store(dq[: 4 * plan.copied].reshape((4, plan.copied)))
             cl.fence_proxy_async("shared::cta")
             parts.producer_commit(part)
-        sums, fours = self.sums.parts[sequence.batch, head, sequence.block + m, self.group, None], plan.columns // 8
-        sums = plan.accumulators(sums, fours)
+        fours = plan.columns // 8
+        sums = plan.accumulators(self.sums.parts[at, self.group, None], fours)
         for c in cl.static_range(plan.copied, fours):
             cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
 
@@ -178,16 +214,44 @@ class Worker:
         cl.fence_proxy_async("shared::cta")
         self.block.everyone.sync()
 
-    def finish(self, grads: Any, tensors: Any, arrays: Any, starts: Any) -> None:
-        """Write the gradients of this warpgroup's keys and values: see `write`. `starts` are those of keys."""
-        sequence = self.block.tile.sequence
-        length = self.block.plan.written(sequence.number, sequence.key, sequence.keys, starts, i32(SK))
-        self.write(grads[1], self.v, tensors[1], arrays[1], length)
-        if not self.block.plan.config.wide:  # wide: others read these columns before P is complete
-            self.block.everyone.sync()  # the others have read these keys
-        self.write(grads[0] * self.block.given.scale, self.k, tensors[0], arrays[0], length)
+    def finish(self, grads: Any, results: Results, once: Any, last: Any) -> None:
+        """Write the gradients of this warpgroup's keys and values.
+
+        once  of `keys` and `values`, which are released
+        last  how `conclude` adds the last part of dq
+        """
+        block = self.block
+        (keys, values, *_), sequence, staged = block.pipes, block.tile.sequence, block.plan.staged
+        length = block.plan.written(sequence.number, sequence.key, sequence.keys, results.starts.keys, i32(SK))
+        of_k, of_v = self.k, self.v
+        if staged:
+            values.consumer_release(once)
+            of_k, of_v = (
+                cl.local_tile(block.storage.grads, (ROWS, columns), (self.first, 0)) for columns in block.plan.dims
+            )
+            self.settle()
+        self.write(grads[1], of_v, results.tensors[1], results.arrays[1], length)
+        self.conclude(once, last)
+        if staged:
+            self.settle()
+        elif not block.plan.config.wide:  # wide: others read these columns before P is complete
+            block.everyone.sync()  # the others have read these keys
+        self.write(grads[0] * block.given.scale, of_k, results.tensors[0], results.arrays[0], length)
+        if not staged:
+            self.settle()
+            keys.consumer_release(once)
+            values.consumer_release(once)
+
+    def settle(self) -> None:
+        """Wait until what this warpgroup has written to global memory has been read from shared memory."""
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
+        self.together.sync()
+
+    def conclude(self, once: Any, last: Any) -> None:
+        """Release the keys where dk is staged elsewhere."""
+        if self.block.plan.staged:
+            self.block.pipes.keys.consumer_release(once)
 
     def write(self, grad: Any, target: Any, tensor: Any, array: Any, length: Any) -> None:
         """Write the gradients of this warpgroup's keys or values to global memory, staged in `target`.
@@ -218,11 +282,6 @@ class Worker:
             if cl.thread_idx.x % GROUP == 0 and self.key < length:
                 cl.tma_store(piece, tensor, at=(sequence.batch, tile.kv, sequence.key + self.key, column))
                 cl.cp_async_bulk_commit_group()
-
-
-def emptied(state: cl.PipelineState) -> cl.PipelineState:
-    """Return the state with which a producer waits until the consumers of that stage have emptied it."""
-    return cl.PipelineState(state.stages, state.index, state.phase ^ 1)
 
 
 def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
