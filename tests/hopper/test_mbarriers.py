@@ -180,7 +180,7 @@ def parity_out_of_range(src: Any, tile: Any, bars: Any) -> None:
 
 
 MISTAKES = [
-    (never_arrives, "1 of 1 arrivals and -1024 bytes are missing"),
+    (never_arrives, "1 of 1 arrivals are missing, and 1024 bytes came unexpected"),
     (expects_too_much, "0 of 1 arrivals and 16 bytes are missing"),
     (waits_for_the_wrong_parity, "phase of parity 1"),
     (never_initialised, "no live mbarrier"),
