@@ -255,6 +255,8 @@ def writable(name: str, array: Any) -> None:
     """Check that an array is not read-only, and has a place for each element. Errors: `ArrayError`."""
     if not is_writable(array):
         raise ArrayError(f"{name} is read-only, and is written; pass a copy")
+    if 0 in array.shape or not code_of(array):
+        return  # strides of no elements mean nothing; a dtype that kernels do not have is refused elsewhere
     if any(extent > 1 and step == 0 for extent, step in zip(array.shape, strides_of(array), strict=True)):
         raise ArrayError(f"{name} has elements in one place (a stride of 0), and is written: pass a whole array")
 
