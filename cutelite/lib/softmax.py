@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+import cutelite.target as target
 from cutelite.ir.types import f32, i32
 from cutelite.lang import math
 from cutelite.lang.algebra import local_tile
@@ -139,7 +140,7 @@ class OnlineSoftmax:
             # top is -inf for a row without scores so far: then powers are infinite or NaN, and `moved` is true
             p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
             total, moved = self.total + sums, vote_any(not every(sums <= GROWN))
-        elif self.guess:
+        elif self.guess and target.has("wgmma"):
             p = fence_operand(p)  # holds zeros on this path: they are made on the other one too if this is empty
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
