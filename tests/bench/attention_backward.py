@@ -32,8 +32,8 @@ def best(dim: int, causal: bool = False) -> Config:
 
 CONFIGS: dict[int, dict[str, Config]] = {
     128: {
-        "1/4 copied": best(128),
-        "registers": replace(best(128), copied=0),
+        "registers": best(128),
+        "1/4 copied": replace(best(128), copied=2),
         "1/2 copied": replace(best(128), copied=4),
         "loads": replace(best(128), extended=False),
         "loads, registers": replace(best(128), extended=False, copied=0),

@@ -611,6 +611,8 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
     Row(BACKWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
+    Row(BACKWARD, "drop", "griddepcontrol.wait", "", "", "there is no kernel before it in this launch"),
+    Row(BACKWARD, "drop", "griddepcontrol.launch_dependents", "", "", PDL),
     Row(BACKWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(BACKWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
     Row(BACKWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),

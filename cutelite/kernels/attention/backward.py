@@ -47,7 +47,10 @@ class Narrow(Worker):
         dk, dv = (cl.wgmma.zeros_accumulator(dim) for dim in plan.dims)
         self.keys_of(once)
         so_far = dk, dv, number, block.first, block.first[2]
-        for i in range(block.steps):
+        skipped: Any = i32(0)
+        if plan.problem.right and plan.config.rows < plan.keys and self.unseen:
+            so_far, skipped = self.skip(so_far), i32(1)
+        for i in range(skipped, block.steps):
             so_far = self.step(so_far, i > 0)
         dk, dv, number, _, last = so_far
         self.finish((dk, dv), results, once, (number - 1, last))
@@ -66,6 +69,25 @@ class Narrow(Worker):
             self.add(dq, at, number)
         elif self.block.plan.staged:
             keys.consumer_release(once)
+
+    @property
+    def unseen(self) -> Any:
+        """Tell whether the queries of the first block come before all that see one of this warpgroup's keys."""
+        block, plan, sequence = self.block, self.block.plan, self.block.tile.sequence
+        end = (block.tile.begin + 1) * plan.config.rows + plan.offset(sequence, block.given.offset)
+        return (block.steps > 0) & (end + block.given.right <= self.key)
+
+    def skip(self, so_far: Any) -> Any:
+        """Pass by the first block, with zeros for dS."""
+        (dk, dv, number, place, _), (_, _, rows, changes, _) = so_far, self.block.pipes
+        state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
+        self.rows_of(state, place)
+        changes.producer_acquire(change)
+        self.lay(cl.full((self.block.plan.config.rows // 2,), 0.0, self.block.plan.problem.dtype), change)
+        cl.fence_proxy_async("shared::cta")
+        changes.producer_commit(change)
+        rows.consumer_release(state)
+        return dk, dv, number + 1, self.block.following(place), place[2]
 
     def step(self, so_far: Any, behind: Any) -> Any:
         """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
@@ -113,12 +135,16 @@ class Narrow(Worker):
 
     def of_keys(self, ds: Any, q: Any, dk: Any, change: Any) -> Any:
         """Start dk + dS.T @ Q, and give dS to the other warpgroups."""
-        plan, target = self.block.plan, cl.select(self.block.storage.ds[None, None, change.index], (1, 0))
-        plan.put(ds, cl.local_tile(target, (ROWS, plan.config.rows), (self.group, 0)), transpose=True)
+        self.lay(ds, change)
         dk = multiply(ds, cl.select(q, (1, 0)), dk)
         cl.fence_proxy_async("shared::cta")
         self.block.pipes.changes.producer_commit(change)
         return dk
+
+    def lay(self, ds: Any, change: Any) -> None:
+        """Write this warpgroup's part of dS to shared memory."""
+        plan, target = self.block.plan, cl.select(self.block.storage.ds[None, None, change.index], (1, 0))
+        plan.put(ds, cl.local_tile(target, (ROWS, plan.config.rows), (self.group, 0)), transpose=True)
 
 
 @dataclass(frozen=True)
@@ -254,6 +280,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
             threads + (32 * config.groups if copies else 0),
         )  # fmt: skip
         cl.pipeline_init_sync()
+        cl.griddepcontrol_wait()
+        cl.griddepcontrol_launch_dependents()
         block = Block(plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes, parts), given)
         adds = Sums(plan.by_block(sums), plan.by_block(turns))
         if cl.thread_idx.x < GROUP:

@@ -86,6 +86,8 @@ class Block:
         once, state   of `keys` and `values`, and of `rows`
         """
         (_, _, rows, *_), storage, config, sequence = self.pipes, self.storage, self.plan.config, self.tile.sequence
+        for tensor in (k, v):  # into L2, while the tile before still has their places
+            cl.tma_prefetch(tensor, at=self.of_keys)
         place = self.first
         for i in range(self.steps):
             m, head, _ = place
@@ -107,10 +109,14 @@ class Block:
             self.bring(k, v, once)
         return state
 
+    @property
+    def of_keys(self) -> tuple[Any, ...]:
+        """The place of the tile's keys, and of its values."""
+        return self.tile.sequence.batch, self.tile.kv, self.tile.sequence.key + self.tile.key, 0
+
     def bring(self, k: Any, v: Any, once: Any) -> None:
         """Load values and keys, once the tile before has done with them: with values first."""
-        (keys, values, *_), storage, tile = self.pipes, self.storage, self.tile
-        at = tile.sequence.batch, tile.kv, tile.sequence.key + tile.key, 0
+        (keys, values, *_), storage, at = self.pipes, self.storage, self.of_keys
         values.producer_acquire(once)
         cl.tma_load(v, storage.v, at=at, barrier=values.barrier(once))
         keys.producer_acquire(once)

@@ -150,7 +150,6 @@ def launch(
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, scale, offset, left, *starts)
     taken = counter(q)
     given = (q, k, v, do, base, sums, turns, taken, dk, dv, *numbers, *arrays[1:], *starts, tuple(captured))
-    count = tiles * kv_heads * batch
-    stay = not (problem.right and 64 < problem.dim <= 128)  # measured: docs/lab/attention-backward.md
-    kernels.gradients[min(count, clusters_at_once(1, q)) if stay else count](*given)
-    kernels.finish[grid, GROUP * config.groups](dq, sums, scale, arrays[0], *starts)
+    resident = min(tiles * kv_heads * batch, clusters_at_once(1, q))
+    kernels.gradients[cl.Launch(resident, (1 + config.groups) * GROUP, pdl=True)](*given)
+    kernels.finish[cl.Launch(grid, GROUP * config.groups, pdl=True)](dq, sums, scale, arrays[0], *starts)

@@ -68,7 +68,7 @@ def chosen(problem: Problem) -> Config:
         return Config(turned=False, copied=0, wide=True, regs=(40, 232))
     if problem.dim <= 64:
         return Config(128, turned=False, copied=4 if extends else 8, fenced=extends, extended=extends)
-    copied = (2 if extends else 4) if plain else 0
+    copied = 4 if plain and not extends else 0
     return Config(held=3, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
 
 
@@ -342,6 +342,7 @@ def prepare(plan: Plan) -> Any:
         o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums,
         turns: plan.turns | None, scale: f32, offset: i32, left: i32, of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
+        cl.griddepcontrol_launch_dependents()
         t, (m, head, batch) = cl.thread_idx.x, (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
         tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, DV)), align=1024) for _ in range(2)]
@@ -404,6 +405,7 @@ def finish(plan: Plan) -> Any:
         part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
         tile = cl.shared(plan.problem.dtype, cl.make_smem_layout(plan.problem.dtype, (BM, plan.dims[0])), align=1024)
+        cl.griddepcontrol_wait()
         values = plan.accumulators(sums[batch, head, m, part, None], plan.columns // 8).load() * scale
         whole = cl.select(tile, (1, 0)) if config.turned else tile
         target = cl.local_tile(whole, (ROWS, plan.columns), (0, part) if config.wide else (part, 0))
