@@ -59,6 +59,7 @@ class Case:
     target   whether a column of each row comes last
     sums     whether it has results over all rows, so that no row may be hard
     least    the fewest columns: gradients of norms of one element are nothing but rounding
+    cancels  rows that are left out, as their sum is nothing beside its parts, or these come to infinity in some order
     prepare  what is made of the arguments before both: a result of the forward function, for example
     """
 
@@ -70,6 +71,7 @@ class Case:
     sums: bool = False
     hard: int = 0
     least: int = 1
+    cancels: tuple[int, ...] = ()
     prepare: Callable[..., Any] = lambda *args: args
 
 
@@ -252,8 +254,8 @@ CASES: dict[str, Case] = {
     "argmax": Case(lambda x: argmax(x).column, lambda x: x.argmax(-1)),
     "top_k": Case(lambda x: top_k(x, min(K, x.shape[-1])).value, lambda x: x.topk(min(K, x.shape[-1]))[0]),
     "cumsum": Case(cumsum, lambda x: x.cumsum(-1)),
-    "sum": Case(lambda x: reduced(x, "sum", 1), lambda x: x.sum(1)),
-    "mean": Case(lambda x: reduced(x, "mean", 1), lambda x: x.mean(1)),
+    "sum": Case(lambda x: reduced(x, "sum", 1), lambda x: x.sum(1), cancels=(9, 11)),
+    "mean": Case(lambda x: reduced(x, "mean", 1), lambda x: x.mean(1), cancels=(9, 11)),
     "max": Case(lambda x: reduced(x, "max", 1), lambda x: x.amax(1)),
     "min": Case(lambda x: reduced(x, "min", 1), lambda x: x.amin(1)),
     "sum of columns": Case(lambda x: reduced(x, "sum", 0), lambda x: x.sum(0), sums=True),
@@ -352,6 +354,11 @@ def checked(name: str, m: int, n: int, dtype: Any, layout: str, device: str) -> 
         for i, each in enumerate(zip(ours, theirs, exact, strict=True)):
             kind = each[0].dtype if each[0].is_floating_point() else torch.float32
             kind = kind if kind == torch.float32 else dtype
+            if case.sums:
+                each = tuple(v.reshape(1, -1) if v.dim() == 1 else v for v in each)
+            elif case.cancels and m >= HARD:
+                kept = [row for row in range(m) if row not in case.cancels]
+                each = tuple(v[kept] for v in each)
             if m and (problem := compared(*each, kind)):
                 return f"result {i}: {problem}"
     except Exception as problem:
