@@ -30,6 +30,7 @@ from cutelite.kernels.gemm import fp8_block, grouped, mixed, pointers
 from cutelite.kernels.gemm.call import gemm
 from cutelite.kernels.gemm.few import linear_of_few
 from cutelite.kernels.gemm.gated import gated_gradient, gated_product
+from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import fp8 as moe_fp8
 from cutelite.kernels.moe import narrow as moe_narrow
 from cutelite.kernels.moe.call import experts
@@ -89,6 +90,8 @@ def rights() -> dict[str, Call]:
             "out": some(8, 16)}),
         "gated_gradient": (gated_gradient, {"dy": wide, "weight": some(16, 16), "halves": some(8, 32),
             "out": some(8, 32)}),
+        "rotated_product": (rotated_product, {"x": wide, "weight": some(16, 48), "cosines": some(8, 8),
+            "sines": some(8, 8), "heads": 2, "dim": 16, "out": some(8, 48)}),
         "rope_tables": (rope_tables, {"positions": places(2, 3), "frequencies": some(4, dtype=f32), "dtype": "bf16"}),
         "fp8_block.gemm": (
             fp8_block.gemm,

@@ -8,7 +8,8 @@ fp8_block.py   fp8 with block scales                        grouped.py     group
 mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups anywhere, of sizes the device knows
 few.py         few rows, as in decoding, with a norm or a gate   gated.py   gradients of a gate, in a GEMM
 prepare.py     a kernel that makes A ahead of a GEMM        pitch.py       copies of rows that TMA cannot read
-model.py       a model of the time, for the default config  on_jax.py      GEMMs within `jax.jit`
+rotated.py     rotary embedding, in a GEMM                  on_jax.py      GEMMs within `jax.jit`
+model.py       a model of the time, for the default config
 
     from cutelite.kernels.gemm import gemm
 

@@ -1,0 +1,81 @@
+"""Rotary embedding in the GEMM that computes queries, keys and values.
+
+heads = rotated_product(x, weight, cosines, sines, heads=40, dim=128)    # 32 of queries, 8 of keys; 8 of values follow
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from cutelite import Finish
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.lib.piece import ROWS
+
+MOST = 128  # elements of a head: a piece's columns, whose sums and angles are registers
+
+
+@cache
+def turning(heads: int, tokens: int) -> Callable[..., None]:
+    """Return the epilogue function that turns the first `heads` pieces of a row, each a head, and stores all.
+
+    tokens  of a sequence; 0: there is one sequence, of as many tokens as the product has rows
+    """
+
+    def finish(piece: Any, cosines: Any, sines: Any) -> None:
+        if piece.column < heads * piece.columns:
+            left, right = piece.halves(piece.sums)
+            row = piece.row % tokens if tokens else piece.row
+            half = replace(piece, sums=left, row=row)
+            c, s = half.by_element(cosines, 0), half.by_element(sines, 0)
+            piece.result(piece.beside(left * c - right * s, right * c + left * s))
+        else:
+            piece.result(piece.sums)
+
+    return finish
+
+
+def fits(rows: int, tokens: int, dim: int) -> bool:
+    """Tell whether `rotated_product` takes sequences of `tokens` tokens, `rows` in all, and heads of `dim` elements."""
+    return (rows == tokens or tokens % ROWS == 0) and dim % 16 == 0 and 16 <= dim <= MOST
+
+
+def rotated_product(
+    x: Any, weight: Any, cosines: Any, sines: Any, heads: int, dim: int, *, out: Any = None, config: Any = None
+) -> Any:  # fmt: skip
+    """Compute ``x @ weight``, whose columns are heads of `dim` elements, and turn the first `heads` by their positions.
+
+    x               (..., T, K), bf16 or f16; tokens of a sequence are at 0, 1, 2, ...
+    weight          (K, N), N a multiple of `dim`
+    cosines, sines  (T, dim / 2): bf16, f16 or f32; halves of a head are turned together, as `rope` does
+    out             (..., T, N), where to write
+    config          as for `gemm`
+    Errors          `cl.ArgumentError` for arrays that do not fit: `dim` is a multiple of 16 up to 128, and of several
+                    sequences T is a multiple of 64
+    """
+    given = Arguments()
+    given.array("x", x, HALVES, "... T K")
+    given.array("weight", weight, "x", "K N")
+    tokens, columns, lead = int(x.shape[-2]), int(weight.shape[1]), tuple(x.shape[:-1])
+    heads, dim = (as_number(name, n, whole=True, least=1) for name, n in (("heads", heads), ("dim", dim)))
+    given.array("cosines", cosines, FLOATS, (tokens, dim // 2), rows=True)
+    given.array("sines", sines, "cosines", (tokens, dim // 2), rows=True)
+    rows = 1
+    for extent in lead:
+        rows *= int(extent)
+    if not fits(rows, tokens, dim) or columns % dim or heads * dim > columns:
+        raise ArrayError(
+            f"x is {tuple(x.shape)} and weight {tuple(weight.shape)}, but with {heads} heads of {dim} to turn dim is a "
+            f"multiple of 16 up to {MOST}, columns whole heads, and tokens of several sequences a multiple of {ROWS}"
+        )
+    out = empty(x, (*lead, columns)) if out is None else out
+    given.array("out", out, "x", (*lead, columns), written=True, rows=True)
+    function = turning(heads, 0 if rows == tokens else tokens)
+    finish = Finish(function, (cosines, sines), dim)
+    flat = x.reshape((-1, int(x.shape[-1]))), out.reshape((-1, columns))
+    multiply(flat[0], weight, flat[1], replace(fused_of(), finish=finish), None, config)
+    return out
