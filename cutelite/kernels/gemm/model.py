@@ -22,22 +22,22 @@ import cutelite_rt as rt
 from cutelite.kernels.arrays import clusters_at_once
 from cutelite.kernels.gemm.configs import WIDTHS, Config, Problem, wide
 
-START, P = 1.218, 1.1262
-L2, L2_CLUSTERED = 7.912e-08, 6.043e-08
+START, P = 1.099, 1.1459
+L2, L2_CLUSTERED = 8.509e-08, 5.845e-08
 """Microseconds for a byte that blocks load from L2, without a cluster and with one."""
-DRAM, AGAIN_DRAM = 1.26e-07, 0.3691
+DRAM, AGAIN_DRAM = 1.155e-07, 0.3905
 """Microseconds for a byte from DRAM, and the part of a round's operands that is read again where they outgrow L2."""
 AT_LEAST = 2.084e-07
 """Microseconds for a byte at the peak rate of the GPU's memory, 4.8 TB/s: a lower bound for the fit."""
-STREAM = 1.482e-05
+STREAM = 1.395e-05
 """Microseconds for a byte from DRAM that a block loads: a bound where few blocks load."""
-OUTGROWN, SOFT = 24.51e6, 8e6
+OUTGROWN, SOFT = 23.66e6, 8e6
 FUNCTION = 1.5
 """Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
-HIDDEN = 0.1589
+HIDDEN = 0.152
 """The part of a tile's own time that remains where another warpgroup multiplies meanwhile."""
-SECOND, SECOND_BYTE = 2.166, 2.264e-07
-MEETING, MEETING_BYTE, RESTART = 0.7973, 2.725e-05, 3.554
+SECOND, SECOND_BYTE = 2.161, 2.264e-07
+MEETING, MEETING_BYTE, RESTART = 0.8559, 2.662e-05, 3.654
 
 WATTS = 700.0
 """The limit of power, in W. The three energies below include a share of the power of an idle GPU."""
@@ -48,56 +48,56 @@ AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """Blocks of a cluster -> clusters that run at once on an H200, a block per SM: for arrays that are on no GPU."""
 
 RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] = {
-    ((64, 64), True, (1, 1)): (0.0573, 1.051),
-    ((64, 64), True, (1, 2)): (0.1897, 0.087),
-    ((64, 64), True, (1, 4)): (0.0569, 0.227),
-    ((64, 64), True, (2, 1)): (0.1595, 0.133),
-    ((64, 128), True, (1, 1)): (0.1812, 0.857),
-    ((64, 128), True, (2, 1)): (0.1313, 0.238),
-    ((64, 128), True, (1, 2)): (0.1327, 0.685),
-    ((64, 128), True, (1, 4)): (0.1045, 0.551),
-    ((64, 192), True, (1, 2)): (0.1418, 1.158),
-    ((64, 192), True, (1, 1)): (0.1735, 1.696),
-    ((64, 192), True, (2, 1)): (0.1940, 1.611),
-    ((64, 256), True, (1, 1)): (0.2343, 2.268),
-    ((64, 256), True, (2, 1)): (0.2259, 1.832),
-    ((128, 64), False, (1, 1)): (0.1056, 0.376),
-    ((128, 64), False, (1, 4)): (0.0912, 1.390),
-    ((128, 64), False, (2, 1)): (0.1227, 0.528),
-    ((128, 96), False, (1, 1)): (0.0602, 1.402),
-    ((128, 96), False, (1, 2)): (0.1347, 1.185),
-    ((128, 96), False, (2, 1)): (0.1924, 0.987),
-    ((128, 128), False, (1, 1)): (0.2268, 0.800),
+    ((64, 64), True, (1, 1)): (0.0721, 1.160),
+    ((64, 64), True, (1, 2)): (0.1701, 0.270),
+    ((64, 64), True, (1, 4)): (0.0688, 0.291),
+    ((64, 64), True, (2, 1)): (0.1719, 0.238),
+    ((64, 128), True, (1, 1)): (0.2006, 0.828),
+    ((64, 128), True, (2, 1)): (0.1547, 0.220),
+    ((64, 128), True, (1, 2)): (0.1564, 0.804),
+    ((64, 128), True, (1, 4)): (0.1245, 0.454),
+    ((64, 192), True, (1, 2)): (0.1646, 1.205),
+    ((64, 192), True, (1, 1)): (0.2029, 1.632),
+    ((64, 192), True, (2, 1)): (0.2151, 2.003),
+    ((64, 256), True, (1, 1)): (0.2725, 2.311),
+    ((64, 256), True, (2, 1)): (0.2378, 2.791),
+    ((128, 64), False, (1, 1)): (0.1390, 0.402),
+    ((128, 64), False, (1, 4)): (0.1014, 1.873),
+    ((128, 64), False, (2, 1)): (0.1417, 0.593),
+    ((128, 96), False, (1, 1)): (0.0658, 2.888),
+    ((128, 96), False, (1, 2)): (0.1522, 1.714),
+    ((128, 96), False, (2, 1)): (0.2192, 1.124),
+    ((128, 128), False, (1, 1)): (0.2594, 0.870),
     ((128, 128), True, (1, 1)): (0.1691, 1.143),
-    ((128, 128), True, (1, 2)): (0.1547, 1.515),
-    ((128, 128), True, (2, 1)): (0.2243, 1.340),
-    ((128, 160), True, (2, 1)): (0.2665, 1.136),
+    ((128, 128), True, (1, 2)): (0.1902, 1.575),
+    ((128, 128), True, (2, 1)): (0.2429, 1.707),
+    ((128, 160), True, (2, 1)): (0.2848, 1.377),
     ((128, 176), True, (2, 1)): (0.2908, 2.136),
-    ((128, 192), False, (1, 1)): (0.3108, 0.960),
-    ((128, 192), True, (1, 2)): (0.3726, 1.387),
-    ((128, 192), True, (2, 1)): (0.3308, 1.557),
-    ((128, 208), True, (2, 1)): (0.4267, 2.300),
-    ((128, 256), False, (1, 1)): (0.4058, 2.022),
-    ((128, 256), False, (1, 2)): (0.4939, 1.628),
-    ((128, 256), False, (2, 1)): (0.5499, 1.390),
-    ((128, 320), False, (2, 1)): (0.7315, 2.059),
-    ((256, 128), False, (1, 2)): (0.5247, 1.190),
-    ((256, 128), False, (2, 1)): (0.5164, 1.072),
+    ((128, 192), False, (1, 1)): (0.3534, 0.961),
+    ((128, 192), True, (1, 2)): (0.3875, 1.948),
+    ((128, 192), True, (2, 1)): (0.3433, 2.623),
+    ((128, 208), True, (2, 1)): (0.4233, 3.310),
+    ((128, 256), False, (1, 1)): (0.4503, 1.973),
+    ((128, 256), False, (1, 2)): (0.4244, 2.555),
+    ((128, 256), False, (2, 1)): (0.5610, 1.924),
+    ((128, 320), False, (2, 1)): (0.7254, 2.980),
+    ((256, 128), False, (1, 2)): (0.5328, 1.718),
+    ((256, 128), False, (2, 1)): (0.5190, 1.577),
 }
 """(tile, ping-pong, cluster) -> time of a step, and of a tile besides its steps, as far as loads do not set them."""
 
 
 LINES: dict[tuple[int, bool, int], tuple[float, float, float, float, float]] = {
-    (64, True, 1): (0.0269, 0.00106, 9.93e-09, 0.017, 0.00164),
-    (128, False, 1): (0.1044, 0.000891, 1.05e-08, 0.250, 0.00533),
-    (256, False, 1): (0.2153, 0.0018, 9.99e-09, 0.793, 0.0109),
-    (128, True, 2): (0.0011, 0.00124, 3.13e-06, 0.770, 0.00316),
-    (128, False, 2): (0.0040, 0.00137, 1.46e-06, 1.605, 0.00153),
-    (256, False, 2): (0.0111, 0.00342, 3.93e-06, 1.541, 0.0041),
-    (64, True, 2): (0.0312, 0.00109, 9.88e-09, 0.035, 0.0081),
-    (64, True, 4): (0.0348, 0.000508, 1.01e-08, 0.030, 0.00298),
-    (128, False, 4): (0.0441, 0.00091, 1.03e-08, 0.126, 0.00403),
-    (128, True, 4): (0.0488, 0.00104, 1.03e-08, 0.200, 0.00643),
+    (64, True, 1): (0.0287, 0.00138, 9.95e-09, 0.015, 0.00129),
+    (128, False, 1): (0.1328, 0.000941, 1.08e-08, 0.169, 0.00683),
+    (256, False, 1): (0.2605, 0.00151, 9.99e-09, 0.682, 0.0133),
+    (128, True, 2): (0.0015, 0.00156, 8.11e-07, 1.660, 0.00449),
+    (128, False, 2): (0.1037, 0.000598, 3.38e-06, 0.639, 0.00686),
+    (256, False, 2): (0.0282, 0.00314, 3.24e-06, 3.339, 0.00439),
+    (64, True, 2): (0.0433, 0.00112, 9.85e-09, 0.036, 0.00952),
+    (64, True, 4): (0.0407, 0.000605, 1.02e-08, 0.029, 0.00159),
+    (128, False, 4): (0.1107, 0.000391, 1.03e-08, 0.142, 0.00859),
+    (128, True, 4): (0.0379, 0.0014, 1.04e-08, 0.126, 0.00357),
 }
 """Swapped tiles: (columns of the result, ping-pong, blocks of a cluster) -> the same, by a tile's rows. A step takes a
 constant, so much for each row, and for their square; a tile a constant, and so much for each row."""
