@@ -141,7 +141,7 @@ class OnlineSoftmax:
             p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
             total, moved = self.total + sums, vote_any(not every(sums <= GROWN))
         elif self.guess and target.has("wgmma"):
-            p = fence_operand(p)  # holds zeros on this path: they are made on the other one too if this is empty
+            p = fence_operand(p)  # makes the zeros on this path: for an empty one LLVM makes them before the branch
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
             moved, redone = vote_any(some(ratio != 1.0)), redone + 1

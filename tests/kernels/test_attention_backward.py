@@ -220,15 +220,21 @@ def test_of_no_keys_or_queries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dim", "ordered", "ragged"), [(64, False, False), (64, True, False), (64, False, True), (136, False, False)]
+    ("dim", "dim_v", "ordered", "ragged"),
+    [
+        *((64, 64, False, False), (64, 64, True, False), (64, 64, False, True)),
+        *((136, 136, False, False), (136, 128, False, False)),
+    ],
 )
-def test_no_race_in_a_few_schedules(dim: int, ordered: bool, ragged: bool) -> None:
-    q, k, v, do = (x.swapaxes(1, 2) for x in inputs(150, 140, 1, 1, dim))
-    o, lse = np.zeros_like(q), np.zeros((1, 1, 150), np.float32)
-    problem = replace(PROBLEM, dim=dim, dim_v=dim, ragged=ragged)
+def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged: bool) -> None:
+    sq = 150 if dim == 64 else 70
+    q, k, v, do = (x.swapaxes(1, 2) for x in inputs(sq, 140, 1, 1, dim))
+    v, do = v[..., :dim_v].copy(), do[..., :dim_v].copy()
+    o, lse = np.zeros_like(do), np.zeros((1, 1, sq), np.float32)
+    problem = replace(PROBLEM, dim=dim, dim_v=dim_v, ragged=ragged)
     config, plan = chosen(problem), Plan(chosen(problem), problem)
     starts = [np.array(x, np.int32) for x in ([0, 100, 150], [0, 40, 140])] if ragged else [None, None]
-    blocks = -(-150 // config.rows) + ragged
+    blocks = -(-sq // config.rows) + ragged
     base = np.empty((1, 1, *plan.base_shape(blocks)), BF16 if config.extended else np.float32)
     sums = np.empty((1, 1, blocks, config.groups, 64 * plan.columns), np.float32)
     turns = np.empty((1, 1, blocks, config.groups), np.int32) if ordered else None
@@ -241,7 +247,7 @@ def test_no_race_in_a_few_schedules(dim: int, ordered: bool, ragged: bool) -> No
         (kernels.gradients, 2, 384, (q, k, v, do, base, sums, turns, counter, dk, dv, 0.1, *ends, 1, *arrays, *starts)),
         (kernels.finish, (blocks, 1, 1), 256, (dq, sums, 0.1, dq_array, *starts)),
     ):
-        report = kernel.check(grid, block, *args, seeds=1 if ordered else 2, notes=False)
+        report = kernel.check(grid, block, *args, seeds=1 if ordered or dim > 64 else 2, notes=False)
         assert not report.kinds, str(report)
 
 

@@ -304,7 +304,7 @@ def compute(block: Block, tiles: Any, sums: Sums, results: Results) -> None:
     group, number, kind = cl.warpgroup_idx() - 1, cl.u32(0), Wide if block.plan.config.wide else Narrow
     tiles = tiles.advance()
     while tiles.is_valid():
-        once = cl.PipelineState(1, 0, tiles.state.index ^ 1)  # two places in the queue: odd tiles and even ones
+        once = cl.PipelineState(1, 0, tiles.state.index ^ 1)  # the queue's two places alternate, as the phase does
         number = kind(block.at(tiles.place), group, sums).run(once, number, results)
         tiles = tiles.advance()
     if cl.thread_idx.x % GROUP == 0:

@@ -226,9 +226,7 @@ class Worker:
         of_k, of_v = self.k, self.v
         if staged:
             values.consumer_release(once)
-            of_k, of_v = (
-                cl.local_tile(block.storage.grads, (ROWS, columns), (self.first, 0)) for columns in block.plan.dims
-            )
+            of_k = of_v = self.staging
             self.settle()
         self.write(grads[1], of_v, results.tensors[1], results.arrays[1], length)
         self.conclude(once, last)
@@ -241,6 +239,14 @@ class Worker:
             self.settle()
             keys.consumer_release(once)
             values.consumer_release(once)
+
+    @property
+    def staging(self) -> Any:
+        """This warpgroup's part of the memory through which dv and dk leave, where that is not the tile's own."""
+        plan, widest = self.block.plan, max(self.block.plan.dims)
+        if plan.config.wide:  # columns of its own for dv and for dk, which may differ in width
+            return cl.local_tile(self.block.storage.grads, (ROWS, widest // plan.config.groups), (0, self.group))
+        return cl.local_tile(self.block.storage.grads, (ROWS, widest), (self.group, 0))
 
     def settle(self) -> None:
         """Wait until what this warpgroup has written to global memory has been read from shared memory."""
@@ -256,7 +262,7 @@ class Worker:
     def write(self, grad: Any, target: Any, tensor: Any, array: Any, length: Any) -> None:
         """Write the gradients of this warpgroup's keys or values to global memory, staged in `target`.
 
-        target         shared memory that no warp reads any more
+        target         shared memory that no warp reads any more: `staging`, or a tile whose columns it has a part of
         tensor, array  the output for TMA, and the same by rows, for the last keys of a ragged sequence
         length         rows to write for this sequence
         """
@@ -275,7 +281,7 @@ class Worker:
                             pair = cl.local_tile(row, (2,), ((column + 8 * c + spots[0][1]) // 2,))
                             pair.store(rows[4 * c + 2 * i : 4 * c + 2 * i + 2])
         else:
-            piece = cl.local_tile(target, (ROWS, n), (0, column // n))
+            piece = cl.local_tile(target, (ROWS, n), (0, 0 if self.block.plan.staged else column // n))
             self.block.plan.put(grad, piece)
             cl.fence_proxy_async("shared::cta")
             self.together.sync()
