@@ -49,3 +49,11 @@ def test_tokens_that_pieces_would_mix_are_refused() -> None:
     x, weight = np.zeros((2, 70, 32), BF16), np.zeros((32, 64), BF16)
     with pytest.raises(cl.ArgumentError, match="tokens of several sequences a multiple of 64"):
         rotated_product(x, weight, *angles(70, 8), heads=2, dim=16)
+
+
+def test_results_that_no_view_can_take_are_refused_and_no_sequences_are_none() -> None:
+    weight, tables = np.zeros((32, 64), BF16), angles(64, 8)
+    out = np.zeros((2, 65, 64), BF16)[:, :64]
+    with pytest.raises(cl.ArgumentError, match="not evenly apart"):
+        rotated_product(np.zeros((2, 64, 32), BF16), weight, *tables, heads=2, dim=16, out=out)
+    assert rotated_product(np.zeros((0, 64, 32), BF16), weight, *tables, heads=2, dim=16).shape == (0, 64, 64)

@@ -87,6 +87,14 @@ def check_places(operands: dict[str, Any], out: Any, fused: cl.Fused) -> None:
     check_apart("out", out, operands | more)
 
 
+def reshaped(out: Any, shape: tuple[int, ...]) -> Any:
+    """Return a view of `out`, of another shape, to write to. Errors: `ArrayError` where rows are not evenly apart."""
+    made = out.reshape(shape)
+    if rt.read(made).pointer != rt.read(out).pointer:  # a copy
+        raise ArrayError(f"rows of out {tuple(out.shape)} are not evenly apart: pass an array whose rows are, or none")
+    return made
+
+
 def written_by_tma(d: Any) -> bool:
     """Tell whether TMA can write results where they are to be: it writes the last 16 bytes of a row whole."""
     return read_by_tma(d) and d.shape[-1] * DTYPES[rt.read(d).dtype].bytes % 16 == 0

@@ -29,6 +29,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_apart, one_of
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
+from cutelite.kernels.gemm.arrays import reshaped
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.lib.tile_queue import clear_counter
@@ -254,7 +255,7 @@ def linear_of_few(
         given.array("norm", norm, (*HALVES, "f32"), (k,), dense=True)
     eps = as_number("eps", eps)
     rows = prod(lead)
-    flat, result = x.reshape((rows, k)), out.reshape((rows, n))
+    flat = x.reshape((rows, k))
     if not fits(rows or 1, k, n or HIGH, norm is not None) or int(weight.shape[0]) != n * parts:
         raise ArrayError(
             f"x is {tuple(x.shape)} and weight {tuple(weight.shape)}: at most {MOST} rows, K a multiple of "
@@ -262,8 +263,7 @@ def linear_of_few(
         )
     if left_out() or 0 in (rows, n):
         return out
-    if rt.read(result).pointer != rt.read(out).pointer:
-        raise ArrayError(f"rows of out {tuple(out.shape)} are not evenly apart: give it one that is, or none")
+    result = reshaped(out, (rows, n))
     normed = None if norm is None else (DTYPES[code_of(norm)], k)
     few = Few(DTYPES[code_of(x)], rows, normed, gate, early)
     check_apart("out", rt.read(out), {"x": rt.read(x), "weight": rt.read(weight)})

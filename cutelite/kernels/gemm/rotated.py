@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from math import prod
 from typing import Any
 
 from cutelite import Finish
@@ -41,7 +42,7 @@ def turning(heads: int, tokens: int) -> Callable[..., None]:
 
 def fits(rows: int, tokens: int, dim: int) -> bool:
     """Tell whether `rotated_product` takes sequences of `tokens` tokens, `rows` in all, and heads of `dim` elements."""
-    return (rows == tokens or tokens % ROWS == 0) and dim % 16 == 0 and 16 <= dim <= MOST
+    return (rows in (0, tokens) or tokens % ROWS == 0) and dim % 16 == 0 and 16 <= dim <= MOST
 
 
 def rotated_product(
@@ -64,9 +65,7 @@ def rotated_product(
     heads, dim = (as_number(name, n, whole=True, least=1) for name, n in (("heads", heads), ("dim", dim)))
     given.array("cosines", cosines, FLOATS, (tokens, dim // 2), rows=True)
     given.array("sines", sines, "cosines", (tokens, dim // 2), rows=True)
-    rows = 1
-    for extent in lead:
-        rows *= int(extent)
+    rows = prod(map(int, lead))
     if not fits(rows, tokens, dim) or columns % dim or heads * dim > columns:
         raise ArrayError(
             f"x is {tuple(x.shape)} and weight {tuple(weight.shape)}, but with {heads} heads of {dim} to turn dim is a "
@@ -74,8 +73,5 @@ def rotated_product(
         )
     out = empty(x, (*lead, columns)) if out is None else out
     given.array("out", out, "x", (*lead, columns), written=True, rows=True)
-    function = turning(heads, 0 if rows == tokens else tokens)
-    finish = Finish(function, (cosines, sines), dim)
-    flat = x.reshape((-1, int(x.shape[-1]))), out.reshape((-1, columns))
-    multiply(flat[0], weight, flat[1], replace(fused_of(), finish=finish), None, config)
-    return out
+    finish = Finish(turning(heads, 0 if rows == tokens else tokens), (cosines, sines), dim)
+    return multiply(x, weight, out, replace(fused_of(), finish=finish), None, config)
