@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 from common import array, poisoned, to_numpy
 from cutelite import CompileError, bf16, e4m3, f32, tf32
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm import CONFIGS, Config, call, dense, gemm, model, pitch, reference
+from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, reference
 from cutelite.kernels.gemm.configs import Problem, made_for, swapped
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds
 
@@ -187,39 +186,6 @@ def test_rows_are_copied_to_rows_that_begin_elsewhere(shape: tuple[int, int, int
         found = to_numpy(whole)
         assert (to_numpy(other)[..., :columns] == values[:, :2]).all() and (to_numpy(other)[..., columns:] == 100).all()
         assert (found[..., :columns] == values).all() and (found[..., columns:] == 100).all()
-
-
-LOOSE = [
-    (swapped(24, 64, True), (17, 130, 202), 0),
-    (Config((64, 64), True, (1, 1), 3, buffers=1), (17, 134, 205), 1),
-    (Config((64, 64), True, (1, 1), 3, buffers=1), (200, 20, 204), 0),
-    (swapped(24, 128, together=2), (17, 130, 202), 0),
-    (Config((64, 64), True, (1, 1), 4, buffers=1, splits=2), (17, 130, 204), 0),
-]
-"""Configurations, sizes, and by how much rows lie further apart."""
-
-
-@pytest.mark.parametrize(("config", "shape", "gap"), LOOSE, ids=str)
-def test_threads_load_what_few_rows_are_multiplied_by(
-    config: Config, shape: tuple[int, ...], gap: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(call, "FEW_TIMES", 128)
-    (m, n, k), rng = shape, np.random.default_rng(9)
-    a, b = (operand(rng, rows, k + gap, dtype="bfloat16", transposed=False)[:, :k] for rows in (m, n))
-    found, right = gemm(a, b.T, config=config), reference(to_numpy(a), to_numpy(b).T)
-    assert np.linalg.norm(to_numpy(found) - right) <= BF16 * np.linalg.norm(right)
-    along = np.ascontiguousarray(to_numpy(b).T[:, : n // 2 * 2])
-    if not config.swapped or config.tile[0] % 32 == 0:
-        found = gemm(a, array(along, "bfloat16"), config=config)
-        assert np.linalg.norm(to_numpy(found) - right[:, : n // 2 * 2]) <= BF16 * np.linalg.norm(right)
-
-
-def test_threads_that_load_do_not_race(checked: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call, "FEW_TIMES", 128)
-    checked(2)
-    rng = np.random.default_rng(9)
-    a, b = (operand(rng, rows, 326, dtype="bfloat16", transposed=False) for rows in (9, 70))
-    gemm(a, b.T, config=replace(swapped(16, 64, True), stages=3))
 
 
 def test_operands_with_steps_between_all_elements() -> None:

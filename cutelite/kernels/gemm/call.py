@@ -25,6 +25,7 @@ from cutelite.kernels.gemm.arrays import (
     check_result,
     of_no_columns,
     read_by_tma,
+    reshaped,
     result_shape,
     scales_of,
     written_by_tma,
@@ -229,12 +230,7 @@ def arguments(
         a, b, out, fused = folded(a, b, out, fused)
     if prepare is not None:
         a, prepare = prepared_before(a, b, prepare)
-    loose, unit = "", 0
-    if fused.finish is None and gate is None and prepare is None:
-        loose, unit = loose_of(a, b)
-    wanted = [each for each, name in (((a, -1, prepare is not None), "A"), ((b, -2, False), "B")) if name != loose]
-    laid = all_for_tma(*wanted)
-    a, b = laid if not loose else (a, *laid) if loose == "A" else (*laid, b)
+    a, b = all_for_tma((a, -1, prepare is not None), (b, -2, False))
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result, fused)
     scales = scales_of(fused, *(result.shape[-2:]))
@@ -247,7 +243,7 @@ def arguments(
     batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
     direct = fused.finish is None and not (written_by_tma(out) and read_by_tma(fused.c))
-    problem = replace(problem, shared=shared, direct=direct, loose=loose, unit=unit)
+    problem = replace(problem, shared=shared, direct=direct)
     problem = finished(problem, fused, b.shape[-1], result)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
@@ -328,10 +324,12 @@ def for_tma(operand: Any, k: int, along_k: bool = False) -> Any:
 def all_for_tma(*operands: tuple[Any, int, bool]) -> list[Any]:
     """Return `for_tma` of each; copies are of one launch where they can be."""
     planned = [laid_for_tma(*each) for each in operands]
-    pairs = [pair for _, pair in planned if pair is not None]
-    able = [pair for pair in pairs if pitch.fits(*pair)]
-    for source, target in (pair for pair in pairs if not any(pair is other for other in able)):
-        target[...] = source
+    able = []
+    for source, target in (pair for _, pair in planned if pair is not None):
+        if pitch.fits(source, target):
+            able.append((source, target))
+        else:
+            target[...] = source
     if len(able) == 2 and code_of(able[0][0]) == code_of(able[1][0]):
         pitch.copy_rows(*able)
     else:
@@ -352,7 +350,7 @@ def place_for(out: Any) -> Any:
 
 
 def moved(held: Any, out: Any) -> Any:
-    """Return `out`, with the elements of `held` if that is another array."""
+    """Return `out`, to which the elements of `held` are copied if that is another array."""
     if held is not out and pitch.fits(held, out):
         pitch.copy_rows((held, out))
     elif held is not out:
@@ -360,30 +358,8 @@ def moved(held: Any, out: Any) -> Any:
     return out
 
 
-FEW_TIMES = 0
-"""Rows or columns of a product at most, where an operand that TMA cannot read is loaded by threads and not copied."""
-
-
-def loose_of(a: Any, b: Any) -> tuple[str, int]:
-    """Return the operand that threads are to load, 'A' or 'B', and how many bytes each: '' and 0 for neither.
-
-    It is one that few rows of the other are multiplied by, so that it is hardly read more often than a copy would.
-    """
-    if a.ndim > 2 or b.ndim > 2:
-        return "", 0
-    name, many, few = ("B", b, a.shape[0]) if a.shape[0] <= b.shape[1] else ("A", a, b.shape[1])
-    view = rt.read(many)
-    bytes = DTYPES[view.dtype].bytes
-    mode = 0 if view.strides[0] == 1 and bytes == 2 else 1
-    if few > FEW_TIMES or view.strides[mode] != 1 or (bytes != 2 and (mode == 1) != (name == "A")):
-        return "", 0
-    apart = view.strides[1 - mode] * bytes
-    unit = next((unit for unit in (16, 8, 4) if apart % unit == 0 and view.pointer % unit == 0 and apart > 0), 0)
-    return (name, unit) if unit in (8, 4) else ("", 0)
-
-
 def laid_for_tma(operand: Any, k: int, along_k: bool) -> tuple[Any, tuple[Any, Any] | None]:
-    """Return what `for_tma` returns, and what is to be copied to where for it."""
+    """Return what `for_tma` returns, and if that is a copy the source and target of the copying, else None."""
     view = rt.read(operand)
     bytes, modes = DTYPES[view.dtype].bytes, list(zip(view.shape, view.strides, strict=True))
     either = bytes == 2 and not along_k
@@ -415,9 +391,7 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl
     if a.ndim == b.ndim == 2:
         a = a[None]
     lead: tuple[int, ...] = (-1,) if b.ndim == 2 else (-1, m)
-    made = out.reshape((*lead, n))
-    if rt.read(made).pointer != rt.read(out).pointer:
-        raise ValueError(f"rows of out {tuple(out.shape)} are not evenly apart: give it one that is, or none")
+    made = reshaped(out, (*lead, n))
     c = fused.c if fused.c is None else fused.c.reshape((*lead, n))
     right = b if b.ndim == 2 else b.reshape((-1, k, b.shape[-1]))
     if a.ndim == 2:

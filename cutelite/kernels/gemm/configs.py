@@ -79,8 +79,6 @@ class Problem:
                         'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
     prepare             what makes elements of A, of B's dtype, of what is in memory, with tensors `beside` it
     direct              threads store results, and load C, element by element: for rows that TMA cannot take
-    loose               the operand that threads load by cp.async, 'A' or 'B', `unit` bytes each: for rows that TMA
-                        cannot read where a copy of them would take longer; else ''
     shared              the operand that is the same for all batches, 'A' or 'B'; else ''
     """
 
@@ -101,8 +99,6 @@ class Problem:
     groups: Literal["", "rows", "padded", "K"] = ""
     shared: str = ""
     direct: bool = False
-    loose: str = ""
-    unit: int = 0
     prepare: Prepare | None = None
     beside: tuple[tuple[str, int, int], ...] = ()
 
@@ -125,9 +121,8 @@ class Problem:
     def swapped(self) -> "Problem":
         """Return the problem with A and B exchanged."""
         majors = self.majors[1], self.majors[0]
-        shared, loose = ({"A": "B", "B": "A"}.get(one, "") for one in (self.shared, self.loose))
-        turned = replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned)
-        return replace(turned, shared=shared, loose=loose)
+        shared = {"A": "B", "B": "A"}.get(self.shared, "")
+        return replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned, shared=shared)
 
 
 def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits: int = 1) -> Config:
@@ -290,8 +285,6 @@ def made_for(config: Config, problem: Problem) -> bool:
     of_thread = (bm if config.pingpong else bm // 2) * bn // 128
     if problem.direct and config.splits == 1 and not config.swapped and of_thread > 192:
         return False  # for what stores and loads elements there are no registers left
-    if problem.loose and (config.cluster != (1, 1) or config.across or config.stream or config.stages < 3):
-        return False
     if problem.prepare is not None and (config.swapped or not alone):
         return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):

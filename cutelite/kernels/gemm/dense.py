@@ -26,7 +26,6 @@ from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, ma
 from cutelite.kernels.gemm.model import clusters, in_bursts, lasting, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
-from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.lang.given import given_by
 from cutelite.lib.multicast import by_turns
 from cutelite.records import dataclass
@@ -55,12 +54,14 @@ def build(config: Config, problem: Problem) -> Any:
         ends: Tensor[i32, (E,)] | None, plain: PLAIN | None, ahead: AHEAD | None, parts: PARTS | None,
     ) -> None:  # fmt: skip
         if cl.thread_idx.x == 0:
-            plan.prefetch(a, b, d)
+            for t in (a, b) if problem.direct else (a, b, d):
+                cl.prefetch_tensormap(t)
         storage = Storage.allocate()
         if FEW < BM:
             cl.cooperative_clear(storage.a)
         consumers, peers = GROUP if config.pingpong else 2 * GROUP, cl.multicast_peers(config.cluster)
-        pipe = plan.pipe(consumers, peers)
+        bytes = FEW * BK * problem.a.bytes + BN * 128
+        pipe = cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, False, plan.reads, plan.turns)
         second = cl.warpgroup_idx() // 2
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + config.buffers))
@@ -70,10 +71,12 @@ def build(config: Config, problem: Problem) -> Any:
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(plan.clustered)
         if cl.thread_idx.x < GROUP:
-            cl.setmaxnreg_dec(plan.regs[0])
-            plan.bring(a, b, storage, pipe, tiles, first, ends)
+            cl.setmaxnreg_dec(config.regs[0])
+            if cl.thread_idx.x == 0:
+                plan.begin(a, b, first)
+                plan.produce(a, b, storage, pipe, tiles, first, ends)
         else:
-            cl.setmaxnreg_inc(plan.regs[1])
+            cl.setmaxnreg_inc(config.regs[1])
             plan.wait()
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (64, WIDE, config.buffers), (0, 0, group))
@@ -114,10 +117,6 @@ def types(plan: "Plan") -> tuple[Any, ...]:
     a = matrix(problem.a, M, K, left, problem.majors[0], plan.lead("A"))
     of_b = N if problem.finish is None and problem.gate is None else C
     b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
-    if problem.loose == "A":
-        a = rows_of(problem, problem.a, M, problem.majors[0])
-    elif problem.loose == "B":
-        b = rows_of(problem, problem.b, of_b, problem.majors[1])
     batches = (L * splits,) if batched and splits > 1 else plan.lead("D") or (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
     if problem.direct:
@@ -140,12 +139,6 @@ def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str
     wide = span(wide, dtype.bytes)
     lead = len(batches)
     return TmaTensor[dtype, (*batches, *shape), (*(1,) * lead, high, wide), (*(None,) * (1 + lead), 1)]
-
-
-def rows_of(problem: Problem, dtype: Any, rows: Any, major: str) -> Any:
-    """The type of an operand that threads load."""
-    shape, apart = (rows, K) if major == "K" else (K, rows), problem.unit // dtype.bytes
-    return Tensor[dtype, shape, (cl.Dim("U", apart), 1), cl.align(problem.unit)]
 
 
 class Tile(NamedTuple):
@@ -248,11 +241,6 @@ class Plan:
         return self.clustered or self.config.together > 1
 
     @property
-    def regs(self) -> tuple[int, int]:
-        """Registers of a thread that loads, and of one that multiplies."""
-        return (56, 224) if self.problem.loose else self.config.regs
-
-    @property
     def turns(self) -> bool:
         """True where blocks of a cluster bring whole tiles of what they share by turns."""
         (bm, bn), (cm, cn), majors = self.config.tile, self.config.cluster, self.problem.majors
@@ -270,22 +258,6 @@ class Plan:
         """The extents of a block's sums in global memory, where others add them to theirs."""
         groups, unit = 1 if self.config.pingpong else 2, cl.TileParts.UNIT
         return groups * self.rows * self.each // (GROUP * unit), GROUP, unit
-
-    def prefetch(self, a: Any, b: Any, d: Any) -> None:
-        """One thread: fetch the descriptors."""
-        loose, direct = self.problem.loose, self.problem.direct
-        for t, plain in ((a, loose == "A"), (b, loose == "B"), (d, direct)):
-            if not plain:
-                cl.prefetch_tensormap(t)
-
-    def pipe(self, consumers: int, peers: tuple[Any, ...]) -> Any:
-        """The ring of stages."""
-        config, problem = self.config, self.problem
-        bytes = 0 if problem.loose == "B" else config.tile[1] * 128
-        bytes += 0 if problem.loose == "A" else self.few * self.depth * problem.a.bytes
-        if problem.loose:
-            return GatherPipe.create(config.stages, bytes, GROUP, consumers, config.stages - 2)
-        return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, False, self.reads, self.turns)
 
     def parts(self, given: Any, thread: Any, group: Any, number: Any) -> Any:
         """Parts of tiles of this warpgroup: its `number` of two tells which, where both have part of each tile."""
@@ -419,59 +391,6 @@ class Plan:
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
         if self.clustered:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
-
-    def bring(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, first: Any, ends: Any) -> None:
-        """A warpgroup: fill the ring, tile after tile."""
-        if self.problem.loose:
-            self.wait()
-            self.load(a, b, storage, pipe, tiles, first)
-        elif cl.thread_idx.x == 0:
-            self.begin(a, b, first)
-            self.produce(a, b, storage, pipe, tiles, first, ends)
-
-    def load(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
-        """A warpgroup: fill the ring, one operand by cp.async, the other one by TMA, by one of its threads."""
-        cluster, majors, first = self.config.cluster, self.problem.majors, self.problem.loose == "A"
-        if first:
-            beside = cl.OperandTile.create(b, self.columns, cluster, 1, majors[1])
-        else:
-            beside = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
-        states = pipe.start()
-        while tiles.is_valid():
-            for i in range(tile.steps):
-                k, stage = (tile.first + i) * self.depth, states.state.index
-                pipe.acquire(states)
-                held = (
-                    storage.b[None, None, stage]
-                    if first
-                    else storage.a[None, None, stage].tile((self.few, self.depth), (0, 0))
-                )
-                if cl.thread_idx.x == 0:
-                    pipe.expect(states)
-                    beside.load(held, tile.batch, tile.column if first else tile.row, k, pipe.barrier(states.state))
-                if first:
-                    self.scatter(a, storage.a[None, None, stage], tile.row, k, M, majors[0])
-                else:
-                    self.scatter(b, storage.b[None, None, stage], tile.column, k, N, majors[1])
-                states = pipe.commit(states)
-            tiles = tiles.advance()
-            tile = self.place(tiles, None)
-        pipe.finish(states)
-
-    def scatter(self, source: Any, stage: Any, row: Any, k: Any, rows: Any, major: str) -> None:
-        """A warpgroup: start the copies of a tile (rows, K) of an operand, with zeros for what lies outside."""
-        each = self.problem.unit // source.dtype.bytes
-        high, depth = (int(stage.layout[i].size) for i in range(2))
-        wide, (lines, columns) = (depth, (rows, K)) if major == "K" else (high, (K, rows))
-        line, column = (row, k) if major == "K" else (k, row)
-        for step in cl.range(high * depth // each // GROUP, unroll=8):
-            place = cl.thread_idx.x + step * GROUP
-            down, right = place // (wide // each), place % (wide // each) * each
-            target = stage.at(down, right) if major == "K" else stage.at(right, down)
-            left = cl.where(line + down < lines, i32(columns - column - right) * source.dtype.bytes, 0)
-            size = max(0, min(left, self.problem.unit))
-            origin = source.at(cl.where(size > 0, line + down, 0), cl.where(size > 0, column + right, 0))
-            cl.cp_async(target, origin, cast(Literal[4, 8], self.problem.unit), src_bytes=size)
 
     def consume(
         self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any, ends: Any, ahead: Any, parts: Any

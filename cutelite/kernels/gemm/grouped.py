@@ -12,7 +12,7 @@ the next group are cleared.
 
 from collections import Counter
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import log
 from typing import Any, Literal
@@ -98,7 +98,7 @@ def fitting(
     return [config for config in able if times[config] <= NEAR * times[able[0]]]
 
 
-@cache
+@lru_cache(maxsize=1024)
 def dealt(rows: int, groups: int) -> tuple[Counter[int], ...]:
     """Return how many groups may have how many rows, evenly and in less even ways, since only the device knows."""
     places = [(i + 0.5) / groups for i in range(groups)]

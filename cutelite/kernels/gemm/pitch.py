@@ -23,7 +23,7 @@ THREADS, UNIT = 256, 16  # of a block; bytes that a thread makes
 
 @cache
 def build(dtype: Any) -> Any:
-    """Make the kernel for arrays of a dtype: one, or two."""
+    """Make the kernel that copies one array of a dtype, or two."""
     each = UNIT // dtype.bytes
     (SOURCE, TARGET), (OTHER, BESIDE) = (
         [Tensor[dtype, (L, R, C), (*steps, 1), cl.align(UNIT)] for steps in ((SL, SR), (DL, DR))]
@@ -44,13 +44,13 @@ def build(dtype: Any) -> Any:
 
 
 def units_of(sizes: Any, each: int) -> Any:
-    """The units of an array: a row's first and last elements may be part of one."""
+    """Return how many units the rows of an array may touch: the first and the last of a row are partly outside it."""
     L, R, C, *_ = sizes
     return i64(L) * R * (C // each + 2)
 
 
 def move(source: Any, target: Any, place: Any, sizes: Any) -> None:
-    """Make a unit of the target: that with this number."""
+    """Copy unit number `place` of the target."""
     L, R, C, SL, SR, DL, DR = sizes
     each = UNIT // source.dtype.bytes
     across = C // each + 2
@@ -72,20 +72,20 @@ def move(source: Any, target: Any, place: Any, sizes: Any) -> None:
 
 
 def extent(sizes: Any, of_batch: Any, of_row: Any) -> Any:
-    """The elements from an array's first to its last."""
+    """Return the number of elements from an array's first to its last, gaps included."""
     L, R, C, *_ = sizes
     return (L - 1) * of_batch + (R - 1) * of_row + C
 
 
 def units(tensor: Any, sizes: Any, of_batch: Any, of_row: Any) -> Any:
-    """The memory of an array as units of four words."""
+    """Return the memory of an array as units of four words."""
     return cl.make_tensor(
         tensor.ptr, (cl.ceil_div(extent(sizes, of_batch, of_row), UNIT // tensor.dtype.bytes), UNIT // 4), u32
     )
 
 
 def shifted(words: Any, at: Any, bytes: int) -> Any:
-    """The 16 bytes from an element on, which all are of one row."""
+    """Return the 16 bytes from element `at` on, out of the two units that they lie in."""
     each = UNIT // bytes
     unit, off = at // each, at % each
     low = cl.local_tile(words, (1, UNIT // 4), (unit, 0)).load()
