@@ -226,7 +226,8 @@ def check_underived(**operands: Any) -> None:
 
 def needs_gradient(x: Any) -> bool:
     """Tell whether an operand is a tensor of torch that needs a gradient, where gradients are enabled."""
-    return bool(getattr(x, "requires_grad", False)) and sys.modules["torch"].is_grad_enabled()
+    torch = sys.modules.get("torch")  # other libraries have `requires_grad` too
+    return torch is not None and isinstance(x, torch.Tensor) and bool(x.requires_grad) and torch.is_grad_enabled()
 
 
 def check_apart(name: str, out: Any, operands: dict[str, Any]) -> None:

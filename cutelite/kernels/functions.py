@@ -90,6 +90,7 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
 
 
 _partials: dict[object, partial[Any]] = {}
+"""Those made so far, by what they are made of: equal ones are one object, for which a kernel is compiled once."""
 
 
 def captured_types(*functions: Any) -> tuple[Captured, ...]:

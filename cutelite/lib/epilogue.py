@@ -239,8 +239,8 @@ class Fused:
     activation   an elementwise function on vectors of f32, or None
     finish       a function that takes ``alpha * sums`` instead of all this, and stores the results; or None
 
-    In a kernel, bias is a TMA tensor, and c is one like the results, or like these any other: boxes of c are (64,
-    columns of a piece) or parts of it.
+    In a kernel, bias is a TMA tensor. c is what `Epilogue.d` is: a TMA tensor, whose boxes are (64, columns of a piece)
+    or parts of it, or any other tensor.
     """
 
     c: Any = None

@@ -88,13 +88,16 @@ class OperandTile:
         tma_load(self.tensor, target, at=at, **how)
 
     def prefetch(self, lead: tuple[Any, ...], row: Any, k: Any, depth: int) -> None:
-        """Start loading this block's part of the tile at (*lead, row, k), `depth` deep, into L2. One thread."""
+        """Start loading this block's part of the tile at (*lead, row, k), `depth` deep, into L2. One thread.
+
+        Where blocks load whole tiles by turns, each prefetches the whole one.
+        """
         box, rows = self.tensor.tile_shape, self.rows // self.shares
         if self.major == "K":
-            if by_turns(self.rows, self.shares):
-                rows, row = self.rows, row - self.part * rows
+            whole = by_turns(self.rows, self.shares)
+            rows, row = (self.rows, row) if whole else (rows, row + self.part * rows)
             for i in static_range(rows // box[-2]):
-                tma_prefetch(self.tensor, at=(*lead, row + self.part * rows + i * box[-2], k), cache=self.cache)
+                tma_prefetch(self.tensor, at=(*lead, row + i * box[-2], k), cache=self.cache)
             return
         if box[-2] < depth:
             rows, k = self.rows, k + self.part * box[-2]

@@ -57,7 +57,10 @@ def pipeline_init_wait(cluster: bool = False) -> None:
 
 
 def barriers(stages: int, arrivals: Any) -> Any:
-    """Make an mbarrier for each stage, with `arrivals` to a phase, or as a list has it for each; not to be used yet."""
+    """Make an mbarrier for each stage; other threads may not use them yet.
+
+    arrivals  how many complete a phase: a number for all, or a list with one for each stage
+    """
     check_stages(stages)
     made = shared(mbarrier, (stages,))
     if linear_thread_idx() == 0:
@@ -232,8 +235,8 @@ class PipelineTmaAsync(Ring):
     peers      ranks of the blocks of the cluster that fill this block's buffers (multicast); () for itself only
     reads      how consumers read: 'generic', 'wgmma' or 'both', see `create`
     loaded     with 'both', an mbarrier for each stage more: loads of it are done
-    turns      peers take turns: what they share of buffer i, peer ``i % len(peers)`` fills for all, and the others only
-               their own part of it
+    turns      peers take turns: peer ``i % len(peers)`` fills what they share of buffer i, for all of them; what they
+               do not share, each fills for itself
     """
 
     tx_bytes: int
@@ -268,7 +271,7 @@ class PipelineTmaAsync(Ring):
                     peers through a fence of the whole cluster, which takes hundreds of cycles. 'both': as 'wgmma', but
                     for parts of the buffer that this block alone brings: those are read by loads, each warp calls
                     `consumer_loaded` after its own, and `consumer_release` later says so of the rest
-        turns       the field; peers are all blocks of the cluster, in order
+        turns       as the field says; `peers` are then all blocks of the cluster, by rank
         """
         groups = whole_warps(consumers) if reads == "generic" else whole_warpgroups(consumers)
         arrivals: Any = groups * max(1, len(peers))
