@@ -57,7 +57,7 @@ COSTS: dict[int, tuple[Cost, ...]] = {
 """Configurations for a head dim, as fitted to docs/lab/attention.md."""
 
 ALONE = 0.4
-"""Of a block's time, what a tile takes however few of its warpgroups have rows: with one of two it takes 0.7."""
+"""The part of a block's time that a tile takes however few of its warpgroups have rows: with one of two, 0.7 in all."""
 
 
 @lru_cache(maxsize=4096)

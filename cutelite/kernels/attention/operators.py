@@ -102,7 +102,7 @@ def attend(
         if mods[1] is None:
             raise ValueError("a block mask without a mask_mod has no derivative: detach q, k and v")
     for mod in mods:
-        lifted(mod, [])
+        lifted(mod, [])  # raises for a captured tensor that needs a gradient
     return Modified.apply(how, mods, block_mask, *tensors)
 
 
