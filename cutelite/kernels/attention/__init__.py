@@ -17,7 +17,7 @@ backward.py        their kernels
 backward_plan.py   their configurations           backward_block.py  what the threads of one of their blocks share
 backward_worker.py what their computing warpgroups have in common
 model.py           the time of the forward kernel, by which it is configured
-capped.py          softmax of capped scores
+capped.py          softmax of capped scores          plans.py           what the plans of all these kernels share
 operators.py       `attention` and its derivative as operators of torch
 on_jax.py          `attention` and its derivative, and `decode`, within JAX's transforms
 

@@ -6,15 +6,14 @@ in `backward`.
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
 import math
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
+from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given, sequence_at
-from cutelite.lang.tables import bound
 from cutelite.records import dataclass
 
 B, H, HK, SQ, SK, MB, BLOCKS, ENDS = cl.dims("B H HK SQ SK MB BLOCKS ENDS")
@@ -132,19 +131,12 @@ class Starts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A configuration for a problem, and the types and sizes derived from both.
-
-    arrays   the problem's functions captured some, and have them now
-    """
+class Plan(OfProblem):
+    """A configuration for a problem, and the types and sizes derived from both."""
 
     config: Config
     problem: Problem
     arrays: bool = False
-
-    def with_arrays(self, tables: Any) -> "Plan":
-        """Return the plan whose functions have these arrays in place of those that they captured."""
-        return replace(self, problem=bound(self.problem, tables), arrays=True) if tables else self
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -207,11 +199,6 @@ class Plan:
         inner = tuple(array.shape[3:])
         strides = tuple(math.prod(inner[i:]) for i in range(len(inner) + 1))
         return cl.with_layout(array, cl.make_layout((B * H * BLOCKS, *inner), strides))
-
-    def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
-        """Return the type of (B, heads, length, dim) tensors that TMA moves in boxes of `rows` rows."""
-        shape = B, heads, length, dim
-        return TmaTensor[self.problem.dtype, shape, (1, 1, rows, BOX), (None, None, None, 1)]
 
     def array(self, heads: Any, length: Any, dim: int) -> Any:
         """Return the type of the same tensors for access by rows, which ragged sequences need; None for others."""

@@ -6,7 +6,6 @@ logsumexp. A second kernel, launched while the first still runs, combines these.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import replace
 from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple
@@ -15,8 +14,8 @@ import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.forward import bring
+from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem, Sight, modified
-from cutelite.lang.tables import bound
 from cutelite.records import dataclass
 
 B, H, HK, SQ, PAGES, PAGE, SLOTS, SPLITS = cl.dims("B H HK SQ PAGES PAGE SLOTS SPLITS")
@@ -76,12 +75,11 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(OfProblem):
     """The sizes that follow from a configuration and a problem, and the code of the kernel's threads.
 
     together  query heads that share keys and values
     page      keys of a page; 0: each sequence has its keys in one piece
-    arrays    the problem's functions captured some, and have them now
     """
 
     config: Config
@@ -89,15 +87,6 @@ class Plan:
     together: int
     page: int
     arrays: bool = False
-
-    @property
-    def dims(self) -> tuple[int, int]:
-        """The columns of queries and keys, and of values, in shared memory: TMA fills zeros beyond the head dim."""
-        return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
-
-    def with_arrays(self, tables: Any) -> Any:
-        """Return the plan whose functions have these arrays in place of those that they captured."""
-        return replace(self, problem=bound(self.problem, tables), arrays=True) if tables else self
 
     @property
     def chunk(self) -> int:

@@ -14,14 +14,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Smem, Tensor, TmaTensor, f32, i32
+from cutelite import Smem, Tensor, f32, i32
 from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
 from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
+from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem, Scores, Sight
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, H, RaggedTile, Tile, Tiles
 from cutelite.lang.attempt import attempt
 from cutelite.lang.places import places
-from cutelite.lang.tables import bound
 from cutelite.records import dataclass
 
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
@@ -104,20 +104,12 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The sizes that follow from a configuration and a problem, and the code of the kernel's threads.
-
-    arrays   the problem's functions captured some, and have them now
-    """
+class Plan(OfProblem):
+    """The sizes that follow from a configuration and a problem, and the code of the kernel's threads."""
 
     config: Config
     problem: Problem
     arrays: bool = False
-
-    @property
-    def dims(self) -> tuple[int, int]:
-        """The columns of queries and keys, and of values, in shared memory: TMA fills zeros beyond the head dim."""
-        return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
 
     @property
     def capped(self) -> bool:
@@ -135,16 +127,6 @@ class Plan:
     def piece(self) -> tuple[int, int]:
         """The columns of the output that one TMA copy stores, and the buffers of that size of a warpgroup."""
         return (self.dims[1], 1) if self.dims[1] <= 128 else (BOX, 2)
-
-    def with_arrays(self, tables: Any) -> Any:
-        """Return the plan whose functions have these arrays in place of those that they captured."""
-        if not tables:
-            return self
-        return replace(self, problem=bound(self.problem, tables), arrays=True)
-
-    def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
-        """Return the type of an array (batch, heads, length, dim) that TMA reads or writes in boxes of `rows`."""
-        return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, BOX), (None, None, None, 1)]
 
     def produce(self, q: Any, k: Any, v: Any, here: Here, tiles: Any) -> None:
         """Load queries, and keys and values from the last block to the first, tile after tile. Who: one thread."""

@@ -21,9 +21,9 @@ import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.forward import bring
+from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, Problem, Sight, modified
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile, Tiles
-from cutelite.lang.tables import bound
 from cutelite.lib.pipelines import barriers, warp_arrives
 from cutelite.records import dataclass
 
@@ -69,17 +69,12 @@ class Signals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(OfProblem):
     """The sizes that follow from a configuration and a problem, and the code of the kernel's threads."""
 
     config: Config
     problem: Problem
     arrays: bool = False
-
-    @property
-    def dims(self) -> tuple[int, int]:
-        """The columns of queries and keys, and of values, in shared memory: TMA fills zeros beyond the head dim."""
-        return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
 
     @property
     def tiles(self) -> Tiles:
@@ -278,7 +273,7 @@ def build(config: Config, problem: Problem) -> Any:
         scale ... band  `Given` explains them
         tables          arrays that functions captured
         """
-        plan = shaped if not tables else replace(shaped, problem=bound(problem, tables), arrays=True)
+        plan = shaped.with_arrays(tables)
         storage, given, signals = Storage.allocate(), Given(scale, offset, left, right, band), plan.signals()
         tile = plan.tiles.place(i32(cl.block_idx.x), given)
         group = cl.warpgroup_idx()
