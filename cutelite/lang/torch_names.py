@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from cutelite.ir.types import boolean, f32, i32, i64
@@ -39,7 +39,7 @@ def method(x: Any, name: str) -> Any:
     """Return a method of torch's tensors, bound to `x`. Errors: AttributeError for one that has no counterpart."""
     if name not in METHODS:
         raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
-    return lambda *args, **kwargs: METHODS[name](x, *args, **kwargs)
+    return partial(METHODS[name], x)
 
 
 def _logical(op: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -54,7 +54,7 @@ print(c[:5], c[-1])
 @cl.kernel
 def rounded(x: Tensor[f32, (N,)]) -> None:
     i = cl.thread_idx.x
-    x[i] = x[i].floor()
+    x[i] = x[i].astype(np.int32)
 
 
 try:
@@ -63,10 +63,10 @@ except cl.CompileError as error:
     message = str(error)
     print(message)
 
-assert "no attribute `floor`" in message
+assert "no attribute `astype`" in message
 
 # %% [markdown]
-# (`cl.math.floor(x[i])` is what was meant.) `compile` compiles without a launch, for blocks of 32 threads here.
+# (`cl.i32(x[i])` is what was meant.) `compile` compiles without a launch, for blocks of 32 threads here.
 #
 # Mistakes that show only when the kernel runs are found by the simulator. Without the `if`, the last threads read
 # beyond the arrays. A GPU might not notice; the simulator names the line, the index and the threads:

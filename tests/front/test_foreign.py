@@ -23,6 +23,7 @@ ANSWERS = {
     "cl.exp(x)": "`cl.math.exp`",
     "cl.max(x, 0.0)": "Python's `max`",
     "cl.jit(n)": "`@cl.kernel`",
+    "x.astype(cl.i32)": "`x.to(cl.i32)`",
 }
 
 
