@@ -426,12 +426,12 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     """
     if a.dtype == np.float64:
         return _fma64(*np.broadcast_arrays(a, b, c))
-    x, y, z = (v.astype(np.float64) for v in (a, b, c))
     if a.dtype == np.float32:
-        total = x * y + z
+        total = np.add(np.multiply(a, b, dtype=np.float64), c)
         found: Array = total.astype(np.float32)
         if _rounds_alike(total, found):
             return found
+    x, y, z = (v.astype(np.float64) for v in (a, b, c))
     wide = product_and_sum(x, y, z)
     return rounded(wide, bf16, "rn") if a.dtype == numpy_dtype(bf16) else wide.astype(a.dtype)
 
@@ -441,10 +441,11 @@ def _rounds_alike(total: Array, found: Array) -> bool:
 
     Not where it is half-way between two f32, in the 29 bits that an f64 has more, or where an f32 has fewer bits.
     """
-    low = np.ascontiguousarray(total).view(np.uint32)[..., 0::2]
-    if np.count_nonzero(low << np.uint32(3) == np.uint32(0x80000000)):
+    low = np.ascontiguousarray(total).view(np.uint64) & np.uint64((1 << 29) - 1)
+    if np.count_nonzero(low == np.uint64(1 << 28)):
         return False
-    return not np.count_nonzero((np.abs(found) < np.float32(2.0**-126)) & (total != 0))
+    small = np.abs(found) < np.float32(2.0**-126)
+    return not np.count_nonzero(small) or not np.count_nonzero(small & (total != 0))
 
 
 def product_and_sum(x: Array, y: Array, z: Array) -> Array:
@@ -629,13 +630,13 @@ class VecGather(Op):
         return not self.picks or (min(self.picks) >= 0 and max(self.picks) < n)
 
     @cached_property
-    def where(self) -> tuple[slice, int | slice | list[int]]:
+    def where(self) -> tuple[slice, int | slice | Array]:
         """The picks as a NumPy index into the vectors of all lanes; for neighbours a slice, which copies nothing."""
         if self.scalar:
             return slice(None), self.picks[0]
         run = slice(self.picks[0], self.picks[0] + len(self.picks)) if self.picks else slice(0)
         neighbours = self.picks == tuple(range(run.start or 0, run.stop))
-        return slice(None), run if neighbours else list(self.picks)
+        return slice(None), run if neighbours else np.array(self.picks)
 
 
 @op("vec.put", source="LLVM LangRef: insertelement")

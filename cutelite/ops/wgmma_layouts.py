@@ -14,7 +14,7 @@ from typing import Any
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.simulation import Agent, Array
 from cutelite.ir.types import Scalar, Tensor, Vec
-from cutelite.layout import Layout, is_static, rank, static_value
+from cutelite.layout import Layout, flatten_to_tuple, is_static, rank, static_value
 from cutelite.layout.layout import images
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, rows_of, span_of
 from cutelite.tuples import NamedTuple
@@ -245,9 +245,19 @@ def places(layout: Layout) -> Array:
 
 def to_tile(fragment: Array, n: int, d: Scalar) -> Array:
     """Return the accumulators of 128 threads (128, values) as the (64, n) matrix they are."""
-    tile = np.empty(M * n, numpy_dtype(d))
-    tile[places(accumulator(n))] = fragment
-    return tile.reshape(n, M).T
+    tile = np.empty((n, M), numpy_dtype(d))
+    shape, strides = _axes(accumulator(n))
+    view = np.ndarray(shape, tile.dtype, tile, strides=[stride * tile.itemsize for stride in strides])
+    view[...] = fragment.reshape(shape)  # faster than by `places`
+    return tile.T
+
+
+@lru_cache
+def _axes(layout: Layout) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the axes of a static (thread, value) layout as NumPy orders them, the last mode of the threads first."""
+    modes = [mode for part in (layout[0], layout[1]) for mode in reversed(flatten_to_tuple(part.shape))]
+    steps = [step for part in (layout[0], layout[1]) for step in reversed(flatten_to_tuple(part.stride))]
+    return tuple(modes), tuple(steps)
 
 
 def from_tile(tile: Array, n: int) -> Array:
@@ -272,12 +282,24 @@ def read_blocks(
     k_bytes: int = STEP_BYTES, space: str = "smem",
 ) -> Array:  # fmt: skip
     """Return the operands (starts, rows, k) that begin at these addresses, in blocks as `smem_matrix` has them."""
-    where = starts[:, None, None] + _chunks(rows, major, swizzle, leading, stride, k_bytes, elem.bytes)
-    pattern = SWIZZLES[swizzle]
-    data = agent.load(space, where if pattern is None else pattern(where), elem, 16 // elem.bytes)
+    begins = tuple(starts.tolist())
+    where = _chunks_at(begins, rows, major, swizzle, leading, stride, k_bytes, elem.bytes)
+    data = agent.load(space, where, elem, 16 // elem.bytes)
     if major == "K":  # (starts, rows, chunks, chunk)
         return data.reshape(len(starts), rows, -1)
     return data.transpose(0, 1, 3, 2).reshape(len(starts), rows, -1)  # from (starts, rows / chunk, k, chunk)
+
+
+@lru_cache(maxsize=256)
+def _chunks_at(
+    starts: tuple[int, ...], rows: int, major: str, swizzle: str, leading: int, stride: int, k_bytes: int, size: int
+) -> Array:
+    """Return the addresses of the 16-byte chunks of operands, (starts, ...) as `_chunks` has them."""
+    plain = np.array(starts)[:, None, None] + _chunks(rows, major, swizzle, leading, stride, k_bytes, size)
+    pattern = SWIZZLES[swizzle]
+    found = plain if pattern is None else pattern(plain)
+    found.flags.writeable = False
+    return found
 
 
 @lru_cache(maxsize=256)

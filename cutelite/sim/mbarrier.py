@@ -77,12 +77,12 @@ class Mbarriers:
         counts = _of_lanes(count, lanes)
         for lane, at in _active(lanes, address):
             region, offset = self._bytes(lanes, lane, at)
-            place = self.space.place(at)
             if not 1 <= counts[lane] <= MAX_COUNT:
                 text = f"an mbarrier that expects {counts[lane]} arrivals; it takes 1 to {MAX_COUNT}"
-                lanes.fail("mbarrier", text, element=lane, place=place)
+                lanes.fail("mbarrier", text, element=lane, place=self.space.place(at))
             assert region.state is not None
             if BARRIER in region.state[offset : offset + 8]:
+                place = self.space.place(at)
                 help = "initialise it once, before the loop; or `inval` it first"
                 lanes.fail(
                     "mbarrier", f"{place.name} is initialised again while live", element=lane, place=place, help=help

@@ -43,6 +43,8 @@ UNITS: dict[int, Any] = {
 }
 _SHIFTS = {size: np.uint64(size.bit_length() - 1) for size in UNITS}
 _LOW_BITS = {size: np.int64(size - 1) for size in UNITS}
+_largest: Any = np.maximum.reduce  # one pass over memory; comparing and counting are two
+_bits: Any = np.bitwise_or.reduce
 _PATTERN = {  # the same state in every byte of a unit; for units of 16 bytes two numbers of 8 are compared
     state: {size: np.array(int.from_bytes(bytes([state] * min(size, 8))), f"u{min(size, 8)}") for size in UNITS}
     for state in (WRITTEN, BARRIER | NOBODYS)
@@ -168,7 +170,7 @@ class Space:
         region = self.recent
         origin, units = region.view(unit)
         index = (flat - origin).view(np.uint64) >> _SHIFTS[unit]  # unsigned: an address below becomes huge
-        if not np.count_nonzero(index >= len(units)):
+        if not index.size or _largest(index) < len(units):
             return region, index.view(np.int64)
         if len(self.regions) > 1:
             other = self.region_at(int(flat[0]))
@@ -187,7 +189,7 @@ class Space:
                 data[part] = self._gather(flat[part], unit, Selected(who, part, pieces), 1, tell)
             return data
         region, index = found
-        if unit > 1 and np.count_nonzero(flat & _LOW_BITS[unit]):
+        if unit > 1 and _bits(flat) & _LOW_BITS[unit]:
             self._misaligned(flat, unit, who, pieces)
         if region.state is not None:
             flags = region.flags(unit)[index]
@@ -210,7 +212,7 @@ class Space:
                 self._scatter(flat[part], unit, data[part], Selected(who, part, pieces), 1, kind)
             return
         region, index = found
-        if unit > 1 and np.count_nonzero(flat & _LOW_BITS[unit]):
+        if unit > 1 and _bits(flat) & _LOW_BITS[unit]:
             self._misaligned(flat, unit, who, pieces)
         if region.read_only:
             name = region.place(self.name, int(flat[0]))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Value, post_dominators, reverse_postorder
 from cutelite.ir.op import Op
+from cutelite.layout.dims import Dim as NamedDim
 from cutelite.ops.arith import Const
 from cutelite.ops.index import Dim, DimBind, Special
 from cutelite.ops.tensor import RmemAlloc, SmemAlloc, static_cosize
@@ -52,12 +53,17 @@ class Step(NamedTuple):
 class BlockCode:
     """One block.
 
-    rows  for each step a tuple for the scheduler: op, simulate, whether a strand executes it alone and without blocking
-          half-way, strong, fixed, reach
-    meet  the block where threads that part here meet again: its immediate post-dominator
+    rows          for each step a tuple for the scheduler: op, simulate, whether a strand executes it alone and without
+                  blocking half-way, strong, fixed, reach
+    meet          the block where threads that part here meet again: its immediate post-dominator
+    needs         whether a value (of a dim: its name) may be used in this block or later
+    needs_within  whether it may be used after some point in the block
     """
 
-    __slots__ = ("defined", "entering", "label", "meet", "params", "rows", "steps")
+    __slots__ = ("defined", "label", "meet", "needs", "needs_within", "params", "rows", "steps")
+
+    needs: Callable[[object], bool]
+    needs_within: Callable[[object], bool]
 
     def __init__(self, block: Block, watch: Watch | None, sums: Mapping[Op, Contracted]) -> None:
         self.label = block.label
@@ -66,7 +72,6 @@ class BlockCode:
         self.steps = tuple([_step(op, watch, sums.get(op)) for op in block.ops])
         self.bind()
         self.meet: BlockCode | None = None
-        self.entering: frozenset[Value] = frozenset()  # parameters, and values that it or a later block uses
 
     def bind(self) -> None:
         """Compute `rows` from the steps."""
@@ -74,14 +79,6 @@ class BlockCode:
             (step.op, step.simulate, not (step.collective or step.generator), step.strong, step.fixed, step.reach)
             for step in self.steps
         )
-
-    def needs(self, key: object) -> bool:
-        """Tell whether a value may be used in this block or later. A dim (its key is its name) always may."""
-        return key in self.entering or isinstance(key, str)
-
-    def needs_within(self, key: object) -> bool:
-        """Tell whether a value may be used after some point in the block."""
-        return key in self.entering or key in self.defined or isinstance(key, str)
 
 
 def _step(op: Op, watch: Watch | None, sum: Contracted | None) -> Step:
@@ -125,12 +122,16 @@ class Program:
         self.entry = self.codes[function.entry]
         for block, meet in post_dominators(order).items():
             self.codes[block].meet = self.codes[meet]
-        for block, live_in in liveness(order, sums).items():
-            self.codes[block].entering = frozenset(live_in.union(block.params))
         ops = [op for block in order for op in block.ops]
+        dims = {op.dim.name for op in ops if isinstance(op, DimBind) and isinstance(op.dim, NamedDim)}
+        for block, live_in in liveness(order, sums).items():
+            code, entering = self.codes[block], frozenset((*live_in, *block.params, *dims))
+            code.needs, code.needs_within = entering.__contains__, entering.union(code.defined).__contains__
         if watch is None:
             self._find_fixed(ops)
         self.in_warpgroups = any(UNITS[op.scope] == WARPGROUP for op in ops)  # has instructions of warpgroups
+        self.names = frozenset(op.name for op in ops)
+        self.strong = tuple(op for op in ops if getattr(op, "semantic", None) is not None)  # accesses and fences
         self.shared = MemoryPlan(SmemAlloc, ops)
         self.local = MemoryPlan(RmemAlloc, ops)
 

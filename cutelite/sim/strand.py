@@ -90,9 +90,10 @@ class Strand(ThreadLanes):
         for value, result in zip(values, results, strict=True):
             self.regs[value] = result
 
-    def needs(self, key: object) -> bool:
-        """Tell whether a value may be used from here on."""
-        return self.code.needs_within(key) if self.pc else self.code.needs(key)
+    @property
+    def needs(self) -> Callable[[object], bool]:
+        """The function that tells whether a value may be used from here on."""
+        return self.code.needs_within if self.pc else self.code.needs
 
     def bind_dim(self, dim: object, value: Array) -> None:
         assert isinstance(dim, Dim)

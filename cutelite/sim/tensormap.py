@@ -45,6 +45,7 @@ class SimTensorMap:
 
     def _complete(self) -> None:
         self._check()
+        self._patterns: dict[tuple[int, ...], Array] = {}
         self._lay_out(self.type.box)
 
     def _lay_out(self, box: tuple[int, ...]) -> None:
@@ -52,6 +53,7 @@ class SimTensorMap:
         self.box_bytes = prod(box) * self.type.elem.bytes
         rows = np.arange(prod(box[:-1]))[:, None] * row_pitch(self.row_bytes, self.type.swizzle)
         self._chunk_offsets = (rows + np.arange(0, self.row_bytes, CHUNK)).reshape(-1)
+        self._tiles: dict[int, Array] = {}  # by a tile's address: those of its chunks
 
     @property
     def row_bytes(self) -> int:
@@ -92,7 +94,8 @@ class SimTensorMap:
         copy = object.__new__(SimTensorMap)
         span = prod(self.type.box[:-1]) * row_pitch(self.row_bytes, self.type.swizzle)
         offsets = np.arange(times)[:, None] * span + self._chunk_offsets
-        copy.__dict__.update(self.__dict__, box_bytes=times * self.box_bytes, _chunk_offsets=offsets.reshape(-1))
+        more = {"box_bytes": times * self.box_bytes, "_chunk_offsets": offsets.reshape(-1), "_tiles": {}}
+        copy.__dict__.update(self.__dict__, **more)
         return copy
 
     def read(self, agent: WorkAgent, coord: Sequence[int]) -> Array:
@@ -193,9 +196,12 @@ class SimTensorMap:
         if address % TILE_ALIGN:
             place = agent.place("cluster", address)
             agent.fail("misaligned", f"a TMA tile at an address that is no multiple of {TILE_ALIGN}", place=place)
-        plain = address + self._chunk_offsets
-        pattern = SWIZZLES[self.type.swizzle]
-        return plain if pattern is None else pattern(plain)
+        found = self._tiles.get(address)
+        if found is None:
+            plain = address + self._chunk_offsets
+            pattern = SWIZZLES[self.type.swizzle]
+            found = self._tiles[address] = plain if pattern is None else pattern(plain)
+        return found
 
     def _elements(
         self, agent: WorkAgent, coord: Sequence[int], whole_chunks: bool = False
@@ -210,14 +216,24 @@ class SimTensorMap:
             )
             agent.fail("misaligned", what, place=agent.place("gmem", self.address))
         inside: list[slice] = []
-        addresses: Array = np.int64(self.address)
+        address = self.address
         unit = ROW_UNIT // self.type.elem.bytes if whole_chunks else 1
         extents = (*self.extents[:-1], -(-self.extents[-1] // unit) * unit)
         for start, box, extent, stride in zip(coord, self.type.box, extents, self.strides, strict=True):
             first, last = min(max(0, -start), box), max(0, min(box, extent - start))
             inside.append(slice(first, max(first, last)))
-            addresses = addresses[..., None] + (start + np.arange(first, max(first, last))) * stride
-        return tuple(inside), addresses
+            address += (start + first) * stride
+        return tuple(inside), address + self._pattern(tuple(part.stop - part.start for part in inside))
+
+    def _pattern(self, shape: tuple[int, ...]) -> Array:
+        """Return the distances in bytes of the elements of a part of a tile from its first one."""
+        found = self._patterns.get(shape)
+        if found is None:
+            found = np.zeros((), np.int64)
+            for extent, stride in zip(shape, self.strides, strict=True):
+                found = found[..., None] + np.arange(extent) * stride
+            self._patterns[shape] = found
+        return found
 
     def _check(self) -> None:
         """Check what the driver checks (CUDA driver API: cuTensorMapEncodeTiled). Errors: ValueError."""

@@ -46,7 +46,12 @@ class Values(dict[Any, Any]):
 
     def has(self, key: Any) -> bool:
         """Tell whether there is such a value, here or in `base`."""
-        return key in self or (self.base is not None and self.base.has(key))
+        held: Values | None = self
+        while held is not None:
+            if key in held:
+                return True
+            held = held.base
+        return False
 
     def every(self) -> Iterable[Any]:
         """Return all keys, those of `base` first."""
@@ -62,14 +67,14 @@ class Values(dict[Any, Any]):
         """Return the needed values, copied now."""
         return Values({key: self[key] for key in tuple(self.every()) if needed(key)}, self.threads)
 
-    def changed(self) -> Iterator[Any]:
-        """Return the keys of values that differ from those of `base`."""
+    def changed(self, needed: Callable[[Any], bool]) -> Iterator[Any]:
+        """Return the keys of needed values that differ from those of `base`."""
         taken = self.taken
-        return (key for key, held in self.items() if taken.get(key) is not held)
+        return (key for key in filter(needed, self) if taken.get(key) is not self[key])
 
 
 def joined(parts: Sequence[Values], order: Array | None, needed: Callable[[Any], bool]) -> Values:
-    """Return the values of all threads of several parts: the needed ones that every part has.
+    """Return the values of all threads of several parts: the needed ones that every part has, right, and any others.
 
     order  permutation that sorts the threads of the concatenated parts; None if they are sorted
     """
@@ -78,7 +83,7 @@ def joined(parts: Sequence[Values], order: Array | None, needed: Callable[[Any],
     threads = sum(part.threads for part in parts)
     if base is None or any(part.base is not base for part in parts):
         values = Values({}, threads)
-        keys = [key for key in first.every() if needed(key) and all(part.has(key) for part in parts[1:])]
+        keys = [key for key in filter(needed, first.every()) if all(part.has(key) for part in parts[1:])]
     else:
         if threads == base.threads:  # all threads are back
             values = Values(base, threads, base.base, base.which)
@@ -86,8 +91,8 @@ def joined(parts: Sequence[Values], order: Array | None, needed: Callable[[Any],
         else:
             which = _ordered([part.which for part in parts], order)
             values = Values({}, threads, base, which)
-        changed = dict.fromkeys(key for part in parts for key in part.changed())
-        keys = [key for key in changed if needed(key) and all(part.has(key) for part in parts)]
+        changed = dict.fromkeys(key for part in parts for key in part.changed(needed))
+        keys = [key for key in changed if all(part.has(key) for part in parts)]
         if len(keys) < len(changed):
             for key in changed:
                 values.pop(key, None)

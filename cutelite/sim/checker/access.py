@@ -321,7 +321,12 @@ class Accesses:
         shadow.o_site[g] = site
 
     def _grouped(self, granules: Array, actor: Actor, site: int) -> tuple[Array, Array]:
-        """Return one position for each distinct granule, and its agent, or minus the set of its agents."""
+        """Return one position for each distinct granule, and its agent, or minus the set of its agents.
+
+        Of a `Worker`, which is one agent, all positions.
+        """
+        if isinstance(actor, Worker):
+            return np.arange(len(granules)), actor.who
         if np.count_nonzero(granules[1:] > granules[:-1]) == len(granules) - 1:  # as most are: each once
             return np.arange(len(granules)), actor.who.astype(np.int32, copy=False)
         if np.count_nonzero(granules == granules[0]) == len(granules):

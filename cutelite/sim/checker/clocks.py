@@ -41,6 +41,7 @@ Array = Any
 
 INIT, RAN, SEEN, PAST, GMEM, TMEM, SMEM = range(7)
 GENERIC_ROWS = slice(RAN, SEEN + 1)
+ADVANCED = slice(RAN, PAST + 1)  # rows of a thread's own clocks that a release advances
 NOT_INIT = slice(RAN, None)
 
 CTA, CLUSTER, GPU = range(1, 4)
@@ -146,9 +147,14 @@ def join(a: Knowledge, b: Knowledge) -> Knowledge:
     if not a.parts:
         return b
     found = a
-    for columns in b.parts:
-        mine, theirs = a.part(columns), b.part(columns)
-        assert theirs is not None
+    for columns, theirs in b.parts.items():
+        mine = a.parts.get(columns)
+        if mine is theirs:
+            continue
+        if theirs.shape[1] != columns.count:
+            theirs = b.part(columns)
+        if mine is not None and mine.shape[1] != columns.count:
+            mine = a.part(columns)
         merged = theirs if mine is None else _maximum(mine, theirs)
         if merged is not mine:
             found = Knowledge(dict(a.parts)) if found is a else found
@@ -297,7 +303,9 @@ class Clocks:
         self.firsts: dict[int, int] = {}  # the first agent of each cluster
         self.threads: dict[int, int] = {}  # threads of each cluster
         self._named: dict[object, int] = {}
-        self._found: dict[bytes, tuple[Array, int]] = {}  # by threads: the heads of the parties they were, their number
+        self._splits = 0  # how often parties were made
+        # By threads: the heads of the parties they were, their number, and `_splits` when that was last so.
+        self._found: dict[bytes, tuple[Array, int, int]] = {}
 
     def _make_rows(self) -> None:
         self.own = np.zeros((self.rows, self.count), np.int32)
@@ -363,6 +371,7 @@ class Clocks:
     def _make_party(self, columns: Columns, threads: Array, of: int) -> int:
         """Make a party of threads, which were in that of the head `of` so far (-1: in none); returns its head."""
         head = int(threads[0])
+        self._splits += 1
         self.head[threads] = head
         self._members[head] = len(threads)
         if of >= 0:
@@ -384,8 +393,13 @@ class Clocks:
                 return threads
         key = threads.tobytes()
         found = self._found.get(key)
-        if found is not None and self._members[found[0]].sum() == found[1]:
-            return found[0]  # none of them has been split since
+        if found is not None:
+            held, count, splits = found
+            if splits == self._splits:
+                return held
+            if self._members[held].sum() == count:
+                self._found[key] = held, count, self._splits
+                return held  # none of them has been split since
         heads = self.head[threads]
         values = _values(heads)
         parts, count = [], 0
@@ -397,8 +411,9 @@ class Clocks:
             parts.append(self._part(mine, head) if len(mine) < self._members[head] else head)
         if len(self._found) > MANY_SETS:
             self._found.clear()
-        self._found[key] = np.array(parts, np.int64), count
-        return self._found[key][0]
+        made = np.array(parts, np.int64)
+        self._found[key] = made, count, self._splits
+        return made
 
     def _part(self, threads: Array, head: int) -> int:
         """Split some threads from their party, and return their head."""
@@ -524,9 +539,15 @@ class Clocks:
         """Release: return what these threads of one cluster know, and advance their clocks."""
         heads = self.parties(threads)
         found = self._together(self.knows, self.own, self.copied, heads)
-        self.own[GENERIC_ROWS, heads] += 1
-        self.own[PAST, heads] += 1
+        self._advance(heads)
         return found
+
+    def _advance(self, heads: Array) -> None:
+        """Advance the clocks of parties that have released what they know."""
+        if len(heads) == 1:
+            self.own[ADVANCED, int(heads[0])] += 1
+        else:
+            self.own[ADVANCED, heads] += 1
 
     def publish_fenced(self, threads: Array) -> list[tuple[int, Knowledge]]:
         """Return what these threads publish by relaxed accesses after their fences: scopes and knowledge."""
@@ -650,7 +671,10 @@ class Clocks:
         columns = self._columns_of(heads)
         part = knowledge.parts[columns] = columns.writable(knowledge.part(columns), own=True)
         at = self.column[heads]
-        part[PAST, at] = np.maximum(part[PAST, at], clocks)
+        if len(heads) == 1:
+            part[PAST, at[0]] = max(part[PAST, at[0]], clocks[0])
+        else:
+            part[PAST, at] = np.maximum(part[PAST, at], clocks)
 
     def learn(self, threads: Array, knowledge: Knowledge) -> None:
         """Add knowledge to that of these threads."""
@@ -721,8 +745,7 @@ class Clocks:
             self.released[:reach, heads] = self.knows[heads]
             self.released_own[:reach, :, heads] = self.own[:, heads]
             self.released_copied[:reach, :, heads] = self.copied[:, heads]
-            self.own[GENERIC_ROWS, heads] += 1
-            self.own[PAST, heads] += 1
+            self._advance(heads)
 
     def fence_proxy(self, threads: Array, rows: tuple[int, ...]) -> None:
         """Make visible to the async proxy what these threads see, in work that they start or release from now on."""

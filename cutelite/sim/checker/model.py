@@ -539,13 +539,10 @@ class Checker:
 
     def _look_at(self, launch: Any) -> None:
         """Look for strong accesses and cp.async in the kernel: without some kinds of them less has to be kept."""
-        for op in launch.program.function.ops():
-            self._copies_singly = self._copies_singly or op.name in SINGLE_COPIES
-            semantic = getattr(op, "semantic", None)
-            if semantic is None:
-                continue
+        self._copies_singly = not launch.program.names.isdisjoint(SINGLE_COPIES)
+        for op in launch.program.strong:
             self._polls = self._polls or (Effect.READS in op.effects and Effect.WRITES not in op.effects)
-            self._orders = self._orders or semantic not in ("relaxed", "volatile")
+            self._orders = self._orders or op.semantic not in ("relaxed", "volatile")
             self.accesses.narrow = self.accesses.narrow or reach_of(op) < GPU
 
     def _trust(self, threads: Array) -> None:
@@ -665,7 +662,10 @@ class Checker:
         granules, each = shadow.indices(np.array([address - region.base]), 8)
         actor = Threads(self.clocks, np.full(each, agent), SEEN)
         site = self.accesses.sites.number(op, WRITE, False, 8, "generic")
-        self._settle(block, site, region, shadow, granules, actor, None)
+        if np.count_nonzero(shadow.w_who[granules]) or np.count_nonzero(shadow.o_who[granules]):
+            self._settle(block, site, region, shadow, granules, actor, None)
+        else:
+            self.accesses.remember(shadow, granules, actor, WRITE, site)
 
     def _inval(self, block: Block, lanes: Executing, address: int, lane: int) -> None:
         barrier = self._barriers.pop((block.number, address), None)
@@ -1019,16 +1019,15 @@ class Checker:
         if block.machine.roster.live_count > len(tid):
             return
         known = self._meetings.pop(key).to(CTA, block.number, block.rank)
-        region = block.cluster.smem[block.rank]
+        region, others = block.cluster.smem[block.rank], self._others(block)
         if id(region) in self._shadows:
-            self._check_exit(block, region, self._shadows[id(region)][1], known)
+            self._check_exit(block, region, self._shadows[id(region)][1], known, others)
         for (number, address), barrier in self._barriers.items():
             if number == block.number and address >> RANK_SHIFT == block.rank:
-                self._check_barrier(block, address, barrier, known)
+                self._check_barrier(block, address, barrier, known, others)
 
-    def _check_exit(self, block: Block, region: Region, shadow: Shadow, known: Knowledge) -> None:
+    def _check_exit(self, block: Block, region: Region, shadow: Shadow, known: Knowledge, others: Array) -> None:
         """Report those who may still access the shared memory of a block that has exited."""
-        others = self._others(block)
         inside: dict[bytes, bool] = {}  # by the agents of a group: whether they all are the block's own
         for who, when, sites in (
             (shadow.w_who, shadow.w_when, shadow.w_site),
@@ -1070,13 +1069,13 @@ class Checker:
         others[[agent for name, agent in self.clocks.names() if name[-1] == "wgmma"]] = False
         return others
 
-    def _check_barrier(self, block: Block, address: int, barrier: Barrier, known: Knowledge) -> None:
+    def _check_barrier(self, block: Block, address: int, barrier: Barrier, known: Knowledge, others: Array) -> None:
         local = barrier.used.nonzero()[0]
         users = self.clocks.firsts[block.number] + local
         users, clocks = users.astype(np.int32), barrier.used[local]
         phases = barrier.arrived[local]
         seen = np.full(len(users), barrier.agent, np.int32)
-        left = self._others(block)[users] & ~self.clocks.known(known, RAN, users, clocks)
+        left = others[users] & ~self.clocks.known(known, RAN, users, clocks)
         left &= (phases == 0) | ~self.clocks.known(known, RAN, seen, phases)
         if np.count_nonzero(left):
             self.report.barrier_outlived(block, address, barrier.op, list(barrier.sources), self._threads(users[left]))
