@@ -176,6 +176,7 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "cumsum": (lambda x, w: cumsum(x), lambda x, w: x.cumsum(1)),
     "reduced": (lambda x, w: reduced(x, "mean", 1), lambda x, w: x.mean(1)),
     "rope": (lambda x, w: rope(x[:, None], x[:, None], x[:, :8].detach(), x[:, 8:].detach())[1], None),
+    "rope of queries": (lambda x, w: rope(x[:, None], None, x[:, :8].detach(), x[:, 8:].detach())[0], None),
 }
 
 

@@ -146,8 +146,10 @@ def rope(
     Gives           the two results
     Errors          `cl.ArgumentError` for arrays that do not fit
     """
-    if k is not None and (operators := derived(q, k, out=out)) is not None:
-        return operators.rope(q, k, cosines, sines, positions, interleaved, inverse)  # type: ignore[no-any-return]
+    if (operators := derived(q, k, out=out)) is not None:
+        beside = q[..., :1, :] if k is None else k  # the operator turns two
+        made_q, made_k = operators.rope(q, beside, cosines, sines, positions, interleaved, inverse)
+        return made_q, None if k is None else made_k
     given = Arguments()
     given.array("q", q, FLOATS, "... T H N", rows=True)
     if k is not None:
