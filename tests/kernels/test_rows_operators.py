@@ -173,6 +173,7 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "top_k": (lambda x, w: top_k(x, 2)[0], lambda x, w: x.topk(2)[0]),
     "argmax": (lambda x, w: argmax(x)[0], lambda x, w: x.amax(1)),
     "sort": (lambda x, w: sort(x[0])[0], lambda x, w: x[0].sort()[0]),
+    "values": (lambda x, w: sort(x[0], x[1])[1], lambda x, w: x[1][x[0].sort()[1]]),
     "cumsum": (lambda x, w: cumsum(x), lambda x, w: x.cumsum(1)),
     "reduced": (lambda x, w: reduced(x, "mean", 1), lambda x, w: x.mean(1)),
     "rope": (lambda x, w: rope(x[:, None], x[:, None], x[:, :8].detach(), x[:, 8:].detach())[1], None),

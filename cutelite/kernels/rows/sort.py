@@ -205,8 +205,9 @@ def sort(x: Any, values: Any = None, *, descending: bool = False, out: Any = Non
             f"x is {x.dtype} {tuple(x.shape)}{beside}, which cannot be sorted: x has one mode of "
             f"{', '.join(KEYS)}, and values as many elements of {', '.join(VALUES)}"
         )
-    if values is None and (found := derived(x, out=out)) is not None:
-        return Sorted(*found.sort(x, descending))
+    if (found := derived(x, values, out=out)) is not None:
+        ordered_x, places = found.sort(x, descending)
+        return Sorted(ordered_x, places if values is None else values[places])
     shifts = tuple(range(LOWEST.get(key.name, 0), 8 * max(key.bytes, 4), BITS))
     keys, moved, kind = flat(x, n), None if values is None else flat(values, n), given
     wanted = {"keys": ((n,), key.name), "values": ((n,), (given or i64).name)}
