@@ -60,6 +60,8 @@ HALF = "who writes the flag needs no more than a release, and who has read it no
 BY_COPIES = "what it waits for comes by st.async alone, whose completion is told to all who see the phase complete"
 STILL_OPEN = "the phase waits for this arrival, however early bytes come: until then they count below zero"
 LARGER_GROUP = "the group has a copy of the next one as well"
+OWN_WEIGHTS = "it moves over weights that a thread lays down for itself"
+WAITED_ONCE = "the pass over the row before this one has waited for all of it"
 OWN_PLACE = "what it moves over is the block's own, and ordered by a barrier of the block"
 COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
 COMPLETE = "what it orders are bulk reductions, whose completion brings a fence of its own"
@@ -196,6 +198,30 @@ ROWS: tuple[Row, ...] = (
         "the warp meets at the end of each row too",
         (0,),
     ),
+    Row(
+        "rows_loss_backward",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "team.reduce(",
+        "there is one reduction, so no slot is used again",
+    ),
+    Row(
+        "rows_narrow_norm",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "each_reduced(",
+        "the warp meets when a row has come, too",
+        (-1,),
+    ),
+    *(
+        Row(
+            "rows_softmax_backward", kind, "cp.async.wait_group", "", "stream.walk(None, write, last=True)", WAITED_ONCE
+        )
+        for kind in ("drop", "pending", "late")
+    ),
+    Row("rows_narrow_norm", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_WEIGHTS),
     Row("rows_sort", "drop", "bar.warp.sync", "", "ranked(", "behind a warp's last key the block meets", (-1,)),
     Row(
         "rows_scan rows_sort",

@@ -120,6 +120,16 @@ def gemm_finished() -> None:
     call.gemm(a, b.T, d, finish=finish, config=made.Config((64, 64), True, (1, 1), stages=3))
 
 
+def gemm_rotated() -> None:
+    """The dense GEMM that turns heads by their positions, by one block: two of its three tiles have heads to turn."""
+    from cutelite.kernels.gemm.rotated import rotated_product
+
+    made, random = alone("dense"), of_examples("common").random
+    x, weight = random(2, 64, 200, dtype="bfloat16"), random(192, 200, dtype="bfloat16")
+    config = made.Config((128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1)
+    rotated_product(x, weight.T, random(64, 16), random(64, 16), heads=3, dim=32, config=config)
+
+
 def gemm_prepared() -> None:
     """The dense GEMM with a function that computes A from 8-bit numbers: two warpgroups that share its stages."""
 
@@ -458,6 +468,10 @@ LARGE: dict[str, Run] = {
     "gemm_streamed": gemm(  # three blocks share the last two of five tiles; one of them has parts of both
         64, 320, 328, blocks=3, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1, stream=1
     ),
+    "gemm_turns": gemm(  # two blocks bring 8 rows by turns, for two tiles each
+        16, 256, 328, tile=(64, 8), pingpong=True, cluster=(2, 1), stages=3, piece=8, buffers=1, swapped=True
+    ),
+    "gemm_rotated": gemm_rotated,
     "gemm_along_k": gemm_of_groups_along_k,
     "gemm_finished": gemm_finished,
     "gemm_pointers": gemm_pointers,
@@ -506,12 +520,16 @@ def rows(name: str) -> Run:
     """A kernel of rows, on small arrays."""
 
     def run() -> None:
-        from cutelite.kernels.rows import norm, scan, select, softmax
+        from cutelite.kernels.rows import cross_entropy as loss
+        from cutelite.kernels.rows import norm, quantise, scan, select, softmax
+        from cutelite.kernels.rows.narrow import Narrow
         from cutelite.kernels.rows.plan import Plan
         from cutelite.lib import reduce
 
         x = np.random.default_rng(0).standard_normal((5, 256)).astype(np.float32)
         many = np.tile(x, (2, 1))[:9]  # more rows than two clusters know of at the start
+        short, targets = np.tile(many, 2).astype("bfloat16"), np.arange(9) * 40 - 40
+        targets[0], far = -100, np.arange(9, dtype=np.float32)  # lse of rows, below and above 4
         cases: dict[str, Callable[[], object]] = {
             "ring": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, stages=2)),
             "queue": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
@@ -526,6 +544,15 @@ def rows(name: str) -> Run:
                 x[0, :128],
                 how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=True),
             ),
+            "loss": lambda: loss.cross_entropy_gradient(
+                far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)
+            ),
+            "loss_backward": lambda: loss.cross_entropy_backward(
+                far, many, targets, far, out=many, how=Plan(32, 1, 2, 4, 1)
+            ),
+            "softmax_backward": lambda: softmax.softmax_backward(many, many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
+            "narrow_norm": lambda: norm.rms_norm(short, short[0], narrow=Narrow(), how=Plan(32, 1, 2, 8, 1, stages=1)),
+            "quantise": lambda: quantise.quantise(short, how=Plan(32, 1, 2, 8, 1, stages=1)),
             "sort": small_sort,
             "steps": small_steps,
         }
@@ -568,8 +595,10 @@ def small_sort() -> None:
         sort.THREADS, sort.EACH = kept
 
 
-ROWS_KERNELS = ("ring", "queue", "sums", "scan", "top_k", "gradients", "sort", "steps")
-LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS}
+ROWS_KERNELS = (
+    "ring queue sums scan top_k gradients loss loss_backward softmax_backward narrow_norm quantise sort steps"
+)
+LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS.split()}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}
 ORDERED = dict.fromkeys(("attention_backward_ordered", "attention_backward_ordered_wide"), ("sums",))
