@@ -94,16 +94,17 @@ TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
-DENSE = "gemm_swapped gemm_finished gemm_along_k"
+DENSE = "gemm_swapped gemm_finished gemm_rotated gemm_along_k gemm_turns"
 RINGS = (
     f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_fp8_block gemm_fp8_strips gemm_grouped "
     "gemm_mixed gemm_prepared gemm_pointers "
     "sparse_gemm pipeline_both"
 )
 RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
-UNFETCHED = "gemm_split gemm_finished gemm_prepared gemm_along_k gemm_grouped"
+PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_turns"
+UNFETCHED = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_along_k gemm_grouped"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
-BEHIND = "gemm_split gemm_finished gemm_prepared gemm_mixed gemm_fp8_block gemm_fp8_strips"
+BEHIND = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_mixed gemm_fp8_block gemm_fp8_strips"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
@@ -207,7 +208,7 @@ ROWS: tuple[Row, ...] = (
         "there is one reduction, so no slot is used again",
     ),
     Row(
-        "rows_narrow_norm",
+        "rows_narrow_norm rows_quantise",
         "drop",
         "bar.warp.sync",
         "",
@@ -348,23 +349,9 @@ ROWS: tuple[Row, ...] = (
     Row(UNFETCHED, "drop", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row(UNFETCHED, "count", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row(UNFETCHED, "drop", INIT_FENCE, "", "cl.Fetch.create(", NO_EPILOGUE),
-    Row(
-        "gemm_pingpong gemm_streamed gemm_swapped gemm_finished",
-        "drop",
-        "bar.warp.sync",
-        "",
-        "turns.arrive()",
-        WHOLE_WARP,
-    ),
-    Row("gemm_pingpong gemm_streamed gemm_swapped gemm_finished", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
-    Row(
-        "gemm_pingpong gemm_streamed gemm_swapped gemm_finished",
-        "weaken",
-        "mbarrier.wait",
-        RELAXED,
-        "turns.wait()",
-        TURNS,
-    ),
+    Row(PINGPONG, "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
+    Row(PINGPONG, "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
+    Row(PINGPONG, "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
     Row("gemm_finished", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),

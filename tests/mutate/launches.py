@@ -469,7 +469,7 @@ LARGE: dict[str, Run] = {
         64, 320, 328, blocks=3, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1, stream=1
     ),
     "gemm_turns": gemm(  # two blocks bring 8 rows by turns, for two tiles each
-        16, 256, 328, tile=(64, 8), pingpong=True, cluster=(2, 1), stages=3, piece=8, buffers=1, swapped=True
+        16, 256, 264, tile=(64, 8), pingpong=True, cluster=(2, 1), stages=3, piece=8, buffers=1, swapped=True
     ),
     "gemm_rotated": gemm_rotated,
     "gemm_along_k": gemm_of_groups_along_k,
