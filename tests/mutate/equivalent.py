@@ -104,7 +104,7 @@ RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_split
 PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_turns"
 UNFETCHED = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_along_k gemm_grouped"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
-BEHIND = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_mixed gemm_fp8_block gemm_fp8_strips"
+BEHIND = "gemm_split gemm_finished gemm_rotated gemm_prepared"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
@@ -328,7 +328,8 @@ ROWS: tuple[Row, ...] = (
     Row(RINGS, "drop", INIT_FENCE, "", CREATE, ONE_OF_TWO),
     Row(RINGS_OF_WGMMA, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
     Row("", "drop", "griddepcontrol.launch_dependents", "", "", PDL),
-    Row(BEHIND, "drop", "griddepcontrol.wait", "", "", BY_PRODUCER, (-1,)),
+    Row(BEHIND, "drop", "griddepcontrol.wait", "", "plan.wait()", BY_PRODUCER),
+    Row("gemm_mixed gemm_fp8_block gemm_fp8_strips", "drop", "griddepcontrol.wait", "", "", BY_PRODUCER, (-1,)),
     Row(CHAINS, "weaken", "wgmma.mma_async", "without its fence", ".keep(1)", IN_FLIGHT),
     Row("gemm", "pending", BULK_WAIT, "leaves 1 ", "sums.prepare(", "the last store is of the other buffer"),
     Row("gemm_streamed", "drop", BULK_WAIT, "", "sums.prepare(", ONE_TILE),

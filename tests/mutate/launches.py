@@ -137,8 +137,8 @@ def gemm_prepared() -> None:
         return chunk.values * chunk.by_row(factor)
 
     made, random = alone("dense"), of_examples("common").random
-    a = np.random.default_rng(0).integers(-8, 8, (128, 328)).astype(np.int8)
-    b, factor = random(192, 328, dtype="bfloat16"), random(128)
+    a = np.random.default_rng(0).integers(-8, 8, (128, 336)).astype(np.int8)
+    b, factor = random(192, 336, dtype="bfloat16"), random(128)
     config = made.Config((128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1)
     call.gemm(a, b.T, prepare=cl.Prepare(function, (factor,)), config=config)
 
