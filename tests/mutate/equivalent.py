@@ -256,7 +256,7 @@ ROWS: tuple[Row, ...] = (
     Row("fed_by_cp_async cp_async", "late", "cp.async.commit_group", "behind cp.async", "", LARGER_GROUP),
     Row("tensorop_gemm", "late", "cp.async.commit_group", "behind ldmatrix", "", "it closes the same group, later"),
     Row(
-        "gemm gemm_pingpong gemm_streamed gemm_cluster gemm_swapped",
+        "gemm gemm_pingpong gemm_streamed gemm_cluster gemm_swapped gemm_turns",
         "late",
         "bar.warp.sync",
         "behind tensor.load_all",
