@@ -2,8 +2,9 @@
 
 `dataclasses` compiles six methods for each class. Here `__init__` has the code of one function for all classes of
 equally many fields, and the other methods are closures. What this does not make, `dataclasses` makes: classes that are
-not frozen, have another dataclass as base, methods of their own in the place of these, or fields other than a name
-with a default. `Protocol` is that of `typing` for type checkers, and a plain base class while a program runs.
+not frozen, have another dataclass as base, methods of their own in the place of these, no docstring, or fields other
+than a name with a default (`field()`, `InitVar`, keyword-only ones). `Protocol` is that of `typing` for type checkers,
+and a plain base class while a program runs.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ else:
     import dataclasses
     from functools import cache
     from operator import attrgetter
+    from reprlib import recursive_repr
     from types import FunctionType
 
     Protocol = object
 
-    _METHODS = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__getstate__")
+    _METHODS = (
+        "__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__getstate__", "__setstate__",
+    )  # fmt: skip
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, **options):
         """Make a dataclass of `cls`, as `dataclasses.dataclass` does with these options."""
@@ -31,14 +35,23 @@ else:
         if inherits or not frozen or options or any(name in vars(cls) for name in _METHODS) or _unusual(cls):
             return dataclasses.dataclass(cls, frozen=frozen, slots=slots, **options)
         made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
+        if not _by_position(made):
+            return dataclasses.dataclass(cls, frozen=True, slots=slots)
         params = made.__dataclass_params__
         params.init = params.repr = params.eq = params.frozen = True
         return _with_methods(made, slots)
 
     def _unusual(cls):
-        """Tell whether a field has more than a name and a default, or there is none."""
+        """Tell whether there is no field, one that has more than a name and a default, or no docstring."""
         fields = vars(cls).get("__annotations__", ())
-        return not fields or any(isinstance(vars(cls).get(name), dataclasses.Field) for name in fields)
+        more = any(isinstance(vars(cls).get(name), dataclasses.Field) for name in fields)
+        return not fields or more or "self" in fields or cls.__doc__ is None
+
+    def _by_position(made):
+        """Tell whether `__init__` takes just the fields, all by position, those with a default last."""
+        fields = dataclasses.fields(made)
+        given = [field.default is not dataclasses.MISSING for field in fields]
+        return made.__match_args__ == tuple(field.name for field in fields) and given == sorted(given)
 
     @cache
     def _making(n, checked):
@@ -60,7 +73,9 @@ else:
         space = {"__name__": cls.__module__, "__builtins__": __builtins__, "keep": object.__setattr__}
         space |= {f"name{i}": name for i, name in enumerate(names)}
         cls.__init__ = FunctionType(code, space, "__init__", defaults)
+        cls.__init__.__annotations__ = {field.name: field.type for field in fields} | {"return": None}
 
+        @recursive_repr()
         def __repr__(self):
             return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 

@@ -1,6 +1,8 @@
 """`cutelite.records.dataclass` makes what `dataclasses.dataclass` makes."""
 
+import copy
 import dataclasses
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -44,7 +46,30 @@ def classes(make: Any) -> list[Any]:
         def __str__(self) -> str:
             return f"named {self.first}"
 
-    return [Plain, Checked, Derived, Named]
+    @make(frozen=True)
+    class Extended:
+        """A comment."""
+
+        first: int
+        more: dataclasses.InitVar[int] = 5
+
+        def __post_init__(self, more: int) -> None:
+            object.__setattr__(self, "first", self.first + more)
+
+    @make(frozen=True, slots=True)
+    class Keyword:
+        """A comment."""
+
+        first: int
+        _: dataclasses.KW_ONLY
+        second: int = 3
+
+    @make(frozen=True)
+    class Bare:
+        first: int
+        second: int = 2
+
+    return [Plain, Checked, Derived, Named, Extended, Keyword, Bare]
 
 
 USES: tuple[Callable[[Any], Any], ...] = (
@@ -57,7 +82,9 @@ USES: tuple[Callable[[Any], Any], ...] = (
     lambda cls: delattr(cls(1), "first"),
     lambda cls: cls(-1),
     lambda cls: (dataclasses.replace(cls(1), first=4), dataclasses.asdict(cls(1)), cls.__match_args__),
-    lambda cls: repr(cls.__dataclass_params__),
+    lambda cls: (cls.__dataclass_params__, cls.__doc__, cls.__init__.__annotations__, inspect.signature(cls)),
+    lambda cls: (copy.copy(cls(1)) == cls(1), copy.deepcopy(cls(1))),
+    lambda cls: repr((within := [], within.append(cls(within)))),
 )
 
 WITHOUT_SLOTS: tuple[Callable[[Any], Any], ...] = (  # with slots, `dataclasses` of 3.12 fails in its own `super()`
@@ -73,11 +100,22 @@ def told(use: Callable[[Any], Any], cls: Any) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("kind", range(7))
 def test_uses_come_to_the_same(kind: int) -> None:
     ours, theirs = classes(records.dataclass)[kind], classes(dataclasses.dataclass)[kind]
     uses = USES if hasattr(ours, "__slots__") else USES + WITHOUT_SLOTS
     assert [told(use, ours) for use in uses] == [told(use, theirs) for use in uses]
+
+
+def test_a_field_without_a_default_behind_one_with_it_is_refused() -> None:
+    with pytest.raises(TypeError, match="non-default argument 'second' follows default argument"):
+
+        @records.dataclass(frozen=True)
+        class Wrong:  # type: ignore[misc]
+            """A comment."""
+
+            first: int = 1
+            second: int
 
 
 @records.dataclass(frozen=True, slots=True)
