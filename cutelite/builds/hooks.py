@@ -122,7 +122,7 @@ class Hooks:
     def _told(self, stage: str, when: str, artefact: Any) -> Any:
         for hook in _hooks.get((when, stage), ()):
             made = hook(StageEvent(stage, when, artefact, *self._facts))
-            if made is None:
+            if made is None or (made is artefact and isinstance(made, str | bytes)):
                 continue
             if not isinstance(made, type(artefact)):
                 what = type(artefact).__name__

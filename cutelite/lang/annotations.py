@@ -373,11 +373,11 @@ def tma_annotation(item: Any) -> TmaSpec:
         )
     swizzle = swizzle or _default_swizzle(dtype, tile)
     if pixels is None:
-        _check_box(dtype, tile, swizzle)
+        _check_box(dtype, tile)
     return TmaSpec(tensor, tile, swizzle, pixels)
 
 
-def _check_box(dtype: Any, tile: tuple[int, ...], swizzle: str) -> None:
+def _check_box(dtype: Any, tile: tuple[int, ...]) -> None:
     """Check a tile that one copy moves. Errors: `CompileError`."""
     if any(extent > 256 for extent in tile):
         raise _wrong("TmaTensor", f"has a tile of {tile}", "TMA moves 1 to 256 elements along each mode at once")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 
 from cutelite.diag.nearest import did_you_mean
@@ -73,9 +72,8 @@ def suggestion(name: str, known: list[str]) -> str:
         return f"write `cl.{_KINDS[number[1]]}{number[2]}`"
     if lower.startswith("mbarrier_") and (method := did_you_mean(lower[9:], dir(Barrier))):
         return f"barriers have methods, as `bars[i].arrive()`; {method}"
-    if callable(getattr(math, plain, None)):
+    if getattr(getattr(math, plain, None), "__module__", None) == math.__name__:  # not a name that it imports
         return f"write `cl.math.{plain}`"
-    if plain in ("abs", "max", "min", "pow", "range", "print", "len"):
-        assert hasattr(builtins, plain)
+    if plain in ("abs", "max", "min", "range", "print", "len"):
         return f"write Python's `{plain}`"
     return did_you_mean(lower.removesuffix("_sync").replace("shfl", "shuffle"), known) or did_you_mean(name, known)

@@ -33,8 +33,9 @@ def check_stages(stages: Any) -> None:
 
 def check_walk(tiles: Any, swizzle: Any, raster: Any, **counts: Any) -> None:
     """Check the arguments of a tile scheduler; `counts` are 1 or more. Errors: `tile-scheduler`."""
-    if not isinstance(tiles, tuple) or len(tiles) not in (2, 3):
-        title = f"tiles are counted along M and N, and in batches: two or three numbers, not {describe(tiles)}"
+    if not isinstance(tiles, tuple | list) or len(tiles) not in (2, 3):
+        given = describe(tiles) + (f" of {len(tiles)}" if isinstance(tiles, tuple | list) else "")
+        title = f"tiles are counted along M and N, and in batches: two or three numbers, not {given}"
         raise mistake("tile-scheduler", title, help="`(cl.ceil_div(M, BM), cl.ceil_div(N, BN))`")
     if not isinstance(swizzle, int) or swizzle < 1:
         raise mistake("tile-scheduler", f"a band is 1 tile wide or more, not {describe(swizzle)}")

@@ -431,7 +431,7 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
             print(f"    WRONG {name} {n} {label}: {off:.1e}", flush=True)
             continue
         calls[label] = partial(ours, op, sets, how)
-    if options.sweep and op.planned and not warm:
+    if options.sweep and op.planned and calls and not warm:
         taken = rounds({k: Replay(call, count, 3e-3, each) for k, call in calls.items()}, 3)
         speed = {k: op.moved(size, m) / statistics.median(times) * 1e-9 for k, times in taken.items()}
         order = sorted(speed, key=lambda k: -speed[k])[:10]
@@ -541,16 +541,19 @@ def main() -> None:
         table += [row] if row else []
         torch.cuda.empty_cache()
     print(f"# {torch.cuda.get_device_name()}")
-    judged(table)
     if options.json:
         Path(options.json).write_text(json.dumps(table, indent=1))
+    judged(table)
     if options.pictures:
         pictures(table, Path(options.pictures))
 
 
 def judged(table: list[dict[str, Any]]) -> None:
     """Print of each cell what it is of the run's fastest copy, and of the fastest other; `<`: below its bar."""
-    copy = max(row["gb_per_s"]["copy"] for row in table)
+    copy = max((row["gb_per_s"]["copy"] for row in table if "copy" in row["gb_per_s"]), default=0.0)
+    if not copy:
+        print("# nothing was timed", flush=True)
+        return
     print(f"# of the fastest copy, {copy:.0f}, and of the fastest other; < is below its bar", flush=True)
     for name in dict.fromkeys(row["operation"] for row in table):
         cells = []

@@ -120,6 +120,10 @@ def test_wide_dims() -> None:
         ({"T": f32, "N": "x"}, "scale() takes a dtype, or the extent of a dim, for 'N', not 'x'"),
         ({"T": f32, "N": -5}, "scale() takes a dtype, or the extent of a dim, for 'N', not -5"),
         (
+            {"T": f32, "optt": "x"},
+            "scale() takes a dtype, or the extent of a dim, for 'optt', not 'x' (did you mean `opt`?)",
+        ),
+        (
             {"T": f32, "optt": 1},
             "scale() has neither a parameter, nor a dtype variable, nor a dim called 'optt' (did you",
         ),

@@ -24,6 +24,7 @@ ANSWERS = {
     "cl.max(x, 0.0)": "Python's `max`",
     "cl.jit(n)": "`@cl.kernel`",
     "x.astype(cl.i32)": "`x.to(cl.i32)`",
+    "cl.Vec(n)": "did you mean `vec",
 }
 
 

@@ -20,7 +20,7 @@ MISTAKES = [
     ("cl.shared(f32, N)", "make its extents Constexprs"),
     ("cl.DeviceTensorMap.create(a, o)", "`like` is a TMA tensor"),
     ("cl.StaticPersistentTileScheduler.create((n, n), raster='K')", "along 'M', 'N' or a 'hilbert' curve, not 'K'"),
-    ("cl.StaticPersistentTileScheduler.create((n,))", "two or three numbers, not a tuple"),
+    ("cl.StaticPersistentTileScheduler.create((n,))", "two or three numbers, not a tuple of 1"),
     ("cl.StaticPersistentTileScheduler.create((n, 4), swizzle=0)", "1 tile wide or more, not 0"),
     ("cl.StreamKTileScheduler.create((n, 4), steps=0)", "`steps` is 1 or more, not 0"),
     ("raise", "here nothing is"),
