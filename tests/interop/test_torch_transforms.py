@@ -117,7 +117,7 @@ def test_second_derivatives_are_refused() -> None:
         dq.float().square().sum().backward()
 
 
-def test_a_function_breaks_the_graph() -> None:
+def test_compiled_code_calls_attention_with_a_function() -> None:
     def doubled(q: Any) -> Any:
         return 2 * attend(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score + 1.0)
 
