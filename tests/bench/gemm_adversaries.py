@@ -1,4 +1,4 @@
-"""Products of odd sizes, pitches and types, held against float64 on a GPU: what is wrong or not refused is printed.
+"""Products of odd sizes, pitches and types, held against float64 on a GPU: what is wrong is printed, and some refusals.
 
     python tests/bench/gemm_adversaries.py [--only dense groups ...] [--seconds 60] [--jobs 8] [--seed 1]
 
@@ -182,7 +182,7 @@ def placed(x: torch.Tensor) -> str:
 
 
 def reported(what: str, call: Callable[[], Any]) -> None:
-    """Call; an exception is printed, but a refusal in a line."""
+    """Call. Errors: `Refused` for arguments that are refused."""
     try:
         call()
         torch.cuda.synchronize()
@@ -419,7 +419,7 @@ def main() -> None:
             print(f"FAILED: {kind}, seed {seed}: {traceback.format_exc()[-900:]}", flush=True)
             if "CUDA" in traceback.format_exc():
                 break
-    print(f"seed {given.seed}: {counts} right, {refusals} refused", flush=True)
+    print(f"seed {given.seed}: {counts} compared, {refusals} refused", flush=True)
 
 
 if __name__ == "__main__":

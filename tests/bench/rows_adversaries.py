@@ -1,4 +1,4 @@
-"""Kernels of rows on inputs made against them: ``python tests/bench/rows_adversaries.py [--only NAME ...]``.
+"""Kernels of rows on inputs made against them: ``python tests/bench/rows_adversaries.py [--only "NAME;NAME"]``.
 
 Rows of NaN, infinities, zeros, equal, huge, tiny and growing elements, and of elements far from zero; lengths that no
 access divides; rows with gaps between them, and rows that begin anywhere. Results are compared with float64 and with
@@ -363,7 +363,7 @@ def checked(name: str, m: int, n: int, dtype: Any, layout: str, device: str) -> 
                 return f"result {i}: {problem}"
     except Exception as problem:
         print("".join(traceback.format_exc(limit=-3).splitlines(True)[1:]), flush=True)
-        return f"{type(problem).__name__}: {str(problem).splitlines()[0][:150]}"
+        return f"{type(problem).__name__}: {" ".join(str(problem).split())[:150]}"
     return None
 
 
@@ -377,7 +377,7 @@ def work(cells: list[tuple[str, int, int, Any, str]], device: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="beginnings of names, with `;` between them")
     parser.add_argument("--columns", default=",".join(map(str, COLUMNS)))
     parser.add_argument("--layouts", default=",".join(LAYOUTS))
     parser.add_argument("--dtypes", default="bfloat16,float16,float32")
