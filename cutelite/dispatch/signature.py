@@ -169,7 +169,9 @@ class Signature:
             if not isinstance(value, Scalar) and (type(value) is not int or value < 0):
                 near = did_you_mean(name, (*self.names, *NAMES, "arch"))
                 hint = f" ({near})" if near else ""
-                raise self._names.wrong(f"takes a dtype, or the extent of a dim, for {name!r}, not {brief(value)}{hint}")
+                raise self._names.wrong(
+                    f"takes a dtype, or the extent of a dim, for {name!r}, not {brief(value)}{hint}"
+                )
         call.dtypes = {name: (value.name, name) for name, value in others.items() if isinstance(value, Scalar)}
         call.dims = {name: (value, name) for name, value in others.items() if type(value) is int}
         types = {p.name: p.bind(call, matched[p.name]) for p in self._order}

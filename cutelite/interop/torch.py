@@ -21,6 +21,8 @@ import torch
 from cutelite.dispatch.divert import diverted, left_out, nothing
 
 Function = Callable[..., Any]
+WIDE = torch.float32, torch.float16, torch.bfloat16
+"""Dtypes that autocast casts."""
 
 
 def traced(*tensors: Any) -> bool:
@@ -38,10 +40,10 @@ def traced(*tensors: Any) -> bool:
 
 
 def to_be_cast(*tensors: Any) -> bool:
-    """Tell whether `torch.autocast` is on, and has another dtype than one of these tensors."""
+    """Tell whether `torch.autocast` is on, and casts one of these tensors."""
     for x in tensors:
         kind = x.device.type
-        if torch.is_autocast_enabled(kind) and x.is_floating_point() and x.dtype != torch.get_autocast_dtype(kind):
+        if torch.is_autocast_enabled(kind) and x.dtype in WIDE and x.dtype != torch.get_autocast_dtype(kind):
             return True
     return False
 

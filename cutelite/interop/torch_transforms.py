@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-WIDE = torch.float32, torch.float16, torch.bfloat16
-"""Dtypes that autocast casts."""
+from cutelite.interop.torch import WIDE
 
 
 def autocast(operator: Any, *names: str) -> None:

@@ -424,7 +424,9 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
             found = op.ours(how, *sets[0])
             torch.cuda.synchronize()
         except Exception as problem:  # a plan that this GPU does not take is told, and left out
-            print(f"    {name} {n} {label}: {type(problem).__name__}: {" ".join(str(problem).split())[:120]}", flush=True)
+            print(
+                f"    {name} {n} {label}: {type(problem).__name__}: {' '.join(str(problem).split())[:120]}", flush=True
+            )
             continue
         off = 0.0 if wanted is None else error(found, wanted, rows)
         if not off < (2e-2 if dtype.itemsize == 2 else 1e-4):

@@ -363,7 +363,7 @@ def checked(name: str, m: int, n: int, dtype: Any, layout: str, device: str) -> 
                 return f"result {i}: {problem}"
     except Exception as problem:
         print("".join(traceback.format_exc(limit=-3).splitlines(True)[1:]), flush=True)
-        return f"{type(problem).__name__}: {" ".join(str(problem).split())[:150]}"
+        return f"{type(problem).__name__}: {' '.join(str(problem).split())[:150]}"
     return None
 
 
