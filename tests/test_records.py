@@ -51,7 +51,7 @@ def classes(make: Any) -> list[Any]:
         """A comment."""
 
         first: int
-        more: dataclasses.InitVar[int] = 5
+        more: dataclasses.InitVar[int] = 5  # type: ignore[assignment]
 
         def __post_init__(self, more: int) -> None:
             object.__setattr__(self, "first", self.first + more)
@@ -84,7 +84,7 @@ USES: tuple[Callable[[Any], Any], ...] = (
     lambda cls: (dataclasses.replace(cls(1), first=4), dataclasses.asdict(cls(1)), cls.__match_args__),
     lambda cls: (cls.__dataclass_params__, cls.__doc__, cls.__init__.__annotations__, inspect.signature(cls)),
     lambda cls: (copy.copy(cls(1)) == cls(1), copy.deepcopy(cls(1))),
-    lambda cls: repr((within := [], within.append(cls(within)))),
+    lambda cls: repr((within := [], within.append(cls(within)))),  # type: ignore[var-annotated,func-returns-value]
 )
 
 WITHOUT_SLOTS: tuple[Callable[[Any], Any], ...] = (  # with slots, `dataclasses` of 3.12 fails in its own `super()`
@@ -111,11 +111,11 @@ def test_a_field_without_a_default_behind_one_with_it_is_refused() -> None:
     with pytest.raises(TypeError, match="non-default argument 'second' follows default argument"):
 
         @records.dataclass(frozen=True)
-        class Wrong:  # type: ignore[misc]
+        class Wrong:
             """A comment."""
 
             first: int = 1
-            second: int
+            second: int  # type: ignore[misc]
 
 
 @records.dataclass(frozen=True, slots=True)
