@@ -33,11 +33,10 @@ from cutelite.kernels.gemm import CONFIGS, gemm
 from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.dense import ranked
 from cutelite.tune.compile import compile_all
-from tests.bench.gemm_model import COLD_BYTES, GRAPH_S, MAJORS, operands, said
-from tests.bench.timing import timed
+from tests.bench.gemm_model import COLD_BYTES, MAJORS, operands, said, timed_in_turns
 
 Size = tuple[int, int, int, str]
-LARGEST, ROUNDS, MOST = 1.1e12, 5, 16_384
+LARGEST, MOST = 1.1e12, 16_384
 
 
 def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
@@ -88,36 +87,12 @@ def library(name: str, sets: list[Any], i: int) -> None:
 def measured(size: Size, best: int) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
     m, n, k, major = size
-    sets, bytes = sets_of(size), 2 * (m * k + n * k + m * n)
+    sets = sets_of(size)
     calls = calls_of(size, sets, best)
     compile_all([partial(call, 0) for call in calls.values()])
-    right = torch.mm(*sets[0][:2]).float()
     for name in ("cublas", "cublaslt"):
         calls[name] = partial(library, name, sets)
-    repeats = max(len(sets), min(300, int(GRAPH_S / (max(bytes / 4e12, 2 * m * n * k / 7e14) + 3e-6))))
-    graphs: dict[str, Any] = {}
-    times: dict[str, list[float]] = {}
-    for name, call in calls.items():
-        sets[0][2].fill_(math.nan)
-        call(0)
-        error = float((sets[0][2].float() - right).norm() / right.norm())
-        if not error < 1e-2:
-            print(f"WRONG: {name} at {m} x {n} x {k}, {major}: relative error {error:.3g}", flush=True)
-        graphs[name], times[name] = torch.cuda.CUDAGraph(), []
-        with torch.cuda.graph(graphs[name], capture_error_mode="relaxed"):
-            for i in range(repeats):
-                call(i % len(sets))
-    order = list(graphs)
-    for turn in range(ROUNDS):
-        random.shuffle(order)
-        for name in order:
-            seconds = timed(graphs[name], repeats)
-            if turn:
-                times[name].append(seconds * 1e6)
-    return {
-        "shape": [m, n, k], "major": major,
-        "us": {name: round(statistics.median(found), 3) for name, found in times.items()},
-    }  # fmt: skip
+    return {"shape": [m, n, k], "major": major, "us": timed_in_turns(size, calls, sets, strict=False)}
 
 
 def told(line: dict[str, Any]) -> tuple[float, float]:

@@ -90,6 +90,19 @@ def measured(m: int, n: int, k: int, major: str, near: float = NEAR, streamed: b
     calls: dict[str, Any] = {said(c): partial(ours, c, given) for c in configs}
     calls["cublas"] = lambda i: torch.mm(sets[i][0], sets[i][1], out=sets[i][2])
     compile_all([partial(call, 0) for name, call in calls.items() if name != "cublas"])
+    us = timed_in_turns((m, n, k, major), calls, sets)
+    return {"shape": [m, n, k], "major": major, "rows": given[0][0].rows, "us": us}
+
+
+def timed_in_turns(
+    size: tuple[int, int, int, str], calls: dict[str, Any], sets: list[Any], strict: bool = True
+) -> dict[str, float]:
+    """Microseconds of each of `calls`, which take the number of a set (A, B, result): medians of graphs in turns.
+
+    strict  a wrong result is a ValueError; otherwise it is printed, and timed all the same
+    """
+    m, n, k, major = size
+    bytes = 2 * (m * k + n * k + m * n)
     repeats = max(len(sets), min(300, int(GRAPH_S / (max(bytes / 4e12, 2 * m * n * k / 7e14) + 3e-6))))
     right = torch.mm(*sets[0][:2]).float()
     graphs: dict[str, Any] = {}
@@ -99,7 +112,10 @@ def measured(m: int, n: int, k: int, major: str, near: float = NEAR, streamed: b
         call(0)
         error = float((sets[0][2].float() - right).norm() / right.norm())
         if not error < 1e-2:
-            raise ValueError(f"{name} at {m} x {n} x {k}, {major}: relative error {error:.3g}")
+            wrong = f"{name} at {m} x {n} x {k}, {major}: relative error {error:.3g}"
+            if strict:
+                raise ValueError(wrong)
+            print(f"WRONG: {wrong}", flush=True)
         graphs[name], times[name] = torch.cuda.CUDAGraph(), []
         with torch.cuda.graph(graphs[name], capture_error_mode="relaxed"):
             for i in range(repeats):
@@ -111,10 +127,7 @@ def measured(m: int, n: int, k: int, major: str, near: float = NEAR, streamed: b
             seconds = timed(graphs[name], repeats)
             if turn:
                 times[name].append(seconds * 1e6)
-    return {
-        "shape": [m, n, k], "major": major, "rows": given[0][0].rows,
-        "us": {name: round(statistics.median(found), 3) for name, found in times.items()},
-    }  # fmt: skip
+    return {name: round(statistics.median(found), 3) for name, found in times.items()}
 
 
 def collect(path: Path, sizes: list[tuple[int, int, int, str]], limit: float, *how: Any) -> None:
