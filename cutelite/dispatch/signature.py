@@ -139,6 +139,11 @@ class Signature:
     def _wrong(self, text: str) -> ArgumentError:
         return ArgumentError(f"{self.kernel}(): {text}")
 
+    def _near(self, name: str, *more: str) -> str:
+        """Return the hint at what an unknown name may mean: a parameter, one of `more`, or an option; "" for none."""
+        near = did_you_mean(name, (*self.names, *more, *NAMES, "arch"))
+        return f" ({near})" if near else ""
+
     def __str__(self) -> str:
         words = []
         for name in self.names:
@@ -167,8 +172,7 @@ class Signature:
         others = {name: value for name, value in given.items() if name not in self.names}
         for name, value in others.items():
             if not isinstance(value, Scalar) and (type(value) is not int or value < 0):
-                near = did_you_mean(name, (*self.names, *NAMES, "arch"))
-                hint = f" ({near})" if near else ""
+                hint = self._near(name)
                 raise self._names.wrong(
                     f"takes a dtype, or the extent of a dim, for {name!r}, not {brief(value)}{hint}"
                 )
@@ -176,8 +180,7 @@ class Signature:
         call.dims = {name: (value, name) for name, value in others.items() if type(value) is int}
         types = {p.name: p.bind(call, matched[p.name]) for p in self._order}
         for name in others.keys() - call.dtypes.keys() - call.needed.keys():
-            near = did_you_mean(name, (*self.names, *call.needed, *NAMES, "arch"))
-            hint = f" ({near})" if near else " (grids are for launches)" if name == "grid" else ""
+            hint = self._near(name, *call.needed) or (" (grids are for launches)" if name == "grid" else "")
             raise self._names.wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}{hint}")
         widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > I32_DIM_LIMIT) else i32 for n in call.needed}
         wide = wide or call.wide or i64 in widths.values()

@@ -79,10 +79,11 @@ class Evaluation:
             from cutelite.lang.foreign import suggestion  # imported here: only a misspelling needs it
 
             help = suggestion(name, [each for each in dir(obj) if each[0] != "_"])
-        elif name == "astype":
-            help = "write `x.to(cl.i32)`, or `cl.i32(x)`"
         else:
-            help = did_you_mean(name, [each for each in dir(obj) if each[0] != "_" or name[0] == "_"])
+            from cutelite.lang.foreign import ATTRIBUTES
+
+            known = [each for each in dir(obj) if each[0] != "_" or name[0] == "_"]
+            help = ATTRIBUTES.get(name) or did_you_mean(name, known)
         return mistake("attribute", f"{what} has no attribute `{name}`", help=help)
 
 

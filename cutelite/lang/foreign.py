@@ -1,4 +1,4 @@
-"""Names that other languages have for what is here: for the help of an error about an unknown `cl.name`."""
+"""Names that other languages have for what is here: for the help of an error about an unknown name."""
 
 from __future__ import annotations
 
@@ -57,6 +57,9 @@ NAMES = {
     "nvgpu": "the names of its atoms in `cl` itself: `cl.WarpgroupMmaOp`",
 }
 """Names of CUDA C++, CUTLASS, CuTe DSL and Triton, in lower case and without `_` before them."""
+
+ATTRIBUTES = {"astype": "write `x.to(cl.i32)`, or `cl.i32(x)`"}
+"""The help for attributes that numbers have elsewhere."""
 
 _KINDS = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "fp": "f", "tfloat": "tf"}
 
