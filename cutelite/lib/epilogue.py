@@ -25,11 +25,10 @@ from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
-from cutelite.lib.piece import Finish, Piece
+from cutelite.lib.piece import GROUP, ROWS, Finish, Piece
 from cutelite.lib.pipelines import NamedBarrier
 from cutelite.records import dataclass
 
-ROWS, GROUP = 64, 128  # rows of a wgmma; threads of a warpgroup
 TILE_ALIGN = 128  # bytes: alignment of shared memory that TMA writes
 
 

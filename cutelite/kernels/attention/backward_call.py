@@ -38,9 +38,9 @@ def attention_backward(
     score_mod       is differentiated by the score (`cl.value_and_derivative` lists what it may compute); captured
                     arrays get no gradient
     deterministic   add up dq in the order of keys, so that equal inputs give equal bits
-    config          None: the one that was measured best for this head dim
+    config          None: the one that was measured best for such a problem
     Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes
-    Memory          4 bytes for each element of q, padded to blocks of queries, while it runs
+    Memory          while it runs, 4 bytes for each element of q and up to 64 for each of its rows, padded to blocks
     Errors          ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if layout not in LAYOUTS:
@@ -49,8 +49,7 @@ def attention_backward(
     check({"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, *results)]
-    arrays: list[Any] = []
-    mods = capped_mod(softcap, lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
+    mods, arrays = modifying(softcap, score_mod, mask_mod)
     differentiate(by_head, lse, dlse, causal, window, scale, mods, arrays, deterministic, config)
     return results
 
@@ -75,10 +74,16 @@ def attention_varlen_backward(
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, *results)]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
-    arrays: list[Any] = []
-    mods = capped_mod(softcap, lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
+    mods, arrays = modifying(softcap, score_mod, mask_mod)
     differentiate(by_head, lse, dlse, causal, window, scale, mods, arrays, deterministic, config, starts)
     return results
+
+
+def modifying(softcap: Any, score_mod: Any, mask_mod: Any) -> tuple[tuple[Mod | None, Mod | None], list[Any]]:
+    """Return the functions of scores, the cap among them, and of masks, and the arrays that they captured."""
+    arrays: list[Any] = []
+    mods = capped_mod(softcap, lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
+    return mods, arrays
 
 
 def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tuple[Any, Any], out: Any) -> Arguments:

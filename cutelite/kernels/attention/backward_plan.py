@@ -15,6 +15,7 @@ from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given, sequence_at
 from cutelite.records import dataclass
+from cutelite.target import TARGETS
 
 B, H, HK, SQ, SK, MB, BLOCKS, ENDS = cl.dims("B H HK SQ SK MB BLOCKS ENDS")
 ARRAY_B, ARRAY_H, ARRAY_S = cl.dims("ARRAY_B ARRAY_H ARRAY_S")
@@ -22,8 +23,7 @@ EXTRA = 16
 """Columns by which operands are extended."""
 NOTHING = 1e30
 """The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
-SHARED = 227 * 1024
-"""Bytes of shared memory of a thread block."""
+SHARED = TARGETS["sm_90a"].smem_per_block
 
 
 @dataclass(frozen=True)

@@ -324,8 +324,14 @@ def for_tma(operand: Any, k: int, along_k: bool = False) -> Any:
 def all_for_tma(*operands: tuple[Any, int, bool]) -> list[Any]:
     """Return `for_tma` of each; copies are of one launch where they can be."""
     planned = [laid_for_tma(*each) for each in operands]
+    copy_all(*(pair for _, pair in planned if pair is not None))
+    return [laid for laid, _ in planned]
+
+
+def copy_all(*pairs: tuple[Any, Any]) -> None:
+    """Copy arrays to others, at most two pairs (source, target), in one launch where `pitch` can."""
     able = []
-    for source, target in (pair for _, pair in planned if pair is not None):
+    for source, target in pairs:
         if pitch.fits(source, target):
             able.append((source, target))
         else:
@@ -335,13 +341,11 @@ def all_for_tma(*operands: tuple[Any, int, bool]) -> list[Any]:
     else:
         for pair in able:
             pitch.copy_rows(pair)
-    return [laid for laid, _ in planned]
 
 
 def packed_rows(operand: Any) -> Any:
     """Return the operand, or a copy without gaps if its rows have some or begin where TMA cannot read."""
-    held = place_for(operand)
-    return moved(operand, held)
+    return moved(operand, place_for(operand))
 
 
 def place_for(out: Any) -> Any:
@@ -351,10 +355,8 @@ def place_for(out: Any) -> Any:
 
 def moved(held: Any, out: Any) -> Any:
     """Return `out`, to which the elements of `held` are copied if that is another array."""
-    if held is not out and pitch.fits(held, out):
-        pitch.copy_rows((held, out))
-    elif held is not out:
-        out[...] = held
+    if held is not out:
+        copy_all((held, out))
     return out
 
 

@@ -9,6 +9,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.records import dataclass
 
 LARGEST = {"e4m3": 448.0, "e5m2": 57344.0}
+LONG = 32_768  # elements of a row above which rows are copied ahead, or threads go through them
 LEAST = 1e-30  # magnitudes below this count as this, so that rows of zeros have a scale
 
 

@@ -20,7 +20,7 @@ from cutelite import Tensor, f32, i32
 from cutelite.kernels.arguments import as_number, instance, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
-from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import (
     ACCESS,
     MOST_BLOCKS,
@@ -42,7 +42,6 @@ M, N = cl.dims("M N")  # rows, columns
 G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
 HELD = 32  # elements that a thread reads at once
-LONG = 32_768  # elements of a row above which those that are quantised are copied ahead
 KEPT = 64  # weighted elements of a thread that registers keep until their row's greatest is known
 AT_ONCE = 16  # elements of a thread whose moments are found together
 MOST_MEAN = 4.0  # mean^2 / variance up to which sums of squares give the variance

@@ -21,13 +21,12 @@ from cutelite.kernels.arguments import instance, is_array, one_of, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
-from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import ACCESS, Plan, after, follow, pitches, plan, plan_fold, plan_norm
 from cutelite.lib.rows import widened
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 KEPT = 32  # elements that a thread keeps until the greatest of their row is known
-LONG = 32_768  # elements of a row above which a thread has more, or goes through the row
 
 
 @cache
