@@ -45,6 +45,7 @@ from cutelite.kernels.gemm.model import (
     SECOND_BYTE,
     START,
     STREAM,
+    STREAM_CLUSTERED,
     P,
     Sizes,
     microseconds,
@@ -52,8 +53,8 @@ from cutelite.kernels.gemm.model import (
 
 NUMBERS = {
     "START": START, "P - 1": P - 1, "L2": L2, "L2_CLUSTERED": L2_CLUSTERED, "DRAM": DRAM, "AGAIN_DRAM": AGAIN_DRAM,
-    "OUTGROWN": OUTGROWN / 1e6, "STREAM": STREAM, "HIDDEN": HIDDEN, "SECOND": SECOND, "SECOND_BYTE": SECOND_BYTE,
-    "MEETING": MEETING, "MEETING_BYTE": MEETING_BYTE, "RESTART": RESTART,
+    "OUTGROWN": OUTGROWN / 1e6, "STREAM": STREAM, "STREAM_CLUSTERED": STREAM_CLUSTERED, "HIDDEN": HIDDEN,
+    "SECOND": SECOND, "SECOND_BYTE": SECOND_BYTE, "MEETING": MEETING, "MEETING_BYTE": MEETING_BYTE, "RESTART": RESTART,
 }  # fmt: skip
 HELD, LOOSE = 3.0, 0.4
 """The pull that keeps numbers where they are, those for memory and sharing and those of tiles: for a unit of their
@@ -94,7 +95,7 @@ def features(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Any
             whose.append((place, config))
             times.append(us)
             numbers.append([
-                rounds, each, config.pingpong, cm * cn * together > 1,
+                rounds, each, config.pingpong, cm * cn * together > 1, cm * cn > 1,
                 units * cm * cn * together * each * 128 * (few / cn + bn / cm),
                 2 * (m * k + n * k + m * n), max(1.0, units / at_once) * (n > wide * bn),
                 (high * min(bm, m) + wide * bn) * k * 2,
@@ -128,6 +129,7 @@ def predicted(numbers: Any, rates: Any, kind: Any, x: Any) -> Any:
         each,
         pingpong,
         clustered,
+        shared,
         loaded,
         moved,
         full,
@@ -145,7 +147,8 @@ def predicted(numbers: Any, rates: Any, kind: Any, x: Any) -> Any:
     work = rounds * (each * step + hidden) + tile - hidden
     again = full * of_round * v["AGAIN_DRAM"] / (1 + np.exp((v["OUTGROWN"] - of_round / 1e6) / 8))
     memory = loaded * np.where(clustered > 0, v["L2_CLUSTERED"], v["L2"]) + (moved + again) * v["DRAM"]
-    memory = np.maximum(np.maximum(memory, (moved + again) * AT_LEAST), streamed * v["STREAM"])
+    stream = np.where(shared > 0, v["STREAM_CLUSTERED"], v["STREAM"])
+    memory = np.maximum(np.maximum(memory, (moved + again) * AT_LEAST), streamed * stream)
     p = 1 + v["P - 1"]
     sharing = np.where(second > 0, v["SECOND"] + of_second * v["SECOND_BYTE"], 0.0)
     met_for = v["MEETING"] + met * v["MEETING_BYTE"] + (rounds - 1) * v["RESTART"]

@@ -462,6 +462,18 @@ def test_a_configuration_is_picked_for_every_problem() -> None:
                 assert moved / 5e6 < min(times) < 40 + 20 * max(moved / 4e6, 2 * m * n * k * bytes / 1.3e9)
 
 
+def test_a_cluster_of_few_blocks_streams_less_than_blocks_that_share_k() -> None:
+    """Of 64 rows: 64 blocks that load A together, or 128 that load by themselves; of more columns the former win."""
+    problem = Problem(bf16, bf16, f32, bf16, rows=64)
+    four, two = Config((64, 64), True, (1, 4), 10, buffers=1), Config((64, 64), True, (1, 1), 12, 16, 1, together=2)
+
+    def times(n: int, k: int) -> list[float]:
+        return [microseconds(c, problem, Sizes(64, n, k, 1), AT_ONCE[c.blocks]) for c in (four, two)]
+
+    assert times(4096, 4096)[0] > times(4096, 4096)[1]
+    assert times(6144, 4096)[0] < times(6144, 4096)[1]
+
+
 def test_power_decides_where_a_gemm_would_take_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of large ones tiles that load fewer bytes are picked; the law of power touches no small one."""
     problem = Problem(bf16, bf16, f32, bf16)

@@ -29,8 +29,9 @@ DRAM, AGAIN_DRAM = 1.155e-07, 0.3905
 """Microseconds for a byte from DRAM, and the part of a round's operands that is read again where they outgrow L2."""
 AT_LEAST = 2.084e-07
 """Microseconds for a byte at the peak rate of the GPU's memory, 4.8 TB/s: a lower bound for the fit."""
-STREAM = 1.395e-05
-"""Microseconds for a byte from DRAM that a block loads: a bound where few blocks load."""
+STREAM, STREAM_CLUSTERED = 1.395e-05, 1.8e-05
+"""Microseconds for a byte from DRAM that a block loads, a bound where few blocks load; and where blocks of a cluster
+load for each other, each waiting for the slowest."""
 OUTGROWN, SOFT = 23.66e6, 8e6
 FUNCTION = 1.5
 """Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
@@ -196,7 +197,8 @@ def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> t
         again = 0.0  # each row of A is read by tiles that run together, and by no others
     moved = batches * ((m * k + matrices * n * k) * in_memory + m * n * problem.d.bytes) + again
     of_block = moved * max(1.0, rounds) / (units * cm * cn * together)
-    memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST, of_block * STREAM)
+    stream = of_block * (STREAM_CLUSTERED if cm * cn > 1 else STREAM)
+    memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST, stream)
     sharing = SECOND + config.splits * batches * m * n * 4 * SECOND_BYTE if config.splits > 1 else 0.0
     if together > 1:
         sharing += MEETING + 4 * bn * (64 if config.pingpong else bm) * MEETING_BYTE + (rounds - 1) * RESTART
