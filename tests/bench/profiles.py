@@ -1,6 +1,6 @@
-"""Cost of profiles on a GPU: cycles of an event, and a GEMM's speed with events; events in the simulator's order.
+"""Cost of profiles on a GPU: cycles of an event, and the speed of two GEMMs with events.
 
-python tests/bench/profiles.py [--size 8192] [--out FOLDER] [--only cost|order|speed ...]
+python tests/bench/profiles.py [--size 8192]
 """
 
 from __future__ import annotations
@@ -71,51 +71,15 @@ def speed(name: str, kernel: Any, launch: Any, args: Any, kwargs: Any, flops: fl
     print(f"  {len(profile.events)} events kept, {compiled.registers} registers, {compiled.spills} bytes spilled")
 
 
-def same_order(kernel: Any, launch: Any, args: Any, kwargs: Any) -> None:
-    """Each warp has the same events in the same order as in the simulator."""
-    profile = kernel.profile_launch(launch, *args, **kwargs)
-    from ml_dtypes import bfloat16
-
-    host = [x.float().cpu().numpy().astype(bfloat16) if x.dtype == torch.bfloat16 else x.cpu().numpy() for x in args]
-    timeline = kernel.trace_launch(launch, *host, **kwargs)
-    warps = sorted({(mark.block, mark.warp) for mark in timeline.marks})
-    assert warps == sorted({(mark.block, mark.warp) for mark in profile.events})
-    for block, warp in warps:
-        assert profile.order(block, warp) == timeline.order(block, warp), (block, warp)
-    print(f"{kernel.__name__}: {len(warps)} warps, {len(profile.events)} events in the simulator's order; "
-          f"{profile.cycles:.0f} cycles on the GPU, {timeline.cycles:.0f} simulated")  # fmt: skip
-    profile.save(f"{OUT}/gpu.json")
-    timeline.save(f"{OUT}/simulator.json")
-
-
-OUT = "."
-
-
 def main() -> None:
-    global OUT
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=int, default=8192)
-    parser.add_argument("--out", default=".")
-    parts = ("cost", "order", "speed")
-    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
-    given = parser.parse_args()
-    OUT = given.out
+    n = parser.parse_args().size
     sys.path.insert(0, str(EXAMPLES))
     import hopper_gemm_tiled as tiled
 
-    if "cost" in given.only:
-        cost()
-
-    def tensors(m: int, n: int, k: int) -> tuple[Any, Any, Any]:
-        new = {"device": "cuda", "dtype": torch.bfloat16}
-        return torch.randn(m, k, **new), torch.randn(n, k, **new), torch.empty(m, n, **new)
-
-    if "order" in given.only:
-        same_order(tiled.gemm, cl.Launch(4, tiled.THREADS), tensors(512, 768, 512), {})
-    if "speed" not in given.only:
-        return
-    n = given.size
-    a, b, c = tensors(n, n, n)
+    cost()
+    a, b, c = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(3))
     speed("hopper_gemm_tiled", tiled.gemm, cl.Launch(132, tiled.THREADS), (a, b, c), {}, 2 * n**3)
     for kernel, launch, args, kwargs in captured(lambda: gemm(a, b.T, out=c)):
         speed("kernels.gemm", kernel, launch, args, kwargs, 2 * n**3)

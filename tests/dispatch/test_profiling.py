@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import types
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 import cutelite as cl
 from cutelite import Tensor, f32
@@ -183,6 +185,20 @@ def test_a_gpu_records_what_the_simulator_does() -> None:
         for number in range(2):
             assert sorted(profile.order(block, number)) == sorted(timeline.order(block, number))
             assert profile.order(block, number) == timeline.order(block, number)
+
+
+@pytest.mark.sm(90)
+def test_a_gemm_has_the_same_events_in_the_same_order_on_both() -> None:
+    torch = pytest.importorskip("torch")
+    gemm, threads = (getattr(importlib.import_module("hopper_gemm_tiled"), name) for name in ("gemm", "THREADS"))
+    host = [np.ones(shape, bfloat16) for shape in ((512, 512), (768, 512), (512, 768))]
+    device = [torch.ones(x.shape, dtype=torch.bfloat16, device="cuda") for x in host]
+    profile, timeline = gemm.profile(4, threads, *device), gemm.profile(4, threads, *host)
+    warps = sorted({(mark.block, mark.warp) for mark in timeline.marks})
+    assert warps == sorted({(mark.block, mark.warp) for mark in profile.events})
+    assert len(warps) == 4 * (1 + 8)  # of a block the thread that copies, and two warpgroups
+    for block, number in warps:
+        assert profile.order(block, number) == timeline.order(block, number)
 
 
 @pytest.mark.parametrize("where", ["gpu", "simulator"])
