@@ -77,11 +77,17 @@ class Roofline(NamedTuple):
 
 
 def roofline(call: Callable[[], object], machine: str | Machine = "H200") -> list[Roofline]:
-    """Simulate the launches that `call` makes on NumPy arrays. Return the roofline of each.
+    """Simulate the launches that `call` makes. Return the roofline of each.
 
     machine  'H100', 'H200', or the peak rates of another GPU
-    Errors   KeyError for an unknown machine; errors of launches
+    Errors   ValueError for an unknown machine; errors of launches
+
+    Arrays are written as by the launches; those on a GPU are copied to the host and back.
     """
+    if isinstance(machine, str) and machine not in MACHINES:
+        raise ValueError(
+            f"the peak rates of {machine!r} are not known, only of {', '.join(MACHINES)}: give a `Machine`"
+        )
     peaks = MACHINES[machine] if isinstance(machine, str) else machine
     found: list[Roofline] = []
 

@@ -49,6 +49,7 @@ def host_array(view: rt.ArrayView) -> Any:
     """Return a NumPy array over the memory of an array of any library, in host memory."""
     import numpy
 
+    assert view.device[0] != "cuda", "the host cannot read memory of a GPU: `Mirrors` are copies of it"
     if isinstance(view.owner, numpy.ndarray):
         return view.owner
     # For other libraries: integers of the elements' size over the same memory.

@@ -101,36 +101,40 @@ class Planned(NamedTuple):
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_OF_SIMULATOR = ("cutelite.sim.error", "SimError"), ("cutelite.sim.checker.findings", "CheckFailed")
 
-def _without_our_frames(function: F) -> F:
-    """Decorator: raise the user's mistakes from here, without the frames of compiler, launcher and simulator."""
+
+def without_our_frames(function: F) -> F:
+    """Decorator: the tracebacks of the user's mistakes end at the caller, without frames of compiler and simulator."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            simulated = sys.modules.get("cutelite.sim.error")  # loaded only if the simulator has run
-            mistakes = CompileError, ArgumentError, LaunchError, *([simulated.SimError] if simulated else ())
+            mistakes = [CompileError, ArgumentError, LaunchError]
+            for module, name in _OF_SIMULATOR:  # loaded only if the simulator has run
+                mistakes += [getattr(sys.modules[module], name)] if module in sys.modules else []
             known = isinstance(error, config.ConfigError | UnknownTarget)  # the environment may not be readable then
-            if not known and (not isinstance(error, mistakes) or config.read().traceback == "full"):
+            if not known and (not isinstance(error, tuple(mistakes)) or config.read().traceback == "full"):
                 raise
             cause = error.__cause__
             while cause is not None:
                 cause.__traceback__, cause = None, cause.__cause__
-            raise error.with_traceback(None) from error.__cause__
+            error.__traceback__, error.__suppress_context__ = None, True
+            raise  # which, without an operand, adds no entry for this frame
 
     return call  # type: ignore[return-value]
 
 
 def _told(function: F) -> F:
-    """Decorator for methods of a kernel: as `_without_our_frames`, and put the kernel's name into a `LaunchError`."""
+    """Decorator for methods of a kernel: as `without_our_frames`, and put the kernel's name into a `LaunchError`."""
 
     @functools.wraps(function)
     def call(self: Kernel, /, *args: Any, **kwargs: Any) -> Any:
         return named(self.__name__, function, self, *args, **kwargs)
 
-    return _without_our_frames(call)  # type: ignore[return-value]
+    return without_our_frames(call)  # type: ignore[return-value]
 
 
 def _mirrors(launch: Launch, bound: Bound) -> Mirrors | None:
@@ -258,11 +262,13 @@ class Kernel:
         """
         return self._launching.subscript(key)
 
+    @without_our_frames
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         name = self.__name__
         raise LaunchError(f"{name} is a kernel: launch it as {name}[grid, block](...), or call it from another kernel")
 
     @untraced
+    @without_our_frames
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel: asynchronously on the GPU that holds the arrays, or at once in the simulator on NumPy.
 
@@ -284,7 +290,8 @@ class Kernel:
             None if checked is None else functools.partial(named, self.__name__, self._compiled, launch, checked.spec)
         )
 
-    @_without_our_frames
+    @untraced
+    @without_our_frames
     def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
         """Launch by Python, and keep the outcome under the key that the compiled launcher gave."""
         keep_out()
@@ -461,29 +468,33 @@ class Kernel:
     # In the simulator.
 
     def _simulate(self, launch: Launch, checked: _Checked) -> None:
-        mirrors, environment = _mirrors(launch, checked.bound), self._settings.environment
+        environment = self._settings.environment
         seed = environment.sim_seed if launch.seed is None else launch.seed
-        try:
-            if not environment.check:
-                self._simulated("run", launch, checked, mirrors, seed=seed)
-                return
-            options = {"seeds": range(seed, seed + environment.check), "pdl": launch.pdl or None}
-            report = self._simulated("check", launch, checked, mirrors, stdout=sys.stdout, **options)
-            if report.error is not None and len(report.findings) == 1:
-                raise report.error  # as without a check
-            report.raise_if_wrong()
-        finally:
-            if mirrors is not None:
-                mirrors.write_back()
+        if not environment.check:
+            self._simulated("run", launch, checked, seed=seed)
+            return
+        seeds = range(seed, seed + environment.check)
+        report = self._simulated("check", launch, checked, stdout=sys.stdout, seeds=seeds, pdl=launch.pdl or None)
+        if report.error is not None and len(report.findings) == 1:
+            raise report.error  # as without a check
+        report.raise_if_wrong()
 
     def _simulated(
         self, how: str, launch: Launch, checked: _Checked, mirrors: Mirrors | None = None, **options: Any
     ) -> Any:
-        """Make the simulator 'run', 'check' or 'trace' a launch, on its arrays or on their mirrors."""
-        function, values, dims = self._simulation(checked.spec, checked.bound, mirrors)
+        """Make the simulator 'run', 'check' or 'trace' a launch, on its arrays or on the mirrors given.
+
+        Of arrays on a GPU it takes copies, which are written back.
+        """
+        made = _mirrors(launch, checked.bound) if mirrors is None else None
+        function, values, dims = self._simulation(checked.spec, checked.bound, mirrors or made)
         sim, options["dims"] = _simulator(), dims
         program = function if how == "trace" else self._made.prepared(checked.spec, sim.Program)
-        return getattr(sim, how)(program, checked.grid, values, smem_dynamic=launch.smem, **options)
+        try:
+            return getattr(sim, how)(program, checked.grid, values, smem_dynamic=launch.smem, **options)
+        finally:
+            if made is not None:
+                made.write_back()
 
     def _simulation(
         self, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
@@ -497,6 +508,7 @@ class Kernel:
         dims = zip(bound.dims, values[count:], strict=True)
         return function, values[:count], {name: as_declared(known.get(name), value) for name, value in dims}
 
+    @without_our_frames
     def check(
         self,
         grid: Extent | Literal["persistent"],
@@ -528,8 +540,8 @@ class Kernel:
                        afterwards
         ordered        names of arguments in which atomic updates that do not commute, such as sums of floats, must come
                        in one order, so that results have the same bits each time
-        Result         true where nothing was found; print it, or call `raise_if_wrong`. The arrays, which must be in
-                       host memory, are then as the last schedule left them
+        Result         true where nothing was found; print it, or call `raise_if_wrong`. The arrays are then as the last
+                       schedule left them; those on a GPU are copied to the host and back
         Errors         as `launch`, for arguments that do not fit; `TooLarge`. The kernel's mistakes are in the result
         """
         launch = Launch(grid, block, cluster, smem, pdl=pdl)
@@ -558,9 +570,6 @@ class Kernel:
         elif seeds is not None:
             options["seeds"] = seeds
         checked = self._blocks("check", launch, args, kwargs)
-        if checked.ordinal is not None and checked.bound.arrays:
-            name = checked.bound.arrays[0][0]
-            raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
         options["compiled"] = self._made.costs(checked.spec) if notes else None
         report: CheckReport = self._simulated("check", launch, checked, **options)
         return report
@@ -569,8 +578,8 @@ class Kernel:
     def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
         """Simulate the launch that ``kernel[launch](*args)`` would be, and return its timeline: docs/trace.md.
 
-        ``kernel.trace_launch(cl.Launch(grid, block), a, b).save("out.json")`` writes it for Perfetto. Arrays must be in
-        host memory, and are written as by the launch.
+        ``kernel.trace_launch(cl.Launch(grid, block), a, b).save("out.json")`` writes it for Perfetto. Arrays are
+        written as by the launch; those on a GPU are copied to the host and back.
         Errors  as `launch`; `SimError`
         """
         return self._trace(launch, self._blocks("trace", launch, args, kwargs))
@@ -679,6 +688,7 @@ class Kernel:
 
     # Profiles.
 
+    @without_our_frames
     def profile(
         self,
         grid: Extent | Literal["persistent"],
@@ -769,7 +779,7 @@ class Kernel:
         only.__dict__["_settings"] = _Settings(replace(config.read(), arch=spec.arch), spec.options)
         return only
 
-    @_without_our_frames
+    @without_our_frames
     def export(
         self,
         path: str | os.PathLike[str] | None,
@@ -849,6 +859,7 @@ class GatheringKernel(Kernel):
     def __set_name__(self, owner: type, name: str) -> None:
         raise TypeError(f"{name} of {owner.__name__}: a kernel that is a method takes no *args; take a tuple")
 
+    @without_our_frames
     def _gathered(self, launch: Callable[..., None], /, *args: Any, **kwargs: Any) -> None:
         count, (star,) = self.__cutelite_function__.__code__.co_argcount, gathers(self.__cutelite_function__)
         if len(args) >= count:
@@ -860,6 +871,7 @@ class GatheringKernel(Kernel):
         return functools.partial(self._gathered, super().__getitem__(key))
 
     @untraced
+    @without_our_frames
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         self._gathered(functools.partial(super().launch, launch), *args, **kwargs)
 
@@ -890,6 +902,7 @@ class BoundKernel:
         self.kernel(*args, **kwargs)
 
     @untraced
+    @without_our_frames
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """Launch the kernel with its object, as `Kernel.launch` does."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)

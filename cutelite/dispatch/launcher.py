@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound
-from cutelite.dispatch.dynamo import keep_out, untraced
+from cutelite.dispatch.dynamo import keep_out
 from cutelite.dispatch.launch import Launch
 from cutelite.tuples import NamedTuple
 from cutelite_rt import Driver, Function, LaunchConfig, forks
@@ -59,7 +59,9 @@ class HeldLaunch(functools.partial[None]):
     kernel: str
 
     def __repr__(self) -> str:
-        return f"<{self.kernel}[{self.args[0][1]}]>"
+        return (
+            f"<{self.kernel}[{self.args[-1][1]}]>"  # partials of partials are one, so other arguments may be before it
+        )
 
 
 class Launching:
@@ -85,7 +87,7 @@ class Launching:
         launch: Callable[..., None],
     ) -> None:
         self._kernel, self._signature, self._read, self._launch = kernel, signature, read, launch
-        self.entry: Callable[..., None] = self._by_python
+        self.entry: Callable[..., None] = functools.partial(launch, None)  # has no frame in a traceback
         self.subscript = self._by_key
         self.launcher: Launcher | None = None
         self._subscripts: Subscripts | None = None
@@ -94,10 +96,6 @@ class Launching:
         self._lock = forks.lock()
         self._partials: weakref.WeakSet[HeldLaunch] = weakref.WeakSet()
         self._watched: Watched = ()
-
-    @untraced
-    def _by_python(self, held: Held, /, *args: Any, **kwargs: Any) -> None:
-        self._launch(None, held, *args, **kwargs)
 
     def _by_key(self, key: Any) -> Callable[..., None]:
         keep_out()
@@ -132,7 +130,7 @@ class Launching:
     def _enter(self, made: HeldLaunch) -> None:
         """Make a partial call the launcher, by giving it a new state, as unpickling does."""
         state: Any = made
-        state.__setstate__((self.entry, made.args, {}, vars(made)))
+        state.__setstate__((self.entry, made.args[-1:], {}, vars(made)))
 
     @property
     def generation(self) -> object:

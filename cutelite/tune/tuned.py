@@ -12,7 +12,7 @@ from typing import Any, overload
 
 from cutelite.dispatch.arguments import MISSING
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.kernel import Kernel
+from cutelite.dispatch.kernel import Kernel, without_our_frames
 from cutelite.dispatch.launch import Launch, from_subscript
 from cutelite.tune.configs import KernelConfig, for_kernel, launch_of, variant
 from cutelite.tune.problem import Problem, quick_key
@@ -149,6 +149,7 @@ class TunedKernel(_Tuned):
         """Return a callable. `key` is a grid; (grid, block), then stream and shared memory; or a `Launch`."""
         return functools.partial(self.launch, from_subscript(key))
 
+    @without_our_frames
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel with the config for these arguments. A call unlike all earlier ones tunes first.
 

@@ -12,6 +12,7 @@ import pytest
 import cutelite as cl
 from cutelite import CompileError, Tensor, f32
 from cutelite.config import ConfigError
+from cutelite.sim.checker.findings import CheckFailed
 from cutelite.target import UnknownTarget
 
 N = cl.dims("N")
@@ -40,6 +41,11 @@ def outside(a: Tensor[f32, (N,)]) -> None:
     a[cl.thread_idx.x + N] = 1.0
 
 
+@cl.kernel
+def racy(a: Tensor[f32, (N,)]) -> None:
+    a[0] = a[cl.thread_idx.x % N]
+
+
 def launched(kernel: Any) -> None:
     kernel[1, 32](np.zeros(4, np.float32))
 
@@ -60,6 +66,20 @@ def traced(kernel: Any) -> None:
     kernel.trace_launch(cl.Launch(1, 32), np.zeros(4, np.float32))
 
 
+def checked(kernel: Any) -> None:
+    kernel.check(1, 2000, np.zeros(4, np.float32))
+
+
+def checked_by_environment(kernel: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUTELITE_CHECK", "1")
+        kernel.options(opt=2)[1, 32](np.zeros(4, np.float32))
+
+
+def method(kernel: Any) -> None:
+    kernel.launch(cl.Launch(1, 32), np.zeros(4, np.float32))
+
+
 def frames(kernel: Any, run: Callable[[Any], None], error: type[Exception] = CompileError) -> list[str]:
     with pytest.raises(error) as caught:
         run(kernel)
@@ -73,22 +93,24 @@ def test_frames_of_the_compiler_are_left_out(
     kernel: Any, run: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = frames(kernel, run)
-    assert "in frames" in short[0] and len(short) <= 5
+    assert len(short) == 2 and "in frames" in short[0] and f"in {run.__name__}" in short[1]
     monkeypatch.setenv("CUTELITE_TRACEBACK", "full")
     assert len(frames(kernel, run)) > 10
 
 
 @pytest.mark.parametrize(
     ("run", "error"),
-    [(launched, cl.SimError), (traced, cl.SimError), (misfit, cl.ArgumentError), (refused, cl.LaunchError)],
-)
+    [(launched, cl.SimError), (traced, cl.SimError), (misfit, cl.ArgumentError), (refused, cl.LaunchError),
+     (checked, cl.LaunchError), (checked_by_environment, CheckFailed), (method, cl.SimError)],
+)  # fmt: skip
 def test_frames_of_the_simulator_and_of_launches_are_left_out(
     run: Callable[[Any], None], error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = frames(outside, run, error)
-    assert "in frames" in short[0] and f"in {run.__name__}" in short[1] and len(short) <= 5
+    kernel = racy if error is CheckFailed else outside
+    short = frames(kernel, run, error)
+    assert len(short) == 2 and "in frames" in short[0] and f"in {run.__name__}" in short[1]
     monkeypatch.setenv("CUTELITE_TRACEBACK", "full")
-    assert len(frames(outside, run, error)) > len(short)
+    assert len(frames(kernel, run, error)) > len(short)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +128,4 @@ def test_frames_above_a_wrong_environment_are_left_out(
 
     kernel: Any = outside
     kernel = cl.kernel(kernel.__wrapped__)  # read the environment anew
-    assert len(frames(kernel, lambda kernel: kernel[1, 32](np.zeros(4, np.float32)), error)) <= 5
+    assert len(frames(kernel, launched, error)) == 2

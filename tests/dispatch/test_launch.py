@@ -569,6 +569,17 @@ def test_the_simulator_takes_copies_of_gpu_arrays(
     assert not cuda.launches
 
 
+def test_simulations_take_copies_of_gpu_arrays(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    """The host cannot read memory of a GPU, though it reads that of the driver made of Python."""
+    a, b, c = (rt.to_device(np.full(64, value, np.float32)) for value in (1, 2, 0))
+    assert kernels.add.check(1, 64, a, b, c)
+    assert (rt.from_device(c) == 3).all()
+    kernels.add.trace_launch(cl.Launch(1, 64), a, c, c)
+    assert (rt.from_device(c) == 4).all()
+    (work,) = cl.roofline(lambda: kernels.add[1, 64](a, b, c))
+    assert work.bytes == 3 * 64 * 4 and not cuda.launches
+
+
 def test_a_gpu_is_compared_with_the_simulator(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     """The driver made of Python launches nothing, so its arrays stay as they were."""
     ones, zeros = np.ones(64, np.float32), np.zeros(64, np.float32)
