@@ -84,8 +84,9 @@ class Arguments:
     checked once is found again: arrays of the same facts, after others of the same facts.
     """
 
-    def __init__(self) -> None:
-        self._known = Known.first()
+    def __init__(self, underived: str = "") -> None:
+        """Begin. `underived`: the name of a function without derivative, which refuses arrays that need a gradient."""
+        self._known, self._underived = Known.first(), underived
 
     def array(
         self, name: str, array: Any, kinds: str | tuple[str, ...], modes: str | tuple[str | int, ...], *,
@@ -100,8 +101,11 @@ class Arguments:
         dense    it is row-major, without gaps
         rows     it is contiguous along its last mode
         why      says where numbers among `modes` come from
-        Errors   `ArrayError` for what is no array, another dtype or shape, and a read-only array that is written
+        Errors   `ArrayError` for what is no array, another dtype or shape, and a read-only array that is written;
+                 `Misfit` for one that needs a gradient, and would get none
         """
+        if self._underived and not written and needs_gradient(array):
+            raise Misfit(f"{self._underived} has no derivative, and {name} needs a gradient: detach it")
         key: Any
         try:
             asked = name, kinds, modes, written, dense, rows

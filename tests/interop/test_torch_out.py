@@ -15,6 +15,7 @@ import cutelite as cl
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention import operators as attention
 from cutelite.kernels.gemm import operators as gemm
+from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import operators as moe
 from cutelite.kernels.rows import operators as rows
 from cutelite.kernels.rows.elementwise import elementwise
@@ -118,3 +119,6 @@ def test_a_gradient_is_refused() -> None:
     assert torch.equal(out, rows.cumsum(x).detach())
     with pytest.raises(cl.ArgumentError, match="out= has no derivative, and b needs a gradient"):
         elementwise(lambda a, b: a * b, (out.detach(), x), out=(out,), names=("a", "b"))
+    heads, tables = random(8, 16), random(8, 8)
+    with pytest.raises(cl.ArgumentError, match="rotated_product has no derivative, and weight needs a gradient"):
+        rotated_product(heads, random(16, 16).requires_grad_(), tables, tables, heads=1, dim=16)

@@ -231,6 +231,8 @@ def test_operators_of_torch() -> None:
         values = logits.softmax(-1).topk(2).values
         (wanted,) = torch.autograd.grad(values / values.sum(-1, keepdim=True) if normalise else values, logits, towards)
         torch.testing.assert_close(found, wanted)
+    with pytest.raises(ValueError, match=r"experts \(not of moe.operators\) has no derivative, and x needs a gradient"):
+        moe.experts(x, gate_up, down, index, weights)
     out = operators.experts(x, gate_up, down, index, weights)
     alone = operators.experts(*(each.detach() for each in (x, gate_up, down, index, weights)))
     assert torch.equal(out, alone)

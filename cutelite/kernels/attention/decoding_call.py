@@ -56,7 +56,7 @@ def attend_decode(
     splits: int | None = None, config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Compute `decode`, for arrays that hold data."""
-    given, pieces = Arguments(), "B SK" if table is None else "PAGES PAGE"
+    given, pieces = Arguments("decode"), "B SK" if table is None else "PAGES PAGE"
     given.array("q", q, HALVES, "B SQ H D")
     given.array("k", k, "q", f"{pieces} HK D")
     given.array("v", v, "q", f"{pieces} HK DV")

@@ -50,7 +50,7 @@ def attend_latent(
     config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Compute `decode_latent`, for arrays that hold data."""
-    given = Arguments()
+    given = Arguments("decode_latent")
     given.array("q", q, HALVES, "B SQ H D")
     given.array("latents", latents, "q", "B SK D" if table is None else "PAGES PAGE D")
     check_cache(given, lengths, table, latents.shape[1], "latents")

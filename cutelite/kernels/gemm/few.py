@@ -239,7 +239,7 @@ def linear_of_few(
     early   weight is there before the kernel ahead of this one has ended, as parameters are: blocks load it already
     Errors  `cl.ArgumentError` for arrays that do not fit
     """
-    given = Arguments()
+    given = Arguments("linear_of_few")
     if gate is not None:
         one_of("gate", gate, gates.ACTIVATIONS)
     given.array("x", x, HALVES, "... K", rows=True)

@@ -66,7 +66,7 @@ def gated_product(
     config      as for `gemm`
     Errors      `cl.ArgumentError` for arrays that do not fit
     """
-    given = Arguments()
+    given = Arguments("gated_product")
     given.array("x", x, HALVES, "... K")
     given.array("weight", weight, "x", "K COLUMNS")
     n, lead = int(weight.shape[1]) // 2, tuple(x.shape[:-1])
@@ -99,7 +99,7 @@ def gated_gradient(
     config      as for `gemm`
     Errors      `cl.ArgumentError` for arrays that do not fit
     """
-    given = Arguments()
+    given = Arguments("gated_gradient")
     given.array("dy", dy, HALVES, "... K")
     given.array("weight", weight, "dy", "K N")
     n = int(weight.shape[1])

@@ -135,7 +135,7 @@ def by_rows(
 ) -> Any:  # fmt: skip
     """`gemm` or `padded`."""
     given = cl.Finish(sums) if finish is None else finish
-    checked = Arguments()
+    checked = Arguments("a grouped GEMM")
     checked.array("a", a, (*HALVES, *FP8), "E M K" if kind == "padded" else "M K", rows=True)
     checked.array("b", b, "a", "E N K")
     checked.array("counts" if kind == "padded" else "ends", ends, "i32", "E", dense=True)
@@ -165,7 +165,7 @@ def by_rows(
 
 def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     """`gemm` of rows of A that are gathered, by the kernel of experts."""
-    given = Arguments()
+    given = Arguments("a grouped GEMM")
     given.array("a", a, HALVES, "M K", rows=True)
     given.array("b", b, "a", "E N K")
     given.array("ends", ends, "i32", "E", dense=True)
@@ -234,7 +234,7 @@ def along_k(
     config      as for `gemm`
     Errors      ValueError for shapes that do not fit
     """
-    given = Arguments()
+    given = Arguments("along_k")
     given.array("a", a, HALVES, "T M", rows=True)
     given.array("b", b, "a", "T N", rows=True)
     given.array("ends", ends, "i32", "E", dense=True)

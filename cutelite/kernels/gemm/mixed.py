@@ -271,7 +271,7 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
     """
     one_of("kind", kind, KINDS)
     n = None if n is None else as_number("n", n, whole=True, least=0)
-    given = Arguments()
+    given = Arguments("a GEMM with narrow weights")
     given.array("x", x, "bf16", "T K", rows=True)
     is_array("w", w)
     t, k = x.shape

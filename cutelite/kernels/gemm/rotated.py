@@ -55,10 +55,10 @@ def rotated_product(
     cosines, sines  (T, dim / 2): bf16, f16 or f32; halves of a head are turned together, as `rope` does
     out             (..., T, N), where to write
     config          as for `gemm`
-    Errors          `cl.ArgumentError` for arrays that do not fit: `dim` is a multiple of 16 up to 128, and of several
-                    sequences T is a multiple of 64
+    Errors          `cl.ArgumentError` for arrays that do not fit, or need a gradient: `dim` is a multiple of 16 up to
+                    128, and of several sequences T is a multiple of 64
     """
-    given = Arguments()
+    given = Arguments("rotated_product")
     given.array("x", x, HALVES, "... T K")
     given.array("weight", weight, "x", "K N")
     tokens, columns, lead = int(x.shape[-2]), int(weight.shape[1]), tuple(x.shape[:-1])

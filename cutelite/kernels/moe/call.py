@@ -32,6 +32,7 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
     Memory   ``tokens * k * (inner + hidden)`` elements, while it runs
     Sizes    hidden and inner are multiples of 8
     Errors   ValueError for shapes that do not fit
+             and for torch's tensors that need a gradient, which `moe.operators.experts` gives them
     """
     return computed(x, gate_up, down, index, weights, out, False)[0]
 
@@ -75,7 +76,7 @@ def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any
 
 def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     """Check the arguments and return the dtype of the GEMMs. Errors: ValueError."""
-    given = Arguments()
+    given = Arguments("experts (not of moe.operators)")
     given.array("x", x, HALVES, "T H", dense=True)
     given.array("down", down, "x", "E H I", dense=True)
     given.array("gate_up", gate_up, "x", (down.shape[0], 2 * down.shape[2], x.shape[1]), dense=True, why=MATRICES)

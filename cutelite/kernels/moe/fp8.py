@@ -49,7 +49,7 @@ def scaled_experts(
 
 def check(x: Any, matrices: tuple[Any, Any], scales: tuple[Any, Any], index: Any, weights: Any) -> None:
     """Check shapes and dtypes. Errors: ValueError."""
-    (gate_up, down), given = matrices, Arguments()
+    (gate_up, down), given = matrices, Arguments("scaled_experts")
     given.array("x", x, "bf16", "T H", dense=True)
     given.array("down", down, "e4m3", "E H I", dense=True)
     count, hidden, inner = down.shape

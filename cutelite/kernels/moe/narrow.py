@@ -279,7 +279,7 @@ def narrow_experts(
     inner    a multiple of 8
     Errors   ValueError for weights packed for other shapes
     """
-    given, inner = Arguments(), as_number("inner", inner, whole=True, least=0)
+    given, inner = Arguments("narrow_experts"), as_number("inner", inner, whole=True, least=0)
     one_of("kind", kind, KINDS)
     given.array("x", x, "bf16", "T H", dense=True)
     check_choices(given, index, weights)
