@@ -59,9 +59,7 @@ class HeldLaunch(functools.partial[None]):
     kernel: str
 
     def __repr__(self) -> str:
-        return (
-            f"<{self.kernel}[{self.args[-1][1]}]>"  # partials of partials are one, so other arguments may be before it
-        )
+        return f"<{self.kernel}[{self.args[-1][1]}]>"  # the last: a partial of a partial has the arguments of both
 
 
 class Launching:
