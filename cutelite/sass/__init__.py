@@ -9,9 +9,9 @@ Out   `Sass`, this text with the structure as attributes: ``compiled.sass.loops[
 A leaf room: it imports no other. Control words are read as sm_70 and later have them.
 """
 
-from cutelite.sass.graph import Block, Loop
+from cutelite.sass.graph import Block, Loop, Mix
 from cutelite.sass.instruction import Control, Instruction, Place
 from cutelite.sass.kinds import KINDS, kind_of
 from cutelite.sass.program import Sass
 
-__all__ = ["KINDS", "Block", "Control", "Instruction", "Loop", "Place", "Sass", "kind_of"]
+__all__ = ["KINDS", "Block", "Control", "Instruction", "Loop", "Mix", "Place", "Sass", "kind_of"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cutelite.sass.instruction import Instruction
+from cutelite.sass.kinds import KINDS
 
 _OF_A_SPIN = frozenset({"sync", "control", "integer", "uniform", "move", "none", "global load", "shared load"})
 
@@ -52,8 +53,8 @@ class Loop:
         return tuple(each for block in self.blocks for each in block.instructions)
 
     @property
-    def mix(self) -> Counter[str]:
-        """The number of instructions of each class (`KINDS`); 0 for classes without any."""
+    def mix(self) -> Mix:
+        """The number of instructions of each class."""
         return mix_of(self.instructions)
 
     @property
@@ -77,9 +78,18 @@ class Loop:
         return f"<loop at {self.header.address:#06x}: {len(self.instructions)} instructions, depth {self.depth}>"
 
 
-def mix_of(instructions: Sequence[Instruction]) -> Counter[str]:
+class Mix(Counter[str]):
+    """Numbers of instructions by class (`KINDS`): 0 for a class without any. Errors: KeyError for another name."""
+
+    def __missing__(self, kind: str) -> int:
+        if kind not in KINDS:
+            raise KeyError(f"instructions have no class {kind!r}; classes are {', '.join(KINDS)}")
+        return 0
+
+
+def mix_of(instructions: Sequence[Instruction]) -> Mix:
     """Count instructions by class."""
-    return Counter(each.kind for each in instructions)
+    return Mix(each.kind for each in instructions)
 
 
 def blocks_of(instructions: Sequence[Instruction], entries: set[int]) -> list[Block]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
 
-from cutelite.sass.graph import Block, Loop, blocks_of, loops_of, mix_of
+from cutelite.sass.graph import Block, Loop, Mix, blocks_of, loops_of, mix_of
 from cutelite.sass.instruction import LABEL_OPERAND, Control, Instruction, Place
 
 PTX_FILE = ".nv_debug_ptx_txt"
@@ -97,8 +97,8 @@ class Sass(str):
         return {each: (block, i) for block in self.blocks for i, each in enumerate(block.instructions)}
 
     @property
-    def mix(self) -> Counter[str]:
-        """The number of instructions of each class (`KINDS`)."""
+    def mix(self) -> Mix:
+        """The number of instructions of each class."""
         return mix_of(self.instructions)
 
     @cached_property
@@ -127,16 +127,16 @@ class Sass(str):
         return {line: (stored, loaded) for line, (stored, loaded) in order}
 
     def at(self, file: str, line: int) -> tuple[Instruction, ...]:
-        """Return the instructions of a source line; `file` may be just the end of the path."""
+        """Return the instructions of a source line; `file` may be just the end of the path.
+
+        Errors  ValueError where no instruction comes from such a file, as in code compiled without `line_info`
+        """
         ends = PurePath(file).parts
-        return tuple(
-            dict.fromkeys(
-                each
-                for (name, number), instructions in self.lines.items()
-                if number == line and PurePath(name).parts[-len(ends) :] == ends
-                for each in instructions
-            )
-        )
+        found = {name for name, _ in self.lines if PurePath(name).parts[-len(ends) :] == ends}
+        if not found:
+            files = ", ".join(sorted({PurePath(name).name for name, _ in self.lines}))
+            raise ValueError(f"no instruction comes from {file}, only from {files or 'no file: give line_info=True'}")
+        return tuple(dict.fromkeys(each for name in sorted(found) for each in self.lines.get((name, line), ())))
 
     def waits_for(self, instruction: Instruction) -> tuple[Instruction, ...]:
         """Return the instructions whose results or reads this one waits for, according to its control word."""

@@ -78,7 +78,9 @@ def test_instructions_carry_the_chain_of_calls(sass: Sass) -> None:
     assert chains == {first, second}
     assert {each for each in sass.at(HERE, body) if each.name == "MUFU"} == set(powers)
     assert {each for each in sass.at(HERE, first) if each.name == "MUFU"} < set(powers)
-    assert not sass.at(HERE, 1) and not sass.at("another.py", body)
+    assert not sass.at(HERE, 1)
+    with pytest.raises(ValueError, match=r"no instruction comes from another\.py, only from test_sass\.py"):
+        sass.at("another.py", body)
 
 
 def test_ptx_lines_are_those_of_the_ptx() -> None:
@@ -98,6 +100,10 @@ def test_line_info_changes_no_instruction(sass: Sass) -> None:
     assert plain.sass is not None
     assert [each.text for each in plain.sass.instructions] == [each.text for each in sass.instructions]
     assert all(each.place is None for each in plain.sass.instructions)
+    with pytest.raises(ValueError, match="line_info=True"):
+        plain.sass.at(HERE, 1)
+    with pytest.raises(KeyError, match=r"no class 'locals'; classes are tensor, .*, local, "):
+        plain.sass.mix["locals"]
     assert plain.sass.lines == {}
     assert "MUFU.EX2" in plain.sass and plain.sass.text == str(plain.sass)
 
