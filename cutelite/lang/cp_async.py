@@ -232,10 +232,10 @@ def mask_value(mask: Any) -> Value | None:
     return None if mask is None else as_value(mask, u16)
 
 
-def coordinate(x: Any) -> Value:
-    """Return a TMA coordinate as an operand: an i32."""
+def coordinate(x: Any, type: DType = i32) -> Value:
+    """Return a TMA coordinate, of any integer type, as an operand."""
     if isinstance(x, Scalar) and x.dtype.is_int:
-        return to_dtype(x, i32).value  # type: ignore[no-any-return]
+        return to_dtype(x, type).value  # type: ignore[no-any-return]
     if isinstance(x, Handle):
         raise mistake("coordinate", f"a coordinate is an integer, not {describe(x)}")
-    return as_value(x, i32)
+    return as_value(x, type)

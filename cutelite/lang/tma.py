@@ -23,7 +23,6 @@ from cutelite.ir.types import TensorMap, u16
 from cutelite.lang.cp_async import Cache, coordinate, mask_value, policy_value
 from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.mbarrier import Barrier, barrier_value
-from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, TmaTensor, row_major
 from cutelite.lang.values import Scalar
 from cutelite.layout import Layout, is_static, size, static_value
@@ -194,7 +193,7 @@ def tma_im2col(
     barrier  receives the bytes of the tile. Else as in `tma_load`
     Source   PTX ISA: cp.async.bulk.tensor, im2col
     """
-    steps = tuple(as_value(offset, u16) for offset in offsets)
+    steps = tuple(coordinate(offset, u16) for offset in offsets)
     bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
     emit(ops.TensorIm2col(_images(src), tuple(map(coordinate, at)), steps, dst.value, bar, mask, policy, pair))
 
@@ -227,7 +226,7 @@ def tma_im2col_prefetch(src: TmaTensor, *, at: tuple[Any, ...], offsets: tuple[A
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col
     """
-    steps = tuple(as_value(offset, u16) for offset in offsets)
+    steps = tuple(coordinate(offset, u16) for offset in offsets)
     emit(ops.TensorIm2colPrefetch(_images(src), tuple(map(coordinate, at)), steps, policy_value(cache)))
 
 
@@ -251,13 +250,13 @@ def tma_im2col_w(
     dst      shared memory of its tile: ``tma_shared(src, halo=halo)``
     at       (image, y, x, channel) of the first pixel. `x` may lie before the lower corner
     halo     the number of following pixels to read too: at the end of the tile, with 'w128' behind each 32 pixels
-    offset   u16: added to x and to both corners
+    offset   0 or more: added to x and to both corners
     barrier  receives the bytes of the tile, with its halo. Else as in `tma_load`. sm_100 and later; 'w128' on
              those with tensor memory
     Source   PTX ISA: cp.async.bulk.tensor, im2col::w and im2col::w::128
     """
     bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
-    start, more = tuple(map(coordinate, at)), as_value(offset, u16)
+    start, more = tuple(map(coordinate, at)), coordinate(offset, u16)
     emit(ops.TensorIm2colW(_images(src), start, more, halo, dst.value, bar, mask, policy, pair))
 
 
@@ -268,7 +267,7 @@ def tma_im2col_w_prefetch(
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w and im2col::w::128
     """
-    start, more = tuple(map(coordinate, at)), as_value(offset, u16)
+    start, more = tuple(map(coordinate, at)), coordinate(offset, u16)
     emit(ops.TensorIm2colWPrefetch(_images(src), start, more, halo, policy_value(cache)))
 
 
