@@ -11,11 +11,14 @@ OURS = frozenset(("cutelite", "cutelite_rt", "functools", "contextlib", "runpy")
 
 
 def calling_frame() -> tuple[FrameType | None, int]:
-    """Return the user's frame (None without one), and its number, counting the caller of this function as 1."""
+    """Return the user's frame, and its number, counting the caller of this function as 1.
+
+    There is none under the command line, whose callers are scripts that an installation makes.
+    """
     frame: FrameType | None = sys._getframe(1)
     number = 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS | {"importlib"}:
-        frame = frame.f_back
+        frame = None if frame.f_globals["__name__"] == "cutelite.cli" else frame.f_back
         number += frame is not None and "importlib" not in frame.f_code.co_filename  # `warnings` does not count these
     return frame, number
 

@@ -76,4 +76,4 @@ def _argument(text: str) -> tuple[str, Any]:
     try:
         return setting(text, "--arg")
     except UsageError as error:
-        raise UsageError(f"{error}; an array is given by its shape, as 256x128 or (256,)") from None
+        raise UsageError(f"{error}; an array is given by its shape, as 1000 or 256x128") from None

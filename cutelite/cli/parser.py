@@ -108,7 +108,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="with --grid: an array of random numbers by its shape, 256x128; a number; a Constexpr; a dtype",
+        help="with --grid: an array of random numbers by its shape, 1000 or 256x128; a number; a Constexpr; a dtype",
     )
     parser.add_argument("--trace", type=Path, metavar="OUT.json", help="also write a timeline, for ui.perfetto.dev")
     parser.set_defaults(run="check:check")

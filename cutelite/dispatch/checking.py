@@ -20,6 +20,7 @@ from cutelite.dispatch.kernel import BoundKernel, Kernel
 from cutelite.dispatch.launch import Launch, LaunchError
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar, Tensor, TensorMap
+from cutelite.lang.annotations import TensorSpec
 from cutelite.tuples import NamedTuple
 from cutelite_rt.arrays.memory import is_array
 
@@ -130,17 +131,20 @@ def _entry(module: ModuleType, name: str) -> Callable[[], object] | None:
 def made_up(kernel: Kernel | BoundKernel, launch: Launch, given: dict[str, Any]) -> Call:
     """Return a launch on the numbers in `given`, and on random arrays of its shapes: normal, integers from 0 to 99.
 
+    given   by parameter: a number; of an array its shape, where an int is one mode
     Errors  `LaunchError` for a method; `ArgumentError` for an argument that is not given
     """
     if isinstance(kernel, BoundKernel):
         raise LaunchError("a method is checked through its program's check() or main(), which has its object")
+    arrays = {name for name, spec in kernel.signature.specs.items() if isinstance(spec, TensorSpec)}
+    given = {name: (x,) if name in arrays and isinstance(x, int) else x for name, x in given.items()}
     bound = kernel.signature.ahead((), given, False)
     arguments = {}
     for name, t in bound.types.items():
         elem = t.elem if isinstance(t, Tensor | TensorMap) else None
         if not (name in given if elem is None else isinstance(given.get(name), tuple)):
             raise ArgumentError(f"{kernel.__name__}(): argument `{name}` is not given: for an array its shape, as in "
-                                f"{name}=256x128; or a number")  # fmt: skip
+                                f"{name}=1000 or {name}=256x128; or a number")  # fmt: skip
         arguments[name] = given[name] if elem is None else _random(given[name], elem)
     return Call(kernel, launch, tuple(arguments.values()), {})
 

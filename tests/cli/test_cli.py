@@ -201,7 +201,7 @@ def test_a_cached_kernel_has_its_warnings(files: Path, run: Run) -> None:
         (["several.py"], "cutelite: several.py holds 2 kernels: say which by several.py:KERNEL; they are fill, wrong"),
         (["text.txt"], "cutelite: text.txt is not a Python file: its name must end in .py"),
         (["one.py", "--arch", "sm_91"], "cutelite: unknown GPU architecture 'sm_91'; known are sm_75, sm_80,"),
-        (["one.py", "--block", "2048"], "cutelite: add: a block of (2048,) is asked for"),
+        (["one.py", "--block", "2048"], "cutelite: add: a block of (2048,) is asked for, but"),
         (["one.py", "--set", "n"], "cutelite: --set takes NAME=VALUE, not 'n'"),
         (["one.py", "--set", "n=a b"], "cutelite: --set n: 'a b' is neither a Python literal nor a dtype"),
         (["one.py", "--set", "n=3"], "cutelite: add() has neither a parameter, nor a dtype variable, nor a dim"),
@@ -252,7 +252,7 @@ def test_a_bug_of_the_compiler_is_said_to_be_one(files: Path, run: Run, monkeypa
         ("export", "one.py", "-o", "away/add.cutelite"),
         ("explore", "one.py", "-o", "away/add.html"),
         ("compile", "one.py", "--out", "one.py"),
-        ("check", "one.py", "--grid", "1", "--arg", "a=(4,)", "--arg", "b=(4,)", "--trace", "away/add.json"),
+        ("check", "one.py", "--grid", "1", "--arg", "a=4", "--arg", "b=(4,)", "--trace", "away/add.json"),
     ],
 )
 def test_files_that_cannot_be_written(files: Path, run: Run, arguments: tuple[str, ...]) -> None:
