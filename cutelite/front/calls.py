@@ -15,6 +15,7 @@ from typing import Any
 
 from cutelite.diag import CompileError
 from cutelite.diag.nearest import did_you_mean
+from cutelite.diag.span import LIBRARY
 from cutelite.front import bytecode, cfg, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Closure
@@ -236,12 +237,18 @@ def _inline(
         )
     instrs, graph = read(code)
     callee = Frame(evaluation, instrs, graph, globals, cells, span, frame.site())
+    entry = evaluation.entry
+    if not code.co_filename.startswith(LIBRARY):
+        evaluation.entry = None
+    elif entry is None:
+        evaluation.entry = code, bound
     evaluation.depth += 1
     try:
         assert frame.state is not None
         returns = callee.run(bound, frame.share, dict(frame.state.facts))
     finally:
         evaluation.depth -= 1
+        evaluation.entry = entry
     if not returns:
         raise DeadEnd
     value = _merged(frame, callee, returns)

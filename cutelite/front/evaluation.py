@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
@@ -25,6 +26,7 @@ class Evaluation:
     frame   the innermost `Frame` that is executing an instruction (frames know this module, not the other way round)
     memory  facts about loops that have been executed before
     depth   the depth of inlined calls
+    entry   the function of `cutelite.lib` that is being inlined, as the user's code called it, and its arguments
     cached  results of functions under `functools.cache`
     """
 
@@ -36,6 +38,7 @@ class Evaluation:
         self.memory: dict[Any, Known] = {}
         self.frame: Any = None
         self.depth = 0
+        self.entry: tuple[types.CodeType, dict[str, Any]] | None = None
         self.cached: dict[Any, Any] = {}
         self._spans: dict[tuple[int, int], tuple[Bytecode, Span | None, dict[int, Span]]] = {}
 
@@ -54,14 +57,18 @@ class Evaluation:
 
     # Mistakes.
 
-    def python_error(self, error: Exception) -> CompileError:
-        """Return the error for an exception that Python raised while it executed a compile-time operation."""
+    def python_error(self, error: Exception, executed: Any) -> CompileError:
+        """Return the error for an exception that Python raised while it `executed` a function at compile time."""
         if type(error).__name__ == "LayoutError":
             return CompileError(Mistake("layout", str(error)), self.builder.span)
+        if self.entry is not None:
+            return CompileError(_not_taken(error, *self.entry), self.builder.span)
         if (origin := _origin(error)) is not None:
-            return CompileError(_not_taken(error, origin), self.builder.span)
+            return CompileError(_not_taken(error, origin.f_code, origin.f_locals), self.builder.span)
         text, help = str(error), ""
-        if isinstance(error, TypeError) and "unsupported operand" in text:
+        if hasattr(executed, "create") and getattr(executed, "__module__", "").startswith("cutelite."):
+            help = f"`{executed.__name__}.create(...)` makes one"
+        elif isinstance(error, TypeError) and "unsupported operand" in text:
             help = "one of the operands is not a number, or has no such operator"
         elif isinstance(error, TypeError) and "__array_ufunc__" in text:
             help = (
@@ -72,6 +79,8 @@ class Evaluation:
 
     def no_attribute(self, obj: Any, name: str) -> CompileError:
         """Return the error for an attribute that an object lacks."""
+        if self.entry is not None:
+            return CompileError(_not_taken(AttributeError(), *self.entry), self.builder.span)
         what = f"module `{obj.__name__}`" if isinstance(obj, types.ModuleType) else describe(obj)
         if isinstance(obj, Tensor) and obj.dtype == mbarrier and hasattr(Barrier, name):
             help = f"a tensor of barriers is indexed first: `t[i].{name}`, or `t[()].{name}` if its shape is ()"
@@ -98,12 +107,14 @@ def _origin(error: Exception) -> types.FrameType | None:
     return None
 
 
-def _not_taken(error: Exception, call: types.FrameType) -> Mistake:
-    """Return the error for a function of ours that failed: its arguments, and its own message if that was meant."""
-    code = call.f_code
+def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any]) -> Mistake:
+    """Return the error for a function of ours that failed: its arguments, and its own message if that was meant.
+
+    found   its arguments, and maybe other variables, by name
+    """
     names = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name not in _HIDDEN]
-    given = ", ".join(f"{name} = {_shown(call.f_locals[name])}" for name in names if name in call.f_locals)
-    owner = call.f_locals.get("self")
+    given = ", ".join(f"{name} = {_shown(found[name])}" for name in names if name in found)
+    owner = found.get("self")
     name = code.co_qualname if owner is None else f"{_class_name(owner)}.{code.co_name}"
     meant = isinstance(error, ValueError | OverflowError | NotImplementedError)
     title = f"{name}: {error}" if meant else f"{name}() does not take these arguments"

@@ -34,9 +34,16 @@ def traced(*tensors: Any) -> bool:
         return True
     if left_out():
         return False
-    given = [x for x in tensors if isinstance(x, torch.Tensor)]
-    wrapped = torch._C._functorch.is_functorch_wrapped_tensor
-    return any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta or wrapped(x) for x in given)
+    return any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+
+
+def _without_data(x: torch.Tensor) -> bool:
+    try:
+        if type(x) is torch.Tensor:  # a fake tensor, which is a subclass, warns
+            return bool(x.is_meta or (not x.data_ptr() and x.numel() > 0))
+        return bool(x.untyped_storage().device.type == "meta")
+    except RuntimeError:
+        return x.layout is torch.strided  # a transform's tensors have no storage; nor have sparse ones
 
 
 def to_be_cast(*tensors: Any) -> bool:

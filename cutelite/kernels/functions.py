@@ -11,12 +11,9 @@ from cutelite.dispatch import fingerprint
 from cutelite.kernels.arguments import Misfit, needs_gradient
 from cutelite.kernels.arrays import code_of
 from cutelite.lang.promotion import is_numpy_number
-from cutelite.lang.tables import Captured, copied, key_of, replaced
+from cutelite.lang.tables import Captured, copied, first, key_of, replaced
 
 F = TypeVar("F")
-
-MOST = 1024
-"""Functions remembered. Behind that the first one goes, and with it whatever was kept for it."""
 
 
 def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
@@ -36,10 +33,8 @@ def settled(function: F, name: str = "", takes: tuple[str, ...] = ()) -> F:
     found = _settled.get(key)
     if found is None:
         check_function(name, function, takes)
-        while len(_settled) >= MOST:
-            del _settled[next(iter(_settled))]
         cells = [CellType(cell.cell_contents) for cell in function.__closure__ or ()]
-        found = _settled[key] = copied(function, cells) if function.__closure__ else function
+        found = first(_settled, key, copied(function, cells) if function.__closure__ else function)
     return found  # type: ignore[return-value]
 
 
@@ -86,7 +81,7 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
 
     made = replaced(function, place)
     key = None if isinstance(made, FunctionType) else key_of(made)
-    return made if key is None else _partials.setdefault(key, made)
+    return made if key is None else first(_partials, key, made)
 
 
 _partials: dict[object, partial[Any]] = {}

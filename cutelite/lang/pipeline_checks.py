@@ -4,25 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutelite.lang.emit import describe, mistake
+from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.target.targets import WARP as WARP
 from cutelite.target.targets import WARPGROUP as WARPGROUP
 
 NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
 
 
-def whole_warps(threads: int) -> int:
-    """Return the number of warps of `threads` threads. Errors: `pipeline` where they are not whole warps."""
-    if threads < WARP or threads % WARP:
-        raise mistake("pipeline", f"the threads of a pipeline come in whole warps of {WARP}, and here are {threads}")
-    return threads // WARP
+READERS = {"generic": WARP, "wgmma": WARPGROUP, "both": WARPGROUP}
+"""How consumers read a buffer, and how many of them arrive as one."""
 
 
-def whole_warpgroups(threads: int) -> int:
-    """Return the number of warpgroups of `threads` threads. Errors: `pipeline` where they are not whole warpgroups."""
-    if threads < WARPGROUP or threads % WARPGROUP:
-        raise mistake("pipeline", f"readers by wgmma come in whole warpgroups of {WARPGROUP}, and here are {threads}")
-    return threads // WARPGROUP
+def arrivals_of(threads: Any, reads: str = "generic") -> int:
+    """Return how many arrivals release a buffer: one of each warp, or warpgroup. Errors: `pipeline`."""
+    each = READERS.get(reads) if isinstance(reads, str) else None
+    if each is None:
+        raise mistake("pipeline", f"consumers read by {', '.join(map(repr, READERS))}, not {describe(reads)}")
+    who = f"the threads of a pipeline come in whole warps of {WARP}"
+    if each == WARPGROUP:
+        who = f"readers by wgmma come in whole warpgroups of {WARPGROUP}"
+    if not isinstance(threads, int):
+        raise mistake("pipeline", f"{who}, known at compile time, and here are {describe(threads)}")
+    if threads < each or threads % each:
+        raise mistake("pipeline", f"{who}, and here are {threads}")
+    return threads // each
+
+
+def check_bytes(tx_bytes: Any) -> None:
+    """Check what fills a buffer fed by TMA, if it is known. Errors: `pipeline`."""
+    if not isinstance(tx_bytes, Runtime | int) or (isinstance(tx_bytes, int) and tx_bytes < 1):
+        raise mistake("pipeline", f"`tx_bytes` are the bytes that fill a buffer, 1 or more, not {describe(tx_bytes)}")
+
+
+def check_peers(peers: Any, turns: bool) -> None:
+    """Check the blocks that fill each other's buffers. Errors: `pipeline`."""
+    if not isinstance(peers, tuple):
+        help = "`cl.multicast_peers(...)` gives them"
+        raise mistake("pipeline", f"`peers` is a tuple of ranks of blocks, not {describe(peers)}", help=help)
+    if turns and not peers:
+        help = "give all blocks of the cluster as `peers`, by rank"
+        raise mistake("pipeline", "peers take turns to fill buffers, and this pipeline has none", help=help)
 
 
 def check_stages(stages: Any) -> None:

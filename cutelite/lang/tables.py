@@ -7,13 +7,16 @@ from collections.abc import Callable, Hashable
 from dataclasses import fields, replace
 from functools import partial
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, mistake
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector, vector
 from cutelite.records import dataclass
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Table:
@@ -138,8 +141,7 @@ def _space(names: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     key = key_of(tuple(known.items()))
     if key is None:
         return {**names, **known}
-    key = id(names), key
-    _, space, kept = _spaces.setdefault(key, (names, {}, known))
+    _, space, kept = first(_spaces, (id(names), key), (names, {}, known))
     space.update(names | kept)  # the same objects each time: others would count as a change of the kernel's source
     return space
 
@@ -153,6 +155,8 @@ def key_of(x: Any) -> Any:
         parts = x.func, x.args, tuple(x.keywords.items())
     elif isinstance(x, tuple | list):
         parts = tuple(x)
+    elif isinstance(x, float):
+        return float, repr(x)  # zeros have signs, and a NaN is the same as another
     else:
         return None if isinstance(x, Runtime | Table) or not isinstance(x, Hashable) else (type(x), x)
     keys = tuple(map(key_of, parts))
@@ -160,6 +164,17 @@ def key_of(x: Any) -> Any:
 
 
 _spaces: dict[Any, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
+
+MOST = 1024
+"""What `first` keeps. Behind that the oldest goes, and with it whatever was kept for it."""
+
+
+def first(known: dict[K, V], key: K, made: V) -> V:
+    """Return what was made first for `key`, which is `made` if nothing was, or no longer is known."""
+    found = known.setdefault(key, made)
+    while len(known) > MOST:
+        known.pop(next(iter(known.copy())), None)  # a copy: other threads add to it
+    return found
 
 
 def copied(function: FunctionType, cells: list[CellType], names: dict[str, Any] | None = None) -> FunctionType:

@@ -26,7 +26,7 @@ from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wai
 from cutelite.lang.index import block_rank_in_cluster, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
-from cutelite.lang.pipeline_checks import WARP, WARPGROUP, check_stages, whole_warpgroups, whole_warps
+from cutelite.lang.pipeline_checks import WARP, WARPGROUP, arrivals_of, check_bytes, check_peers, check_stages
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
 from cutelite.lang.tensor import shared
@@ -186,8 +186,8 @@ class PipelineAsync(Ring):
         Who         all threads of the block
         """
         single = producers == 1
-        full = barriers(stages, 1 if single else whole_warps(producers))
-        empty = barriers(stages, whole_warps(consumers) if reads == "generic" else whole_warpgroups(consumers))
+        full = barriers(stages, 1 if single else arrivals_of(producers))
+        empty = barriers(stages, arrivals_of(consumers, reads))
         if sync:
             pipeline_init_sync()
         return PipelineAsync(full, empty, stages, single, reads)
@@ -216,7 +216,7 @@ class PipelineCpAsync(Ring):
     @classmethod
     def create(cls, stages: int, producers: int, consumers: int, sync: bool = True) -> PipelineCpAsync:
         """As `PipelineAsync.create`; each of the `producers` threads arrives by itself."""
-        full, empty = barriers(stages, producers), barriers(stages, whole_warps(consumers))
+        full, empty = barriers(stages, producers), barriers(stages, arrivals_of(consumers))
         if sync:
             pipeline_init_sync()
         return PipelineCpAsync(full, empty, stages)
@@ -273,13 +273,16 @@ class PipelineTmaAsync(Ring):
                     `consumer_loaded` after its own, and `consumer_release` later says so of the rest
         turns       as the field says; `peers` are then all blocks of the cluster, by rank
         """
-        groups = whole_warps(consumers) if reads == "generic" else whole_warpgroups(consumers)
+        check_stages(stages)
+        check_bytes(tx_bytes)
+        check_peers(peers, turns)
+        groups = arrivals_of(consumers, reads)
         arrivals: Any = groups * max(1, len(peers))
         if turns:
             rank = block_rank_in_cluster()
             arrivals = [where(i % len(peers) == rank, arrivals, groups) for i in range(stages)]
         full, empty = barriers(stages, 1), barriers(stages, arrivals)
-        loaded = barriers(stages, whole_warps(consumers)) if reads == "both" else None
+        loaded = barriers(stages, arrivals_of(consumers)) if reads == "both" else None
         if sync:
             pipeline_init_sync(len(peers) > 0)
         return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads, loaded, turns)
@@ -346,6 +349,7 @@ class PipelineTmaStore:
     @classmethod
     def create(cls, stages: int) -> PipelineTmaStore:
         """Make a ring of `stages` buffers. It needs no barriers of its own."""
+        check_stages(stages)
         return PipelineTmaStore(stages)
 
     def producer_acquire(self) -> None:
@@ -389,7 +393,7 @@ class PipelineOrder:
         if linear_thread_idx() == 0:
             for d in static_range(depth):
                 for g in static_range(groups):
-                    bars[d, g].init(whole_warps(threads))
+                    bars[d, g].init(arrivals_of(threads))
             fence_mbarrier_init()
         if sync:
             pipeline_init_sync()

@@ -15,7 +15,7 @@ from typing import Any
 
 from cutelite.lang import profile, tcgen05
 from cutelite.lang.index import block_rank_in_cluster
-from cutelite.lang.pipeline_checks import whole_warps
+from cutelite.lang.pipeline_checks import arrivals_of
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tma import fence_proxy_async
 from cutelite.lib.epilogue import ResultRing
@@ -94,7 +94,7 @@ class PipelineUmmaAsync(Ring):
         sync       end with a barrier of the block, or for pairs of the cluster
         Who        all threads of the block
         """
-        full, empty = barriers(stages, 1), barriers(stages, whole_warps(consumers) * cta_group)
+        full, empty = barriers(stages, 1), barriers(stages, arrivals_of(consumers) * cta_group)
         if sync:
             pipeline_init_sync(cta_group == 2)
         return PipelineUmmaAsync(full, empty, stages, cta_group, mask)
@@ -136,7 +136,7 @@ class PipelineAsyncUmma(Ring):
         producers  how many threads call `producer_commit`, in whole warps
         Who        all threads of the block
         """
-        full, empty = barriers(stages, whole_warps(producers)), barriers(stages, 1)
+        full, empty = barriers(stages, arrivals_of(producers)), barriers(stages, 1)
         if sync:
             pipeline_init_sync()
         return PipelineAsyncUmma(full, empty, stages)

@@ -1,6 +1,7 @@
 """`kernels.attention` with block masks, and with functions that captured arrays, against float64."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -12,6 +13,7 @@ from cutelite.kernels.attention import attention, create_block_mask, reference
 from cutelite.kernels.attention.forward import Config, build
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.kernels.functions import lifted, settled
+from cutelite.lang.tables import MOST, first
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
@@ -128,6 +130,17 @@ def test_a_function_with_another_array_is_not_compiled_again() -> None:
         want, _ = reference(q, k, v, score_mod=biased(bias))
         o = attention(q, k, v, score_mod=biased(bias))
         np.testing.assert_allclose(o.astype(np.float64), want, atol=1e-2, rtol=1e-2)
+
+
+def test_what_is_known_of_functions_is_bounded() -> None:
+    def scaled(by: float, score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score * by
+
+    assert lifted(partial(scaled, 0.0), []) is lifted(partial(scaled, 0.0), [])
+    assert lifted(partial(scaled, 0.0), []) is not lifted(partial(scaled, -0.0), [])
+    known: dict[int, int] = {}
+    assert [first(known, n, -n) for n in range(MOST + 2)] == [-n for n in range(MOST + 2)]
+    assert (len(known), first(known, 2, 7), first(known, 0, 7)) == (MOST, -2, 7)
 
 
 def test_no_race_in_a_few_schedules() -> None:

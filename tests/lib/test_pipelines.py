@@ -1,6 +1,6 @@
 """Pipelines, orders and schedulers of the library, in the simulator under several schedules."""
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type, call-arg"
 # (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
 
 import itertools
@@ -340,10 +340,28 @@ def test_the_number_of_the_warpgroup(place: Place) -> None:
     np.testing.assert_array_equal(out, np.arange(384) // 128 * 11)
 
 
-def test_consumers_come_in_warps() -> None:
+@pytest.mark.parametrize(
+    ("made", "refused"),
+    [
+        (lambda: cl.PipelineTmaAsync.create(2, 1024, 1), "whole warps of 32, and here are 1"),
+        (lambda: cl.PipelineTmaAsync.create(2, 1024, 32.0), "known at compile time, and here are 32.0"),
+        (lambda: cl.PipelineTmaAsync.create(2, 1024, 128, reads="wgmmma"), "'wgmma', 'both', not 'wgmmma'"),
+        (lambda: cl.PipelineTmaAsync.create(2, 0, 32), "`tx_bytes` are the bytes that fill a buffer, 1 or more, not 0"),
+        (lambda: cl.PipelineTmaAsync.create(2, 1024, 32, peers=2), "`peers` is a tuple of ranks of blocks, not 2"),
+        (lambda: cl.PipelineTmaAsync.create(2, 1024, 32, turns=True), "this pipeline has none\n(.|\n)*by rank"),
+        (lambda: cl.PipelineTmaStore.create(0), "a pipeline has 1 stage or more"),
+        (
+            lambda: cl.PipelineTmaAsync.create(2, 1024, 32).consumer_wait(3),
+            r"PipelineTmaAsync.consumer_wait\(\) does not",
+        ),
+        (lambda: cl.multicast_mask(5), r"multicast_mask\(\) does not take these arguments\n(.|\n)*ranks = 5"),
+        (lambda: cl.TileQueue(), "`TileQueue.create.* makes one"),
+    ],
+)
+def test_arguments_that_are_refused(made: Any, refused: str) -> None:
     @cl.kernel(block=64)
     def kernel(out: Tensor[cl.i32, (32,)]) -> None:
-        cl.PipelineTmaAsync.create(2, 1024, consumers=1)
+        made()
 
-    with pytest.raises(CompileError, match="whole warps of 32, and here are 1"):
+    with pytest.raises(CompileError, match=refused):
         kernel[1, 64](np.zeros(32, np.int32))
