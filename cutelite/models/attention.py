@@ -17,13 +17,17 @@ from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode, wants_gradient
+from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
-from cutelite.models.layers import KINDS, TYPES, project, projected
+from cutelite.models.layers import KINDS, TYPES, Linear, plain, project, projected, taken
+from cutelite.models.operators import rotated_linear
 
 NAME = "cutelite"
 """The name of this attention in `transformers`."""
 MOST_DIM, MOST_DERIVED = 256, 128
+MANY = 256
+"""The least rows for which a GEMM also rotates queries and keys: for fewer, several blocks share a tile."""
 FEW = 64
 """The most queries of a sequence that are computed as in decoding."""
 
@@ -227,17 +231,24 @@ class Attention:
             named = {CACHE: cache} | more
             out, weights = super().forward(hidden_states, position_embeddings, attention_mask, **named)  # type: ignore[misc]
             return out if residual is None else residual + out, weights
-        shape = hidden_states.shape[:-1]
-        heads = projected(hidden_states, [self.q_proj, self.k_proj, self.v_proj]).view(*shape, -1, self.head_dim)
-        each = self.k_proj.out_features // self.head_dim
+        shape, (cos, sin) = hidden_states.shape[:-1], position_embeddings
+        parts, each = [self.q_proj, self.k_proj, self.v_proj], self.k_proj.out_features // self.head_dim
+        normed, turned = getattr(self, "q_norm", None) is not None, False
+        if not normed and type(cache) is not StaticCache and rotates(hidden_states, parts, self.head_dim, cos):
+            count, turned = self.q_proj.out_features // self.head_dim + each, True
+            weights = [part.weight for part in parts]
+            heads = rotated_linear(hidden_states, weights, *tables(cos, sin), count, self.head_dim)
+        else:
+            heads = projected(hidden_states, parts)
+        heads = heads.view(*shape, -1, self.head_dim)
         q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):
             q, k = self.q_norm(q), self.k_norm(k)
-        held = static(cache, self.layer_idx, q, k, v)
+        held = None if turned else static(cache, self.layer_idx, q, k, v)
         if held is not None:
-            q, k, v = appended(q, k, v, *position_embeddings, held)
+            q, k, v = appended(q, k, v, cos, sin, held)
         else:
-            q, k = rotated(q, k, *position_embeddings)
+            q, k = (q, k) if turned else rotated(q, k, cos, sin)
             q, k, v = (x.transpose(1, 2) for x in (q, k, v))
             if cache is not None:
                 k, v = cache.update(k, v, self.layer_idx)
@@ -254,6 +265,17 @@ class WindowedAttention(Attention):
     @property
     def window(self) -> int | None:
         return getattr(self.config, "sliding_window", None)
+
+
+def rotates(x: Tensor, parts: list[Any], dim: int, cos: Tensor) -> bool:
+    """Tell whether one GEMM projects and rotates: for many rows, at the same positions in all sequences."""
+    alone = all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts)
+    rows = x.numel() // x.shape[-1]
+    fits = x.ndim == 3 and rotated_fits(rows, x.shape[1], dim) and rows >= MANY
+    if not (alone and fits and len(cos) == 1 and cos.shape[-1] == dim):
+        return False
+    weights = [part.weight for part in parts]
+    return taken(x, *weights) and not wants_gradient(x, *weights)
 
 
 def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:

@@ -19,6 +19,7 @@ from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
+from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.operators_numbers import embedding_backward
 
@@ -92,6 +93,25 @@ def gated_linear(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
 @gated_linear.register_fake
 def _(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     return x.new_empty((*x.shape[:-1], len(weights[0])))
+
+
+@custom_op("cutelite::rotated_linear", mutates_args=())
+def rotated_linear(
+    x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, heads: int, dim: int
+) -> Tensor:  # fmt: skip
+    """Return ``x @ cat(weights).T``, whose first `heads` heads get rotary embedding, by one GEMM. It has no derivative.
+
+    x               (..., T, K)
+    weights         (N_i, K) each, of whole heads of `dim` elements; copied if they are not contiguous in memory
+    cosines, sines  (T, dim / 2)
+    """
+    whole = joined(weights)
+    return rotated_product(x, (torch.cat(list(weights)) if whole is None else whole).T, cosines, sines, heads, dim)
+
+
+@rotated_linear.register_fake
+def _(x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, heads: int, dim: int) -> Tensor:
+    return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
 
 
 @dense.register_fake
@@ -231,6 +251,8 @@ autocast(dense, "x", "weights", "bias", "add")
 batched(dense, "x", "add")
 autocast(gated_linear, "x", "weights")
 batched(gated_linear, "x")
+autocast(rotated_linear, "x", "weights")
+batched(rotated_linear, "x")
 autocast(gated_mlp, "x", "weights", "down", "add")
 batched(gated_mlp, "x", "add", results=3)
 batched(lookup, "places")

@@ -23,7 +23,7 @@ import cutelite as cl
 from cutelite.models import accelerate, attention, layers, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
-from cutelite.models.operators import joined, linear
+from cutelite.models.operators import joined, linear, rotated_linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SIZES: dict[str, Any] = {
@@ -190,6 +190,27 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
         apart = model(ids).logits
     assert off(found, own) < 2e-2
     assert off(apart, found) < 1e-2
+
+
+@pytest.mark.parametrize("name", ["Llama", "Qwen3"])
+def test_rotary_embedding_in_the_gemm(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 17 tokens as if they were many: of one sequence, but not of two, nor where heads have norms."""
+    seen: list[int] = []
+    model, ids = made(name, num_hidden_layers=1).eval(), tokens()
+    monkeypatch.setattr(attention, "MANY", 1)
+
+    def watched(*given: Any) -> Any:
+        seen.append(given[4])
+        return rotated_linear(*given)
+
+    monkeypatch.setattr(attention, "rotated_linear", watched)
+    with torch.no_grad():
+        own = model(ids).logits
+        accelerate(model)
+        found = [model(ids[:1]).logits, model(ids).logits]
+    assert seen == ([] if name == "Qwen3" else [6])
+    assert off(found[0], own[:1]) < 2e-2
+    assert off(found[1], own) < 2e-2
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3Moe"])

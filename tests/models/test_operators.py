@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 
 import torch
 
-from cutelite.models.operators import beside, dense, gated_linear, gated_mlp, joined, lookup
+from cutelite.models.operators import beside, dense, gated_linear, gated_mlp, joined, lookup, rotated_linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -81,3 +81,18 @@ def test_a_gated_mlp_and_its_gradients(inner: int) -> None:
     mine = torch.autograd.grad(found, [x, *weights, down, add], gradient)
     for a, b in zip(mine, torch.autograd.grad(right, wide, gradient.double()), strict=True):
         torch.testing.assert_close(a.double(), b, atol=0.06, rtol=0.03)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_rotary_embedding_in_a_dense_layer(together: bool) -> None:
+    """Two heads of queries, one of keys and one of values, of 16 elements."""
+    x, weights = random(2, 64, 32), [random(16 * heads, 32) for heads in (2, 1, 1)]
+    if together:
+        beside(weights)
+    given = (x, weights, random(64, 8), random(64, 8), 3, 16)
+    torch.library.opcheck(rotated_linear, given)
+    right = (x.double() @ torch.cat(weights).double().T).view(2, 64, 4, 16)
+    left, other = right[:, :, :3].chunk(2, -1)
+    c, s = given[2].double()[:, None], given[3].double()[:, None]
+    right[:, :, :3] = torch.cat([left * c - other * s, other * c + left * s], -1)
+    torch.testing.assert_close(rotated_linear(*given).double(), right.flatten(2), atol=0.1, rtol=0.02)
