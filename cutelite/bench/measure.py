@@ -94,13 +94,15 @@ def do_bench(
             capture if all of them can be captured
     rounds  number of rounds; each times every function once, in a random order
     device  ordinal of the GPU; default: the current one
-    Errors  ValueError; `CudaError`; any error that `fn` raises in its first call or, with ``graph=True``, in a capture
+    Errors  TypeError, ValueError; `CudaError`; any error that `fn` raises in its first call or, with ``graph=True``, in a capture
     """
     if cache not in ("cold", "warm"):
         raise ValueError(f"a cache is 'cold' or 'warm', not {cache!r}")
     if rounds < 1:
         raise ValueError(f"rounds must be 1 or more, not {rounds}")
     rivals = fn if isinstance(fn, Mapping) else {getattr(fn, "__name__", "call"): fn}
+    if not rivals or not all(map(callable, rivals.values())):
+        raise TypeError(f"a function, or a dict of functions by name, is to be timed, not {fn!r}")
     stream = timed_stream_on(rt.device().ordinal if device is None else device)
     with stream.device.active():
         stream.device.driver.call("cuCtxSynchronize")  # the work that makes inputs may be in other streams

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutelite.ir.types import i32
+from cutelite.ir.types import boolean, i32
 from cutelite.lang.emit import builder_here, describe, emit, mistake
-from cutelite.lang.promotion import as_value, to_dtype
-from cutelite.lang.values import RuntimeNumber
-from cutelite.ops.debug import ProfileMark
+from cutelite.lang.promotion import as_value, is_numpy_number, to_dtype
+from cutelite.lang.values import Scalar
+from cutelite.layout import DimExpr
+from cutelite.ops.debug import MARK_VALUES, ProfileMark
+
+WHOLE = int | DimExpr | None
 
 
 def mark(name: str, value: Any = None) -> None:
@@ -46,10 +49,14 @@ class range:
 def _record(name: str, phase: str, value: Any) -> None:
     if not isinstance(name, str):
         raise mistake("profile", f"an event has a name known at compile time, not {describe(name)}")
-    if not builder_here("profile").function.attrs.get("profile"):
+    builder = builder_here("`profile.mark`" if phase == "mark" else "`profile.range`")
+    whole = value.dtype.is_int or value.dtype == boolean if isinstance(value, Scalar) else isinstance(value, WHOLE)
+    if not whole and not is_numpy_number(value):
+        raise mistake("profile", f"an event's value is an integer, not {describe(value)}")
+    if not builder.function.attrs.get("profile"):
         return
-    if isinstance(value, RuntimeNumber):
+    if isinstance(value, Scalar):
         value = to_dtype(value, i32)
-    elif value is not None:
-        value = i32(value)
-    emit(ProfileMark(name, phase, () if value is None else (as_value(value),)))
+    elif isinstance(value, int):
+        value %= MARK_VALUES
+    emit(ProfileMark(name, phase, () if value is None else (as_value(value, i32),)))

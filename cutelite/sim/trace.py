@@ -124,6 +124,9 @@ class Timeline:
         self._met: dict[object, float] = defaultdict(float)  # the latest arrival at each barrier
         self._named: dict[tuple[int, int], str] = {}  # rows of mbarriers, by block
 
+    def __repr__(self) -> str:
+        return f"<timeline of {self.name}: {len(self.events)} events, {self.cycles:.0f} cycles>"
+
     def save(self, path: str | Path) -> None:
         """Write the trace as JSON."""
         facts = {"kernel": self.name, "cycles": round(self.cycles), "source": "cutelite simulator"}

@@ -67,6 +67,9 @@ def test_bad_arguments_are_refused(array: rt.DeviceArray) -> None:
         cl.do_bench(lambda: None, cache="tepid")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="must be 1 or more"):
         cl.do_bench(lambda: None, rounds=0)
+    for wrong in (3, {}, {"three": 3}):
+        with pytest.raises(TypeError, match=r"functions by name, is to be timed, not (3|\{)"):
+            cl.do_bench(wrong)  # type: ignore[call-overload]
 
 
 def test_rounds_go_in_turns() -> None:

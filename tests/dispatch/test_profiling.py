@@ -16,7 +16,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 import cutelite as cl
-from cutelite import Tensor, f32
+from cutelite import Tensor, f32, i64
 from cutelite.diag import CompileError
 from cutelite.dispatch import LaunchError
 from cutelite.dispatch.profiling import decoded
@@ -87,6 +87,27 @@ def test_names_are_known_at_compile_time() -> None:
 
     with pytest.raises(CompileError, match="a name known at compile time"):
         wrong.compile()
+
+
+@pytest.mark.parametrize("profile", [False, True])
+def test_values_are_integers(profile: bool) -> None:
+    @cl.kernel(block=32)
+    def wrong(a: Tensor[f32, (N,)]) -> None:
+        cl.profile.mark("at", a[0])
+
+    with pytest.raises(CompileError, match="an event's value is an integer, not a run-time f32"):
+        wrong.compile(profile=profile)
+
+
+def test_a_value_is_any_integer_of_which_20_bits_are_kept() -> None:
+    @cl.kernel(block=32)
+    def values(a: Tensor[f32, (N,)], n: i64) -> None:
+        for value in (N, N // 2, True, 1 << 20 | 3, np.int64(4), n, a[0] > 0.0):
+            cl.profile.mark("at", value)
+
+    timeline = values.profile(1, None, np.ones(64, np.float32), 5)
+    assert [value for _, _, value in timeline.order(0, 0)] == [64, 32, 1, 3, 4, 5, 1]
+    assert repr(timeline).startswith("<timeline of values: ")
 
 
 def test_the_timeline_has_the_events_in_order(tmp_path: Path) -> None:
