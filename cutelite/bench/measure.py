@@ -68,6 +68,9 @@ class Timing(NamedTuple):
         facts += [] if self.power_w is None else [f"{self.power_w:.0f} W"]
         return f"{self.name}: {self.us:.2f} us +- {spread:.1%} ({', '.join(facts)})"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"  # as in a dict of rivals
+
 
 @overload
 def do_bench(
@@ -94,7 +97,7 @@ def do_bench(
             capture if all of them can be captured
     rounds  number of rounds; each times every function once, in a random order
     device  ordinal of the GPU; default: the current one
-    Errors  TypeError, ValueError; `CudaError`; any error that `fn` raises in its first call or, with ``graph=True``, in a capture
+    Errors  TypeError, ValueError; `CudaError`; what `fn` raises in its first call or, with ``graph=True``, in a capture
     """
     if cache not in ("cold", "warm"):
         raise ValueError(f"a cache is 'cold' or 'warm', not {cache!r}")

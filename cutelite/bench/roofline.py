@@ -72,7 +72,7 @@ class Roofline(NamedTuple):
         flops = sum((*self.tensor.values(), *self.plain.values()))
         return (
             f"{self.kernel} on {self.machine}: {self.bytes} bytes ({self.requested} requested), {flops} FLOPs, "
-            f"{self.intensity:.1f} a byte; bound by {self.bound}: {self.seconds * 1e6:.2f} us at least"
+            f"{self.intensity:.1f} a byte; bound by {self.bound}: {self.seconds * 1e6:.3g} us at least"
         )
 
 

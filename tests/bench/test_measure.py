@@ -47,6 +47,7 @@ def test_rivals_are_timed_without_the_host(array: rt.DeviceArray, cuda: FakeCuda
     assert not cuda.graphs and not cuda.capturing
     assert found["three"].rate(3e6) == pytest.approx(1e12)
     assert str(found["five"]).startswith("five: 5.00 us +- 0.0% (")
+    assert repr(found["five"]) == f"<{found['five']}>"
 
 
 def test_what_cannot_be_captured_is_launched(array: rt.DeviceArray, cuda: FakeCuda) -> None:
@@ -69,7 +70,7 @@ def test_bad_arguments_are_refused(array: rt.DeviceArray) -> None:
         cl.do_bench(lambda: None, rounds=0)
     for wrong in (3, {}, {"three": 3}):
         with pytest.raises(TypeError, match=r"functions by name, is to be timed, not (3|\{)"):
-            cl.do_bench(wrong)  # type: ignore[call-overload]
+            cl.do_bench(wrong)  # type: ignore[arg-type]
 
 
 def test_rounds_go_in_turns() -> None:
