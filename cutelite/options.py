@@ -214,6 +214,8 @@ def parsed(text: str) -> dict[str, Any]:
         if row is None:
             import difflib  # 2 ms, and only a misspelling needs it
 
+            if (instead := _INSTEAD.get(flag.lstrip("-"))) is not None:
+                raise OptionError(f"{flag} is no option of a kernel here: {instead}")
             close = difflib.get_close_matches(flag, rows, 1)
             meant = f"; did you mean {close[0]}?" if close else ""
             raise OptionError(f"{flag} is none of the options {', '.join(rows)}{meant}")
@@ -224,6 +226,17 @@ def parsed(text: str) -> dict[str, Any]:
             value = words.pop(0) if follows else "1"
         found[row.name] = parse(row, value, flag)
     return found
+
+
+_INSTEAD = {
+    "keep-ptx": "`compiled.ptx` has it, and CUTELITE_DUMP=ptx writes it",
+    "keep-cubin": "`compiled.cubin` has it, and CUTELITE_DUMP=cubin writes it",
+    "keep-sass": "`compiled.sass` has it, and CUTELITE_DUMP=sass writes it",
+    "dump-dir": "CUTELITE_DUMP_DIR is where CUTELITE_DUMP writes",
+    "gpu-arch": "`arch=` of `compile` or `@kernel`, or CUTELITE_ARCH",
+    "enable-tvm-ffi": "`cutelite.interop.tvm_ffi` makes functions of kernels",
+}
+"""What CuTe DSL's other options are here."""
 
 
 def parse(row: Option, text: str, said_as: str) -> Any:

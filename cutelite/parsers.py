@@ -65,13 +65,19 @@ def _flag(text: str) -> bool:
     ]
 
 
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return value
+
+
 def _words(value: Any) -> tuple[str, ...]:
     return tuple(value.split()) if isinstance(value, str) else tuple(map(str, value))
 
 
 FLAG: Parser[bool] = Parser("1 or 0 (or true/false, yes/no, on/off)", _flag, _bool, "True or False")
 PATH: Parser[str] = Parser("a path", os.path.expanduser, os.fspath, "a path")
-TEXT: Parser[str] = Parser("text", str, str, "text")
+TEXT: Parser[str] = Parser("text", str, _text, "text")
 WORDS: Parser[tuple[str, ...]] = Parser("words separated by spaces", _words, _words, "a text, or words one by one")
 
 

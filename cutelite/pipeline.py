@@ -53,12 +53,14 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     build = Build(source, target, options, hooks.after("front", front))
     build.times = times
     front = hooks.before("passes", build.front)
-    with stage("passes", times):
+    build.changed = hooks.changed
+    with stage("passes", times, build):
         verify(front, "front")
         final = passes.run(steps, front, context, dump=keeper(build, environment), verified=False)
         verify(final, "passes")
     build.final = hooks.before("lower", hooks.after("passes", final))
-    with stage("lower", times):
+    build.changed = hooks.changed
+    with stage("lower", times, build):
         text = lower.to_llvm(build.final, target, line_info=options.line_info)
     build.llvm = hooks.before("llvm", hooks.after("lower", text))
     build.changed = hooks.changed
@@ -74,10 +76,12 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
         cubin = assembled(build)
     if cubin is not None:
         cubin = cubin._replace(image=hooks.after("assemble", cubin.image))
+        build.changed = hooks.changed
     build.warnings = [*map(str, context.warnings), *findings(build, cubin)]
     if options.warnings_as_errors and build.warnings:
         raise warned(build)
-    build.artifact = artifact(build, cubin)
+    with stage("assemble", {}, build):
+        build.artifact = artifact(build, cubin)
     show(build, environment)
     return build
 

@@ -142,7 +142,8 @@ def test_exports_take_options(ptxas: str) -> None:
         ("--opt-level=4", "--opt-level=4: takes a whole number from 0 to 3"),
         ("--opt-level", "--opt-level needs a value: a whole number from 0 to 3"),
         (3, "options are a text, such as '--opt-level=3', not 3"),
-        ("--keep-ptx", "--keep-ptx is none of the options --fmad, --assertions, --enable-assertions,"),
+        ("--keep-ptx", "--keep-ptx is no option of a kernel here: `compiled.ptx` has it"),
+        ("--gpu-arch=sm_80", "--gpu-arch is no option of a kernel here: `arch=` of `compile`"),
     ],
 )
 def test_texts_that_make_no_sense(text: Any, said: str) -> None:

@@ -57,7 +57,8 @@ def before_stage(*stages: str) -> Callable[[Hook], Hook]:
     While there is a hook, kernels are compiled anew in each process: the disk cache is neither read nor written.
     Kernels that this process has already compiled are not compiled again.
     Result  the function; `cutelite.remove_hook` removes it again
-    Errors  ValueError for other names than stages. An error in a hook is raised by the compile
+    Errors  ValueError for other names than stages, TypeError for what cannot be called. The compile raises what a hook
+            raises
     """
     return _registering("before", stages)
 
@@ -88,6 +89,8 @@ def _registering(when: str, stages: tuple[str, ...]) -> Callable[[Hook], Hook]:
 
     def register(hook: Hook) -> Hook:
         global _hooks
+        if not callable(hook):
+            raise TypeError(f"a hook is a function of an event, not {hook!r}")
         more: dict[tuple[str, str], Any] = {(when, stage): (*_hooks.get((when, stage), ()), hook) for stage in stages}
         _hooks = {**_hooks, **more}
         return hook

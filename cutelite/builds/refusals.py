@@ -20,13 +20,20 @@ def stage(name: str, times: dict[str, float], build: Build | None = None) -> Ite
     start = perf_counter()
     try:
         yield
-    except (CompileError, InternalError, OptionError):
+    except (CompileError, OptionError):
+        raise
+    except InternalError as error:
+        error.blame = error.blame or _hooks_blame(build)
         raise
     except ToolchainError as error:
         raise _refused(error, build) from error
     except Exception as error:
-        raise InternalError(f"{type(error).__name__}: {error}", stage=name) from error
+        raise InternalError(f"{type(error).__name__}: {error}", stage=name, blame=_hooks_blame(build)) from error
     times[name] = perf_counter() - start
+
+
+def _hooks_blame(build: Build | None) -> str:
+    return f"The hook {build.changed}." if build is not None and build.changed else ""
 
 
 def warned(build: Build) -> CompileError:
@@ -53,14 +60,14 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
         unknown = re.search(r"(?i)unresolved|undefined", error.message)
         missing = "\nwhich of `cl.extern` and `link_libraries` is missing?" if unknown else ""
         return ToolchainError("link", error.message.strip() + missing)
-    options = build.options.ptxas_options
-    if options and "unknown option" in error.message.lower():
-        return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")
     few = re.search(r"Insufficient registers \((\d+)\).* target of (\d+) or higher", error.message)
     if few:
         text = f"the kernel may use {few[1]} registers per thread, and ptxas needs {few[2]} for one of its instructions"
         help = "take smaller tiles, or allow more: `max_registers=`, `min_blocks=`, smaller blocks"
         return CompileError(Mistake("registers", text, help=help), first_of(build.final, "wgmma"))
+    options = build.options.ptxas_options
+    if options and not re.search(r", line \d+", error.message):  # it is not about the PTX
+        return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")
     own = [op.span for op in build.final.ops() if op.name == "asm" and op.span is not None]
     if not own:
         return InternalError(error.message.strip(), stage=error.stage, ir=error.excerpt)

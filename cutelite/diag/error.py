@@ -46,33 +46,38 @@ class InternalError(Exception):
     op       the operation that the stage was working on, as text
     ir       text of the IR around `op`; the lines that hold it are marked
     span     the user's source that the operation came from
+    blame    what is at fault, where that is not the compiler: a sentence
     """
 
-    def __init__(self, message: str, *, stage: str, op: str = "", ir: str = "", span: Span | None = None) -> None:
+    def __init__(
+        self, message: str, *, stage: str, op: str = "", ir: str = "", span: Span | None = None, blame: str = ""
+    ) -> None:
         self.message = message
         self.stage = stage
         self.op = op
         self.ir = ir
         self.span = span
+        self.blame = blame
         super().__init__(message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_internal_error, (self.message, self.stage, self.op, self.ir, self.span))
+        return (_internal_error, (self.message, self.stage, self.op, self.ir, self.span, self.blame))
 
     def __str__(self) -> str:
-        lines = [f"internal error in `{self.stage}`: {self.message}"]
+        lines = [f"{'error' if self.blame else 'internal error'} in `{self.stage}`: {self.message}"]
         if self.op:
             lines.append(f"  op: {self.op}")
         if self.span is not None:
             lines += snippet(self.span)
         if self.ir:
             lines += ["IR:", *_excerpt(self.ir.splitlines(), self.op.strip())]
-        lines.append("This is a bug in cutelite, not in your kernel; please report it with the text above.")
+        bug = "This is a bug in cutelite, not in your kernel; please report it with the text above."
+        lines.append(self.blame or bug)
         return "\n".join(lines)
 
 
-def _internal_error(message: str, stage: str, op: str, ir: str, span: Span | None) -> InternalError:
-    return InternalError(message, stage=stage, op=op, ir=ir, span=span)
+def _internal_error(message: str, stage: str, op: str, ir: str, span: Span | None, blame: str) -> InternalError:
+    return InternalError(message, stage=stage, op=op, ir=ir, span=span, blame=blame)
 
 
 def _excerpt(lines: list[str], op: str, around: int = 8) -> list[str]:

@@ -218,10 +218,12 @@ class Compiled:
 
         smem    bytes of shared memory that the launch adds
         block   another block than the kernel was compiled for, with the same registers per thread
-        Errors  `ToolchainError` where there was no assembler to count registers
+        Errors  `LaunchError` for what cannot be launched; `ToolchainError` without an assembler to count registers
         """
         block = self.artifact.block if block is None else extents(block, "block")
         assert block is not None, "kernels are compiled for a block"
+        if type(smem) is not int or smem < 0:
+            raise LaunchError(f"smem is {smem!r}, but must be a number of bytes, 0 or more")
         if self.registers < 0:
             message = f"the registers of {self.name} are not known: there was no assembler (see `cutelite doctor`)"
             raise toolchain.ToolchainError("find", message)

@@ -7,9 +7,9 @@ Users add passes of their own (`cl.passes.register`) and write pipelines as text
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from time import perf_counter
 
+from cutelite.diag import InternalError
 from cutelite.ir.faults import reported
 from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
@@ -34,16 +34,22 @@ def run(
     dump      called after each pass with its name and the function
     times     the seconds of each pass are added here, by name
     verified  check the IR after each pass; otherwise only after passes of users
-    Errors    `CompileError` for mistakes that a pass finds; `InternalError` if a pass broke the IR. Exceptions of a
-              user's pass are passed on
+    Errors    `CompileError` for mistakes that a pass finds; `InternalError` if a pass broke the IR or failed
     """
     _claim(function)
     for step in pipeline:
         start = perf_counter()
-        with reported(step.name, function) if step.ours else nullcontext():
-            function = step.function(function, context)
-        if verified or not step.ours:
-            verify(function, step.name)
+        try:
+            with reported(step.name, function):
+                made = step.function(function, context)
+                if not step.ours and not isinstance(made, Function):
+                    raise TypeError(f"{step.name} returned {made!r}, and not a function of the IR")
+            function = made
+            if verified or not step.ours:
+                verify(function, step.name)
+        except InternalError as error:
+            error.blame = "" if step.ours else f"`{step.name}` is a pass of yours."
+            raise
         if times is not None:
             times[step.name] = times.get(step.name, 0.0) + perf_counter() - start
         if dump is not None:

@@ -512,9 +512,10 @@ def test_a_tool_that_refuses_the_users_own_ptx_points_there() -> None:
     assert "no_such_instruction" in str(caught.value).partition("note:")[2]
 
 
-def test_an_option_that_the_assembler_does_not_know_is_shown() -> None:
-    with pytest.raises(ToolchainError, match="the options given are: --no-such-option"):
-        fresh(kernels.add, ptxas_options="--no-such-option").compile()
+@pytest.mark.parametrize("options", ["--no-such-option", "-arch=sm_80", '"unclosed'])
+def test_an_option_that_the_assembler_refuses_is_shown(options: str) -> None:
+    with pytest.raises(ToolchainError, match=f"the options given are: {options}"):
+        fresh(kernels.add, ptxas_options=options).compile()
 
 
 @pytest.fixture

@@ -82,6 +82,8 @@ def test_what_the_assembler_said() -> None:
     assert compiled.occupancy() == (8, 64, "threads", 1.0)
     assert compiled.occupancy(smem=100_000).limiter == "shared memory"
     assert compiled.occupancy(block=64).blocks == 32
+    with pytest.raises(LaunchError, match="smem is -1, but must be a number of bytes"):
+        compiled.occupancy(smem=-1)
 
 
 @cl.kernel(block=64)

@@ -117,10 +117,18 @@ def test_a_pass_can_be_left_out() -> None:
     assert not any("cse" in name for name in without.stage("cir"))
 
 
-def test_what_a_pass_raises_comes_as_it_is() -> None:
-    with pytest.raises(Exception, match="by nothing") as caught:
-        fresh(doubled).compile(passes="+broken")
-    assert isinstance(caught.value.__cause__ or caught.value, ZeroDivisionError)
+@cl.passes.register
+def empty(function: Function, context: Context) -> Function:
+    return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("name", "said"), [("broken", "ZeroDivisionError: by nothing"), ("empty", "returned None")])
+def test_a_pass_of_the_user_s_that_fails_is_named(name: str, said: str) -> None:
+    with pytest.raises(cl.InternalError, match=said) as caught:
+        fresh(doubled).compile(passes=f"+{name}")
+    assert str(caught.value).endswith(f"`{name}` is a pass of yours.")
+    with pytest.raises(TypeError, match="a pass is a function with a name"):
+        cl.passes.register(lambda function, context: function)
 
 
 @pytest.mark.parametrize(
