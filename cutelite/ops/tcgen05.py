@@ -160,7 +160,7 @@ class Descriptor(wgmma.Descriptor):
         for problem in self.tile_problems(octets=True):
             yield problem._replace(message=problem.message.replace("wgmma", "tcgen05.mma"))
 
-    @property
+    @cached_property
     def constant(self) -> int:
         assert isinstance(self.t.type, Tensor)
         matrix = smem_matrix(self.t.type, self.sparse, octets=True)
@@ -189,7 +189,7 @@ class DeepDescriptor(Descriptor):
         assert isinstance(self.t.type, Tensor)
         return smem_matrix(self.t.type, octets=True)
 
-    @property
+    @cached_property
     def constant(self) -> int:
         return SmemDescriptor(0, 0, self.matrix.stride, "128B", absolute=True).bits
 
@@ -210,7 +210,7 @@ class PlainDescriptor(Descriptor):
     def verify(self) -> Iterator[Problem]:
         yield from address_problems(self, "t", ("smem",), 16)
 
-    @property
+    @cached_property
     def constant(self) -> int:
         return SmemDescriptor(0, 16, 128).bits
 

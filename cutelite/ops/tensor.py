@@ -161,6 +161,9 @@ class TensorAddress(Op):
         lanes.define(lanes.get(self.t))
 
 
+_largest: Any = np.maximum.reduce
+
+
 def reach_problems(t: Value) -> Iterator[Problem]:
     """Find problems of accessing `t`: loads and stores of single threads do not reach tensor memory."""
     if tensor_type(t).space == "tmem":
@@ -188,6 +191,15 @@ class ElementAccess(Op):
 
     def address(self, lanes: Lanes) -> Array:
         """Return the byte address of the element, per lane; faults where the coordinate is out of bounds."""
+        if self._static is not None:
+            address, steps = lanes.get(self.t), self._static
+            for value, extent, stride in steps:
+                index = lanes.get(value).astype(np.int64, copy=False)
+                if _largest(index.view(np.uint64)) >= extent:
+                    break
+                address = address + index * stride
+            else:
+                return address + self._constant[1] if self._constant[1] else address
         t = tensor_type(self.t)
         modes, offset = self._constant
         coord = [lanes.get(self.coord[mode]).astype(np.int64, copy=False) for mode in modes]
@@ -226,6 +238,17 @@ class ElementAccess(Op):
             else:
                 modes.append(mode)
         return tuple(modes), offset * tensor_type(self.t).elem.bytes
+
+    @cached_property
+    def _static(self) -> tuple[tuple[Value, int, int], ...] | None:
+        """Return each index that is checked, with its extent and its stride in bytes, if all are known; else None."""
+        t, strides = tensor_type(self.t), self._strides
+        if strides is None or t.swizzle is not None:
+            return None
+        steps = tuple((self.coord[mode], self._extents[mode], strides[mode]) for mode in self._constant[0])
+        if not all(isinstance(extent, int) and isinstance(stride, int) for _, extent, stride in steps):
+            return None
+        return tuple((index, extent, stride * t.elem.bytes) for index, extent, stride in steps)
 
     @cached_property
     def _extents(self) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ be moved above the wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import ClassVar
 
 from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np, numpy_dtype
@@ -72,7 +73,7 @@ class Descriptor(Op):
         except Unreadable as why:
             yield Problem("t", f"wgmma cannot read this tile: {why.what}", why.help)
 
-    @property
+    @cached_property
     def constant(self) -> int:
         assert isinstance(self.t.type, Tensor)
         return smem_matrix(self.t.type, self.sparse).constant

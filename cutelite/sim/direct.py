@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cutelite.ir.op import Op
-from cutelite.ops.arith import Binary, Cmp, VecGather
+from cutelite.ir.types import Vec, boolean
+from cutelite.ops.arith import Binary, Cmp, Select, VecGather
+from cutelite.ops.tensor import TensorView, tensor_type
 
 Execute = Callable[[Any], None]
 
@@ -21,6 +25,10 @@ def direct(op: Op) -> Execute | None:
         return _binary(op)
     if isinstance(op, Cmp):
         return _comparison(op)
+    if isinstance(op, Select) and op.cond.type == boolean and not isinstance(op.a.type, Vec):
+        return _choice(op)
+    if isinstance(op, TensorView) and not op.inside:
+        return _view(op)
     return _gather(op) if isinstance(op, VecGather) else None
 
 
@@ -42,6 +50,27 @@ def _comparison(op: Cmp) -> Execute:
     def execute(strand: Any) -> None:
         regs = strand.regs
         regs[out] = compare(regs[a], regs[b])
+
+    return execute
+
+
+def _choice(op: Select) -> Execute:
+    cond, a, b, out, choose = op.cond, op.a, op.b, op.result, np.where
+
+    def execute(strand: Any) -> None:
+        regs = strand.regs
+        regs[out] = choose(regs[cond], regs[a], regs[b])
+
+    return execute
+
+
+def _view(op: TensorView) -> Execute:
+    base, offset, out, distance = op.t, op.offset, op.result, tensor_type(op.t).distance
+
+    def execute(strand: Any) -> None:
+        regs = strand.regs
+        at = regs[base]
+        regs[out] = at if offset is None else at + distance(regs[offset].astype(np.int64, copy=False))
 
     return execute
 

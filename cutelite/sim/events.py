@@ -16,6 +16,7 @@ from cutelite.ir.simulation import Wait
 from cutelite.records import dataclass
 from cutelite.sim.actors import Executing, Work
 from cutelite.sim.memory import Observer as MemoryObserver
+from cutelite.tuples import NamedTuple
 
 Array = Any
 
@@ -56,15 +57,13 @@ Awaited = BarrierGeneration | ClusterPhase | MbarrierAt
 # Threads
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(NamedTuple):
     """All lanes of one or more warps execute an instruction together."""
 
     lanes: Executing
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
+class Resume(NamedTuple):
     """Threads `tid` go on after `wait`; `positions` are their indices among the lanes that waited."""
 
     op: Op
@@ -73,8 +72,7 @@ class Resume:
     positions: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """Threads leave the kernel."""
 
     tid: Array
@@ -85,8 +83,7 @@ class Retire:
     """The CTA has ended: its threads have exited, its asynchronous work is done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fence:
+class Fence(NamedTuple):
     """A fence, by its PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp', 'grid'."""
 
     lanes: Executing
@@ -96,8 +93,7 @@ class Fence:
 # Execution barriers
 
 
-@dataclass(frozen=True, slots=True)
-class BarrierArrive:
+class BarrierArrive(NamedTuple):
     """Threads arrive at a named barrier."""
 
     lanes: Executing
@@ -105,8 +101,7 @@ class BarrierArrive:
     where: Array
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterArrive:
+class ClusterArrive(NamedTuple):
     """Threads arrive at the barrier of the cluster."""
 
     lanes: Executing
@@ -116,8 +111,7 @@ class ClusterArrive:
 # mbarriers
 
 
-@dataclass(frozen=True, slots=True)
-class MbarrierInit:
+class MbarrierInit(NamedTuple):
     """A thread initialises an mbarrier."""
 
     lanes: Executing
@@ -125,8 +119,7 @@ class MbarrierInit:
     lane: int
 
 
-@dataclass(frozen=True, slots=True)
-class MbarrierInval:
+class MbarrierInval(NamedTuple):
     """A thread invalidates an mbarrier."""
 
     lanes: Executing
@@ -134,8 +127,7 @@ class MbarrierInval:
     lane: int
 
 
-@dataclass(frozen=True, slots=True)
-class MbarrierArrive:
+class MbarrierArrive(NamedTuple):
     """Threads arrive on an mbarrier, and expect `expect` more bytes."""
 
     lanes: Executing
@@ -144,8 +136,7 @@ class MbarrierArrive:
     where: Array
 
 
-@dataclass(frozen=True, slots=True)
-class MbarrierExpect:
+class MbarrierExpect(NamedTuple):
     """A thread changes the bytes that the current phase expects: more of them, or with `complete` fewer."""
 
     lanes: Executing
@@ -154,8 +145,7 @@ class MbarrierExpect:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MbarrierWait:
+class MbarrierWait(NamedTuple):
     """Threads `where` begin to wait, each for the phase of its `parity` of the mbarrier at `address`."""
 
     lanes: Executing
@@ -164,8 +154,7 @@ class MbarrierWait:
     parity: Array
 
 
-@dataclass(frozen=True, slots=True)
-class MbarrierTest:
+class MbarrierTest(NamedTuple):
     """Threads `tried` have tested whether a phase is complete; for those of `where` it was."""
 
     lanes: Executing
@@ -174,8 +163,7 @@ class MbarrierTest:
     tried: Array
 
 
-@dataclass(frozen=True, slots=True)
-class MbarrierPhase:
+class MbarrierPhase(NamedTuple):
     """A phase completes, by `op`."""
 
     address: int
@@ -185,46 +173,40 @@ class MbarrierPhase:
 # Asynchronous work
 
 
-@dataclass(frozen=True, slots=True)
-class WorkStart:
+class WorkStart(NamedTuple):
     """Threads have started work."""
 
     work: Work
 
 
-@dataclass(frozen=True, slots=True)
-class WorkSplit:
+class WorkSplit(NamedTuple):
     """Work of several threads ends for some of them; from now on `rest` is the work of the others."""
 
     work: Work
     rest: Work
 
 
-@dataclass(frozen=True, slots=True)
-class WorkArrive:
+class WorkArrive(NamedTuple):
     """Work arrives on an mbarrier, as cp.async.mbarrier.arrive does."""
 
     work: Work
     address: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkComplete:
+class WorkComplete(NamedTuple):
     """Work counts the bytes that it has moved on an mbarrier."""
 
     work: Work
     address: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkDone:
+class WorkDone(NamedTuple):
     """Work is done."""
 
     work: Work
 
 
-@dataclass(frozen=True, slots=True)
-class GroupWait:
+class GroupWait(NamedTuple):
     """Threads have waited for all but the latest `pending` groups of a queue, or for everything (None)."""
 
     lanes: Executing
@@ -233,8 +215,7 @@ class GroupWait:
     reads_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TmemFree:
+class TmemFree(NamedTuple):
     """A warp frees `columns` columns of tensor memory from column `first` on, of the block of that rank."""
 
     lanes: Executing

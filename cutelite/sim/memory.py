@@ -45,10 +45,12 @@ _SHIFTS = {size: np.uint64(size.bit_length() - 1) for size in UNITS}
 _LOW_BITS = {size: np.int64(size - 1) for size in UNITS}
 _largest: Any = np.maximum.reduce  # one pass over memory; comparing and counting are two
 _bits: Any = np.bitwise_or.reduce
-_PATTERN = {  # the same state in every byte of a unit; for units of 16 bytes two numbers of 8 are compared
-    state: {size: np.array(int.from_bytes(bytes([state] * min(size, 8))), f"u{min(size, 8)}") for size in UNITS}
+_FLAGS = {size: np.dtype(f"u{min(size, 8)}") for size in UNITS}  # for units of 16 bytes two numbers of 8 are compared
+_PATTERN = {  # the same state in every byte of a unit
+    state: {size: np.array(int.from_bytes(bytes([state] * min(size, 8))), _FLAGS[size]) for size in UNITS}
     for state in (WRITTEN, BARRIER | NOBODYS)
 }
+_WRITTEN = {size: np.full(size, WRITTEN, np.uint8).view(unit)[0] for size, unit in UNITS.items()}
 
 
 class Observer(Protocol):
@@ -100,12 +102,11 @@ class Region:
         return found
 
     def flags(self, unit: int) -> Array:
-        """Return the states of the bytes, as a number for each unit; two numbers for units of 16 bytes."""
+        """Return the states of the bytes, as a number for each unit; as 16 bytes (V16) for units of 16."""
         found = self._flags.get(unit)
         if found is None:
             assert self.state is not None
-            found = self.state[: self.size // unit * unit].view(f"u{min(unit, 8)}")
-            found = self._flags[unit] = found.reshape(-1, 2) if unit == 16 else found
+            found = self._flags[unit] = self.state[: self.size // unit * unit].view(UNITS[unit])
         return found
 
     def kill(self) -> None:
@@ -192,7 +193,7 @@ class Space:
         if unit > 1 and _bits(flat) & _LOW_BITS[unit]:
             self._misaligned(flat, unit, who, pieces)
         if region.state is not None:
-            flags = region.flags(unit)[index]
+            flags = region.flags(unit)[index].view(_FLAGS[unit])
             if np.count_nonzero(flags != _PATTERN[WRITTEN][unit]):
                 try:
                     self._unreadable(region, flat, unit, who, pieces)
@@ -219,9 +220,9 @@ class Space:
             who.fail("read-only", f"a write to `{name.name}`, which is read-only", element=0, place=name)
         if region.state is not None:
             flags = region.flags(unit)
-            if np.count_nonzero(flags[index] & _PATTERN[BARRIER | NOBODYS][unit]):
+            if np.count_nonzero(flags[index].view(_FLAGS[unit]) & _PATTERN[BARRIER | NOBODYS][unit]):
                 self._unwritable(region, flat, unit, who, pieces)
-            flags[index] = _PATTERN[WRITTEN][unit]
+            flags[index] = _WRITTEN[unit]
         if kind == "write" and self.observer is not None:
             self.observer.access(who, region, flat - region.base, unit, kind, data)
         region.view(unit)[1][index] = data

@@ -67,6 +67,18 @@ class Values(dict[Any, Any]):
         """Return the needed values, copied now."""
         return Values({key: self[key] for key in tuple(self.every()) if needed(key)}, self.threads)
 
+    def lifted(self, needed: Callable[[Any], bool]) -> Values:
+        """Return the same values, as those of threads that parted from the base of `base`."""
+        base = self.base
+        assert base is not None
+        lifted = Values(self, self.threads, base.base, None if base.which is None else base.which[self.which])
+        for key in base.changed(needed):
+            lifted[key] = self[key]
+        for key, held in self.taken.items():
+            if key not in base or base.taken.get(key) is base[key]:
+                lifted.taken[key] = held
+        return lifted
+
     def changed(self, needed: Callable[[Any], bool]) -> Iterator[Any]:
         """Return the keys of needed values that differ from those of `base`."""
         taken = self.taken
@@ -78,10 +90,14 @@ def joined(parts: Sequence[Values], order: Array | None, needed: Callable[[Any],
 
     order  permutation that sorts the threads of the concatenated parts; None if they are sorted
     """
+    base = parts[0].base
+    if any(part.base is not base for part in parts):
+        base = None
+        if (rebased := _on_one_base(parts, needed)) is not None:
+            parts, base, order = rebased, rebased[0].base, _sorting([part.which for part in rebased])
     first = parts[0]
-    base = first.base
     threads = sum(part.threads for part in parts)
-    if base is None or any(part.base is not base for part in parts):
+    if base is None:
         values = Values({}, threads)
         keys = [key for key in filter(needed, first.every()) if all(part.has(key) for part in parts[1:])]
     else:
@@ -100,6 +116,28 @@ def joined(parts: Sequence[Values], order: Array | None, needed: Callable[[Any],
         held = first[key]
         values[key] = _ordered([part[key] for part in parts], order) if isinstance(held, np.ndarray) else held
     return values
+
+
+def _on_one_base(parts: Sequence[Values], needed: Callable[[Any], bool]) -> list[Values] | None:
+    """Return parts of the same threads, whose base is the values that all of them come from; None without such."""
+    left = list(parts)
+    while any(part.base is not left[0].base for part in left):
+        base = max(left, key=lambda part: part.depth).base
+        if base is None or base.base is None:
+            return None
+        group = [part for part in left if part.base is base]
+        left = [part for part in left if part.base is not base]
+        one = group[0] if len(group) == 1 else joined(group, _sorting([part.which for part in group]), needed)
+        left.append(one if one.base is base.base else one.lifted(needed))
+    return left
+
+
+def _sorting(which: list[Array]) -> Array | None:
+    """Return the permutation that sorts concatenated positions; None if they are sorted."""
+    if len(which) == 1:
+        return None
+    joint = np.concatenate(which)
+    return None if (joint[1:] > joint[:-1]).all() else joint.argsort(kind="stable")
 
 
 def _ordered(arrays: list[Array], order: Array | None) -> Array:

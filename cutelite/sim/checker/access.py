@@ -7,6 +7,7 @@ Out   the earlier accesses that it races with (`Conflict`); the access is record
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from sys import byteorder
 from typing import Any, NamedTuple, Protocol
 
@@ -29,6 +30,9 @@ from cutelite.sim.checker.shadow import (
 
 Array = Any
 
+MANY_UNITS = 64  # of asynchronous work: fewer are checked granule by granule
+MANY_EPOCHS = 16  # of earlier accesses; more are checked granule by granule
+
 
 class Conflict(NamedTuple):
     """Positions of an access whose granules race with accesses of one earlier site.
@@ -45,10 +49,14 @@ class Conflict(NamedTuple):
 class Actor(Protocol):
     """The maker of an access: an epoch for each granule, and the knowledge there."""
 
-    who: Array
-    when: Array
     row: int  # of the knowledge in which an earlier write must be
     ran: int  # and one that has only to be over
+
+    @property
+    def who(self) -> Array: ...
+
+    @property
+    def when(self) -> Array: ...
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         """Tell, for each of the positions `at` of the access, whether the epoch (`who`, `when`) is known there."""
@@ -84,6 +92,7 @@ class Worker:
     """Asynchronous work: an epoch of its agent, and the knowledge at its start.
 
     in_order  whether the agent does its work in order
+    who,when  the epoch for each granule; made when they are asked for
     """
 
     def __init__(
@@ -91,16 +100,27 @@ class Worker:
     ) -> None:
         self.clocks, self.then, self.row, self.in_order = clocks, then, row, in_order
         self.ran = TMEM if row == TMEM else RAN
-        self.agent, self.clock = agent, clock
-        self.who = np.full(count, agent, np.int32)
-        self.when = np.full(count, clock, np.int32)
+        self.agent, self.clock, self._count = agent, clock, count
+
+    @cached_property
+    def who(self) -> Array:
+        return np.full(self._count, self.agent, np.int32)
+
+    @cached_property
+    def when(self) -> Array:
+        return np.full(self._count, self.clock, np.int32)
+
+    def after(self, row: int, agent: int, clock: int) -> bool:
+        """Tell whether an epoch is of this work itself, or known at its start."""
+        if agent == self.agent and (clock <= self.clock if self.in_order else clock == self.clock):
+            return True
+        return self.clocks.had(self.then, row, agent, clock)
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         n = len(at)
         agent, clock = int(who[0]), int(when[0])
         if np.count_nonzero(who == agent) == n and np.count_nonzero(when == clock) == n:
-            mine = agent == self.agent and (clock <= self.clock if self.in_order else clock == self.clock)
-            return np.full(n, mine or self.clocks.had(self.then, row, agent, clock))
+            return np.full(n, self.after(row, agent, clock))
         own = who == self.agent  # other parts of the same piece of work
         own &= when <= self.clock if self.in_order else when == self.clock
         return own | self.clocks.known_at(self.then, row, who, when)
@@ -169,6 +189,49 @@ class Accesses:
         self._any_strong = self._any_strong or kind != READ
         shadow.o_who[g] = -self.sets.number((*still, new)) if still or len(who) > 1 else who[0]
         shadow.o_when[g], shadow.o_site[g] = when[0], site
+        return True
+
+    def passed(self, shadow: Shadow, offset: Array, unit: int, actor: Worker, kind: int, site: int) -> bool:
+        """Check and record asynchronous work on units side by side, if nothing is wrong; False if this did nothing.
+
+        It does the same as `check` and `remember`, for each earlier epoch instead of each granule.
+        """
+        if kind not in (READ, WRITE) or len(offset) < MANY_UNITS:
+            return False
+        span = shadow.span(offset, unit)
+        if span is None or not self._passes(shadow, span, actor, kind):
+            return False
+        if kind == WRITE:
+            shadow.w_who[span], shadow.w_when[span], shadow.w_site[span] = actor.agent, actor.clock, site
+            shadow.o_who[span] = 0
+        elif np.count_nonzero(shadow.o_who[span]):
+            self.remember(shadow, np.arange(span.start, span.stop), actor, kind, site)
+        else:
+            shadow.o_who[span], shadow.o_when[span], shadow.o_site[span] = actor.agent, actor.clock, site
+        return True
+
+    def _passes(self, shadow: Shadow, span: slice, actor: Worker, kind: int) -> bool:
+        """Tell whether work is ordered after the accesses of a span of granules that it conflicts with."""
+        who, when, sites = shadow.w_who[span], shadow.w_when[span], shadow.w_site[span]
+        starts = runs(who, when, sites)
+        if len(starts) > MANY_EPOCHS:
+            return False
+        for agent, clock, of in zip(*(held[starts].tolist() for held in (who, when, sites)), strict=True):
+            # A write may follow an asynchronous write that has been executed, even if that is not visible yet.
+            row = actor.ran if kind == WRITE and self.sites.asynchronous[of] else actor.row
+            if agent and not actor.after(row, agent, clock):
+                return False
+        who, when, sites = shadow.o_who[span], shadow.o_when[span], shadow.o_site[span]
+        if (kind == READ and not self._any_strong) or not np.count_nonzero(who):
+            return True
+        starts = runs(who, when, sites)
+        if kind == READ or len(starts) > MANY_EPOCHS:
+            return False
+        for code, clock, of in zip(*(held[starts].tolist() for held in (who, when, sites)), strict=True):
+            for group in self._groups_of(code, clock, of) if code else ():
+                row = actor.row if self.sites.kinds[group.site] == STRONG_WRITE else actor.ran
+                if actor.unknown(row, 0, group):
+                    return False
         return True
 
     def _remains(self, old: Group, new: Group, knows: int, actor: Actor, kind: int) -> bool:
@@ -301,7 +364,17 @@ class Accesses:
         at, code = self._grouped(granules, actor, site)
         g = granules[at]
         old = shadow.o_who[g]
-        keep = old != 0  # where an earlier access is kept, which this one does not replace
+        if np.count_nonzero(old):
+            code = self._beside(shadow, g, at, code, old, actor, kind, site)
+        shadow.o_who[g] = code
+        shadow.o_when[g] = actor.when[at]
+        shadow.o_site[g] = site
+
+    def _beside(
+        self, shadow: Shadow, g: Array, at: Array, code: Array, old: Array, actor: Actor, kind: int, site: int
+    ) -> Array:
+        """Return `code` combined with those earlier accesses that a new one does not replace."""
+        keep = old != 0
         held = (old > 0).nonzero()[0]
         if len(held):
             same = self.sites.kinds[shadow.o_site[g[held]]] == kind
@@ -314,11 +387,7 @@ class Accesses:
                 later &= self._needed(old[held], actor.who[at[held]]) == CTA
                 later &= [self.sites[site].like(self.sites[of]) for of in shadow.o_site[g[held]].tolist()]
             keep[held[later]] = False
-        if np.count_nonzero(keep):
-            code = self._with_old(shadow, g, at, code, keep, actor, kind, site)
-        shadow.o_who[g] = code
-        shadow.o_when[g] = actor.when[at]
-        shadow.o_site[g] = site
+        return self._with_old(shadow, g, at, code, keep, actor, kind, site) if np.count_nonzero(keep) else code
 
     def _grouped(self, granules: Array, actor: Actor, site: int) -> tuple[Array, Array]:
         """Return one position for each distinct granule, and its agent, or minus the set of its agents.

@@ -54,6 +54,7 @@ REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU}
 MANY = 1 << 14  # pieces of knowledge kept, before those that no thread has any more are dropped
 MANY_SETS = 1 << 10  # of threads, whose parties are remembered
 SPARE = 16  # columns
+FEW = 4  # parties: one after the other takes less time than all at once
 
 
 class Columns:
@@ -476,12 +477,16 @@ class Clocks:
 
     def unaware(self, threads: Array, row: int, agent: int, clock: int) -> Array:
         """Return the threads that do not know an epoch, which is not one of cp.async."""
-        keys = self.keys(threads)
-        left = threads
-        for key in _values(keys):
-            if self.has(self.pool[key], row, agent, clock):
-                left = left[self.keys(left) != key]
-        return left[(left != agent) | (self.clock(row, left) < clock)]
+        heads = self.head[threads]
+        keys = self.knows[heads]
+        unknown = [key for key in _values(keys) if not self.has(self.pool[key], row, agent, clock)]
+        if not unknown:
+            return threads[:0]
+        left = keys == unknown[0]
+        for key in unknown[1:]:
+            left |= keys == key
+        left &= (threads != agent) | (self.own[row][heads] < clock)
+        return threads[left]
 
     def known_to(self, threads: Array, row: int, who: Array, when: Array) -> Array:
         """Tell whether each thread knows the epoch beside it; it knows its own."""
@@ -587,9 +592,10 @@ class Clocks:
             found = join(found, self.pool[key])
         columns = self._columns_of(heads)
         part = columns.writable(found.parts.get(columns))
-        if len(heads) == 1 and not self.copies:
-            mine = part[:, self.column[heads[0]]]
-            np.maximum(mine, own[:, heads[0]], out=mine)
+        if len(heads) <= FEW and not self.copies:
+            for head, column in zip(heads.tolist(), self.column[heads].tolist(), strict=True):
+                mine = part[:, column]
+                np.maximum(mine, own[:, head], out=mine)
             return Knowledge({**found.parts, columns: part})
         at = self.column[heads]
         part[:, at] = np.maximum(part[:, at], own[:, heads])
@@ -649,10 +655,33 @@ class Clocks:
         if len(heads) == 1:
             self._learn_epoch(heads, int(heads[0]), int(self.own[PAST, heads[0]]), [PAST])
         else:
-            self._learn(self.knows, heads, self._past(heads))
+            self._share_past(heads)
         self.own[PAST, heads] += 1
         self.has_waited[heads] = False
         self.any_waited = bool(np.count_nonzero(self.has_waited))
+
+    def _share_past(self, heads: Array) -> None:
+        """Let each of some parties know of PAST what any of them knows, and their own clocks."""
+        held = self.knows[heads]
+        known = {key: self.pool[key] for key in _values(held)}
+        own = self._columns_of(heads)
+        past: dict[Columns, Array] = {own: np.zeros(own.count, np.int32)}
+        for knowledge in known.values():
+            for columns in knowledge.parts:
+                part = knowledge.part(columns)
+                assert part is not None
+                past[columns] = np.maximum(past[columns], part[PAST]) if columns in past else part[PAST]
+        at = self.column[heads]
+        past[own][at] = np.maximum(past[own][at], self.own[PAST, heads])
+        for key, knowledge in known.items():
+            parts = {}
+            for columns, row in past.items():
+                part = knowledge.part(columns)
+                if part is None or part[PAST].tobytes() != row.tobytes():
+                    parts[columns] = part = columns.writable(part)
+                    part[PAST] = row
+            if parts:
+                self.knows[heads[held == key]] = self._keep(Knowledge({**knowledge.parts, **parts}))
 
     def _past(self, heads: Array) -> Knowledge:
         found = self._rows_of(heads, PAST)

@@ -24,9 +24,8 @@ import numpy as np
 
 from cutelite.diag import Note
 from cutelite.ir.contract import Effect
-from cutelite.ir.op import Op
 from cutelite.ops.tcgen05_layouts import CELL_BYTES, LANE_BYTES, LANES
-from cutelite.sim.actors import Executing, Work
+from cutelite.sim.actors import Work
 from cutelite.sim.checker.access import Accesses, Actor, Conflict, Copiers, Threads, Worker, runs
 from cutelite.sim.checker.clocks import (
     CLUSTER,
@@ -169,19 +168,22 @@ class Checker:
             if not self._matters(region, kind):
                 return None
         shadow = self._shadow(region, unit)
-        granules, each = shadow.indices(offset, unit)
         work = holder.work if isinstance(holder, Agent) else None
         if kind != "read" and id(region) in self._places and getattr(holder.op, "semantic", None) is None:
             self._forget_places(region, offset, unit)
         if work is not None:
-            actor = self._worker(block, work, region, len(granules), kind, np.repeat(lanes, each))
+            each = shadow.units_of(unit)
+            actor = self._worker(block, work, region, len(offset) * each, kind, lanes, each)
             if actor is not None:
                 number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
                 site = self.accesses.sites.number(work.op, number, True, unit, work.proxy)
-                self._settle(block, site, region, shadow, granules, actor, None)
+                if not isinstance(actor, Worker) or not self.accesses.passed(shadow, offset, unit, actor, number, site):
+                    granules, _ = shadow.indices(offset, unit)
+                    self._settle(block, site, region, shadow, granules, actor, None)
                 if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
                     self._update(block, work.op, Update(region, offset, unit, data), block.first + work.tid[:1], work)
             return None
+        granules, each = shadow.indices(offset, unit)
         threads = block.first + holder.tid[lanes]
         op = holder.op
         if region.state is not None and region.base >> RANK_SHIFT != block.rank:
@@ -207,17 +209,19 @@ class Checker:
             return False
         return self.accesses.looked(shadow, granules, actor, kind, site)
 
-    def _worker(self, block: Block, work: Work, region: Region, count: int, kind: str, parts: Array) -> Actor | None:
+    def _worker(
+        self, block: Block, work: Work, region: Region, count: int, kind: str, parts: Array, each: int
+    ) -> Actor | None:
         """Return the actor of an access by asynchronous work to `count` granules; None for a prefetch.
 
-        parts  for cp.async, the thread that accesses each granule, a position in the work's threads
+        parts  for cp.async, the thread that accesses each unit of `each` granules, a position in the work's threads
         """
         rank = region.base >> RANK_SHIFT
         row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM + rank
         row = TMEM if region.tensor else row
         copies = self._copies.get(work)
         if copies is not None:
-            return Copiers(self.clocks, copies, work.part[parts], work.ticket, row)
+            return Copiers(self.clocks, copies, work.part[np.repeat(parts, each)], work.ticket, row)
         if work.queue == "none" and work.barrier is None:
             return None
         if region.state is not None and rank != block.rank:
@@ -343,7 +347,8 @@ class Checker:
         site = self.accesses.sites.number(op, WRITE, work is not None, update.unit, proxy)
         actor: Actor | None = Threads(self.clocks, np.repeat(threads, each), SEEN) if work is None else None
         if work is not None:
-            actor = self._worker(block, work, update.region, len(granules), "atomic", np.zeros(len(granules), np.int64))
+            parts = np.zeros(len(granules), np.int64)
+            actor = self._worker(block, work, update.region, len(granules), "atomic", parts, 1)
         assert actor is not None
         last = Last(block, op, int(threads[-1]))
         conflicts = self._updates.add(update, granules, actor, site, last) + self._within(granules, actor, site)
@@ -457,69 +462,13 @@ class Checker:
     # Order
 
     def event(self, machine: Machine, event: Event) -> None:
-        block = self._block(machine)
-        match event:
-            case Together(lanes):
-                self._together(block, lanes)
-            case Resume():
-                self._resume(block, event)
-            case Fence(lanes, kind):
-                self._fence(block, lanes, kind)
-            case BarrierArrive(lanes, on, where):
-                self._meet(block, block.rank, on, block.first + lanes.tid[where], CTA)
-            case ClusterArrive(lanes, phase):
-                relaxed = getattr(lanes.op, "relaxed", False)
-                self._meet(block, -1, phase, block.first + lanes.tid[lanes.mask], CLUSTER, relaxed)
-            case WorkStart(work):
-                self._start(block, work)
-            case WorkDone(work):
-                self._issued.pop(work, None)
-                self._behind.pop(work, None)
-                self._copies.pop(work, None)
-            case WorkSplit(work, rest):
-                self._copies[rest] = self._copies[work]
-            case GroupWait():
-                self._wait_for_groups(block, event)
-            case MbarrierInit() | MbarrierInval() | Exit() | Retire():
-                self._begin_or_end(block, event)
-            case TmemFree():
-                self._free(block, event)
-            case _:
-                self._mbarrier(block, event)
-
-    def _begin_or_end(self, block: Block, event: MbarrierInit | MbarrierInval | Exit | Retire) -> None:
-        match event:
-            case MbarrierInit(lanes, address, lane):
-                self._init(block, lanes, address, lane)
-            case MbarrierInval(lanes, address, lane):
-                self._inval(block, lanes, address, lane)
-            case Exit(tid):
-                self._exit(block, tid)
-            case Retire():
-                self._retire(block)
+        _HANDLERS[type(event)](self, self._block(machine), event)
 
     def _mbarrier(self, block: Block, event: OfMbarrier) -> None:
         """Handle the events of live mbarriers."""
         barrier = self._barriers.get((block.number, event.address))
-        if barrier is None:
-            return
-        match event:
-            case MbarrierWait():
-                self._wait(block, barrier, event)
-            case MbarrierArrive():
-                self._arrive(block, barrier, event)
-            case MbarrierExpect(lanes, address, lane):
-                threads = block.first + lanes.tid[lane : lane + 1]
-                self._use(block, lanes.op, barrier, address, threads)
-                self._stray("arrival", block, lanes.op, barrier, address, barrier.phases.expect(threads))
-            case MbarrierTest():
-                self._test(block, barrier, event)
-            case MbarrierPhase(address, op):
-                self._turn(block, barrier, address, op)
-            case WorkArrive(work, address):
-                self._work_arrives(block, barrier, work, address)
-            case WorkComplete(work, address):
-                self._work_completes(block, barrier, work, address)
+        if barrier is not None:
+            _OF_MBARRIERS[type(event)](self, block, barrier, event)
 
     def _block(self, machine: Machine) -> Block:
         found = self._blocks.get(machine)
@@ -552,7 +501,8 @@ class Checker:
         for thread in self._early.keys() & set(threads.tolist()):
             del self._early[thread]
 
-    def _fence(self, block: Block, lanes: Executing, fence: str) -> None:
+    def _fence(self, block: Block, event: Fence) -> None:
+        lanes, fence = event.lanes, event.kind
         threads = block.first + lanes.tid[lanes.mask]
         if not len(threads):
             return
@@ -586,16 +536,25 @@ class Checker:
             if semantic == "sc":
                 self._sc.add(REACH[scope], block.number, block.rank, self.clocks.publish(threads))
 
-    def _together(self, block: Block, lanes: Executing) -> None:
+    def _together(self, block: Block, event: Together) -> None:
         """Record that lanes of a warp execute an instruction together: all of their earlier waits are over."""
         if not self.clocks.any_waited:
             return
+        lanes = event.lanes
         tid = lanes.tid[lanes.mask]
         threads = block.first + tid
         if not np.count_nonzero(self.clocks.has_waited[self.clocks.head[threads]]):
             return
         for warp in sorted(set((tid // 32).tolist())):
             self.clocks.share_past(threads[tid // 32 == warp])
+
+    def _arrive_at_barrier(self, block: Block, event: BarrierArrive) -> None:
+        self._meet(block, block.rank, event.on, block.first + event.lanes.tid[event.where], CTA)
+
+    def _arrive_at_cluster(self, block: Block, event: ClusterArrive) -> None:
+        lanes = event.lanes
+        relaxed = getattr(lanes.op, "relaxed", False)
+        self._meet(block, -1, event.on, block.first + lanes.tid[lanes.mask], CLUSTER, relaxed)
 
     def _meet(
         self,
@@ -644,7 +603,8 @@ class Checker:
 
     # mbarriers
 
-    def _init(self, block: Block, lanes: Executing, address: int, lane: int) -> None:
+    def _init(self, block: Block, event: MbarrierInit) -> None:
+        lanes, address, lane = event
         agent = block.first + int(lanes.tid[lane])
         name = ("mbarrier", block.number, address, self.clocks.count)
         copies = self.clocks.named(block.number, name)
@@ -667,7 +627,8 @@ class Checker:
         else:
             self.accesses.remember(shadow, granules, actor, WRITE, site)
 
-    def _inval(self, block: Block, lanes: Executing, address: int, lane: int) -> None:
+    def _inval(self, block: Block, event: MbarrierInval) -> None:
+        lanes, address, lane = event
         barrier = self._barriers.pop((block.number, address), None)
         if barrier is None:
             return
@@ -706,8 +667,15 @@ class Checker:
         # A strict arrival has been executed: also for who waits with less scope.
         self._release(barrier.coming, block, threads, scope, relaxed, executed=len(block.cluster.smem) > 1)
 
-    def _work_arrives(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
+    def _expect(self, block: Block, barrier: Barrier, event: MbarrierExpect) -> None:
+        lanes, address = event.lanes, event.address
+        threads = block.first + lanes.tid[event.lane : event.lane + 1]
+        self._use(block, lanes.op, barrier, address, threads)
+        self._stray("arrival", block, lanes.op, barrier, address, barrier.phases.expect(threads))
+
+    def _work_arrives(self, block: Block, barrier: Barrier, event: WorkArrive) -> None:
         """Handle cp.async.mbarrier.arrive and tcgen05.commit."""
+        work, address = event
         thread = block.first + int(work.tid[0])
         if work.queue == "tcgen05":
             done = self.clocks.of_agent(self.clocks.named(block.number, (thread, "tcgen05")), work.ticket)
@@ -724,7 +692,8 @@ class Checker:
         barrier.coming.add(CTA, block.number, block.rank, join(copies, ran))
         self._finish(block, work, barrier, address)
 
-    def _work_completes(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
+    def _work_completes(self, block: Block, barrier: Barrier, event: WorkComplete) -> None:
+        work, address = event
         self._finish(block, work, barrier, address)
         past = self._behind.get(work)
         if past is None:
@@ -763,8 +732,9 @@ class Checker:
             by = self._threads(np.array(barrier.init[:1]))
             self.report.mbarrier_init(block, op, users, address, barrier.op, by, False)
 
-    def _turn(self, block: Block, barrier: Barrier, address: int, op: Op) -> None:
+    def _turn(self, block: Block, barrier: Barrier, event: MbarrierPhase) -> None:
         """Complete the phase of an mbarrier."""
+        address, op = event
         for waits, threads in barrier.phases.turn(barrier.coming):
             self._stray("late", block, waits, barrier, address, threads, op)
         barrier.done = barrier.coming.snapshot()
@@ -830,8 +800,18 @@ class Checker:
 
     # Asynchronous work
 
-    def _start(self, block: Block, work: Work) -> None:
+    def _done(self, block: Block, event: WorkDone) -> None:
+        work = event.work
+        self._issued.pop(work, None)
+        self._behind.pop(work, None)
+        self._copies.pop(work, None)
+
+    def _split(self, block: Block, event: WorkSplit) -> None:
+        self._copies[event.rest] = self._copies[event.work]
+
+    def _start(self, block: Block, event: WorkStart) -> None:
         """Record that threads have started asynchronous work."""
+        work = event.work
         threads = block.first + work.tid
         if len(threads) == 1:
             self._issued[work] = self.clocks.snapshot(int(threads[0]))
@@ -1007,8 +987,9 @@ class Checker:
 
     # The end of a block
 
-    def _exit(self, block: Block, tid: Array) -> None:
+    def _exit(self, block: Block, event: Exit) -> None:
         """Let threads leave; after the last one, check what may still access the block's shared memory."""
+        tid = event.tid
         threads = block.first + tid
         for thread in threads.tolist() if self._early else ():
             for tell in self._early.pop(thread, {}).values():
@@ -1083,7 +1064,7 @@ class Checker:
         if word is not None and word.tx:
             self.report.bytes_left(block, address, barrier.op, list(barrier.sources), word.tx)
 
-    def _retire(self, block: Block) -> None:
+    def _retire(self, block: Block, event: Retire) -> None:
         """Forget a block that is over."""
         launch = block.machine.launch
         self._retired += 1
@@ -1115,6 +1096,35 @@ class Checker:
                     f"{work.op.name} was under way at that time: wait for it, if it is what brings the data",
                     work.op.span,
                 )
+
+
+_OF_MBARRIERS: dict[type[Any], Callable[[Checker, Block, Barrier, Any], None]] = {
+    MbarrierWait: Checker._wait,
+    MbarrierTest: Checker._test,
+    MbarrierArrive: Checker._arrive,
+    MbarrierExpect: Checker._expect,
+    MbarrierPhase: Checker._turn,
+    WorkArrive: Checker._work_arrives,
+    WorkComplete: Checker._work_completes,
+}
+
+_HANDLERS: dict[type[Any], Callable[[Checker, Block, Any], None]] = {
+    Together: Checker._together,
+    Resume: Checker._resume,
+    Fence: Checker._fence,
+    BarrierArrive: Checker._arrive_at_barrier,
+    ClusterArrive: Checker._arrive_at_cluster,
+    WorkStart: Checker._start,
+    WorkDone: Checker._done,
+    WorkSplit: Checker._split,
+    GroupWait: Checker._wait_for_groups,
+    MbarrierInit: Checker._init,
+    MbarrierInval: Checker._inval,
+    Exit: Checker._exit,
+    Retire: Checker._retire,
+    TmemFree: Checker._free,
+    **dict.fromkeys(_OF_MBARRIERS, Checker._mbarrier),
+}
 
 
 def _later(order: Array, same_place: Array) -> Array:

@@ -190,11 +190,26 @@ class Shadow:
         """Return the offsets in the region at which granules begin."""
         return granules.astype(np.int64) * self.granule - self.lead
 
-    def indices(self, offset: Array, unit: int) -> tuple[Array, int]:
-        """Return the granules of units at these byte offsets, in order, and the number of granules of a unit."""
+    def units_of(self, unit: int) -> int:
+        """Return the number of granules of a unit; make granules smaller where the unit is."""
         if unit < self.granule:
             self._refine(unit)
-        each = unit // self.granule
+        return unit // self.granule
+
+    def span(self, offset: Array, unit: int) -> slice | None:
+        """Return the granules of units that lie side by side, each once, in any order; None if they do not."""
+        low, high = int(offset.min()), int(offset.max())
+        if high - low != (len(offset) - 1) * unit:
+            return None
+        here = np.zeros(len(offset), bool)
+        here[(offset - low) >> (unit.bit_length() - 1)] = True
+        if np.count_nonzero(here) < len(here):
+            return None
+        return slice((low + self.lead) // self.granule, (high + unit + self.lead) // self.granule)
+
+    def indices(self, offset: Array, unit: int) -> tuple[Array, int]:
+        """Return the granules of units at these byte offsets, in order, and the number of granules of a unit."""
+        each = self.units_of(unit)
         first = (offset + self.lead) // self.granule if self.lead else offset // self.granule
         if each == 1:
             return first, 1
