@@ -21,12 +21,14 @@ def always(key: object) -> bool:
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_parted_and_joined_values_are_those_of_each_thread(data: st.DataObject) -> None:
-    """Parts of parts read and write by themselves; joined in any order they hold what each thread held."""
+    """Parts of parts read and write by themselves; joined in any order, and over several partings, they hold what each
+    thread held.
+    """
     tid = np.arange(THREADS)
     right = {name: tid * factor for name, factor in (("a", 1), ("b", 10))}
 
-    def parted(values: Values, tid: np.ndarray, depth: int) -> Values:
-        """Send threads through branches of their own; return their values."""
+    def parted(values: Values, tid: np.ndarray, depth: int) -> list[tuple[np.ndarray, Values]]:
+        """Send threads through branches of their own; return the values of those that have not met again yet."""
         for _ in range(data.draw(st.integers(0, 2))):
             name, more = data.draw(st.sampled_from("abc")), data.draw(st.integers(1, 5))
             if values.has(name):
@@ -34,16 +36,23 @@ def test_parted_and_joined_values_are_those_of_each_thread(data: st.DataObject) 
             values[name] = tid + 100 * more
             right.setdefault(name, np.full(THREADS, -1))[tid] = values[name]
         if depth == DEEPEST + 2 or len(tid) < 2 or not data.draw(st.booleans()):
-            return values
+            return [(tid, values)]
         which = np.array(data.draw(st.lists(st.booleans(), min_size=len(tid), max_size=len(tid))))
         if which.all() or not which.any():
-            return values
+            return [(tid, values)]
         base = values.only(always) if values.depth >= DEEPEST else values
         sides = [which.nonzero()[0], (~which).nonzero()[0]]
-        parts = [parted(base.of(side), tid[side], depth + 1) for side in sides]
-        return joined(parts, np.concatenate(sides).argsort(), always)
+        parts = data.draw(
+            st.permutations([part for side in sides for part in parted(base.of(side), tid[side], depth + 1)])
+        )
+        return [met(parts)] if data.draw(st.booleans()) else parts
 
-    values = parted(Values(right, THREADS), tid, 0)
+    def met(parts: list[tuple[np.ndarray, Values]]) -> tuple[np.ndarray, Values]:
+        together = np.concatenate([tid for tid, _ in parts])
+        order = None if (np.diff(together) > 0).all() else together.argsort()
+        return np.sort(together), joined([values for _, values in parts], order, always)
+
+    _, values = met(parted(Values(right, THREADS), tid, 0))
     assert values.threads == THREADS
     for name in values.every():
         np.testing.assert_array_equal(values[name], right[name])
