@@ -2,43 +2,98 @@
 
 from __future__ import annotations
 
+import inspect
+import typing
+from types import FunctionType
 from typing import Any
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Type
-from cutelite.lang.emit import Runtime, builder_here, describe, emit, mistake
+from cutelite.lang.annotations import Pointer, PointerSpec, TensorSpec
+from cutelite.lang.annotations import Tensor as AnyTensor
+from cutelite.lang.emit import Runtime, builder_here, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import RuntimeNumber
 from cutelite.ops.call import Call
+from cutelite.tuples import NamedTuple
 
 
-def simulated() -> bool:
-    """Tell whether the kernel is evaluated for the simulator, which cannot execute linked code."""
-    return bool(builder_here("this").function.attrs.get("simulated"))
+def simulated(what: str) -> bool:
+    """Tell whether the kernel is evaluated for the simulator, which cannot execute linked code, such as `what`."""
+    return bool(builder_here(what).function.attrs.get("simulated"))
 
 
-def call_linked(
-    name: str, parameters: tuple[tuple[str, Any], ...], out: Any, libraries: tuple[str, ...], pure: bool, *args: Any
-) -> Any:
-    """Emit the call of an external function with these annotated parameters; `out` is None if it has no result."""
-    if len(args) != len(parameters):
+class Parameter(NamedTuple):
+    """A parameter of a linked function: a number of a dtype, or an address of elements of one; None: of any."""
+
+    name: str
+    dtype: DType | None
+    address: bool
+    default: Any
+
+
+_NONE = object()
+
+
+def declared(function: Any, name: str) -> tuple[tuple[Parameter, ...], DType | None]:
+    """Return the parameters of a linked function, and the dtype of its result. Errors: TypeError."""
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"cl.extern declares a Python function, not {function!r}")
+    hints = typing.get_type_hints(function)
+    out = hints.pop("return", type(None))
+    if not isinstance(out, DType) and out is not type(None):
+        raise TypeError(f"{name}() returns a number of a dtype, or None, not {out!r}")
+    found = []
+    for each in inspect.signature(function).parameters.values():
+        kind = hints.get(each.name)
+        address = isinstance(kind, PointerSpec | TensorSpec) or kind in (Pointer, AnyTensor)
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) or not (address or isinstance(kind, DType)):
+            takes = "a dtype, or an address: `Pointer[f32]`, `Tensor[...]`"
+            raise TypeError(f"{name}() has a parameter `{each}`; each is annotated with {takes}")
+        default = _NONE if each.default is each.empty else each.default
+        dtype = getattr(kind, "dtype", None) if address else kind
+        found.append(Parameter(each.name, dtype if isinstance(dtype, DType) else None, address, default))
+    return tuple(found), out if isinstance(out, DType) else None
+
+
+def bound(name: str, parameters: tuple[Parameter, ...], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    """Return the arguments of a linked function in order, numbers as run-time ones. Errors: `call`."""
+    if len(args) > len(parameters):
         raise mistake("call", f"{name}() takes {len(parameters)} arguments, but {len(args)} were given")
-    values = tuple(_argument(name, *p, x) for p, x in zip(parameters, args, strict=True))
+    given = dict(zip((each.name for each in parameters), args, strict=False))
+    for key in named:
+        if key in given or all(each.name != key for each in parameters):
+            said = f"got two values for `{key}`" if key in given else f"has no parameter `{key}`"
+            raise mistake("call", f"{name}() {said}")
+    given |= named
+    for each in parameters:
+        if given.setdefault(each.name, each.default) is _NONE:
+            raise mistake("call", f"{name}() lacks the argument `{each.name}`")
+    return [_argument(name, each, given[each.name]) for each in parameters]
+
+
+def call_linked(name: str, args: list[Any], out: Any, libraries: tuple[str, ...], pure: bool) -> Any:
+    """Emit the call of an external function with these arguments; `out` is None if it has no result."""
+    values = tuple(x.ptr.value if isinstance(x, Tensor) else x.value for x in args)
     return emit(Call(name, values, () if out is None else (out,), libraries, pure))
 
 
-def _argument(function: str, name: str, annotation: Any, x: Any) -> Any:
-    if isinstance(annotation, DType):
-        value = as_value(x, annotation) if isinstance(x, bool | int | float) else as_value(x)
-        if value.type != annotation:
-            help = f"convert it: `x.to(cl.{annotation})`"
-            raise mistake("call", f"{function}() takes {annotation} for `{name}`, not {describe(x)}", help=help)
-        return value
-    if isinstance(x, Tensor):
-        return x.ptr.value
-    if isinstance(x, Runtime):
-        return x.value
-    raise mistake("call", f"{function}() takes an address for `{name}`, not {describe(x)}", help="pass a tensor")
+def _argument(function: str, parameter: Parameter, x: Any) -> Any:
+    name, dtype = parameter.name, parameter.dtype
+    if parameter.address:
+        known = isinstance(x, Tensor | Runtime) and not isinstance(x, RuntimeNumber)
+        if not known or (isinstance(x, Tensor) and dtype not in (None, x.dtype)):
+            of = "" if dtype is None else f" of {dtype}"
+            title = f"{function}() takes an address{of} for `{name}`, not {describe(x)}"
+            raise mistake("call", title, help="" if known else "pass a tensor")
+        return x
+    assert dtype is not None, "numbers are declared by their dtype"
+    value = as_value(x, dtype) if isinstance(x, bool | int | float) else as_value(x)
+    if value.type != dtype:
+        help = f"convert it: `x.to(cl.{dtype})`" if isinstance(value.type, DType) else ""
+        raise mistake("call", f"{function}() takes {dtype} for `{name}`, not {describe(x)}", help=help)
+    return wrap(value)
 
 
 def as_declared(result: Any, out: Type | tuple[Type, ...], what: str) -> Any:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import typing
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
-from cutelite.ir.types import Scalar as DType
 from cutelite.lang.asm import emit_ptx
-from cutelite.lang.extern import as_declared, call_linked, refuse, simulated
+from cutelite.lang.extern import as_declared, bound, call_linked, declared, refuse, simulated
 
 
 def inline_ptx(
@@ -37,7 +34,7 @@ def inline_ptx(
     Result     that of `out`: a number, a tuple, or None
     Errors     `asm` where template, inputs and results do not fit together; ptxas finds what is wrong with the PTX
     """
-    if meaning is not None and simulated():
+    if meaning is not None and simulated("`inline_ptx`"):
         return as_declared(meaning(**inputs), out, "this PTX")
     return emit_ptx(template, out, pure, memory, inputs)
 
@@ -45,24 +42,21 @@ def inline_ptx(
 class Extern:
     """A function that is linked to the kernels that call it. Made by `extern`; called as any function is."""
 
-    def __init__(self, function: FunctionType, name: str, libraries: tuple[str, ...], pure: bool) -> None:
-        hints = typing.get_type_hints(function)
-        out = hints.pop("return", None)
-        self.out = None if out is type(None) else out
-        if self.out is not None and not isinstance(self.out, DType):
-            raise TypeError(f"{name}() returns a number of a dtype, or None, not {self.out!r}")
+    def __init__(self, function: Callable[..., Any], name: str, libraries: tuple[str, ...], pure: bool) -> None:
+        self.parameters, self.out = declared(function, name)
         self.function, self.name, self.pure = function, name, pure
         self.libraries = libraries
-        self.parameters = tuple(hints.items())
         self.empty = function.__code__.co_code == _nothing.__code__.co_code
         self.stamps = tuple(_stamp(path) for path in libraries)  # so that another file is another kernel
 
-    def __call__(self, *args: Any) -> Any:
-        if simulated():
-            if self.empty:
-                refuse(self.name)
-            return as_declared(self.function(*args), () if self.out is None else self.out, self.name)
-        return call_linked(self.name, self.parameters, self.out, self.libraries, self.pure, *args)
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        simulates = simulated(f"`{self.name}()`")
+        given = bound(self.name, self.parameters, args, named)
+        if not simulates:
+            return call_linked(self.name, given, self.out, self.libraries, self.pure)
+        if self.empty:
+            refuse(self.name)
+        return as_declared(self.function(*given), () if self.out is None else self.out, self.name)
 
     def __repr__(self) -> str:
         return f"<extern {self.name}>"
@@ -82,17 +76,17 @@ def extern(
     library   one file or several: LLVM bitcode (.bc), which is inlined; PTX, cubin, fatbin, object, archive (.a), which
               nvJitLink links. The option `link_libraries` names libraries of a whole kernel
     pure      it only computes, and depends on its arguments alone
-    parameters  numbers by their dtype; any other annotation is an address: a tensor, or a pointer. C takes it as a
-              generic pointer
+    parameters  numbers by their dtype; `Pointer[...]` and `Tensor[...]` are addresses. C takes them as generic pointers
     Result    what kernels call. A body of `...` has no meaning: a simulation that comes to it is an error
-    Errors    TypeError for a result that is no number; ToolchainError at the compile, for what cannot be linked
+    Errors    TypeError for other parameters and results; ToolchainError at the compile, for what cannot be linked
     """
     paths = (library,) if isinstance(library, str | os.PathLike) else library
     files = tuple(os.path.abspath(path) for path in paths)
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"cl.extern takes the name of a symbol, not {name!r}: `@cl.extern()` takes the function's")
 
     def decorate(function: Callable[..., Any]) -> Extern:
-        assert isinstance(function, FunctionType), "a function of Python's"
-        return Extern(function, name or function.__name__, files, pure)
+        return Extern(function, str(name or getattr(function, "__name__", "")), files, pure)
 
     return decorate
 

@@ -15,6 +15,7 @@ from cutelite import CompileError, Tensor, ToolchainError, f32, i32
 from cutelite.toolchain import find, nvjitlink
 from tests.dispatch.test_compile import fresh
 
+THREE = f32(3)
 SCALE = Path(__file__).parents[1] / "linked" / "scale.ptx"
 TOOLS = os.path.dirname(os.path.dirname(find.ptxas() or "/bin/none"))
 LIBDEVICE = os.path.join(TOOLS, "nvvm", "libdevice", "libdevice.10.bc")
@@ -127,17 +128,59 @@ def test_a_library_that_changes_is_compiled_anew(tmp_path: Path) -> None:
     assert not linked[2].compile().cached
 
 
-def test_arguments_are_checked() -> None:
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [
+        (lambda x, y: scale(y[0], x), r"scale\(\) takes f32 for `x`, not a run-time i32"),
+        (lambda x, y: scale(1, y), r"scale\(\) takes an address of f32 for `out`, not a run-time tensor<i32"),
+        (lambda x, y: scale(1, 2), r"scale\(\) takes an address of f32 for `out`, not 2"),
+        (lambda x, y: scale(1, x, x), r"scale\(\) takes 2 arguments, but 3 were given"),
+        (lambda x, y: scale(1, x=x), r"scale\(\) got two values for `x`"),
+        (lambda x, y: scale(1, to=x), r"scale\(\) has no parameter `to`"),
+        (lambda x, y: scale(out=x), r"scale\(\) lacks the argument `x`"),
+    ],
+)
+def test_arguments_are_checked(called: Any, said: str) -> None:
     @cl.kernel(block=1)
-    def kernel(x: Tensor[i32, (1,)]) -> None:
-        x[0] = scale(x[0], x)
+    def kernel(x: Tensor[f32, (1,)], y: Tensor[i32, (1,)]) -> None:
+        x[0] = called(x, y)
 
-    with pytest.raises(CompileError, match=r"scale\(\) takes f32 for `x`, not a run-time i32"):
+    with pytest.raises(CompileError, match=said):
         kernel.compile()
-    with pytest.raises(TypeError, match="returns a number of a dtype"):
+    with pytest.raises(CompileError, match=said):
+        kernel[1](np.zeros(1, np.float32), np.zeros(1, np.int32))
 
-        @cl.extern()
-        def returns(x: f32) -> str: ...  # type: ignore[empty-body]
+
+def test_arguments_by_name_and_defaults() -> None:
+    @cl.extern()
+    def scaled(x: f32, by: f32 = THREE) -> f32:
+        return x * by
+
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[f32, (2,)]) -> None:
+        x[0], x[1] = scaled(by=2, x=x[0]), scaled(x[0])
+
+    x = np.full(2, 5, np.float32)
+    kernel[1](x)
+    assert x.tolist() == [10, 15]
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("def f(x: f32) -> str: ...", "returns a number of a dtype"),
+        ("def f(x) -> f32: ...", "has a parameter `x`; each is annotated with a dtype, or an address"),
+        ("def f(*x: f32) -> f32: ...", r"has a parameter `\*x: "),
+        ("f = 3", "cl.extern declares a Python function, not 3"),
+    ],
+)
+def test_declarations_that_are_refused(function: str, said: str) -> None:
+    names: dict[str, Any] = {"f32": f32}
+    exec(function, names)
+    with pytest.raises(TypeError, match=said):
+        cl.extern()(names["f"])
+    with pytest.raises(TypeError, match=r"cl\.extern takes the name of a symbol, not <function"):
+        cl.extern(test_declarations_that_are_refused)  # type: ignore[arg-type]
 
 
 @cl.kernel(block=32)
