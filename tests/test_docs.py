@@ -18,7 +18,7 @@ PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 PAGES = [page for page in PAGES if not any(folder in page.parents for folder in MADE)]
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-MENTION = re.compile(r"(?<![\w/.-])((?:docs|examples|tests|cutelite|cutelite_rt)/[\w/.-]+\.(?:md|py|svg|json))")
+MENTION = re.compile(r"(?<![\w/.-])((?:docs|examples|tests|cutelite|cutelite_rt)/[\w/.-]+\.(?:md|py|svg|jsonl?)\b)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

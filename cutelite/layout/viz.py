@@ -320,7 +320,7 @@ def _svg(table: Table) -> tuple[str, int, int]:
     rows, columns = len(table.cells), len(table.cells[0])
     remarks = table.remarks
     width, height = left + columns * wide + 8, top + rows * high + 8 + 16 * len(remarks)
-    width = max(width, left + 7 * max(map(len, remarks), default=0))
+    width = max(width, left + 7 * max(map(len, (table.title, *remarks))))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         '<g font-family="monospace" font-size="11" text-anchor="middle">',
