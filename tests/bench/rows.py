@@ -1,18 +1,17 @@
 """Kernels of rows beside torch, torch.compile and a plain copy, in one run: GB/s, medians of interleaved rounds.
 
     python tests/bench/rows.py [--ops softmax,rms_norm,...] [--columns 1024,4096,...] [--dtype bfloat16]
-                               [--compile] [--sweep] [--rivals torch,quack,liger] [--processes N [--patience SECONDS]]
+                               [--compile] [--rivals torch,quack,liger] [--processes N [--patience SECONDS]]
                                [--rounds N] [--json FILE] [--pictures FOLDER]
 
---sweep     every plan that is worth trying, and the fastest of them beside the others; without it, the plan that the
-            library chooses
 --compile   torch.compile too (some seconds for each shape)
 --processes cells are compiled in that many processes at the same time, then timed one after the other
 --patience  seconds until those that are still compiling are left out
 
-Inputs are normal random numbers in rotating buffers, larger than L2 together; calls are captured in CUDA graphs. What
-is counted is what an operation has to read and write; `copy` is torch's copy of as many bytes as x has. Results are
-compared with float64 before anything is timed. QuACK and Liger take part where they can be imported.
+Plans are those that the library chooses; `rows_sweep.py` tries others. Inputs are normal random numbers in rotating
+buffers, larger than L2 together; calls are captured in CUDA graphs. What is counted is what an operation has to read
+and write; `copy` is torch's copy of as many bytes as x has. Results are compared with float64 before anything is timed.
+QuACK and Liger take part where they can be imported.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ from cutelite.kernels.rows import quantise as by_8_bits
 from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.narrow import Narrow
-from cutelite.kernels.rows.plan import MOST_THREADS, RESIDENT, SHARED, WARP, Plan
+from cutelite.kernels.rows.plan import Plan
 from tests.bench.chart import bars
 from tests.bench.rows_rivals import RIVALS
 from tests.bench.timing import L2_BYTES, Replay, rounds
@@ -61,8 +60,6 @@ class Operation:
     bytes     read and written, in multiples of the bytes of x; `numbers`: bytes of each row besides
     backward  it keeps sums over rows
     inputs    of rows; `held`: vectors of a row's length that serve all rows
-    folds     it holds no row
-    planned   it takes plans
     """
 
     make: Callable[[int, int, Any], tuple[Any, ...]]
@@ -73,8 +70,6 @@ class Operation:
     backward: bool = False
     inputs: int = 1
     held: int = 0
-    folds: bool = False
-    planned: bool = True
     numbers: int = 0
 
     def moved(self, size: int, rows: int) -> float:
@@ -207,7 +202,6 @@ OPERATIONS = {
         lambda x, t: F.cross_entropy(x, t, reduction="none"),
         lambda x, t: F.cross_entropy(x, t, reduction="none"),
         1,
-        folds=True,
         numbers=16,
     ),
     "softmax_backward": Operation(
@@ -253,7 +247,6 @@ OPERATIONS = {
         lambda gate, up: F.silu(gate) * up,
         lambda gate, up: F.silu(gate) * up,
         3,
-        planned=False,
     ),
     "swiglu_backward": Operation(
         lambda m, n, t: tuple(random(m, n, dtype=t) for _ in range(3)),
@@ -261,7 +254,6 @@ OPERATIONS = {
         silu_gradient,
         silu_gradient,
         5,
-        planned=False,
     ),
     "gelu": Operation(
         lambda m, n, t: (random(m, n, dtype=t),),
@@ -269,7 +261,6 @@ OPERATIONS = {
         F.gelu,
         F.gelu,
         2,
-        planned=False,
     ),
     "gelu_tanh_backward": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t)),
@@ -277,7 +268,6 @@ OPERATIONS = {
         lambda dy, x: torch.ops.aten.gelu_backward(dy, x, approximate="tanh"),
         lambda dy, x: torch.ops.aten.gelu_backward(dy, x, approximate="tanh"),
         3,
-        planned=False,
     ),
     "rope": Operation(
         heads,
@@ -285,7 +275,6 @@ OPERATIONS = {
         turned,
         None,
         2,
-        planned=False,
         numbers=512,
     ),
     "quantise_token": Operation(
@@ -317,52 +306,8 @@ OPERATIONS = {
         lambda x: quantised(x.T.contiguous(), 128),
         None,
         1.5 + 1 / 64,
-        planned=False,
     ),
 }
-
-
-def plans(op: Operation, n: int, bytes: int) -> Iterator[Plan]:
-    """The plans worth trying for rows of `n` elements, by the bytes of an element."""
-    vector = 16 // bytes
-    if op.folds:
-        for threads in (32, 128, 256):
-            for cluster in (1, 2, 4) if threads >= 128 else (1,):
-                each, teams = n // (threads * cluster), max(1, 128 // threads)
-                if vector <= each <= 2048:
-                    yield Plan(threads, teams, cluster, vector, 1024 // (threads * teams))
-        return
-    for each in (8, 16, 32, 64):
-        for cluster in (1, 2, 4, 8, 16):
-            threads = -(-n // (each * cluster))
-            if threads & (threads - 1) or not WARP <= threads <= MOST_THREADS or (cluster > 1 and threads < 256):
-                continue
-            teams = max(1, 128 // threads) if cluster == 1 else 1
-            for registers in (32, 64, 128):
-                if not min(2 * each, 64) <= registers <= 4 * each + 32 or registers * threads > 65536:
-                    continue
-                blocks = max(1, min(RESIDENT, 65536 // registers) // (threads * teams))
-                p = Plan(threads, teams, cluster, vector, blocks)
-                if not op.backward:
-                    if cluster < 16 and (each == 32 or n < 16384):
-                        yield p
-                    for stages in (1, 2, 3, 4) if teams == 1 and n >= 16384 and registers == 64 and each > 8 else ():
-                        room = SHARED // ((stages * op.inputs + op.held) * n // cluster * bytes)
-                        held = 65536 // (max(64, each + 56) * threads)
-                        if room and held:
-                            yield replace(p, stages=stages, blocks=min(held, room))
-                elif registers > 32 and each <= 32:
-                    yield p
-                    yield replace(p, shared_sums=True)
-
-
-def told(p: Plan) -> str:
-    """A plan in a word."""
-    return (
-        f"{p.threads}x{p.teams} C{p.cluster} b{p.blocks}"
-        + (f" s{p.stages}" if p.stages else "")
-        + (" shared" if p.shared_sums else "")
-    )
 
 
 def tuple_of(x: Any) -> tuple[Any, ...]:
@@ -415,31 +360,17 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
     small = op.backward and m * n > 1 << 26  # float64 of all would not be quick
     wanted = None if small or known or op.exact is None else exact(op, sets[0], rows)
     each = op.moved(size, m) / 4e12
-    choices: dict[str, Plan | None] = {"cutelite": None}
-    if options.sweep and op.planned:
-        choices = {told(p): p for p in plans(op, n, dtype.itemsize) if p.stages >= options.stages}
     calls: dict[str, Callable[[int], Any]] = {}
-    for label, how in choices.items():
-        try:
-            found = op.ours(how, *sets[0])
-            torch.cuda.synchronize()
-        except Exception as problem:  # a plan that this GPU does not take is told, and left out
-            print(
-                f"    {name} {n} {label}: {type(problem).__name__}: {' '.join(str(problem).split())[:120]}", flush=True
-            )
-            continue
-        off = 0.0 if wanted is None else error(found, wanted, rows)
-        if not off < (2e-2 if dtype.itemsize == 2 else 1e-4):
-            print(f"    WRONG {name} {n} {label}: {off:.1e}", flush=True)
-            continue
-        calls[label] = partial(ours, op, sets, how)
-    if options.sweep and op.planned and calls and not warm:
-        taken = rounds({k: Replay(call, count, 3e-3, each) for k, call in calls.items()}, 3)
-        speed = {k: op.moved(size, m) / statistics.median(times) * 1e-9 for k, times in taken.items()}
-        order = sorted(speed, key=lambda k: -speed[k])[:10]
-        print(f"    {name} {n} " + ", ".join(f"{k}: {speed[k]:.0f}" for k in order), flush=True)
-        best = max(speed, key=lambda k: speed[k])
-        calls = {f"best: {best}": calls[best]}
+    try:
+        off = 0.0 if wanted is None else error(op.ours(None, *sets[0]), wanted, rows)
+        torch.cuda.synchronize()
+    except Exception as problem:
+        print(f"    {name} {n}: {type(problem).__name__}: {' '.join(str(problem).split())[:120]}", flush=True)
+    else:
+        if off < (2e-2 if dtype.itemsize == 2 else 1e-4):
+            calls["cutelite"] = partial(ours, op, sets, None)
+        else:
+            print(f"    WRONG {name} {n}: {off:.1e}", flush=True)
     for package in (*options.rivals.split(","), *(["compile"] if options.compile else [])):
         try:
             if package in ("torch", "compile"):
@@ -526,8 +457,6 @@ def main() -> None:
     parser.add_argument("--columns", default=",".join(map(str, ROWS)))
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--sweep", action="store_true")
-    parser.add_argument("--stages", type=int, default=0, help="of plans that are tried, at least")
     parser.add_argument("--rivals", default="torch,quack,liger")
     parser.add_argument("--processes", type=int, default=0)
     parser.add_argument("--patience", type=float, default=600)
@@ -560,7 +489,7 @@ def judged(table: list[dict[str, Any]]) -> None:
     for name in dict.fromkeys(row["operation"] for row in table):
         cells = []
         for row in (row for row in table if row["operation"] == name):
-            ours = max((v for k, v in row["gb_per_s"].items() if k == "cutelite" or k.startswith("best")), default=0.0)
+            ours = row["gb_per_s"].get("cutelite", 0.0)
             label, other = max(
                 ((k, v) for k, v in row["gb_per_s"].items() if k in RIVALS or k in ("torch", "compile")),
                 key=lambda each: each[1],
