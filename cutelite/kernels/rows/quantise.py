@@ -24,6 +24,7 @@ from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import ACCESS, Plan, after, follow, pitches, plan, plan_fold, plan_norm
 from cutelite.lib.rows import widened
+from cutelite.lib.tile_queue import longest_first
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 KEPT = 32  # elements that a thread keeps until the greatest of their row is known
@@ -135,6 +136,7 @@ def quantise(
 
 TILE_M, TILE_N, STRIP = 128, 64, 32  # rows and columns of a block's tile; rows of a thread, in one column
 THREADS = TILE_M * TILE_N // STRIP
+BAND = 16  # tiles side by side that blocks work on at a time, so that rows are read and written in long pieces
 
 
 @cache
@@ -153,7 +155,8 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     ) -> None:
         follow()
         tile, made, t = cl.shared(dtype, (TILE_M, TILE_N), align=16), cl.shared(to, apart, align=16), cl.thread_idx.x
-        first, column = cl.block_idx.x * TILE_M, cl.block_idx.y * TILE_N
+        below, beside = longest_first(cl.block_idx.x, cl.ceil_div(M, TILE_M), cl.ceil_div(N, TILE_N), BAND, False)
+        first, column = below * TILE_M, beside * TILE_N
         held = cl.make_rmem_tensor(dtype, (wide, loads))
         row, begin = t * wide // TILE_N, t * wide % TILE_N  # a tile of rows is a multiple of what the block loads
         if first + TILE_M <= M and column + TILE_N <= N:
@@ -183,7 +186,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
             for i in cl.static_range(1, strips):
                 top = max(top, tops[i, mine])
             if strip == 0 and column + mine < N:
-                scales[column + mine, cl.block_idx.x] = narrow.scale(top)
+                scales[column + mine, below] = narrow.scale(top)
             found = found * (1.0 / narrow.scale(top))
         made[mine, None].tile((STRIP,), (strip,)).store(found.to(to))
         cl.syncthreads()
@@ -219,5 +222,5 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
         kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
-        kernel[after((-(-rows.m // TILE_M), -(-rows.n // TILE_N)), THREADS)](rows.matrix, y, scale)
+        kernel[after(-(-rows.m // TILE_M) * -(-rows.n // TILE_N), THREADS)](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)
