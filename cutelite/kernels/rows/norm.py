@@ -11,7 +11,6 @@ adds up what the teams have, always in the same order.
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -71,6 +70,11 @@ class Norm:
     def result(self) -> Any:
         """The dtype of results."""
         return self.dtype if self.narrow is None else self.narrow.dtype
+
+    @property
+    def weighs_twice(self) -> bool:
+        """Tell whether weights count for a row's greatest magnitude, which is found with its sum of squares."""
+        return self.narrow is not None and self.narrow.block == 1 and not self.center and self.dtype.bytes == 2
 
     def team(self, p: Plan) -> tuple[cl.Team, cl.RowPartition]:
         """The team of this thread, and its part of a row."""
@@ -647,13 +651,21 @@ def layer_norm(
 
 
 def called(
-    x: Any, weight: Any, residual: Any, bias: Any, eps: float, offset: float, center: bool, *more: Any
+    x: Any,
+    weight: Any,
+    residual: Any,
+    bias: Any,
+    eps: float,
+    offset: float,
+    center: bool,
+    how: Plan | None,
+    narrow: Narrow | None,
+    out: Any,
 ) -> Normed:
     """Return what `apply` gives, or torch's operator where that has to be differentiated or traced."""
-    _, narrow, out = more
     made = derived(x, weight, residual, bias, out=out) if narrow is None else None
     if made is None:
-        return apply(x, weight, residual, bias, eps, offset, center, *more)
+        return apply(x, weight, residual, bias, eps, offset, center, how, narrow, out)
     y, total, mean, rstd = made.norm_forward(x, weight, bias, residual, float(eps), float(offset), center)
     return Normed(y, x if residual is None else total, mean if center else None, rstd)
 
@@ -671,37 +683,22 @@ def apply(
     out: Any = None,
 ) -> Normed:
     """Launch the kernel for x."""
-    rows, narrow = Rows(x, "x"), instance("narrow", narrow, Narrow)
+    rows, narrow, how = Rows(x, "x"), instance("narrow", narrow, Narrow), instance("how", how, Plan)
     offset, eps = as_number("offset", offset), as_number("eps", eps)
     more = None if residual is None else Rows(residual, "residual").like(rows, "residual")
     w, b, kind = weights(rows, weight, bias)
-    kind_y = rows.dtype.name if narrow is None else narrow.dtype.name
-    (y,) = results(out, {"y": (tuple(x.shape), kind_y)}, x=x, residual=residual, weight=weight, bias=bias)
+    norm = Norm(rows.dtype, rows.n, center, kind, offset, narrow)
+    (y,) = results(out, {"y": (tuple(x.shape), norm.result.name)}, x=x, residual=residual, weight=weight, bias=bias)
     scale = None if narrow is None else narrow.scales(x)
     total = x if more is None else empty(x, tuple(x.shape))
     leading = tuple(x.shape[:-1])
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
-    vector = math.gcd(rows.vector, *(Rows(each, "", kinds=RESULTS).vector for each in (y, total)))
-    aligned, vector = vector, vector if narrow is None else ACCESS // rows.dtype.bytes
-    copies = narrow is None or (narrow.block == 1 and aligned == vector)
-    if more is None:
-        kept = sum(each is not None for each in (x, weight, bias))
-        twice = narrow is not None and narrow.block == 1 and not center and bias is None and rows.dtype.bytes == 2
-        if twice and not (copies and rows.n > LONG):
-            chosen = plan_narrow(rows.n, vector)
-        else:  # where weights are needed twice they are in shared memory, as LayerNorm's are
-            chosen = plan_norm(rows.n, vector, rows.dtype.bytes, 3 if twice else kept)
-    else:
-        aligned = math.gcd(aligned, more.vector)
-        light = narrow is None and not center and rows.dtype.bytes == 2
-        chosen = plan_residual(rows.n, aligned if narrow is None else vector, light)
-    p = instance("how", how, Plan) or chosen
-    if not copies:
-        p = replace(p, stages=0, held=p.held and p.early, outside=p.loops)
-    p = p if narrow is None else replace(p, aligned=aligned)
-    kernel = forward(Norm(rows.dtype, rows.n, center, kind, offset, narrow), p)
+    others = (*([] if more is None else [more]), *(Rows(each, "", kinds=RESULTS) for each in (y, total)))
+    aligned = math.gcd(rows.vector, *(each.vector for each in others))
+    p = how or plan_for(norm, aligned, more is not None, w is not None, b is not None)
+    p = p if narrow is None else p.narrowed(aligned, narrow.block == 1 and aligned * rows.dtype.bytes == ACCESS)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
-    kernel[p.launch(rows)](
+    forward(norm, p)[p.launch(rows)](
         rows.matrix,
         None if more is None else more.matrix,
         w,
@@ -714,6 +711,22 @@ def apply(
         eps,
     )
     return Normed(y, total, mean, rstd, scale)
+
+
+def plan_for(norm: Norm, aligned: int, residual: bool, weight: bool, bias: bool) -> Plan:
+    """Return the plan of a norm by the length of its rows and by what it has besides.
+
+    aligned  all arrays' rows begin at multiples of this many elements. Where results are quantised, a thread's vectors
+             have 16 bytes whatever the alignment, so that blocks of 128 elements are those of whole threads
+    """
+    n, size, narrow = norm.n, norm.dtype.bytes, norm.narrow
+    vector = aligned if narrow is None else ACCESS // size
+    if residual:
+        return plan_residual(n, vector, narrow is None and not norm.center and size == 2)
+    if norm.weighs_twice and not bias:
+        # beyond `LONG` weights are in shared memory, as LayerNorm's are
+        return plan_norm(n, vector, size, 3) if aligned == vector and n > LONG else plan_narrow(n, vector)
+    return plan_norm(n, vector, size, 1 + weight + bias)
 
 
 class Gradients(NamedTuple):

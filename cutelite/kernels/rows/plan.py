@@ -91,6 +91,14 @@ class Plan:
         shape = {"block": self.block, "min_blocks": self.blocks}
         return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
 
+    def narrowed(self, aligned: int, bulk: bool) -> Plan:
+        """Return the plan for results of 8 bits, of rows that begin at multiples of `aligned` elements.
+
+        bulk  bulk copies take the rows; without them no row is copied ahead
+        """
+        p = self if bulk else replace(self, stages=0, held=self.held and self.early, outside=self.loops)
+        return replace(p, aligned=aligned)
+
     def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
         """Return this thread's team, with `reductions` reductions per row, and its part of rows of `n` elements."""
         follow()
