@@ -73,22 +73,23 @@ def by_threads(n: int, size: int, inputs: int = 1) -> Iterator[Plan]:
         for cluster in CLUSTERS:
             threads = threads_of(n, each, cluster)
             for blocks in range(1, 5) if threads >= 8 * WARP else ():
-                for ahead in (0, 1, 2, 4):
+                for ahead in (0, 1, 4):
                     bytes = threads * ACCESS * (each * size // ACCESS + ahead) * blocks * inputs
                     if blocks * threads <= 1024 and bytes <= SHARED:
                         yield Plan(threads, 1, cluster, ACCESS // size, blocks, ahead=ahead)
 
 
-def with_sums(n: int, size: int) -> Iterator[Plan]:
+def with_sums(n: int, size: int, sums: int) -> Iterator[Plan]:
     """Rows in registers, and sums over rows in registers or in shared memory."""
     for each in (8, 16, 32):
         for cluster in CLUSTERS:
             threads = threads_of(n, each, cluster)
             teams = max(1, 4 * WARP // threads) if threads and cluster == 1 else 1
-            for registers in (64, 80, 96, 128, 160) if threads else ():
+            for registers in (64, 96, 128, 160) if threads else ():
                 if blocks := REGISTERS // registers // (threads * teams):
-                    for shared in (False, True):
-                        p = Plan(threads, teams, cluster, ACCESS // size, blocks, shared_sums=shared)
+                    for shared in range(1 + (sums if teams == 1 else 1)):
+                        kept = shared if teams == 1 else shared * sums
+                        p = Plan(threads, teams, cluster, ACCESS // size, blocks, shared_sums=kept)
                         yield from (p, replace(p, early=True)) if n <= 8192 else (p,)
 
 
@@ -115,8 +116,10 @@ def tries(op: str, n: int, size: int) -> Iterator[Plan]:
         yield from in_registers(n, size, (16, 32)) if op == "rms_norm" else ()
         yield from by_bulk(n, size, 1, OPERATIONS[op].held) if wide else ()
     elif op.endswith("norm_backward"):
-        yield from by_bulk(n, size, 2, 5 if op == "layer_norm_backward" else 3, shared_sums=True) if wide else ()
-        yield from with_sums(n, size)
+        sums = 1 + (op == "layer_norm_backward")
+        for shared in range(1, sums + 1) if wide else ():
+            yield from by_bulk(n, size, 2, 2 * shared, shared_sums=shared)
+        yield from with_sums(n, size, sums) if n <= 16_384 else ()
     elif op in ("cross_entropy", "quantise_block"):
         yield from (replace(p, outside=None) for p in outside(n, size)) if op == "cross_entropy" else outside(n, size)
         yield from in_registers(n, size) if op == "quantise_block" else ()
@@ -131,7 +134,12 @@ def told(p: Plan | None) -> str:
         return "chosen"
     counts = f"{p.threads}x{p.teams}c{p.cluster}b{p.blocks}" + (f"_s{p.stages}" if p.stages else "")
     counts += "" if p.ahead is None else f"_a{p.ahead}"
-    marks = (p.rows > 1, f"_r{p.rows}"), (p.shared_sums, "_sums"), (p.early, "_early"), (not p.held, "_late")
+    marks = (
+        (p.rows > 1, f"_r{p.rows}"),
+        (p.shared_sums > 0, f"_sums{p.shared_sums}"),
+        (p.early, "_early"),
+        (not p.held, "_late"),
+    )
     return counts + "".join(mark for given, mark in (*marks, (bool(p.outside), "_out")) if given)
 
 

@@ -534,7 +534,7 @@ def rows(name: str) -> Run:
             "ring": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, stages=2)),
             "queue": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, ahead=1)),
             "sums": lambda: norm.norm_backward(
-                x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=True)
+                x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=1)
             ),
             "scan": lambda: scan.cumsum(np.arange(9000, dtype=np.int32)),
             "top_k": lambda: select.top_k(np.round(x[:1, :64]), 3, how=Plan(64, 1, 1, 1, 1)),
@@ -542,7 +542,7 @@ def rows(name: str) -> Run:
                 np.tile(x[:, :128], (3, 1))[:12],
                 norm.Normed(None, np.tile(x[:, :128], (3, 1))[:12], None, np.ones(12, np.float32)),
                 x[0, :128],
-                how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=True),
+                how=Plan(32, 1, 2, 4, 1, stages=2, shared_sums=1),
             ),
             "loss": lambda: loss.cross_entropy_gradient(
                 far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)

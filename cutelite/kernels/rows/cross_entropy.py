@@ -87,10 +87,13 @@ class Target:
         return Target(column, valid, part.has(column))
 
     def logit(self, x: Any) -> Any:
-        """Return the logit in the thread that has it; 0 in others, and where there is none."""
-        wanted = f32(0)
+        """Return the logit in the thread that has it; 0 in others, and where there is none.
+
+        As it is stored: converted here, it would be waited for.
+        """
+        wanted = x.dtype(0)
         if self.mine and self.valid:
-            wanted = x[self.column].to(f32)
+            wanted = x[self.column]
         return wanted
 
     def write(self, d: Any, dx: Any) -> None:
@@ -235,6 +238,11 @@ def forward(loss: Loss, p: Plan) -> Any:
     return cross_entropy
 
 
+def numbers(row: Any, *arrays: Any) -> Any:
+    """Return what each of the arrays has for a row."""
+    return tuple(each[row] for each in arrays)
+
+
 @cache
 def backward(loss: Loss, p: Plan) -> Any:
     """Make the kernel that computes dx from the logits, lse, and the gradient of each row's loss.
@@ -261,10 +269,10 @@ def backward(loss: Loss, p: Plan) -> Any:
             wanted, share = its.logit(x[row, None]), f32(1)
             if abs(lse) > FAR[dtype.bytes]:
 
-                def add(total: Any, some: Any) -> Any:
-                    return total + some.keep(power(widened(held.of(some)) - lse, exact)).reduce("sum")
+                def add(total: Any, v: Any, some: Any) -> Any:
+                    return total + some.keep(power(widened(v) - lse, exact)).reduce("sum")
 
-                share = 1.0 / team.reduce(stream.walk(f32(0), add))
+                share = 1.0 / team.reduce(part.fold(x[row, None], f32(0), add, pieces=1))  # few registers
             scale, less = loss.scales(target, gradient, lse)
             scale = scale * share
 
@@ -272,9 +280,9 @@ def backward(loss: Loss, p: Plan) -> Any:
                 some.store((power(widened(held.of(some)) - lse, exact) * scale - less).to(dtype), dx[row, None])
 
             stream.walk(None, write, last=True)
-            its.write(loss.marked(target, gradient, power(wanted - lse, exact) * scale - less), dx[row, None])
+            its.write(loss.marked(target, gradient, power(wanted.to(f32) - lse, exact) * scale - less), dx[row, None])
 
-        stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
+        stream.each(work, ask=lambda row: numbers(row, targets, lses, gradients))
 
     return cross_entropy_backward
 
@@ -308,15 +316,13 @@ def both(loss: Loss, p: Plan) -> Any:
                 pieces = max(1, AT_ONCE // part.vector)
                 more = lambda known, some: folding.more(known, held.of(some), some)  # noqa: E731
                 sums, e = stream.walk(folding.start, more, pieces=pieces), None
-            return sums, (e, Target.of(part, asked[0]).logit(x[row, None]))  # before the reduction: dx may be x
+            return sums, e
 
-        def last(row: Any, asked: Any, kept: Any, sums: Any, held: Any) -> None:
-            (target, gradient), (e, wanted), known = asked, kept, folding.known(sums)
+        def last(row: Any, asked: Any, e: Any, sums: Any, held: Any) -> None:
+            (target, gradient), known = asked, folding.known(sums)
             its, top = Target.of(part, target), known.all.top
+            wanted = its.logit(x[row, None])  # before its thread writes dx, which may be x
             lse = top + cl.math.log(known.all.total)
-            if its.mine:
-                losses[row] = loss.value(target, wanted, known, lse)
-                lses[row] = lse
             scale, less = loss.scales(target, gradient, lse)
             scale = scale / known.all.total
             if keeps:
@@ -327,9 +333,13 @@ def both(loss: Loss, p: Plan) -> Any:
                     some.store((power(widened(held.of(some)) - top, exact) * scale - less).to(dtype), dx[row, None])
 
                 stream.walk(None, write, last=True)
+            wanted = wanted.to(f32)
+            if its.mine:
+                losses[row] = loss.value(target, wanted, known, lse)
+                lses[row] = lse
             its.write(loss.marked(target, gradient, power(wanted - top, exact) * scale - less), dx[row, None])
 
-        stream.each_reduced(first, last, folding.combine, lambda row: (targets[row], gradients[row]), once=keeps)
+        stream.each_reduced(first, last, folding.combine, lambda row: numbers(row, targets, gradients), once=keeps)
 
     return cross_entropy_gradient
 

@@ -40,7 +40,8 @@ class Plan:
     outside       rows stay in memory, from which each pass reads them: shared memory with stages, else global memory,
                   so that rows may be of any length. Default: with two or more stages
     early         without stages: a team works on one row after the other, and loads the next row early
-    shared_sums   sums over rows are kept in shared memory, not in registers
+    shared_sums   how many of the sums over rows are kept in shared memory; the others are in registers. With several
+                  teams all or none
     ahead         how many vectors ahead each thread copies its own to shared memory
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
     aligned       rows begin at multiples of this many elements; default: `vector`. Below that, accesses are narrower
@@ -52,7 +53,7 @@ class Plan:
     vector: int
     blocks: int
     stages: int = 0
-    shared_sums: bool = False
+    shared_sums: int = 0
     aligned: int | None = None
     held: bool = True
     outside: bool | None = None
@@ -281,14 +282,14 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         for stages, cluster in ((2, least), (2, 2 * least), (1, most)):
             p = ahead(Plan(512, 1, cluster, vector, 1), n, bytes, stages=stages, rows=stages * inputs + 2 * sums)
             if p.stages and least <= cluster <= most:
-                return replace(p, shared_sums=True)
+                return replace(p, shared_sums=sums)
     if 512 < n <= 1024 and (inputs, sums, bytes) == (2, 1, 2):
-        return replace(plan(n, vector, registers=160), shared_sums=True, early=True)
+        return replace(plan(n, vector, registers=160), shared_sums=sums, early=True)
     if n <= 1024:
         return plan(n, vector, each=8)
     if 2048 < n <= 4096 and (inputs, sums, bytes) == (2, 1, 2):
-        return replace(plan(n, vector, each=16, registers=128), shared_sums=True, early=True)
+        return replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
     if n <= 8192:
-        return replace(plan(n, vector, registers=128), shared_sums=True)
-    p = replace(plan(n, vector, each=16, alone=1024), shared_sums=True)
+        return replace(plan(n, vector, registers=128), shared_sums=sums)
+    p = replace(plan(n, vector, each=16, alone=1024), shared_sums=sums)
     return plan_long(vector) if sums * 4 * -(-n // p.cluster) > SHARED else p
