@@ -80,10 +80,15 @@ def test_rows_that_are_copied_ahead(how: Plan, checked: Callable[[int], None]) -
         near(made.y, made.scale, normed(wide, center, 1e-5)[0] * w.astype(np.float64), Narrow(), 1e-6)
 
 
-@pytest.mark.parametrize("narrow", NARROWS[:2], ids=str)
-def test_rows_that_nothing_holds(narrow: Narrow) -> None:
+OUTSIDE, APART = Plan(32, 1, 1, 8, 1, outside=True), Plan(32, 1, 3, 8, 1, apart=True)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "how"), [(NARROWS[0], OUTSIDE), (NARROWS[1], OUTSIDE), (NARROWS[1], APART)], ids=str
+)
+def test_rows_that_nothing_holds(narrow: Narrow, how: Plan) -> None:
     x, up = random((2, 1000), BF16), random((2, 1000), BF16, 1)
-    wide, how = x.astype(np.float64), Plan(32, 1, 1, 8, 1, outside=True)
+    wide = x.astype(np.float64)
     near(*quantise(x, narrow, how=how), wide, narrow)
     near(*quantise(x, narrow, up=up, how=how), wide / (1 + np.exp(-wide)) * up.astype(np.float64), narrow, 2e-6)
 

@@ -19,6 +19,7 @@ ACCESS = 16  # bytes that one access takes at most
 MOST_THREADS, MOST_BLOCKS = 1024, 8  # most threads of a block; most blocks of a portable cluster
 SMALL_BLOCK = 256  # least threads of a block of a cluster
 LONGEST = 2**31 - 1  # most elements of a row
+PART = 16_384  # elements of a row that blocks work on where they need nothing of the others
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 RESIDENT = 2048  # threads that a multiprocessor holds
@@ -32,6 +33,7 @@ class Plan:
     threads       threads of each block
     teams         rows that a block works on at a time
     cluster       blocks that share a row
+    apart         these blocks exchange nothing, so that they need not be a cluster
     vector        elements of one access
     blocks        blocks that a multiprocessor should hold: it limits the registers of a thread
     stages        rows that are copied to shared memory ahead; a block then works on one row after the other
@@ -60,6 +62,7 @@ class Plan:
     early: bool = False
     ahead: int | None = None
     rows: int = 1
+    apart: bool = False
 
     @property
     def stream(self) -> dict[str, Any]:
@@ -90,7 +93,7 @@ class Plan:
     def options(self) -> dict[str, Any]:
         """The compile options of a kernel for this plan."""
         shape = {"block": self.block, "min_blocks": self.blocks}
-        return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
+        return shape | ({"cluster": self.cluster} if self.cluster > 1 and not self.apart else {})
 
     def narrowed(self, aligned: int, bulk: bool) -> Plan:
         """Return the plan for results of 8 bits, of rows that begin at multiples of `aligned` elements.
@@ -103,7 +106,7 @@ class Plan:
     def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
         """Return this thread's team, with `reductions` reductions per row, and its part of rows of `n` elements."""
         follow()
-        count = None if self.persistent else reductions
+        count = 0 if self.apart else None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
         return team, cl.RowPartition(team, n, self.vector, granule)
 
@@ -229,6 +232,13 @@ def plan_narrow(n: int, vector: int) -> Plan:
         return plan(n, vector)
     each, registers = (16, 64) if n <= 4096 else (32, 80)
     return replace(plan(n, vector, each=each, registers=registers, alone=SMALL_BLOCK), rows=2)
+
+
+def plan_apart(n: int, vector: int, each: int = 32) -> Plan:
+    """Return the plan where the parts of a row need nothing of each other: a block for each. `each`: as of `plan`."""
+    count = -(-n // PART)
+    p = plan(-(-n // count), vector, each, alone=MOST_THREADS)
+    return replace(p, cluster=count, apart=True) if count > 1 else p
 
 
 def plan_fold(n: int, vector: int) -> Plan:

@@ -22,7 +22,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
-from cutelite.kernels.rows.plan import ACCESS, Plan, after, follow, pitches, plan, plan_fold, plan_norm
+from cutelite.kernels.rows.plan import ACCESS, Plan, after, follow, pitches, plan, plan_apart, plan_norm
 from cutelite.lib.rows import widened
 from cutelite.lib.tile_queue import longest_first
 
@@ -116,12 +116,10 @@ def quantise(
         q, scale = results(out, wanted, x=x, up=up)
     aligned = math.gcd(*(each.vector for each in (rows, more, Rows(q, "q", kinds=RESULTS)) if each is not None))
     wide = ACCESS // rows.dtype.bytes
-    long = rows.n > LONG and more is None
-    chosen = plan(rows.n, wide, each=32 if more is None else 16)
-    if long and narrow.block == 1 and aligned == wide:
+    each = 32 if more is None else 16
+    chosen = plan(rows.n, wide, each=each) if narrow.block == 1 else plan_apart(rows.n, wide, each)
+    if rows.n > LONG and more is None and narrow.block == 1 and aligned == wide:
         chosen = plan_norm(rows.n, wide, rows.dtype.bytes, 1)
-    elif long and narrow.block > 1:
-        chosen = replace(plan_fold(rows.n, wide), outside=True)  # blocks of elements need no others of their row
     p = replace(instance("how", how, Plan) or chosen, aligned=aligned)
     kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)
     kernel[p.launch(rows)](
