@@ -56,16 +56,29 @@ def build(
         follow()
         tiles = cl.ceil_div(N, size)
         row, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
-        tile = cl.RowTile(at * size, N, vector, pieces)
-        given = [tile.load(each[row, None]) for each in (a, b, c, d) if each is not None]
+
         outs = [each for each in (x, y, z) if each is not None]
-        made = [cl.make_rmem_tensor(out.dtype, tile.shape) for out in outs]
-        for i in cl.static_range(pieces):  # one vector after the other needs fewer registers
-            found = function(*(widened(v[None, i]) for v in given))
-            for held, v in zip(made, as_tuple(found), strict=True):
-                held[None, i].store(v.to(held.dtype))
-        for out, held in zip(outs, made, strict=True):
-            tile.store(held.load(), out[row, None])
+
+        def work(tile: Any) -> None:
+            given = [tile.load(each[row, None]) for each in (a, b, c, d) if each is not None]
+            made = [cl.make_rmem_tensor(out.dtype, tile.shape) for out in outs]
+            for i in cl.static_range(tile.pieces):  # one vector after the other needs fewer registers
+                found = function(*(widened(v[None, i]) for v in given))
+                for held, v in zip(made, as_tuple(found), strict=True):
+                    held[None, i].store(v.to(held.dtype))
+            for out, held in zip(outs, made, strict=True):
+                tile.store(held.load(), out[row, None])
+
+        if (at + 1) * size <= N:
+            work(cl.RowTile(at * size, None, vector, pieces))
+        else:  # whole vectors, and the elements behind them
+            mine = at * size + cl.thread_idx.x * vector
+            for first in range(mine, N, THREADS * vector) if pieces > 1 else (mine,):
+                if first + vector <= N:
+                    work(cl.RowTile(first, None, vector, 1, threads=1))
+                else:
+                    for begin in range(first, N):
+                        work(cl.RowTile(begin, None, 1, 1, threads=1))
 
     return elements
 
