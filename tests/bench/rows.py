@@ -196,6 +196,16 @@ OPERATIONS = {
         held=2,
         numbers=8,
     ),
+    "layer_norm_residual": Operation(
+        lambda m, n, t: (*(random(m, n, dtype=t) for _ in range(2)), *(random(n, dtype=t) for _ in range(2))),
+        lambda how, x, r, w, b: norm.layer_norm(x, w, b, residual=r, how=how)[:2],
+        lambda x, r, w, b: (F.layer_norm(x + r, x.shape[-1:], w, b, 1e-5), x + r),
+        lambda x, r, w, b: (F.layer_norm(x + r, x.shape[-1:], w, b, 1e-5), x + r),
+        4,
+        inputs=2,
+        held=2,
+        numbers=8,
+    ),
     "cross_entropy": Operation(
         targets,
         lambda how, x, t: entropy.cross_entropy(x, t, how=how).loss,

@@ -123,7 +123,7 @@ def tries(op: str, n: int, size: int) -> Iterator[Plan]:
     elif op in ("cross_entropy", "quantise_block"):
         yield from (replace(p, outside=None) for p in outside(n, size)) if op == "cross_entropy" else outside(n, size)
         yield from in_registers(n, size) if op == "quantise_block" else ()
-    elif op in ("rms_norm_residual", "cross_entropy_backward", "quantise_token"):
+    elif op in ("rms_norm_residual", "layer_norm_residual", "cross_entropy_backward", "quantise_token"):
         yield from in_registers(n, size, held=False)
         yield from by_bulk(n, size) if wide and op == "quantise_token" else ()
 

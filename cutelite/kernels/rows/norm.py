@@ -723,7 +723,7 @@ def plan_for(norm: Norm, aligned: int, residual: bool, weight: bool, bias: bool)
     n, size, narrow = norm.n, norm.dtype.bytes, norm.narrow
     vector = aligned if narrow is None else ACCESS // size
     if residual:
-        return plan_residual(n, vector, narrow is None and not norm.center and size == 2)
+        return plan_residual(n, vector, narrow is None and not norm.center and size == 2, norm.center)
     if norm.weighs_twice and not bias:
         # beyond `LONG` weights are in shared memory, as LayerNorm's are
         return plan_norm(n, vector, size, 3) if aligned == vector and n > LONG else plan_narrow(n, vector)

@@ -216,12 +216,13 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
     return found if found.stages and (rows > 2 or p.cluster > 1) else replace(plan(n, vector), held=light)
 
 
-def plan_residual(n: int, vector: int, light: bool) -> Plan:
+def plan_residual(n: int, vector: int, light: bool, center: bool) -> Plan:
     """Return the plan for a norm of two inputs, of which the sum is a result too.
 
-    light  of 16-bit elements, and nothing but RMSNorm is computed
+    light   of 16-bit elements, and nothing but RMSNorm is computed
+    center  LayerNorm, whose moments need more registers for each element
     """
-    each = 8 if light and 2048 < n <= 4096 else 32
+    each = 8 if light and 2048 < n <= 4096 else 16 if center else 32
     p = plan(n, vector, each=each, registers=80 if light and 16_384 < n <= 32_768 else 64)
     return replace(p, held=False)
 
