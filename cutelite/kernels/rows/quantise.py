@@ -134,6 +134,8 @@ def quantise(
 
 TILE_M, TILE_N, STRIP = 128, 64, 32  # rows and columns of a block's tile; rows of a thread, in one column
 THREADS = TILE_M * TILE_N // STRIP
+BLOCKS = 8  # of a multiprocessor
+AT_ONCE = 16  # rows of a thread that it converts together
 BAND = 16  # tiles side by side that blocks work on at a time, so that rows are read and written in long pieces
 
 
@@ -145,7 +147,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     loads, stores = (TILE_M * TILE_N // (THREADS * each) for each in (wide, out_wide))
     apart = cl.make_layout((TILE_N, TILE_M), stride=(TILE_M + out_wide, 1))  # neighbouring threads use different banks
 
-    @cl.kernel(block=THREADS, min_blocks=4)
+    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def columns(
         x: Tensor[dtype, (M, N), (P, 1)],
         y: Tensor[to, (N, M), (Q, 1)],
@@ -155,38 +157,46 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         tile, made, t = cl.shared(dtype, (TILE_M, TILE_N), align=16), cl.shared(to, apart, align=16), cl.thread_idx.x
         below, beside = longest_first(cl.block_idx.x, cl.ceil_div(M, TILE_M), cl.ceil_div(N, TILE_N), BAND, False)
         first, column = below * TILE_M, beside * TILE_N
-        held = cl.make_rmem_tensor(dtype, (wide, loads))
         row, begin = t * wide // TILE_N, t * wide % TILE_N  # a tile of rows is a multiple of what the block loads
+
+        def place(i: Any) -> Any:
+            return tile[row + i * (TILE_M // loads), None].tile((wide,), (begin // wide,))
+
         if first + TILE_M <= M and column + TILE_N <= N:
+            held = cl.make_rmem_tensor(dtype, (wide, loads))
             for i in cl.static_range(loads):
                 there = x[first + row + i * (TILE_M // loads), None].tile((wide,), ((column + begin) // wide,))
                 held[None, i].store(there.load())
-        else:
-            cl.clear(held)
             for i in cl.static_range(loads):
+                place(i).store(held[None, i].load())
+        else:
+            for i in range(loads):
+                some = cl.make_rmem_tensor(dtype, (wide,))
+                cl.clear(some)
                 if first + row + i * (TILE_M // loads) < M:
                     there = cl.RowTile(column + begin, N, wide, 1, threads=1)
                     v = there.load(x[first + row + i * (TILE_M // loads), None])
-                    held[None, i].store(v.reshape((wide,)))
-        for i in cl.static_range(loads):
-            tile[row + i * (TILE_M // loads), None].tile((wide,), (begin // wide,)).store(held[None, i].load())
+                    some.store(v.reshape((wide,)))
+                place(i).store(some.load())
         cl.syncthreads()
-        mine, strip = t % TILE_N, t // TILE_N
-        v = cl.make_rmem_tensor(f32, (STRIP,))
-        for i in cl.static_range(STRIP):
-            v[i] = tile[strip * STRIP + i, mine].to(f32)
-        found = v.load()
+        mine, strip, factor = t % TILE_N, t // TILE_N, f32(1)
         if narrow is not None:
-            tops = cl.shared(f32, (strips, TILE_N))
-            tops[strip, mine] = abs(found).reduce("max")
+            tops, top = cl.shared(f32, (strips, TILE_N)), f32(0)
+            for i in cl.static_range(STRIP):
+                top = max(top, abs(tile[strip * STRIP + i, mine].to(f32)))
+            tops[strip, mine] = top
             cl.syncthreads()
-            top = tops[0, mine]
-            for i in cl.static_range(1, strips):
+            for i in cl.static_range(strips):
                 top = max(top, tops[i, mine])
             if strip == 0 and column + mine < N:
                 scales[column + mine, below] = narrow.scale(top)
-            found = found * (1.0 / narrow.scale(top))
-        made[mine, None].tile((STRIP,), (strip,)).store(found.to(to))
+            factor = 1.0 / narrow.scale(top)
+        for part in cl.static_range(STRIP // AT_ONCE):  # read again, as registers for all would be many
+            v = cl.make_rmem_tensor(f32, (AT_ONCE,))
+            for i in cl.static_range(AT_ONCE):
+                v[i] = tile[strip * STRIP + part * AT_ONCE + i, mine].to(f32)
+            found = v.load() if narrow is None else v.load() * factor
+            made[mine, None].tile((AT_ONCE,), (strip * (STRIP // AT_ONCE) + part,)).store(found.to(to))
         cl.syncthreads()
         for i in cl.static_range(stores):
             at = (i * THREADS + t) * out_wide
