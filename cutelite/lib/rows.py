@@ -364,7 +364,10 @@ class Queued(RowPart):
             number = some.start + i
             if self.part.inside(number) or self.part.first(number) < self.part.end():
                 held[None, i].store(self.held.place(number, self.begin).load())
-        return held.load()
+        found = held.load()
+        if self.held.once and self.begin == len(self.held.arrays) - 1:
+            self.held.ask_behind(some)
+        return found
 
 
 @dataclass(frozen=True)
@@ -465,6 +468,8 @@ class RowStream:
     counter (1,) i32 in global memory, 0 before and after each launch. With `stages` or `ahead`, teams then take rows
             one by one by this counter, so that all end at the same time even if some get more of the bandwidth.
             The reductions of `each_reduced` broadcast the row taken. None: each team has every `team.count()`-th row
+    once    each vector is read once, from the last array last, and by the first of two passes: what comes to its place
+            in shared memory is asked for right away
     known   with `counter`: the current row, and the later rows that the team has taken
     taken   the value of the counter when the team took the last row; valid in the thread that takes rows
     """
@@ -486,6 +491,7 @@ class RowStream:
     packed: bool = False
     together: int | None = None
     counter: Any = None
+    once: bool = False
     known: Any = None  # i32 or i64 in registers
     taken: Any = None  # (1,) i32 in registers
 
@@ -503,6 +509,7 @@ class RowStream:
         packed: bool = False,
         together: int | None = None,
         counter: Any = None,
+        once: bool = False,
     ) -> RowStream:
         """Make the ring and start the first copies.
 
@@ -527,7 +534,7 @@ class RowStream:
             )
             turn, row = first_turn(team)
             made = RowStream(part, arrays, 0, True, False, True, fill, ring, full, turn, row, ahead, False, together)
-            made = made.by_counter(counter, 1 + -(-slots // part.pieces))
+            made = replace(made, once=once).by_counter(counter, 1 + -(-slots // part.pieces))
             for number in static_range(slots):
                 made.ask_for(number)
             return made
@@ -545,7 +552,7 @@ class RowStream:
         outside = stages > 1 if outside is None else outside
         many = many or early
         made = RowStream(
-            part, arrays, stages, many, early, outside, fill, ring, full, turn, row, None, packed, together
+            part, arrays, stages, many, early, outside, fill, ring, full, turn, row, None, packed, together, once=once
         ).by_counter(counter if stages else None, stages + 1)
         for stage in static_range(stages):
             made.bring(stage, stage)
@@ -582,8 +589,7 @@ class RowStream:
     def walk(self, state: Any, step: Any, last: bool = False, pieces: int = 1) -> Any:
         """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled, unless `loops`.
 
-        last    whether this is the last pass over the row: in the `work` of `each`, in `last` of `each_reduced`, or in
-                its `first` with `once`
+        last    whether this is the last pass over the row: in the `work` of `each`, or in `last` of `each_reduced`
         pieces  how many vectors a step gets; the last step may get fewer. With `loops` always `AT_ONCE`
         """
         if self.loops:
@@ -593,10 +599,11 @@ class RowStream:
             count = min(pieces, part.pieces - start)
             if self.ahead is not None:
                 with profile.range("wait"):
-                    cp_async_wait_group(part.pieces + self.ahead - count - (0 if last else start))
-            state = step(state, RowVectors(part, start, count, part.inside(start + count - 1)))
-            for i in static_range(0 if self.ahead is None or not last else count):
-                self.ask_for(start + i + part.pieces + (self.ahead or 0))
+                    cp_async_wait_group(part.pieces + self.ahead - count - (0 if last or self.once else start))
+            some = RowVectors(part, start, count, part.inside(start + count - 1))
+            state = step(state, some)
+            if self.ahead is not None and last and not self.once:
+                self.ask_behind(some)
         return state
 
     def hold(self, row: Any, kept: bool = True) -> Any:
@@ -723,7 +730,7 @@ class RowStream:
             team.ready()
             work(rows, asked, *zip(*parts, strict=True))
 
-    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None, once: bool = False) -> None:
+    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
         """For every row, call `first`, reduce a value over the team, and call `last` with the result.
 
         ``x, kept = first(row, asked, *parts)``; `all` is the reduction of x; ``last(row, asked, kept, all, *parts)``.
@@ -733,7 +740,8 @@ class RowStream:
         kept     any values, passed to `last`: results of `first`, or loads that are under way during the reduction
         combine  as for `Team.reduce`
         ask      as for `each`
-        once     whether `first` alone reads the parts: the copy of a later row then starts right after the reduction
+
+        With `once`, `first` alone reads the parts.
         """
         team, copied = self.part.team, self.outside and self.stages
 
@@ -741,13 +749,13 @@ class RowStream:
             with profile.range("first"):
                 x, kept = first(row, asked, *parts)
             all = self.reduced(x, combine)
-            if copied and once:
+            if copied and self.once:
                 if team.warps == team.cluster == 1:
                     team.sync()  # a reduction by shuffles alone does not order memory
                 self.refill()
             with profile.range("last"):
                 last(row, asked, kept, all, *parts)
-            if copied and not once:
+            if copied and not self.once:
                 team.sync()  # until here, `last` may read the stage that is refilled
                 self.refill()
 
@@ -780,6 +788,11 @@ class RowStream:
         slots = self.part.pieces + self.ahead  # type: ignore[operator]
         at = self.turn[0] + number % slots
         return self.ring[None, linear_thread_idx(), where(at >= slots, at - slots, at), array]
+
+    def ask_behind(self, some: RowVectors) -> None:
+        """Start the copies of the vectors that come to the places of `some`, which have been read."""
+        for i in static_range(some.pieces):
+            self.ask_for(some.start + i + self.part.pieces + (self.ahead or 0))
 
     def ask_for(self, number: int) -> None:
         """Start the copy of vector `number`, counted from the first vector of the current row."""

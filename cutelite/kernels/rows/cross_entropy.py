@@ -304,14 +304,12 @@ def both(loss: Loss, p: Plan) -> Any:
         counter: Tensor[i32, (1,)] | None,
     ) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter)
-        keeps = not stream.loops and part.vector * part.pieces <= KEPT
+        keeps = not p.loops and part.vector * part.pieces <= KEPT
+        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter, once=keeps)
 
         def first(row: Any, asked: Any, held: Any) -> Any:
             if keeps:
-                sums, e = stream.walk(
-                    None, lambda _, some: folding.whole(held.of(some), some), last=True, pieces=part.pieces
-                )
+                sums, e = stream.walk(None, lambda _, some: folding.whole(held.of(some), some), pieces=part.pieces)
             else:
                 pieces = max(1, AT_ONCE // part.vector)
                 more = lambda known, some: folding.more(known, held.of(some), some)  # noqa: E731
@@ -339,7 +337,7 @@ def both(loss: Loss, p: Plan) -> Any:
                 lses[row] = lse
             its.write(loss.marked(target, gradient, power(wanted - top, exact) * scale - less), dx[row, None])
 
-        stream.each_reduced(first, last, folding.combine, lambda row: numbers(row, targets, gradients), once=keeps)
+        stream.each_reduced(first, last, folding.combine, lambda row: numbers(row, targets, gradients))
 
     return cross_entropy_gradient
 

@@ -102,14 +102,13 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], counter: Tensor[i32, (1,)] | None
     ) -> None:
         _team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter)
-
-        keeps = not log and not stream.loops and part.vector * part.pieces <= KEPT
+        keeps = not log and not p.loops and part.vector * part.pieces <= KEPT
+        stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter, once=keeps)
 
         def first(row: Any, _: Any, held: Any) -> Any:
             if keeps:
                 return stream.walk(
-                    None, lambda _, some: exponentials(widened(held.of(some)), raised), True, part.pieces
+                    None, lambda _, some: exponentials(widened(held.of(some)), raised), pieces=part.pieces
                 )
 
             def more(known: Exponentials, some: Any) -> Exponentials:
@@ -131,7 +130,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
             stream.walk(None, write, last=True)
 
-        stream.each_reduced(first, last, Merge(exact), once=keeps)
+        stream.each_reduced(first, last, Merge(exact))
 
     return softmax
 
