@@ -520,6 +520,8 @@ def rows(name: str) -> Run:
     """A kernel of rows, on small arrays."""
 
     def run() -> None:
+        from ml_dtypes import bfloat16
+
         from cutelite.kernels.rows import cross_entropy as loss
         from cutelite.kernels.rows import norm, quantise, scan, select, softmax
         from cutelite.kernels.rows.narrow import Narrow
@@ -528,7 +530,7 @@ def rows(name: str) -> Run:
 
         x = np.random.default_rng(0).standard_normal((5, 256)).astype(np.float32)
         many = np.tile(x, (2, 1))[:9]  # more rows than two clusters know of at the start
-        short, targets = np.tile(many, 2).astype("bfloat16"), np.arange(9) * 40 - 40
+        short, targets = np.tile(many, 2).astype(bfloat16), np.arange(9) * 40 - 40
         targets[0], far = -100, np.arange(9, dtype=np.float32)  # lse of rows, below and above 4
         cases: dict[str, Callable[[], object]] = {
             "ring": lambda: softmax.softmax(many, how=Plan(32, 1, 2, 4, 1, stages=2)),
