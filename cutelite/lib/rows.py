@@ -521,8 +521,7 @@ class RowStream:
                 no multiple of a vector, or above the vectors of a row; `together` above 1 with stages, `many`,
                 `early` or `ahead`
         """
-        ring = full = turn = row = None
-        size, team = arrays[0].dtype.bytes, part.team
+        ring, full, turn, row, size, team = None, None, None, None, arrays[0].dtype.bytes, part.team
         if (together or 1) > 1 and (stages or many or early or ahead is not None):
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
         if ahead is not None:

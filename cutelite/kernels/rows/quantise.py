@@ -24,7 +24,6 @@ from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import ACCESS, Plan, after, follow, pitches, plan, plan_apart, plan_norm
 from cutelite.lib.rows import widened
-from cutelite.lib.tile_queue import longest_first
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 KEPT = 32  # elements that a thread keeps until the greatest of their row is known
@@ -132,20 +131,19 @@ def quantise(
     return Quantised(q, scale)
 
 
-TILE_M, TILE_N, STRIP = 128, 64, 32  # rows and columns of a block's tile; rows of a thread, in one column
-THREADS = TILE_M * TILE_N // STRIP
-BLOCKS = 8  # of a multiprocessor
-AT_ONCE = 16  # rows of a thread that it converts together
-BAND = 16  # tiles side by side that blocks work on at a time, so that rows are read and written in long pieces
+TILE_M, TILE_N, STRIP = 128, 64, 16  # rows and columns of a block's tile; rows of a thread, in two columns
+PAIRS, STRIPS = TILE_N // 2, TILE_M // STRIP
+THREADS, BLOCKS = PAIRS * STRIPS, 8  # threads of a block; blocks of a multiprocessor
 
 
 @cache
 def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None) -> Any:
     """Make the kernel that writes columns as rows; with `narrow` quantised in blocks of 128."""
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
-    wide, out_wide, strips = ACCESS // dtype.bytes, ACCESS // to.bytes, TILE_M // STRIP
-    loads, stores = (TILE_M * TILE_N // (THREADS * each) for each in (wide, out_wide))
-    apart = cl.make_layout((TILE_N, TILE_M), stride=(TILE_M + out_wide, 1))  # neighbouring threads use different banks
+    out_wide = ACCESS // to.bytes
+    stores, pitch = TILE_M * TILE_N // (THREADS * out_wide), TILE_M + out_wide
+    # even columns, then odd ones: neighbouring threads, which have neighbouring pairs of columns, use different banks
+    apart = cl.make_layout(((2, PAIRS), TILE_M), stride=((PAIRS * pitch, pitch), 1))
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def columns(
@@ -155,58 +153,62 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     ) -> None:
         follow()
         tile, made, t = cl.shared(dtype, (TILE_M, TILE_N), align=16), cl.shared(to, apart, align=16), cl.thread_idx.x
-        below, beside = longest_first(cl.block_idx.x, cl.ceil_div(M, TILE_M), cl.ceil_div(N, TILE_N), BAND, False)
-        first, column = below * TILE_M, beside * TILE_N
-        row, begin = t * wide // TILE_N, t * wide % TILE_N  # a tile of rows is a multiple of what the block loads
-
-        def place(i: Any) -> Any:
-            return tile[row + i * (TILE_M // loads), None].tile((wide,), (begin // wide,))
-
-        if first + TILE_M <= M and column + TILE_N <= N:
-            held = cl.make_rmem_tensor(dtype, (wide, loads))
-            for i in cl.static_range(loads):
-                there = x[first + row + i * (TILE_M // loads), None].tile((wide,), ((column + begin) // wide,))
-                held[None, i].store(there.load())
-            for i in cl.static_range(loads):
-                place(i).store(held[None, i].load())
-        else:
-            for i in range(loads):
-                some = cl.make_rmem_tensor(dtype, (wide,))
-                cl.clear(some)
-                if first + row + i * (TILE_M // loads) < M:
-                    there = cl.RowTile(column + begin, N, wide, 1, threads=1)
-                    v = there.load(x[first + row + i * (TILE_M // loads), None])
-                    some.store(v.reshape((wide,)))
-                place(i).store(some.load())
+        first, column = cl.block_idx.x * TILE_M, cl.block_idx.y * TILE_N
+        bring(x, tile, first, column)
         cl.syncthreads()
-        mine, strip, factor = t % TILE_N, t // TILE_N, f32(1)
+        pair, strip = t % PAIRS, t // PAIRS
+
+        def both(i: int) -> Any:
+            return widened(tile[strip * STRIP + i, None].tile((2,), (pair,)).load())
+
+        factors = cl.full((2,), 1, f32)
         if narrow is not None:
-            tops, top = cl.shared(f32, (strips, TILE_N)), f32(0)
-            for i in cl.static_range(STRIP):
-                top = max(top, abs(tile[strip * STRIP + i, mine].to(f32)))
-            tops[strip, mine] = top
+            tops, top = cl.shared(f32, (STRIPS, TILE_N), align=16), abs(both(0))
+            for i in cl.static_range(1, STRIP):
+                top = max(top, abs(both(i)))
+            tops[strip, None].tile((2,), (pair,)).store(top)
             cl.syncthreads()
-            for i in cl.static_range(strips):
-                top = max(top, tops[i, mine])
-            if strip == 0 and column + mine < N:
-                scales[column + mine, below] = narrow.scale(top)
-            factor = 1.0 / narrow.scale(top)
-        for part in cl.static_range(STRIP // AT_ONCE):  # read again, as registers for all would be many
-            v = cl.make_rmem_tensor(f32, (AT_ONCE,))
-            for i in cl.static_range(AT_ONCE):
-                v[i] = tile[strip * STRIP + part * AT_ONCE + i, mine].to(f32)
-            found = v.load() if narrow is None else v.load() * factor
-            made[mine, None].tile((AT_ONCE,), (strip * (STRIP // AT_ONCE) + part,)).store(found.to(to))
+            for i in cl.static_range(STRIPS):
+                top = max(top, tops[i, None].tile((2,), (pair,)).load())
+            factors = 1.0 / narrow.scale(top)
+            if strip < 2 and column + pair * 2 + strip < N:
+                scales[column + pair * 2 + strip, cl.block_idx.x] = narrow.scale(cl.where(strip == 0, top[0], top[1]))
+        v = cl.make_rmem_tensor(f32, (2, STRIP))
+        for i in cl.static_range(STRIP):
+            v[None, i].store(both(i) * factors)
+        for i in cl.static_range(2):
+            made[pair * 2 + i, None].tile((STRIP,), (strip,)).store(v[i, None].load().to(to))
         cl.syncthreads()
         for i in cl.static_range(stores):
             at = (i * THREADS + t) * out_wide
             row, begin = at // TILE_M, at % TILE_M
             if column + row < N:
                 out = cl.RowTile(first + begin, M, out_wide, 1, threads=1)
-                v = made[row, None].tile((out_wide,), (begin // out_wide,)).load()
-                out.store(v.reshape((out_wide, 1)), y[column + row, None])
+                part = made[row, None].tile((out_wide,), (begin // out_wide,)).load()
+                out.store(part.reshape((out_wide, 1)), y[column + row, None])
 
     return columns
+
+
+def bring(x: Any, tile: Any, first: Any, column: Any) -> None:
+    """Copy a tile of a matrix that begins at row `first` and `column` to shared memory; elements beyond it become 0."""
+    (m, n), wide, t = x.shape, ACCESS // x.dtype.bytes, cl.thread_idx.x
+    row, begin = t * wide // TILE_N, t * wide % TILE_N  # a tile of rows is a multiple of what the block loads
+    step = THREADS * wide // TILE_N  # rows that the block loads at once
+    if first + TILE_M <= m and column + TILE_N <= n:
+        held = cl.make_rmem_tensor(x.dtype, (wide, TILE_M // step))
+        for i in cl.static_range(TILE_M // step):
+            held[None, i].store(x[first + row + i * step, None].tile((wide,), ((column + begin) // wide,)).load())
+        for i in cl.static_range(TILE_M // step):
+            tile[row + i * step, None].tile((wide,), (begin // wide,)).store(held[None, i].load())
+    else:
+        for here in range(row, TILE_M, step):
+            some = cl.make_rmem_tensor(x.dtype, (wide,))
+            cl.clear(some)
+            if first + here < m:
+                there = cl.RowTile(column + begin, n, wide, 1, threads=1)
+                some.store(there.load(x[first + here, None]).reshape((wide,)))
+            tile[here, None].tile((wide,), (begin // wide,)).store(some.load())
 
 
 def transposed(x: Any, to: str | Narrow) -> Any:
@@ -230,5 +232,5 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
         kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
-        kernel[after(-(-rows.m // TILE_M) * -(-rows.n // TILE_N), THREADS)](rows.matrix, y, scale)
+        kernel[after((-(-rows.m // TILE_M), -(-rows.n // TILE_N)), THREADS)](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)
