@@ -18,7 +18,7 @@ from cutelite.front.state import Conflict, State, new_share, split
 from cutelite.front.strings import RuntimeText, text_of
 from cutelite.front.tree import holds_unknown
 from cutelite.ir.function import Jump
-from cutelite.lang.emit import mistake
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.values import Scalar
 from cutelite.ops.arith import Not
 from cutelite.ops.control import AssertFail, CondBr
@@ -154,12 +154,14 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
         raise mistake("raised", "`raise` alone raises again what is being handled, and here nothing is")
     raised = take(state, instr.arg)[0]
     if isinstance(raised, type) and issubclass(raised, BaseException):
-        raised = raised()
+        raised = frame.native(raised)
+    if not isinstance(raised, BaseException):
+        raise mistake("raised", f"`raise` takes an exception, not {describe(raised)}")
     if isinstance(raised, CompileError):  # raised by inlined functions of the library
         raise raised
     if isinstance(raised, AssertionError):
         _fail(frame, state, _message(raised.args[:1]), "assertion failed")
-    message = _message(getattr(raised, "args", ()))
+    message = _message(raised.args)
     if state.share == frame.start or frame.certain_failure == frame.block.index:
         text = _text(message)
         raise mistake("raised", f"{type(raised).__name__}: {text}" if text else type(raised).__name__)

@@ -98,7 +98,8 @@ def _with(frame: Frame, state: State, instr: Instr) -> None:
     obj = state.stack.pop()
     elected = isinstance(obj, Runtime) and isinstance(obj.value.op, Elect)
     if instr.arg == "cond":
-        if not elected and (isinstance(obj, Runtime) or not hasattr(type(obj), "__enter__")):
+        manages = hasattr(type(obj), "__enter__") and hasattr(type(obj), "__exit__")
+        if not elected and (isinstance(obj, Runtime) or not manages):
             raise mistake(
                 "with",
                 f"{describe(obj)} is no context manager",

@@ -66,7 +66,10 @@ class Evaluation:
         if (origin := _origin(error)) is not None:
             return CompileError(_not_taken(error, origin.f_code, origin.f_locals), self.builder.span)
         text, help = str(error), ""
-        if hasattr(executed, "create") and getattr(executed, "__module__", "").startswith("cutelite."):
+        ours = (getattr(executed, "__module__", None) or "").startswith("cutelite.")
+        if ours and isinstance(error, TypeError) and isinstance(executed, types.FunctionType | types.MethodType):
+            return CompileError(Mistake("call", text, help=f"it is `{_signature(executed)}`"), self.builder.span)
+        if ours and hasattr(executed, "create"):
             help = f"`{executed.__name__}.create(...)` makes one"
         elif isinstance(error, TypeError) and "unsupported operand" in text:
             help = "one of the operands is not a number, or has no such operator"
@@ -105,6 +108,15 @@ def _origin(error: Exception) -> types.FrameType | None:
             return step.tb_frame
         step = step.tb_next
     return None
+
+
+def _signature(function: Any) -> str:
+    """Return how a function is called: names and defaults, without types."""
+    import inspect  # late: only a mistake needs it
+
+    found = inspect.signature(function)
+    bare = [each.replace(annotation=each.empty) for each in found.parameters.values()]
+    return function.__name__ + str(found.replace(parameters=bare, return_annotation=found.empty))
 
 
 def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any]) -> Mistake:

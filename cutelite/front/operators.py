@@ -342,6 +342,8 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
     if type(obj) in (tuple, list) and isinstance(key, Scalar) and key.dtype.is_int and obj:
         return chosen(obj, key)
+    if isinstance(obj, Scalar):
+        raise mistake("subscript", f"{describe(obj)} is one number, without elements", help="take it as it is")
     result = frame.native(operator.getitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key)
     return frame.made(result) if isinstance(key, slice) else result
 

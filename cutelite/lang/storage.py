@@ -80,10 +80,13 @@ class UnionField:
 class SharedStorage:
     """Base of classes that declare shared memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, *_: Any, **__: Any) -> None:
         name = type(self).__name__
         title = f"`{name}()` is no shared memory: `{name}` only says what is in it"
-        raise CompileError(Mistake("storage", title, help=f"write `{name}.allocate()`"))
+        help = f"write `{name}.allocate()`"
+        if type(self) is SharedStorage:
+            title, help = "SharedStorage is the base of classes", "`class Storage(cl.SharedStorage):`, not a decorator"
+        raise CompileError(Mistake("storage", title, help=help))
 
     @classmethod
     def allocate(cls) -> Any:

@@ -137,3 +137,50 @@ def test_a_raise_that_all_threads_come_to_is_an_error_of_the_compile() -> None:
     kernel.compile(n=2)
     with pytest.raises(CompileError, match="ValueError: 3 is too many"):
         kernel.compile(n=3)
+
+
+class HalfAManager:
+    def __enter__(self) -> None: ...
+
+
+def misused_with(x: Any) -> None:
+    with HalfAManager():  # type: ignore[attr-defined]
+        x[0] = 1
+
+
+THREE: Any = 3
+
+
+def misused_raise(x: Any) -> None:
+    if x[0] > 0:
+        raise THREE
+
+
+NEEDS_MORE: Any = UnicodeDecodeError
+
+
+def raise_of_a_class_that_takes_more(x: Any) -> None:
+    if x[0] > 0:
+        raise NEEDS_MORE
+
+
+def number_of_a_number(x: Any) -> None:
+    x[1] = x[0][1]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (misused_with, "a HalfAManager is no context manager"),
+        (misused_raise, "`raise` takes an exception, not 3"),
+        (raise_of_a_class_that_takes_more, "TypeError: function takes exactly 5 arguments"),
+        (number_of_a_number, "a run-time i32 is one number, without elements"),
+    ],
+)
+def test_statements_of_the_wrong_objects(body: Any, said: str) -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[i32, (N,)]) -> None:
+        body(x)
+
+    with pytest.raises(CompileError, match=said):
+        kernel[1](np.zeros(2, np.int32))

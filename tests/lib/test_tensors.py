@@ -229,6 +229,8 @@ def test_storage_is_allocated() -> None:
     def made(x: Tensor[f32, (32,)]) -> None:
         x[0] = Tile().tile[0, 0]
 
+    with pytest.raises(CompileError, match=r"base of classes\n(.|\n)*`class Storage\(cl.SharedStorage\):`"):
+        cl.SharedStorage(object)
     with pytest.raises(CompileError, match=r"`Tile\(\)` is no shared memory"):
         made.compile()
 
