@@ -350,6 +350,8 @@ class Kernel:
 
     def _filling(self, launch: Launch) -> Launch:
         """Return `launch`, with a grid of 'persistent' replaced by a function of the arguments."""
+        if not isinstance(launch, Launch):
+            raise LaunchError(f"{self.__name__}.launch takes a cl.Launch before the arguments, not {launch!r}")
         if type(launch.grid) is not str:
             return launch
         if launch.grid != PERSISTENT:

@@ -18,6 +18,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ from cutelite_rt.signature.table import Table
 if TYPE_CHECKING:
     import os
 
-    from cutelite.dispatch.kernel import Kernel, Planned
+    from cutelite.dispatch.kernel import BoundKernel, Kernel, Planned
 
 _ALIGN = 256
 """Workspaces are aligned to this many bytes, as allocations are."""
@@ -102,11 +103,13 @@ class _Calling:
     def __init__(self, where: Any, planned: bool) -> None:
         self.where, self.planned = where, planned  # a device; None: the simulator's
         self.workspaces: list[rt.DeviceArray] = []
+        self.simulated: list[Any] = []  # workspaces in the simulator
         self._end = _NOWHERE
 
     def workspace(self, shape: tuple[int, ...], dtype: str) -> Any:
         if self.where is None:
-            return np.empty(shape, numpy_dtype(SCALARS[dtype]))
+            self.simulated.append(np.empty(shape, numpy_dtype(SCALARS[dtype])))
+            return self.simulated[-1]
         if not self.planned:
             return rt.empty(shape, dtype, self.where)
         made = rt.DeviceArray(shape, dtype, self.where, self._end, owner=self)
@@ -192,7 +195,9 @@ class Program:
         environment = config.read()
         each_by_python = environment.sync or environment.dry_run or environment.nvtx or environment.profile_dir
         if kind != "cuda" or each_by_python or native.unsupported() or diversion.get() or not are_apart(views):
-            return self._executed(arguments, ordinal if kind == "cuda" else None)
+            checked = kind != "cuda" and not diversion.get() and _calling.get() is None and are_apart(views)
+            with self._checked(views) if checked else nullcontext():
+                return self._executed(arguments, ordinal if kind == "cuda" else None)
         if group is not None and key is not None and _planning.group is not group:
             plan = self._planned(group, arguments, views, ordinal)
             if plan is not None:
@@ -230,6 +235,34 @@ class Program:
             self._result_of(arguments)
         finally:
             _calling.reset(token)
+
+    @contextmanager
+    def _checked(self, views: Mapping[str, rt.ArrayView]) -> Iterator[None]:
+        """Refuse in the simulator those launches that no plan can have."""
+        spans = [view.span for view in views.values()]
+
+        def simulated(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self._check_stream(kernel, launch)
+            calling = _calling.get()
+            own = [] if calling is None else [rt.read(x).span for x in calling.simulated]
+            given = kernel.signature.match(args, kwargs).values()
+            for view in (rt.read(x) for x in given if is_array(x)):
+                if view.shape and view.size and not any(start <= view.pointer < end for start, end in (*spans, *own)):
+                    raise self._homeless(kernel, view)
+            with diverted(None):
+                kernel.launch(launch, *args, **kwargs)
+
+        with diverted(simulated):
+            yield
+
+    def _check_stream(self, kernel: Kernel | BoundKernel, launch: Launch) -> None:
+        if launch.stream is not None:
+            text = f"a launch of {kernel.__name__} names its stream, but those of a program go where the program goes"
+            raise ArgumentError(f"{self.__name__}(): {text}")
+
+    def _homeless(self, kernel: Kernel | BoundKernel, view: rt.ArrayView) -> ArgumentError:
+        text = f"an array of {kernel.__name__}, {view.dtype} {view.shape}, lies in no argument"
+        return ArgumentError(f"{self.__name__}(): {text}: take it as one, or as a cl.workspace")
 
     def _result_of(self, arguments: Mapping[str, Any]) -> None:
         bound = inspect.BoundArguments(self._signature, OrderedDict(arguments))
@@ -301,10 +334,7 @@ class Program:
         finally:
             _calling.reset(token)
         for each in recorded:
-            if each.launch.stream is not None:
-                name = each.kernel.__name__
-                raise ArgumentError(f"{self.__name__}(): a launch of {name} names its stream, but those of a program "
-                                    "go where the program goes")  # fmt: skip
+            self._check_stream(each.kernel, each.launch)
         return calling, recorded
 
     def offsets(self, calling: _Calling, planned: Sequence[Sequence[Any] | None]) -> tuple[int, list[int]]:
@@ -341,8 +371,7 @@ class Program:
                                     "give it the array")  # fmt: skip
             home = next((home for home in homes if home[1] <= view.pointer < home[2]), None)
             if home is None:
-                raise ArgumentError(f"{self.__name__}(): an array of {name}, {view.dtype} {view.shape}, lies in no "
-                                    "argument: take it as one, or as a cl.workspace")  # fmt: skip
+                raise self._homeless(of.kernel, view)
             array, start, _, base = home
             form = value.form if isinstance(value, MapRequest) else None
             if isinstance(value, MapRequest) and not value.tiling.by_launchers:

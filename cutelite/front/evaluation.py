@@ -116,7 +116,7 @@ def _signature(function: Any) -> str:
 
     found = inspect.signature(function)
     bare = [each.replace(annotation=each.empty) for each in found.parameters.values()]
-    return function.__name__ + str(found.replace(parameters=bare, return_annotation=found.empty))
+    return f"{function.__name__}{found.replace(parameters=bare, return_annotation=found.empty)}"
 
 
 def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any]) -> Mistake:

@@ -83,6 +83,9 @@ def read(array: object, stream: int | None = None) -> ArrayView:
     if reader is None:
         if adapt := adapter(type(array)):
             adapted = adapt(array)
+            if type(adapted) is type(array):
+                name = type(array).__name__
+                raise UnreadableArray(f"the function registered for {name} must return an array, not another {name}")
             view = read(adapted, stream)
             return view._replace(owner=(array, view.owner))
         reader = _named_reader(type(array))

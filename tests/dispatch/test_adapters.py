@@ -60,6 +60,12 @@ def test_what_is_wrong_with_the_array_is_said_of_the_argument(registered: None) 
         twice[1](good, Column("text"))
 
 
+def test_an_adapter_that_returns_its_own_class_is_refused(registered: None) -> None:
+    column = Column(np.zeros(32, np.float32))
+    with pytest.raises(rt.ArgumentError, match="the function registered for Column must return an array"):
+        twice[1](Column(column), column)
+
+
 def test_without_an_adapter_they_are_refused() -> None:
     with pytest.raises(rt.ArgumentError, match=r"`a` must be an array of torch, CuPy, JAX or NumPy"):
         twice[1](Column(np.zeros(32, np.float32)), np.zeros(32, np.float32))

@@ -120,6 +120,8 @@ def test_a_persistent_grid() -> None:
     assert blocks_there_are.check("persistent", 32, out)
     with pytest.raises(cl.LaunchError, match="a grid is extents, a function or 'persistent', not 'all'"):
         blocks_there_are["all", 32](out)
+    with pytest.raises(cl.LaunchError, match=r"blocks_there_are.launch takes a cl\.Launch before the arguments, not 3"):
+        blocks_there_are.launch(3, out)  # type: ignore[arg-type]
 
 
 @pytest.mark.sm(90)

@@ -177,6 +177,25 @@ def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
         cl.program(lambda *xs: None)
 
 
+def test_the_simulator_refuses_the_same() -> None:
+    x, outside = np.ones(64, np.float32), np.ones(64, np.float32)
+
+    @cl.program
+    def with_another(x: Any) -> None:
+        between = cl.workspace((64,), f32)
+        doubled[1](x[:32], between[:32])
+        doubled[1](between, outside)
+
+    @cl.program
+    def with_a_stream(x: Any) -> None:
+        doubled[1, 64, 7](x[:32], x[32:])
+
+    with pytest.raises(ArgumentError, match=r"an array of doubled, f32 \(64,\), lies in no argument"):
+        with_another(x)
+    with pytest.raises(ArgumentError, match="a launch of doubled names its stream"):
+        with_a_stream(x)
+
+
 def test_arguments_that_overlap_are_launched_one_by_one(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x, program = on_gpu((64,)), made(_step)
     before = len(cuda.launches)
