@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -112,8 +113,6 @@ def _origin(error: Exception) -> types.FrameType | None:
 
 def _signature(function: Any) -> str:
     """Return how a function is called: names and defaults, without types."""
-    import inspect  # late: only a mistake needs it
-
     found = inspect.signature(function)
     bare = [each.replace(annotation=each.empty) for each in found.parameters.values()]
     return f"{function.__name__}{found.replace(parameters=bare, return_annotation=found.empty)}"

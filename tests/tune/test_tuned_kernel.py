@@ -107,7 +107,7 @@ def test_configs_that_cannot_be_launched_are_skipped(on_gpu: GpuArray, cuda: Fak
     assert shapes(cuda) == [(8, 64)]
     notes = [row.note for row in scale.reports[0].rows]
     assert "2048 threads" in notes[0] and "300000 bytes of shared memory" in notes[1]
-    assert notes[3] == "ZeroDivisionError: integer division or modulo by zero"
+    assert notes[3].startswith("ZeroDivisionError: ")
     with pytest.raises(AutotuneError, match="none of 2 configs runs"):
         tuned(Stopwatch(), *configs[:2])[1](on_gpu((64,)), on_gpu((64,)))
 
