@@ -13,6 +13,7 @@ from cutelite.lang.copy import ThrCopy
 from cutelite.lang.mma import ThrMma, TiledMma
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Vector
+from cutelite.lib.participants import PipelineConsumer, PipelineProducer
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "from-cute-dsl.md").read_text(encoding="utf-8")
 ROWS = [
@@ -30,6 +31,9 @@ HELD = (
     cl.TiledCopy,
     ThrCopy,
     cl.PipelineTmaAsync,
+    cl.PipelineState,
+    PipelineProducer,
+    PipelineConsumer,
 )
 """Where a name of the same spelling may be: `cl`, or a method of one of its classes."""
 
