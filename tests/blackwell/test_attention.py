@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.attention import create_block_mask, forward
+from cutelite.kernels.attention import create_block_mask, model
 from cutelite.kernels.attention.call import attention as hopper
 from cutelite.kernels.attention.call import reference
 from cutelite.kernels.blackwell.attention import Config
@@ -118,7 +118,7 @@ def test_attention_of_the_library_is_this_one_on_tensor_memory() -> None:
     given = operands(1, 40, 50, (2, 1), (64, 64))
     np.testing.assert_array_equal(hopper(*given, causal=True), attention(*given, causal=True))
     mask = create_block_mask(lambda b, h, i, j: i >= j, 1, 1, 40, 50, "cpu")
-    for name, how in ("block_mask", {"block_mask": mask}), ("config", {"config": forward.Config()}):
+    for name, how in ("block_mask", {"block_mask": mask}), ("config", {"config": model.Config()}):
         with pytest.raises(ValueError, match=f"{name}= is for Hopper"):
             hopper(*given, **how)
 

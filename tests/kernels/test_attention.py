@@ -8,8 +8,8 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, reference
-from cutelite.kernels.attention.forward import Config, build, chosen
-from cutelite.kernels.attention.model import COSTS, Work, picked, predicted
+from cutelite.kernels.attention.forward import build
+from cutelite.kernels.attention.model import COSTS, Config, Work, chosen, picked, predicted
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 

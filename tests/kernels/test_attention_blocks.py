@@ -10,7 +10,8 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.attention import attention, create_block_mask, reference
-from cutelite.kernels.attention.forward import Config, build
+from cutelite.kernels.attention.forward import build
+from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.kernels.functions import lifted, settled
 from cutelite.lang.tables import MOST, first

@@ -199,9 +199,9 @@ def attention(sq: int, sk: int, **config: Any) -> Run:
     """The kernel of attention, causal, head dim 64, in a configuration; one block, which goes from tile to tile."""
 
     def run() -> None:
-        from cutelite.kernels.attention import forward, scores
+        from cutelite.kernels.attention import forward, model, scores
 
-        made, random = forward.Config(**config), of_examples("common").random
+        made, random = model.Config(**config), of_examples("common").random
         problem = scores.Problem(cl.bf16, 64, 64, right=True)
         q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
         numbers = 0.1, sk - sq, 1 << 30, 0, 1
@@ -266,9 +266,9 @@ def attention_blocks() -> None:
 
 def forward_config(**config: Any) -> Any:
     """A configuration of attention's forward kernel."""
-    from cutelite.kernels.attention import forward
+    from cutelite.kernels.attention import model
 
-    return forward.Config(**config)
+    return model.Config(**config)
 
 
 def attention_decode(keys: int, page: int) -> Run:

@@ -4,7 +4,9 @@ call.py            `attention` on arrays, and its reference in float64
 varlen.py          `attention_varlen` on arrays: sequences of any lengths, without padding
 forward.py         their kernel: TMA, wgmma, softmax in registers
 tiles.py           its tiles: their places, and the keys they see
+powers.py          its step from products to powers  gaps.py            its rows and keys that are not there
 scores.py          score functions and masks, applied to a fragment of scores
+relative.py        those that go by the distance of key and query alone: computed once for each
 blocks.py          block masks
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
 decoding.py        its kernels
@@ -16,7 +18,7 @@ backward_call.py   `attention_backward` and `attention_varlen_backward` on array
 backward.py        their kernels
 backward_plan.py   their configurations           backward_block.py  what the threads of one of their blocks share
 backward_worker.py what their computing warpgroups have in common
-model.py           the time of the forward kernel, by which it is configured
+model.py           the forward kernel's configurations, and its time, by which one is picked
 capped.py          softmax of capped scores          plans.py           what the plans of all these kernels share
 operators.py       `attention` and its derivative as operators of torch
 on_jax.py          `attention` and its derivative, and `decode`, within JAX's transforms

@@ -12,8 +12,8 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_for_hopper, instance
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty, has_tensor_memory
 from cutelite.kernels.attention.blocks import block_mask_of
-from cutelite.kernels.attention.forward import Config, build, chosen
-from cutelite.kernels.attention.model import COSTS, Work, picked
+from cutelite.kernels.attention.forward import build
+from cutelite.kernels.attention.model import COSTS, Config, Work, chosen, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.lent import is_jax

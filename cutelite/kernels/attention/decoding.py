@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
-from cutelite.kernels.attention.forward import bring
-from cutelite.kernels.attention.plans import OfProblem
+from cutelite.kernels.attention.plans import OfProblem, bring
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
-from cutelite.kernels.attention.forward import HK, Config, Here, Plan
+from cutelite.kernels.attention.forward import HK, Here, Plan
+from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import SK, SQ, B, H, Tile
 from cutelite.records import dataclass

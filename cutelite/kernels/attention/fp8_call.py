@@ -10,8 +10,8 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, ArrayError, instance
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, positive, seen
-from cutelite.kernels.attention.forward import Config
 from cutelite.kernels.attention.fp8 import CHOSEN, SCALED, build
+from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 

@@ -35,7 +35,7 @@ from cutelite.kernels.attention.decoding import (
     Plan,
     of_rows,
 )  # fmt: skip
-from cutelite.kernels.attention.forward import bring
+from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
 

@@ -1,4 +1,4 @@
-"""A model of the time that the forward kernel takes, which picks its configuration without timing.
+"""The forward kernel's configurations, and a model of the time that it takes, which picks one without timing.
 
 In    the work: lengths, heads, which keys a query sees; and the number of multiprocessors
 Out   a configuration. Each has two measured numbers: the time of a block of keys, and of a tile beside its blocks
@@ -9,8 +9,53 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from cutelite.kernels.attention.forward import Config, chosen
 from cutelite.kernels.attention.scores import ROWS
+from cutelite.records import dataclass
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration of the kernel.
+
+    groups    warpgroups that compute
+    columns   keys of a block
+    stages    blocks of keys, and of values, in shared memory
+    queries   tiles of queries in shared memory
+    turns     warpgroups take turns at starting products
+    guess     subtract the greatest scores of earlier blocks in the exponent (`cl.OnlineSoftmax`)
+    pairs     unroll the loop over blocks without a mask by two, which saves copies of registers
+    walk      'grid': a block of threads for each tile; 'static': as many as run at once, tiles are dealt to them;
+              'dynamic': as many as run at once, each takes the next tile that is left
+    regs      registers of a thread that loads, and of one that computes
+    """
+
+    groups: int = 2
+    columns: int = 128
+    stages: int = 2
+    queries: int = 1
+    turns: bool = True
+    guess: bool = False
+    pairs: bool = False
+    walk: str = "dynamic"
+    regs: tuple[int, int] = (24, 240)
+
+
+def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
+    """Return the configuration that was measured best for a head dim, a multiple of 64, and many queries and keys.
+
+    blocks  queries and keys of a block of a block mask, which those of the configuration divide
+    """
+    if blocks is not None:
+        columns = 64 if dim > 128 or blocks[1] % 128 else 128
+        groups = 2 if blocks[0] % 128 == 0 else 1
+        return Config(groups, columns, 3 if dim == 64 else 2, turns=groups == 2, guess=dim != 192, pairs=dim == 128)
+    if dim == 64:
+        return Config(3, 96, guess=True, pairs=True, regs=(32, 160))
+    if dim == 128:
+        return Config(guess=True, pairs=True)
+    if dim == 192:
+        return Config(columns=96, turns=False)
+    return Config(columns=64, turns=False, guess=True)
 
 
 class Work(NamedTuple):

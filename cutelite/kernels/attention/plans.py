@@ -1,8 +1,9 @@
-"""A base class for the plans of attention's kernels: sizes that follow from a problem, and arrays of its functions."""
+"""The base class of attention's plans (sizes of a problem, arrays of its functions), and loads by TMA."""
 
 from dataclasses import replace
 from typing import Any
 
+import cutelite as cl
 from cutelite import TmaTensor
 from cutelite.kernels.attention.scores import BOX, Problem
 from cutelite.kernels.attention.tiles import B
@@ -31,3 +32,10 @@ class OfProblem:
     def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
         """Return the type of an array (batch, heads, length, dim) that TMA reads or writes in boxes of `rows`."""
         return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, BOX), (None, None, None, 1)]
+
+
+def bring(tensor: Any, ring: Any, pipe: Any, state: Any, at: Any) -> Any:
+    """Load a box into the next buffer of a ring. Who: one thread."""
+    pipe.producer_acquire(state)
+    cl.tma_load(tensor, ring[None, None, state.index], at=at, barrier=pipe.barrier(state))
+    return state.advance()

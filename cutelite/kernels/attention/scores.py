@@ -149,10 +149,8 @@ class Scores:
 
     def called(self, scores: Any) -> Any:
         """Return what `score_mod` gives for these scores."""
-        exact = approximate_quotients(True)
-        found = self.problem.score_mod(scores, self.batch, self.head, *self.places())  # type: ignore[misc]
-        approximate_quotients(exact)
-        return given_by("score_mod", found, self.products.reshape(self.shape))
+        like = self.products.reshape(self.shape)
+        return called(self.problem, scores, self.batch, self.head, *self.places(), like)
 
     def added(self) -> Added | None:
         """Return a `score_mod` that is ``score * factor + bias``, with no softcap, as `Added`; None for any other.
@@ -199,3 +197,11 @@ class Scores:
 def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, head: Any, masked: bool) -> Any:
     """Return scores after `score_mod`; if `masked`, -inf where a query does not see the key: `Scores` explains all."""
     return Scores(problem, s, scale, sight, batch, head, masked).all()
+
+
+def called(problem: Problem, scores: Any, batch: Any, head: Any, query: Any, key: Any, like: Any) -> Any:
+    """Return what `score_mod` gives for scores, as numbers like those of `like`."""
+    exact = approximate_quotients(True)
+    found = problem.score_mod(scores, batch, head, query, key)  # type: ignore[misc]
+    approximate_quotients(exact)
+    return given_by("score_mod", found, like)

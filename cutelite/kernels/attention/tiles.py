@@ -5,6 +5,7 @@ Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute
 """
 # mypy: disable-error-code="name-defined, attr-defined, index"
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cutelite as cl
@@ -96,6 +97,18 @@ class Tiles:
         if self.problem.ragged:
             return (i32(SQ) // self.rows + i32(ENDS) - 1) * i32(H)
         return i32(cl.ceil_div(SQ, self.rows)) * i32(B) * i32(H)
+
+    def walk(self, given: Given, ends: tuple[Any, Any], counts: Any) -> tuple[type[Any], Callable[[Any], Any]]:
+        """Return the type of places, and the function from the number of a tile to its place.
+
+        ends    of ragged sequences: of their queries and keys
+        counts  of a `BlockMask`
+        """
+        if self.problem.blocks is not None:
+            return BlockTile, lambda index: self.listed_place(index, counts, given)
+        if self.problem.ragged:
+            return RaggedTile, lambda index: self.ragged_place(index, *ends, given)
+        return Tile, lambda index: self.place(index, given)
 
     def place(self, index: Any, given: Given) -> Tile:
         """Return the tile of a number."""

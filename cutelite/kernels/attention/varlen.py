@@ -10,7 +10,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, instance
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
-from cutelite.kernels.attention.forward import Config, chosen
+from cutelite.kernels.attention.model import Config, chosen
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
-from cutelite.kernels.attention.forward import bring
-from cutelite.kernels.attention.plans import OfProblem
+from cutelite.kernels.attention.plans import OfProblem, bring
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, Problem, Sight, modified
 from cutelite.kernels.attention.tiles import SK, SQ, B, Given, H, Tile, Tiles
 from cutelite.lib.pipelines import barriers, warp_arrives

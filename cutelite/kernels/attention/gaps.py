@@ -1,0 +1,58 @@
+"""Rows and keys that are not there: the part of the forward kernel's warpgroups in them.
+
+idle           a tile ends before the warpgroup's rows
+clear_behind   a ragged sequence ends within the tile's last block of keys
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from typing import Any
+
+import cutelite as cl
+from cutelite.kernels.attention.scores import GROUP
+
+
+def idle(plan: Any, tile: Any, turn: Any, here: Any, group: Any) -> Any:
+    """Release a tile's queries, keys and values as others come to them. Who: a warpgroup without rows there."""
+    barrier = cl.NamedBarrier(1 + group, GROUP)  # one thread releases for all, whom no product keeps together
+    here.queries.consumer_wait(turn.queries)
+    here.keys.consumer_wait(turn.keys)
+    barrier.sync()
+    here.queries.consumer_release(turn.queries)
+    here.keys.consumer_release(turn.keys)
+    clear_behind(plan, tile, turn.keys, here, group)
+    turn = without_terms(turn, here)
+    for _ in range(tile.end - tile.start - 1):
+        before, turn = turn.keys, without_terms(turn._replace(keys=turn.keys.advance()), here)
+        if turn.order is not None:
+            turn.order.wait()
+            turn = turn._replace(order=turn.order.arrive())
+        here.keys.consumer_wait(turn.keys)
+        here.values.consumer_wait(before)
+        barrier.sync()
+        here.keys.consumer_release(turn.keys)
+        here.values.consumer_release(before)
+    here.values.consumer_wait(turn.keys)
+    barrier.sync()
+    here.values.consumer_release(turn.keys)
+    return turn._replace(keys=turn.keys.advance())
+
+
+def clear_behind(plan: Any, tile: Any, state: Any, here: Any, group: Any) -> None:
+    """Overwrite values behind a sequence's last with zeros, in its last block: they are another's. Who: all."""
+    count = plan.tiles.lengths(tile)[3] - (tile.end - 1) * plan.config.columns
+    if not plan.problem.ragged or count >= plan.config.columns:
+        return
+    here.values.consumer_wait(state)
+    everyone, eights = plan.config.groups * GROUP, plan.dims[1] // 8
+    for i in cl.static_range(-(-plan.config.columns * eights // everyone)):
+        at = i * everyone + group * GROUP + cl.thread_idx.x % GROUP
+        if at // eights >= count and at < plan.config.columns * eights:
+            target = cl.local_tile(here.storage.v[at // eights, None, state.index], (8,), (at % eights,))
+            target.store(cl.full((8,), 0.0, plan.problem.dtype))
+    cl.fence_proxy_async("shared::cta")
+    cl.NamedBarrier(1 + plan.config.groups, everyone).sync()
+
+
+def without_terms(turn: Any, here: Any) -> Any:
+    """Release a block's terms of distances, where there are some. Who: a warpgroup without rows in the tile."""
+    return turn if here.terms is None else turn._replace(terms=here.terms.skip(turn.terms))

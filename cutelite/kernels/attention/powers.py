@@ -1,0 +1,85 @@
+"""From products of queries and keys to powers, block by block, in the registers of a warpgroup that computes.
+
+In    a block of products, in the order of wgmma's accumulators, and where it is
+Out   what functions add before the product starts; powers after functions, masks and softmax
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from dataclasses import replace
+from typing import Any
+
+import cutelite as cl
+from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
+from cutelite.kernels.attention.model import Config
+from cutelite.kernels.attention.plans import OfProblem
+from cutelite.kernels.attention.scores import ROWS, Added, Scores, Sight
+from cutelite.kernels.attention.tiles import Tile, Tiles
+from cutelite.lang.attempt import attempt
+from cutelite.lang.places import places
+
+
+class OfScores(OfProblem):
+    """Base class of the forward kernels' plans. Throughout, `here` is `forward.Here`, and `group` the warpgroup."""
+
+    config: Config
+
+    @property
+    def capped(self) -> bool:
+        """Tell whether nothing but a cap is done to scores, whose powers then fit the dtype as they are."""
+        cap = self.problem.softcap
+        wide = self.problem.dtype == cl.bf16
+        return cap is not None and self.problem.score_mod is None and cap <= HIGHEST and wide
+
+    @property
+    def tiles(self) -> Tiles:
+        """The tiles of the problem."""
+        return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)
+
+    def added(self, j: Any, tile: Tile, turn: Any, here: Any, group: Any) -> tuple[Added | None, Any]:
+        """Return the factor and the addends that functions apply to the scores of block j; None if they do more."""
+        if here.terms is not None:
+            row, column = cl.wgmma.coordinates(8)[0]
+            added, state = here.terms.read(turn.terms, group * ROWS + row, column)
+            return added, turn._replace(terms=state)
+        none = cl.wgmma.zeros_accumulator(self.config.columns)
+        return attempt(self.block(none, None, j, tile, here, group, False).added), turn
+
+    def first(self, s: Any, added: Added | None, tile: Tile, here: Any, group: Any) -> tuple[Any, Any]:
+        """Return the powers of a tile's first block, and the softmax behind them."""
+        if not self.capped:
+            s = self.modified(s, added, tile.end - 1, tile, here, group, True)
+            return self.start(s, added, tile, here, group)  # type: ignore[no-any-return]
+        softmax = CappedSoftmax.create(self.problem.softcap or 0.0, here.given.scale, self.problem.dtype)
+        p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
+        return p, softmax
+
+    def start(self, s: Any, added: Any, tile: Any, here: Any, group: Any) -> Any:
+        """Return powers of a tile's first scores, and the softmax behind them."""
+        scale = here.given.scale
+        unit = self.problem.unit(scale) if added is None else scale * added.factor
+        return cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
+
+    def of_block(self, softmax: Any, j: Any, tile: Any, here: Any) -> Any:
+        """Return the softmax to use for block j: here the same for all blocks; in fp8, with the block's scales."""
+        return softmax
+
+    def modified(self, s: Any, added: Any, j: Any, tile: Tile, here: Any, group: Any, masked: bool) -> Any:
+        """Return the scores of block j after mods and masks; the factor of `added` is not yet applied."""
+        return self.block(s, added, j, tile, here, group, masked).all()
+
+    def powers(self, s: Any, added: Any, softmax: Any, j: Any, tile: Tile, here: Any, group: Any, masked: bool) -> Any:
+        """Return the powers of block j, and the other results of `OnlineSoftmax.step`."""
+        if self.capped:
+            seen = self.block(s, added, j, tile, here, group, True).all_seen if masked else None
+            return *softmax.step(s, seen), None, False
+        return self.of_block(softmax, j, tile, here).step(self.modified(s, added, j, tile, here, group, masked))
+
+    def block(self, s: Any, added: Any, j: Any, tile: Tile, here: Any, group: Any, masked: bool) -> Scores:
+        """Return block j of a tile's scores, from the products `s` and, unless None, the addends `added`."""
+        spots = cl.wgmma.coordinates(8)
+        rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
+        given, (_, queries, _, keys) = here.given, self.tiles.lengths(tile)
+        key, offset = self.tiles.key(j, tile, here.listed) + spots[0][1], self.tiles.offset(tile, given)
+        sight = Sight(rows, key, queries if self.arrays else None, keys, offset, given.left, given.right)
+        problem = self.problem if added is None else replace(self.problem, score_mod=None)
+        return Scores(problem, s, given.scale, sight, tile.batch, tile.head, masked)
