@@ -103,15 +103,16 @@ class _Calling:
     def __init__(self, where: Any, planned: bool) -> None:
         self.where, self.planned = where, planned  # a device; None: the simulator's
         self.workspaces: list[rt.DeviceArray] = []
-        self.simulated: list[Any] = []  # workspaces in the simulator
+        self.unplanned: list[Any] = []  # workspaces without a plan
         self._end = _NOWHERE
 
     def workspace(self, shape: tuple[int, ...], dtype: str) -> Any:
         if self.where is None:
-            self.simulated.append(np.empty(shape, numpy_dtype(SCALARS[dtype])))
-            return self.simulated[-1]
+            self.unplanned.append(np.empty(shape, numpy_dtype(SCALARS[dtype])))
+            return self.unplanned[-1]
         if not self.planned:
-            return rt.empty(shape, dtype, self.where)
+            self.unplanned.append(rt.empty(shape, dtype, self.where))
+            return self.unplanned[-1]
         made = rt.DeviceArray(shape, dtype, self.where, self._end, owner=self)
         self._end += _rounded(made.nbytes)
         self.workspaces.append(made)
@@ -195,7 +196,7 @@ class Program:
         environment = config.read()
         each_by_python = environment.sync or environment.dry_run or environment.nvtx or environment.profile_dir
         if kind != "cuda" or each_by_python or native.unsupported() or diversion.get() or not are_apart(views):
-            checked = kind != "cuda" and not diversion.get() and _calling.get() is None and are_apart(views)
+            checked = not diversion.get() and _calling.get() is None and are_apart(views)
             with self._checked(views) if checked else nullcontext():
                 return self._executed(arguments, ordinal if kind == "cuda" else None)
         if group is not None and key is not None and _planning.group is not group:
@@ -238,13 +239,13 @@ class Program:
 
     @contextmanager
     def _checked(self, views: Mapping[str, rt.ArrayView]) -> Iterator[None]:
-        """Refuse in the simulator those launches that no plan can have."""
+        """Refuse those launches that no plan can have, though none is made here."""
         spans = [view.span for view in views.values()]
 
-        def simulated(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        def launched(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             self._check_stream(kernel, launch)
             calling = _calling.get()
-            own = [] if calling is None else [rt.read(x).span for x in calling.simulated]
+            own = [] if calling is None else [rt.read(x).span for x in calling.unplanned]
             given = kernel.signature.match(args, kwargs).values()
             for view in (rt.read(x) for x in given if is_array(x)):
                 if view.shape and view.size and not any(start <= view.pointer < end for start, end in (*spans, *own)):
@@ -252,7 +253,7 @@ class Program:
             with diverted(None):
                 kernel.launch(launch, *args, **kwargs)
 
-        with diverted(simulated):
+        with diverted(launched):
             yield
 
     def _check_stream(self, kernel: Kernel | BoundKernel, launch: Launch) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import collections
 import struct
+import sys
 import threading
 from dataclasses import dataclass
-from types import ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -20,8 +21,8 @@ from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError
 from cutelite_rt.arrays import memory
 from cutelite_rt.gpu import driver
 from cutelite_rt.gpu.tensormap import TensorMaps
+from cutelite_rt.launcher import native, watching
 from cutelite_rt.launcher import state as launcher
-from cutelite_rt.launcher import watching
 from tests.dispatch.alike import Placed, calls, outcome
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
@@ -369,3 +370,32 @@ def test_threads_share_outcomes_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArr
         thread.join()
     assert collections.Counter(data[16:20] for data in cuda.packed) == {struct.pack("f", i): 200 for i in range(6)}
     assert len(kernel._launching.launcher or ()) == 1
+
+
+def test_without_the_interpreter_lock_python_launches(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a free-threaded Python says of itself; here the threads still take turns, and often."""
+    kernel, a = cl.kernel(_add), on_gpu((8,))
+
+    def work(i: int) -> None:
+        for _ in range(30):
+            kernel[1, 32](a, a, float(i))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+        native.unsupported.cache_clear()
+        interval = sys.getswitchinterval()
+        try:
+            sys.setswitchinterval(1e-5)
+            assert native.unsupported() == "it relies on the interpreter lock, and this Python has none"
+            threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not isinstance(kernel[1, 32], BuiltinFunctionType)
+        finally:
+            sys.setswitchinterval(interval)
+            native.unsupported.cache_clear()
+    assert (len(cuda.launches), cuda.packed) == (180, [])
