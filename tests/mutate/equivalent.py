@@ -68,7 +68,7 @@ COMPLETE = "what it orders are bulk reductions, whose completion brings a fence 
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
 ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
-IDLE = "turn = self.idle("
+IDLE = "turn = idle(self,"
 LATER_IDLE = "attention_ragged attention_blocks"
 PLACE_FREE = "the queries that it has waited for were brought when the place of these keys was free"
 TURN_SAYS = "its turn comes from a warpgroup that has waited for them"
@@ -447,24 +447,6 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(FORWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(FORWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
-    Row(
-        "attention attention_fp8",
-        "count",
-        "mbarrier.init",
-        "counts one more",
-        "cl.TileQueue.create(",
-        "that place is filled but once",
-        (-1,),
-    ),
-    Row(
-        "attention attention_fp8",
-        "drop",
-        ARRIVE,
-        "",
-        "tiles = tiles.advance()",
-        "nothing is told behind the last place",
-        (-1,),
-    ),
     Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
     Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
     Row(FORWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
@@ -477,30 +459,12 @@ ROWS: tuple[Row, ...] = (
     Row(RAGGED, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),  # later ones may be empty
     Row(RAGGED, "drop", "bar.warp.sync", "", "tiles = tiles.advance()", QUERIES_BEFORE, (0,)),
     Row(
-        "attention attention_fp8",
-        "stage",
-        "tensor.load",
-        "",
-        "tiles = tiles.advance() < plan.consume(",
-        "both tiles have the same number there",
-        (1, 2, 4),
-    ),
-    Row(
         BY_TMA,
         "drop",
         "mbarrier.wait",
         "",
         "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
         VALUES_BEFORE,
-    ),
-    Row(
-        "attention attention_fp8",
-        "stage",
-        "tensor.ptr",
-        "",
-        "producer_acquire(state) < sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
-        VALUES_BEFORE,
-        (0,),
     ),
     Row(
         BY_TMA,
@@ -510,15 +474,6 @@ ROWS: tuple[Row, ...] = (
         "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
         VALUES_BEFORE,
     ),
-    Row(
-        "attention attention_fp8",
-        "flip",
-        "xor",
-        "",
-        "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
-        "the ring does not turn there",
-    ),
-    Row("attention attention_fp8", "flip", "xor", "", "self.begin(tiles.place", "the ring does not turn there"),
     Row(
         FORWARD,
         "stage",
