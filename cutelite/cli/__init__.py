@@ -17,7 +17,7 @@ from cutelite import config
 from cutelite.cli.errors import UsageError
 from cutelite.cli.parser import parser
 from cutelite.diag import CompileError, InternalError
-from cutelite.dispatch import ArgumentError, LaunchError, OptionError
+from cutelite.dispatch import ArgumentError, CompileForbidden, LaunchError, OptionError
 from cutelite.layout import LayoutError
 from cutelite.target import UnknownTarget
 from cutelite.toolchain import ToolchainError
@@ -25,6 +25,7 @@ from cutelite_rt import CudaError
 
 FORESEEN = (
     ArgumentError,
+    CompileForbidden,
     CudaError,
     LaunchError,
     LayoutError,

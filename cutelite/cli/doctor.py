@@ -68,7 +68,12 @@ def _gpus() -> str:
 
 def _show(kept: rt.DiskCache, key: str) -> int:
     """Print the entry of the cache whose key begins with `key`. Return 1 if there is none, or several."""
-    found = [entry for entry in kept.entries() if key and entry.key.startswith(key)]
+    found = [entry for entry in kept.entries() if entry.key.startswith(key)]
+    if not key:
+        print(
+            "`cutelite cache show KEY` takes the beginning of a key that `cutelite cache list` shows", file=sys.stderr
+        )
+        return 1
     if len(found) != 1:
         print(f"{len(found)} entries have a key that begins with {key!r}: see `cutelite cache list`", file=sys.stderr)
         return 1

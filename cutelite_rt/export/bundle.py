@@ -147,9 +147,11 @@ class Bundle(NamedTuple):
             with open(part, "wb") as file:
                 file.write(self.to_bytes())
             os.replace(part, path)
-        except BaseException:
+        except BaseException as error:
             if os.path.exists(part):
                 os.unlink(part)
+            if isinstance(error, OSError) and error.filename == part:
+                error.filename = os.fspath(path)  # the name that the caller knows
             raise
 
     @classmethod

@@ -259,6 +259,7 @@ def test_files_that_cannot_be_written(files: Path, run: Run, arguments: tuple[st
     status, _, err = run(*arguments)
     assert status == 1
     assert re.search(r"^cutelite: .*(away/add|one\.py).*: (No such file or directory|File exists|Not a dir)", err, re.M)
+    assert ".part" not in err
 
 
 def test_an_error_of_the_program_that_is_checked_shows_its_line(files: Path, run: Run) -> None:
@@ -335,7 +336,7 @@ def test_cache(files: Path, run: Run) -> None:
     assert "entries    0" in run("cache", "info")[1]
 
 
-def test_entries_of_the_cache_one_by_one(files: Path, run: Run) -> None:
+def test_entries_of_the_cache_one_by_one(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("compile", "one.py", "--emit", "ptx")
     status, out, _ = run("cache", "list")
     key, size, *_, registers, word = out.split()  # one line
@@ -346,6 +347,11 @@ def test_entries_of_the_cache_one_by_one(files: Path, run: Run) -> None:
     assert "registers       " in out and "ptxas info" in out
     status, _, err = run("cache", "show", "xyz")
     assert status == 1 and "0 entries have a key that begins with 'xyz'" in err
+    status, _, err = run("cache", "show")
+    assert status == 1 and "takes the beginning of a key" in err
+    monkeypatch.setenv("CUTELITE_COMPILE", "error")
+    status, _, err = run("compile", "one.py", "--opt", "1")
+    assert status == 1 and err.startswith("cutelite: ")
 
 
 def test_a_report_lies_beside_the_files(files: Path, run: Run) -> None:
