@@ -2,7 +2,8 @@
 
 To a checker a dtype is a class: ``Tensor[f32, (M, N)]`` means `f32`, and so does the parameter ``x: f32``, since an
 element, a tensor and a vector of f32 are used alike (``x[i, j]``, ``x + y``, ``x.shape``). Run-time values convert to
-each other where kernels convert them, so the classes below also stand for what no checker can follow.
+each other where kernels convert them, so the classes below also stand for what no checker can follow. They are
+numbers of Python too: for ``1.0 - x`` a checker then asks `x` first, and ``max(x, 0.0)`` has a type to go on with.
 `docs/tools/stub.py` makes the imports and `__all__` of what the package exports; what is between is written by hand.
 """
 
@@ -429,6 +430,7 @@ from cutelite_rt import to_device as to_device
 
 __version__: str
 
+from cutelite.lang.mma_ops import MmaOp as _MmaOp
 from cutelite.layout.dims import DimExpr as _DimExpr
 
 _T = TypeVar("_T")
@@ -437,7 +439,7 @@ Pointer = Tensor[_T, "behind an address"]
 
 _Number: TypeAlias = _Value | float | _DimExpr
 
-class _Value(Any):  # type: ignore[misc]
+class _Value(float, int, Any):  # type: ignore[misc]
     """A number, a vector or a tensor of one dtype."""
 
     def __init__(self, x: Any, /) -> None: ...
@@ -450,7 +452,7 @@ class _Value(Any):  # type: ignore[misc]
     def __truediv__(self, other: _Number) -> Any: ...
     def __floordiv__(self, other: _Number) -> Self: ...
     def __mod__(self, other: _Number) -> Self: ...
-    def __pow__(self, other: _Number) -> Self: ...
+    def __pow__(self, other: _Number) -> Self: ...  # type: ignore[override]
     def __and__(self, other: _Number) -> Self: ...
     def __or__(self, other: _Number) -> Self: ...
     def __xor__(self, other: _Number) -> Self: ...
@@ -462,7 +464,7 @@ class _Value(Any):  # type: ignore[misc]
     def __rtruediv__(self, other: _Number) -> Any: ...
     def __rfloordiv__(self, other: _Number) -> Any: ...
     def __rmod__(self, other: _Number) -> Any: ...
-    def __rpow__(self, other: _Number) -> Any: ...
+    def __rpow__(self, other: _Number) -> Any: ...  # type: ignore[override]
     def __rand__(self, other: _Number) -> Any: ...
     def __ror__(self, other: _Number) -> Any: ...
     def __rxor__(self, other: _Number) -> Any: ...
@@ -552,10 +554,10 @@ def make_tensor(pointer: Any, layout: Any, dtype: type[_D]) -> _D: ...
 @overload
 def make_tensor(pointer: Any, layout: Any, dtype: None = None) -> Any: ...
 
-class MmaUniversalOp:
+class MmaUniversalOp(_MmaOp):
     def __init__(self, dtype: Any = ...) -> None: ...
 
-class WarpMmaOp:
+class WarpMmaOp(_MmaOp):
     def __init__(
         self,
         a_dtype: Any,
@@ -568,7 +570,7 @@ class WarpMmaOp:
         combine: str = "",
     ) -> None: ...
 
-class WarpgroupMmaOp:
+class WarpgroupMmaOp(_MmaOp):
     def __init__(
         self,
         a_dtype: Any,

@@ -112,7 +112,7 @@ def without_our_frames(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            mistakes = [CompileError, ArgumentError, LaunchError]
+            mistakes = [CompileError, ArgumentError, LaunchError, rt.CudaError]
             for module, name in _OF_SIMULATOR:  # loaded only if the simulator has run
                 mistakes += [getattr(sys.modules[module], name)] if module in sys.modules else []
             known = isinstance(error, config.ConfigError | UnknownTarget)  # the environment may not be readable then

@@ -284,7 +284,7 @@ def over_quad(v: Vector, operation: Literal["sum", "max", "min", "prod"]) -> Vec
     return v
 
 
-def scale_rows(acc: Any, factors: Vector) -> Vector:
+def scale_rows(acc: Any, factors: Any) -> Vector:
     """Return a readable accumulator (64, n) with this thread's two rows multiplied by the two `factors`."""
     if not isinstance(factors, Vector) or factors.n != 2:
         raise mistake(
