@@ -68,7 +68,8 @@ class Evaluation:
             return CompileError(_not_taken(error, origin.f_code, origin.f_locals), self.builder.span)
         text, help = str(error), ""
         ours = (getattr(executed, "__module__", None) or "").startswith("cutelite.")
-        if ours and isinstance(error, TypeError) and isinstance(executed, types.FunctionType | types.MethodType):
+        called = types.FunctionType | types.MethodType | type
+        if ours and isinstance(error, TypeError) and isinstance(executed, called) and not hasattr(executed, "create"):
             return CompileError(Mistake("call", text, help=f"it is `{_signature(executed)}`"), self.builder.span)
         if ours and hasattr(executed, "create"):
             help = f"`{executed.__name__}.create(...)` makes one"

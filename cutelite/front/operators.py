@@ -35,7 +35,7 @@ from cutelite.ir.types import boolean
 from cutelite.lang.debug import assert_
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value
-from cutelite.lang.tensor import Tensor
+from cutelite.lang.tensor import Tensor, TmaTensor
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, logical_and, logical_not, logical_or, truth, where
 from cutelite.layout import DimExpr, prove_le, prove_lt
 from cutelite.ops.tensor import TensorMake
@@ -342,8 +342,10 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
     if type(obj) in (tuple, list) and isinstance(key, Scalar) and key.dtype.is_int and obj:
         return chosen(obj, key)
-    if isinstance(obj, Scalar):
-        raise mistake("subscript", f"{describe(obj)} is one number, without elements", help="take it as it is")
+    if isinstance(obj, Runtime) and not hasattr(type(obj), "__getitem__"):
+        one = "is one number, without elements" if isinstance(obj, Scalar) else "has no elements to index"
+        help = "copies read it: `cl.local_tile(cl.coordinates(t), tile, where)`" if isinstance(obj, TmaTensor) else ""
+        raise mistake("subscript", f"{describe(obj)} {one}", help=help)
     result = frame.native(operator.getitem, obj, calls.literal(key) if isinstance(obj, Runtime) else key)
     return frame.made(result) if isinstance(key, slice) else result
 

@@ -180,6 +180,9 @@ class MatrixOp(CopyOp):
     threads: ClassVar[int] = 32
 
     def _checked(self, dtype: DType) -> DType:
+        if not isinstance(self.transpose, bool):
+            help = f"`num_matrices={self.transpose}`" if self.transpose in ops.ldmatrix.COUNTS else ""
+            raise mistake("copy-atom", f"{self}: `transpose` is True or False, not {self.transpose!r}", help=help)
         if self.num_matrices not in ops.ldmatrix.COUNTS:
             raise mistake("copy-atom", f"{self}: 1, 2 or 4 matrices are moved, not {self.num_matrices}")
         if dtype.bits not in (8, 16, 32) or (self.transpose and dtype.bits != 16):

@@ -129,7 +129,9 @@ class WarpMmaOp(MmaOp):
             raise mistake("mma-atom", text, help=f"it takes {'; '.join(map(ops.mma.known, tables))}")
         if self.shape_mnk[2] not in form.k:
             others = [m for m in (8, 16) if (other := self._form(m)) is not None and self.k in other.k]
-            help = f"with m={others[0]} there is one" if others else ()
+            help: str | tuple[str, ...] = f"with m={others[0]} there is one" if others else ()
+            if isinstance(self.k, tuple):
+                help = f"M and N are the instruction's: `k={self.k[-1]}`"
             raise mistake("mma-atom", f"mma.sync on {a} has K {' or '.join(map(str, form.k))}, not {self.k}", help=help)
         if (self.combine in ops.mma_packed.COMBINES) != (a == "b1"):
             raise mistake("mma-atom", f"{self.combine!r} combines no {a}: bits take 'xor' or 'and', numbers ''")

@@ -168,9 +168,23 @@ def number_of_a_number(x: Any) -> None:
     x[1] = x[0][1]
 
 
+LACKING: Any = cl.WarpgroupMmaOp
+LANES: Any = cl.shuffle
+COUNT: Any = 4
+SHAPE: Any = (16, 8, 16)
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
+        (
+            lambda x: LACKING(cl.bf16, cl.f32),
+            r"call\]: WarpgroupMmaOp.*\n(.|\n)*it is `WarpgroupMmaOp\(a_dtype, acc_dtype, n",
+        ),
+        (lambda x: LANES(x[0]), r"call\]: shuffle(.|\n)*it is `shuffle\("),
+        (lambda x: cl.WarpMmaOp(cl.f16, cl.f32, SHAPE), "M and N are the instruction's: `k=16`"),
+        (lambda x: cl.make_copy_atom(cl.LdMatrix8x8x16bOp(COUNT), cl.f16), "not 4\n(.|\n)*`num_matrices=4`"),
+        (lambda x: x.at(0)[0], "a run-time ptr<.*> has no elements to index"),
         (misused_with, "a HalfAManager is no context manager"),
         (misused_raise, "`raise` takes an exception, not 3"),
         (raise_of_a_class_that_takes_more, "TypeError: function takes exactly 5 arguments"),
