@@ -186,9 +186,8 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         """Return the tensor (flattened where `key` nests) and one index value per mode of it."""
         coord = key if isinstance(key, tuple) else (key,)
         if len(coord) not in (1, self.ndim):
-            raise mistake(
-                "rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}"
-            )
+            of = f"a tensor of {self.ndim} mode{'s' if self.ndim != 1 else ''}"
+            raise mistake("rank", f"{len(coord)} indices into {of}", f"its layout is {self.layout}")
         tensor = self
         if any(isinstance(index, tuple) for index in coord):
             modes, leaves = _flattened(coord, self.layout)
@@ -204,9 +203,8 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
             at = coord.index(Ellipsis)
             coord = (*coord[:at], *(None,) * (self.ndim - len(coord) + 1), *coord[at + 1 :])
         if len(coord) != self.ndim:
-            raise mistake(
-                "rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}"
-            )
+            of = f"a tensor of {self.ndim} mode{'s' if self.ndim != 1 else ''}"
+            raise mistake("rank", f"{len(coord)} indices into {of}", f"its layout is {self.layout}")
         kept, fixed = _split(coord, self.layout)
         return self._moved(layouts.make_layout(*kept), fixed)
 

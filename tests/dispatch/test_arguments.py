@@ -226,7 +226,7 @@ def test_values_come_in_the_order_of_the_kernels_parameters() -> None:
     ("function", "arrays", "said"),
     [
         (vectors, [floats(8), floats(9)], "argument `b` has extent 9, but N is 8, from `a`"),
-        (vectors, [floats(8), floats(8, 1)], "argument `b` has shape (8, 1), but Tensor[f32, (N,)] has 1 modes"),
+        (vectors, [floats(8), floats(8, 1)], "argument `b` has shape (8, 1), but Tensor[f32, (N,)] has 1 mode"),
         (matrix, [floats(4, 12)], "`a` has extent 12, the second of (4, 12), but K is declared divisible by 8"),
         (fixed, [floats(4, 9)], "`a` has extent 9, the second of (4, 9), but its annotation says 8"),
         (

@@ -128,7 +128,7 @@ def test_wide_dims() -> None:
             "scale() has neither a parameter, nor a dtype variable, nor a dim called 'optt' (did you",
         ),
         ({"T": f32, "times": "x"}, "scale(): argument `times` must be a compile-time int, not 'x'"),
-        ({"x": (1, 2), "T": f32}, "scale(): argument `x` has shape (1, 2), but Tensor[T, (N,)] has 1 modes"),
+        ({"x": (1, 2), "T": f32}, "scale(): argument `x` has shape (1, 2), but Tensor[T, (N,)] has 1 mode"),
     ],
 )
 def test_what_is_not_enough_to_compile(given: dict[str, Any], said: str) -> None:

@@ -178,8 +178,9 @@ static int wrong_nested_size(const call *l, i64 size) {
 static int wrong_rank(const call *l) {
     const tensor *t = tensors_of(l) + l->array;
     char a[128];
-    return wrong(l, "has shape %s, but %s has %u modes", tuple_text(t->extents, (int)t->rank, a, sizeof a),
-                 l->leaf->says, row_of(l)->is->rank);
+    unsigned rank = row_of(l)->is->rank;
+    return wrong(l, "has shape %s, but %s has %u mode%s", tuple_text(t->extents, (int)t->rank, a, sizeof a),
+                 l->leaf->says, rank, rank == 1 ? "" : "s");
 }
 
 static int wrong_dtype(const call *l, u32 dtype) {

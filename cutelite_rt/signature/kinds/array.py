@@ -85,7 +85,8 @@ class Array(NamedTuple):
             self._check_nested(call, layout, view)
             return
         if len(view.shape) != len(layout.shape):
-            raise call.error(name, f"has shape {view.shape}, but {self.says} has {len(layout.shape)} modes")
+            modes = f"{len(layout.shape)} mode{'s' if len(layout.shape) != 1 else ''}"
+            raise call.error(name, f"has shape {view.shape}, but {self.says} has {modes}")
         for mode, extent in enumerate(layout.shape):
             call.extent(name, extent, view.shape, mode, "extent")
         if layout.strides is None:
