@@ -67,7 +67,9 @@ class Evaluation:
         if (origin := _origin(error)) is not None:
             return CompileError(_not_taken(error, origin.f_code, origin.f_locals), self.builder.span)
         text, help = str(error), ""
-        ours = (getattr(executed, "__module__", None) or "").startswith("cutelite.")
+        ours = (getattr(executed, "__module__", None) or "").startswith(
+            ("cutelite.lang", "cutelite.lib", "cutelite.layout")
+        )
         called = types.FunctionType | types.MethodType | type
         if ours and isinstance(error, TypeError) and isinstance(executed, called) and not hasattr(executed, "create"):
             return CompileError(Mistake("call", text, help=f"it is `{_signature(executed)}`"), self.builder.span)
@@ -132,6 +134,9 @@ def _not_taken(error: Exception, code: types.CodeType, found: Mapping[str, Any])
     title = f"{name}: {error}" if meant else f"{name}() does not take these arguments"
     return Mistake("argument", title, given, "are these of the kinds that its documentation names?")
 
+
+_PUBLIC = ("cutelite.lang", "cutelite.lib", "cutelite.layout")
+"""Where functions and classes that kernels call are from."""
 
 _HIDDEN = ("self", "cls")
 

@@ -169,6 +169,7 @@ def number_of_a_number(x: Any) -> None:
 
 
 LACKING: Any = cl.WarpgroupMmaOp
+ANYTHING: Any = object()
 LANES: Any = cl.shuffle
 COUNT: Any = 4
 SHAPE: Any = (16, 8, 16)
@@ -181,6 +182,7 @@ SHAPE: Any = (16, 8, 16)
             lambda x: LACKING(cl.bf16, cl.f32),
             r"call\]: WarpgroupMmaOp.*\n(.|\n)*it is `WarpgroupMmaOp\(a_dtype, acc_dtype, n",
         ),
+        (lambda x: len(ANYTHING), "python-error.: TypeError: object of type 'object' has no len"),
         (lambda x: LANES(x[0]), r"call\]: shuffle(.|\n)*it is `shuffle\("),
         (lambda x: cl.WarpMmaOp(cl.f16, cl.f32, SHAPE), "M and N are the instruction's: `k=16`"),
         (lambda x: cl.make_copy_atom(cl.LdMatrix8x8x16bOp(COUNT), cl.f16), "not 4\n(.|\n)*`num_matrices=4`"),
