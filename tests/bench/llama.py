@@ -1,11 +1,12 @@
 """Layers of an 8B Llama under cutelite, beside torch.compile of the same model: prefill, decode, training.
 
-    python tests/bench/llama.py [prefill decode train] [--layers 2] [--rivals torch tuned flex] [--profile]
+    python tests/bench/llama.py [prefill decode train host] [--layers 2] [--rivals torch tuned flex] [--profile]
 
 Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
 words, in CUDA graphs that are replayed in turns; training runs all of the model, launched by the host and as a CUDA
-graph, in windows of at least eight steps, of which only the first finds the GPU idle. Times are medians. The rivals are
-the same model under torch.compile, without graphs of its own:
+graph, in windows of at least eight steps, of which only the first finds the GPU idle. Times are medians. `host` is the
+time that it takes the host to launch decoding of one sequence without a graph, beside transformers' own layers. The
+rivals are the same model under torch.compile, without graphs of its own:
 
 torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by flag, keys not repeated
               for the queries that share them. In decoding it is told how many keys the cache has, and needs no mask
@@ -40,6 +41,7 @@ import torch
 import transformers
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AttentionInterface, AttentionMaskInterface
 
 import cutelite as cl
@@ -144,6 +146,31 @@ def train(model: Any) -> Callable[[int], Any]:
         return loss.detach()
 
     return step
+
+
+class Counted(TorchDispatchMode):  # type: ignore[misc]
+    """Counts the operators that are called within, ours and torch's."""
+
+    ours, others = 0, 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        mine = function.namespace == "cutelite"
+        self.ours, self.others = self.ours + mine, self.others + (not mine)
+        return function(*args, **kwargs or {})
+
+
+def hosted(name: str, call: Callable[[int], Any], rounds: int = 30) -> None:
+    """Print the median of the milliseconds until the host has launched all of a call, and its operators."""
+    times = []
+    for i in range(rounds):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        call(i)
+        times.append(time.perf_counter() - start)
+    with Counted() as counted:
+        call(0)
+    took = 1e3 * statistics.median(times[rounds // 3 :])
+    print(f"host, {name}: {took:.2f} ms; operators {counted.ours} of ours, {counted.others} others", flush=True)
 
 
 def kernels_of(call: Callable[[], Any]) -> dict[str, float]:
@@ -269,6 +296,7 @@ def main() -> None:
         its = sides[name] = copy.deepcopy(ours)
         its.set_attn_implementation(its_attention)
         (its if options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
+    own = copy.deepcopy(ours) if "host" in options.what else None
     print(accelerate(ours), flush=True)
     with sdpa_kernel(FAST, set_priority=True):
         for model in sides.values():
@@ -278,6 +306,9 @@ def main() -> None:
                 for batch, tokens in [case for case in PREFILL if case[0] in options.batches]:
                     calls = {name: prefill(model, batch, tokens) for name, model in sides.items() if name != "flex"}
                     compared(f"prefill {batch} x {tokens}", calls, options)
+            if own is not None:
+                hosted("cutelite", decode(ours, 1))
+                hosted("transformers", decode(own.eval(), 1))
             if "decode" in options.what:
                 for batch in [batch for batch in DECODE if batch in options.batches]:
                     compared(f"decode {batch}", {name: decode(model, batch) for name, model in sides.items()}, options)

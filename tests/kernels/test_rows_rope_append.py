@@ -25,9 +25,9 @@ def turned(x: Any, c: Any, s: Any) -> Any:
     ("sizes", "each", "dtype"),
     [
         ((1, 1, 4, 2, 32), False, ml_dtypes.bfloat16),  # one block
-        ((3, 2, 4, 2, 128), True, np.float32),  # a cluster
+        ((3, 2, 4, 2, 128), True, np.float32),  # several
         ((2, 9, 8, 1, 12), False, np.float16),  # heads of which threads take two elements
-        ((5, 30, 6, 3, 32), True, ml_dtypes.bfloat16),  # many blocks, and tokens behind the end of the cache
+        ((5, 30, 6, 3, 32), True, ml_dtypes.bfloat16),  # tokens behind the end of the cache
     ],
 )
 def test_written_behind_what_is_there(sizes: tuple[int, ...], each: bool, dtype: Any) -> None:

@@ -42,7 +42,7 @@ class Config:
 
 def chosen(dim: int) -> Config:
     """Return the configuration for a head dim, a multiple of 64."""
-    return Config() if dim <= 128 else Config(beside=1)
+    return Config(stages=2 if dim == 128 else 3, beside=2 if dim <= 128 else 1)
 
 
 class Given(NamedTuple):

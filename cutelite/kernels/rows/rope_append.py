@@ -1,8 +1,8 @@
 """Rotary embedding and appending to a cache in one launch: queries and keys are turned, keys and values are written
 after the cached ones, and the cache's length grows.
 
-The length is in device memory. Blocks read it before they write anything. If they form one cluster, it is increased
-once all have read it, else by a separate launch.
+The length is in device memory. Blocks count those that have read it, and the last one increases it; where there is no
+counter (`arrays.counter`), a separate launch does.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
@@ -17,13 +17,13 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, Arguments
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arrays import code_of, counter, empty
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 from cutelite.records import dataclass
 
 B, S, L, C = cl.dims("B S L C")  # sequences, new tokens of each, places in the cache, rows of the tables
-THREADS, MOST_BLOCKS = 256, 8  # threads of a block; most blocks of a cluster that increases the length itself
+THREADS = 256  # of a block
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,6 @@ class Append:
     queries, keys  the heads of a token
     n              elements of a head, `vector` of each half for a thread
     each           whether the tables have rows for each sequence, or the same for all
-    blocks         blocks of the only cluster; 0: there are several, which do not change the length
     """
 
     dtype: Any
@@ -43,7 +42,6 @@ class Append:
     n: int
     vector: int
     each: bool
-    blocks: int
 
     @property
     def units(self) -> int:
@@ -73,13 +71,14 @@ def build(t: Append) -> Any:
     steps = [(*(cl.Dim(f"{name}{i}", v) for i in range(3)), 1) for name in ("P", "Q", "R", "U", "V", "W")]
     X, Y = cl.Dim("X", v), cl.Dim("Y", v)
 
-    @cl.kernel(block=THREADS, cluster=(t.blocks, 1, 1) if t.blocks > 1 else None)
+    @cl.kernel(block=THREADS)
     def append(
         q: Tensor[dtype, (B, S, t.queries, n), steps[0]], k: Tensor[dtype, (B, S, t.keys, n), steps[1]],
         v: Tensor[dtype, (B, S, t.keys, n), steps[2]],
         cosines: Tensor[t.table, (C, n // 2), (X, 1)], sines: Tensor[t.table, (C, n // 2), (Y, 1)],
         keys: Tensor[dtype, (B, t.keys, L, n), steps[3]], values: Tensor[dtype, (B, t.keys, L, n), steps[4]],
         length: Tensor[i64, (1,)], out: Tensor[dtype, (B, S, t.queries, n), steps[5]],
+        counted: Tensor[i32, (1,)] | None,
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
@@ -99,13 +98,10 @@ def build(t: Append) -> Any:
             elif start + at < L:
                 mine = head - t.queries - t.keys
                 t.copied(v[b, at, mine, None], values[b, mine, start + at, None], unit)
-        if t.blocks > 0:
-            if t.blocks > 1:
-                cl.cluster_sync()
-            else:
-                cl.syncthreads()
-            if place == 0:
-                length[0] = (start + i32(S)).to(i64)
+        if counted is not None:
+            cl.syncthreads()  # the block has read the length
+            if cl.thread_idx.x == 0 and cl.atomic_add(counted, 0, 1, semantic="acq_rel") == cl.grid_dim.x - 1:
+                counted[0], length[0] = i32(0), (start + i32(S)).to(i64)
 
     return append
 
@@ -159,12 +155,10 @@ def rope_append(
             raise cl.ArgumentError(f"the elements of a head lie side by side, not {view.strides[-1]} apart")
         vector = gcd(vector, *view.strides[:-1], view.pointer // bytes)
     each = cosines.shape[0] == count * tokens and count > 1
-    threads = count * tokens * (heads + 2 * k.shape[2]) * (n // 2 // vector)
-    blocks = 1 << (-(-threads // THREADS) - 1).bit_length()
-    cluster = blocks if blocks <= MOST_BLOCKS else 0
-    t = Append(kind, table, heads, k.shape[2], n, vector, each, cluster)
-    launch = cl.Launch(cluster or -(-threads // THREADS), THREADS, pdl=True)
-    build(t)[launch](q, k, v, cosines, sines, keys, values, length, out)
-    if not cluster:
+    threads, counted = count * tokens * (heads + 2 * k.shape[2]) * (n // 2 // vector), counter(q)
+    t = Append(kind, table, heads, k.shape[2], n, vector, each)
+    launch = cl.Launch(-(-threads // THREADS), THREADS, pdl=True)
+    build(t)[launch](q, k, v, cosines, sines, keys, values, length, out, counted)
+    if counted is None:
         grow[cl.Launch(1, 1, pdl=True)](length, tokens)
     return out
