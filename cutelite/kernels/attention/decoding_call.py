@@ -14,6 +14,9 @@ from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Con
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 
+LONG = 12
+"""Blocks of keys of a part that takes long beside the combination of parts."""
+
 
 def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
@@ -134,4 +137,5 @@ def balanced(tiles: int, blocks: int, at_once: int) -> int:
 
     most = range(1, min(blocks, MOST_SPLITS, max(1, 2 * at_once // tiles)) + 1)
     best = max(map(busy, most))
-    return next(splits for splits in most if busy(splits) >= 0.9 * best)
+    few, whole = next(splits for splits in most if busy(splits) >= 0.9 * best), at_once // tiles
+    return whole if few < whole < most.stop and blocks >= LONG * whole else few  # a part more costs little of long ones
