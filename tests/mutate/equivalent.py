@@ -445,7 +445,8 @@ ROWS: tuple[Row, ...] = (
     Row(
         RAGGED, "weaken", ARRIVE, RELAXED, "here.values.consumer_release(turn.keys.advance(-2)) < high - 1 - i", STRICT
     ),
-    Row(FORWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row(f"{FORWARD} attention_decode attention_latent", "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row("attention_blocks", "flip", "xor", "", "turn.keys.advance(-1) < step(last - i", "the ring does not turn there"),
     Row(FORWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
     Row(FORWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
@@ -525,7 +526,8 @@ ROWS: tuple[Row, ...] = (
         KEYS_BEFORE,
     ),
     Row("attention_decode", "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(", ONE_OF_TWO),
-    Row("attention_decode", "weaken", ARRIVE, RELAXED, "consumer_release(state)", READS_DONE),
+    Row("attention_decode", "weaken", ARRIVE, RELAXED, "keys.consumer_release(state)", READS_DONE),
+    Row("attention_decode", "weaken", ARRIVE, RELAXED, "values.consumer_release(state) < so_far = step(", READS_DONE),
     Row("attention_decode", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
     Row("attention_latent", "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     Row("attention_latent", "drop", "mbarrier.wait", "", "turn = self.hand_on(p, cl.full(", FIRST_TURN),
@@ -590,7 +592,14 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
     Row(BACKWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
-    Row(BACKWARD, "drop", "griddepcontrol.wait", "", "", "there is no kernel before it in this launch"),
+    Row(
+        f"{BACKWARD} attention_decode",
+        "drop",
+        "griddepcontrol.wait",
+        "",
+        "",
+        "there is no kernel before it in this launch",
+    ),
     Row(
         HALF_COPIED,
         "stage",
