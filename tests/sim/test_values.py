@@ -45,7 +45,8 @@ def test_parted_and_joined_values_are_those_of_each_thread(data: st.DataObject) 
         parts = data.draw(
             st.permutations([part for side in sides for part in parted(base.of(side), tid[side], depth + 1)])
         )
-        return [met(parts)] if data.draw(st.booleans()) else parts
+        some = data.draw(st.integers(1, len(parts)))
+        return [met(parts[:some]), *parts[some:]]
 
     def met(parts: list[tuple[np.ndarray, Values]]) -> tuple[np.ndarray, Values]:
         together = np.concatenate([tid for tid, _ in parts])
