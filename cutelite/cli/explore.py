@@ -30,6 +30,7 @@ def _explored(given: argparse.Namespace, where: str) -> Exploration:
     module = load(Path(path))
     kernel = kernel_in(module, name, path) if name else None
     options = {option: value for option, value in options_of(given).items() if value is not None}
+    options["line_info"] = True  # which a page needs: it would compile the kernel once more
     shaped = given.block or given.cluster or given.set or given.arch
     try:
         if not shaped:

@@ -175,7 +175,8 @@ class Compiled:
 
         It comes from `Sass.spills`: empty without a disassembler, and without `line_info=True`.
         """
-        return self.sass.spills if self.spills > 0 and self.sass is not None else {}
+        lines = self.spills > 0 and ".loc" in self.artifact.ptx
+        return self.sass.spills if lines and self.sass is not None else {}
 
     @property
     def shared_memory(self) -> int:

@@ -26,8 +26,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.syspath_prepend(str(EXAMPLES))
         patch.setenv("CUTELITE_CACHE", "0")
         assert main(["explore", hopper, "--trace", "-o", str(folder / "one.html")]) == 0
-        other = f"{EXAMPLES / 'tma_transpose.py'}"
-        assert main(["explore", hopper, "--against", other, "-o", str(folder / "two.html")]) == 0
+        two = str(EXAMPLES / "vector_add.py"), "--against", str(EXAMPLES / "transpose.py")
+        assert main(["explore", *two, "-o", str(folder / "two.html")]) == 0
     sys.modules.pop("hopper_gemm", None)
     return folder
 
@@ -202,5 +202,5 @@ def test_two_kernels_stand_side_by_side(pages: Path) -> None:
     with Browser(program, pages / "two.html") as browser:
         ready(browser)
         heads = browser.run("[...document.querySelectorAll('#mixes tr:first-child th')].map(x => x.textContent)")
-        assert heads == ["class", "gemm", "hot loop", "transpose", "hot loop"]
+        assert heads == ["class", "vector_add", "hot loop", "transpose", "hot loop"]
         assert browser.run("document.querySelectorAll('.pane').length") == 4
