@@ -15,7 +15,7 @@ from cutelite.ir.contract import Effect, Llvm, Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
-from cutelite.layout import Layout, cosize, is_static, rank, size, static_value
+from cutelite.layout import DimExpr, Layout, coalesce, cosize, flatten_to_tuple, is_static, rank, size, static_value
 from cutelite.layout.layout import images
 from cutelite.ops.memory import MAX_VECTOR_BYTES, written_problems
 
@@ -191,20 +191,12 @@ class ElementAccess(Op):
 
     def address(self, lanes: Lanes) -> Array:
         """Return the byte address of the element, per lane; faults where the coordinate is out of bounds."""
-        if self._static is not None:
-            address, steps = lanes.get(self.t), self._static
-            for value, extent, stride in steps:
-                index = lanes.get(value).astype(np.int64, copy=False)
-                if _largest(index.view(np.uint64)) >= extent:
-                    break
-                address = address + index * stride
-            else:
-                return address + self._constant[1] if self._constant[1] else address
-        t = tensor_type(self.t)
-        modes, offset = self._constant
-        coord = [lanes.get(self.coord[mode]).astype(np.int64, copy=False) for mode in modes]
-        for mode, index in zip(modes, coord, strict=True):
-            extent = self._extents[mode]
+        found = self._inside(lanes)
+        if found is not None:
+            return found
+        coord = [lanes.get(index).astype(np.int64, copy=False) for index in self.coord]
+        for mode in self._constant[0]:
+            extent, index = self._extents[mode], coord[mode]
             bound = lanes.dim(extent)
             outside = index.view(np.uint64) >= bound  # unsigned: negative ones are huge
             if np.count_nonzero(outside):
@@ -213,13 +205,24 @@ class ElementAccess(Op):
                 which = f"index {mode}" if len(self.coord) > 1 else "the index"
                 text = f"{which} is {index[first]}, but the extent is {extent}{known}"
                 lanes.fault(outside, text, "out-of-bounds")
-        if self._strides is None:
-            return element_address(lanes, self.t, coord)
-        address = lanes.get(self.t)
-        for mode, index in zip(modes, coord, strict=True):
-            address = address + index * (lanes.dim(self._strides[mode]) * t.elem.bytes)
-        if offset:
-            address = address + offset
+        return element_address(lanes, self.t, coord)
+
+    def _inside(self, lanes: Lanes) -> Array | None:
+        """Return the byte address, per lane; None if a coordinate is out of bounds, or `_leaves` does not tell."""
+        if self._leaves is None:
+            return None
+        t, address = tensor_type(self.t), lanes.get(self.t)
+        for value, extent, leaves in self._leaves:
+            index = lanes.get(value).astype(np.int64, copy=False)
+            bound = lanes.dim(extent)
+            unsigned = index.view(np.uint64)  # negative ones are huge
+            if _largest(unsigned) >= bound if isinstance(bound, int) else np.count_nonzero(unsigned >= bound):
+                return None
+            for shape, stride in leaves[:-1]:
+                address = address + index % shape * (lanes.dim(stride) * t.elem.bytes)
+                index = index // shape
+            address = address + index * (lanes.dim(leaves[-1][1]) * t.elem.bytes)
+        address = address + self._constant[1] if self._constant[1] else address
         return t.swizzle(address) if t.swizzle is not None else address
 
     @cached_property
@@ -240,15 +243,23 @@ class ElementAccess(Op):
         return tuple(modes), offset * tensor_type(self.t).elem.bytes
 
     @cached_property
-    def _static(self) -> tuple[tuple[Value, int, int], ...] | None:
-        """Return each index that is checked, with its extent and its stride in bytes, if all are known; else None."""
-        t, strides = tensor_type(self.t), self._strides
-        if strides is None or t.swizzle is not None:
-            return None
-        steps = tuple((self.coord[mode], self._extents[mode], strides[mode]) for mode in self._constant[0])
-        if not all(isinstance(extent, int) and isinstance(stride, int) for _, extent, stride in steps):
-            return None
-        return tuple((index, extent, stride * t.elem.bytes) for index, extent, stride in steps)
+    def _leaves(self) -> tuple[tuple[Value, Any, tuple[tuple[Any, Any], ...]], ...] | None:
+        """Return each index that is checked, its extent, and extent and stride of each leaf of its mode.
+
+        None if an index into leaves of extents that the launch tells would have to be taken apart, and for F2.
+        """
+        layout = tensor_type(self.t).layout
+        steps = []
+        for mode in self._constant[0]:
+            part = layout if len(self.coord) == 1 else layout[mode]
+            part = coalesce(part) if is_static(part) else part
+            leaves = tuple(zip(flatten_to_tuple(part.shape), flatten_to_tuple(part.stride), strict=True))
+            if not all(isinstance(shape, int) for shape, _ in leaves[:-1]):
+                return None
+            if not all(isinstance(stride, int | DimExpr) for _, stride in leaves):
+                return None
+            steps.append((self.coord[mode], self._extents[mode], leaves))
+        return tuple(steps)
 
     @cached_property
     def _extents(self) -> tuple[Any, ...]:
