@@ -73,7 +73,7 @@ def by_threads(n: int, size: int, inputs: int = 1) -> Iterator[Plan]:
         for cluster in CLUSTERS:
             threads = threads_of(n, each, cluster)
             for blocks in range(1, 5) if threads >= 8 * WARP else ():
-                for ahead in (0, 1, 4):
+                for ahead in (0, 1):
                     bytes = threads * ACCESS * (each * size // ACCESS + ahead) * blocks * inputs
                     if blocks * threads <= 1024 and bytes <= SHARED:
                         yield Plan(threads, 1, cluster, ACCESS // size, blocks, ahead=ahead)
@@ -82,14 +82,15 @@ def by_threads(n: int, size: int, inputs: int = 1) -> Iterator[Plan]:
 def with_sums(n: int, size: int, sums: int) -> Iterator[Plan]:
     """Rows in registers, and sums over rows in registers or in shared memory."""
     for each in (8, 16, 32):
-        for cluster in CLUSTERS:
+        for cluster in (1, 2):
             threads = threads_of(n, each, cluster)
-            teams = max(1, 4 * WARP // threads) if threads and cluster == 1 else 1
-            for registers in (64, 96, 128, 160) if threads else ():
-                if blocks := REGISTERS // registers // (threads * teams):
-                    for shared in range(1 + (sums if teams == 1 else 1)):
-                        kept = shared if teams == 1 else shared * sums
-                        p = Plan(threads, teams, cluster, ACCESS // size, blocks, shared_sums=kept)
+            blocks = {max(threads, each) for each in ((4 * WARP, 16 * WARP, 32 * WARP) if cluster == 1 else (0,))}
+            for block in blocks if threads else ():
+                teams = block // threads
+                for registers in (64, 96, 128) if each < 32 else (96, 128, 160):
+                    for shared in range(sums + 1) if REGISTERS // registers >= block and teams < 16 else ():
+                        count = REGISTERS // registers // block
+                        p = Plan(threads, teams, cluster, ACCESS // size, count, shared_sums=shared)
                         yield from (p, replace(p, early=True)) if n <= 8192 else (p,)
 
 

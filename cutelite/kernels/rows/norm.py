@@ -411,7 +411,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         team = cl.Team.create(p.threads, cluster=p.cluster)
         part = cl.RowPartition(team, n, p.vector)
         dws = None if dw is None else part_sums(part, p.shared_sums > 0)
-        dbs = None if db is None else part_sums(part, p.shared_sums > (p.teams == 1 and dw is not None))
+        dbs = None if db is None else part_sums(part, p.shared_sums > (dw is not None))
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
         scale = None if w is None else stream.hold(w)(0) if piecewise(stream) else cl.RowPart(part, part.load(w))
@@ -441,7 +441,7 @@ def backward(norm: Norm, p: Plan) -> Any:
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
 
         stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
-        write_sums(part, p.teams if p.shared_sums else 1, (dws, dw), (dbs, db))
+        write_sums(part, (dws, dw), (dbs, db))
 
     return norm_backward
 
@@ -537,21 +537,32 @@ def part_sums(part: Any, in_shared: bool) -> Any:
     return sums
 
 
-def write_sums(part: Any, teams: int, *pairs: Any) -> None:
-    """Write sums over rows to the matrices that they go to: of `teams` teams of a block together, added up in order.
+def write_sums(part: Any, *pairs: Any) -> None:
+    """Write sums over rows to the matrices that they go to: of all teams of a block together, added up in order.
 
     pairs  of `part_sums` and a matrix; None and None for what is not wanted
     """
     team = part.team
-    if teams > 1:
+    wanted = [
+        (sums if team.teams == 1 else in_shared_memory(part, sums), out) for sums, out in pairs if out is not None
+    ]
+    if team.teams > 1:
         cl.syncthreads()
-    if teams == 1 or team.index == 0:
-        for sums, out in pairs:
-            if out is not None:
-                total = sums[None, None, 0].load()
-                for i in cl.static_range(1, teams):
-                    total = total + sums[None, None, i].load()
-                part.store(total, out[team.number() // teams, None])
+    if team.teams == 1 or team.index == 0:
+        for sums, out in wanted:
+            total = sums[None, None, 0].load()
+            for i in cl.static_range(1, team.teams):
+                total = total + sums[None, None, i].load()
+            part.store(total, out[team.number() // team.teams, None])
+
+
+def in_shared_memory(part: Any, sums: Any) -> Any:
+    """Return `part_sums` in shared memory: those given, or a copy of those in registers."""
+    if sums.space == "smem":
+        return sums
+    place = part_sums(part, True)
+    place[None, None, 0].store(sums[None, None, 0].load())
+    return place
 
 
 ADDING, WIDTHS = 256, (256, 128, 64, 32, 16, 8)  # threads of a block that adds up columns; columns of one
@@ -774,7 +785,7 @@ def norm_backward(
     flat = [None if each is None else each.reshape((rows.m,)) for each in (normed.mean, normed.rstd)]
     described = Norm(rows.dtype, rows.n, normed.mean is not None, kind, as_number("offset", offset))
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
-    groups = min(GROUPS, rows.m) if p.loops else teams if p.shared_sums else teams * p.teams
+    groups = min(GROUPS, rows.m) if p.loops else teams
     dw = None if w is None else empty(dx, (groups, rows.n), "f32")
     db = empty(dx, (groups, rows.n), "f32") if bias else None
     backward(described, p)[after(teams * p.cluster, p.block)](

@@ -42,8 +42,7 @@ class Plan:
     outside       rows stay in memory, from which each pass reads them: shared memory with stages, else global memory,
                   so that rows may be of any length. Default: with two or more stages
     early         without stages: a team works on one row after the other, and loads the next row early
-    shared_sums   how many of the sums over rows are kept in shared memory; the others are in registers. With several
-                  teams all or none
+    shared_sums   how many of the sums over rows are kept in shared memory; the others are in registers
     ahead         how many vectors ahead each thread copies its own to shared memory
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
     aligned       rows begin at multiples of this many elements; default: `vector`. Below that, accesses are narrower
@@ -223,16 +222,20 @@ def plan_residual(n: int, vector: int, light: bool, center: bool) -> Plan:
     center  LayerNorm, whose moments need more registers for each element
     """
     each = 8 if light and 2048 < n <= 4096 else 16 if center else 32
-    p = plan(n, vector, each=each, registers=80 if light and 16_384 < n <= 32_768 else 64)
+    p = plan(n, vector, each=each, registers=80 if light and 16_384 < n <= 65_536 else 64)
     return replace(p, held=False)
 
 
 def plan_narrow(n: int, vector: int) -> Plan:
-    """Return the plan for RMSNorm quantised by row: weights are read twice, so for two rows of 16 bits together."""
+    """Return the plan for RMSNorm quantised by row of 16-bit elements, whose weights are read twice.
+
+    Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
+    """
     if not 2048 < n <= 32_768:
         return plan(n, vector)
-    each, registers = (16, 64) if n <= 4096 else (32, 80)
-    return replace(plan(n, vector, each=each, registers=registers, alone=SMALL_BLOCK), rows=2)
+    if n <= 4096:
+        return replace(plan(n, vector, each=16), rows=2)
+    return replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False)
 
 
 def plan_apart(n: int, vector: int, each: int = 32) -> Plan:
