@@ -18,7 +18,7 @@ from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, derived, flat
-from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_softmax
+from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_loss
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, LOWEST, Exponentials, Merge, added, exponentials, power
 from cutelite.lib.rows import widened
 from cutelite.records import dataclass
@@ -238,11 +238,6 @@ def forward(loss: Loss, p: Plan) -> Any:
     return cross_entropy
 
 
-def numbers(row: Any, *arrays: Any) -> Any:
-    """Return what each of the arrays has for a row."""
-    return tuple(each[row] for each in arrays)
-
-
 @cache
 def backward(loss: Loss, p: Plan) -> Any:
     """Make the kernel that computes dx from the logits, lse, and the gradient of each row's loss.
@@ -282,7 +277,7 @@ def backward(loss: Loss, p: Plan) -> Any:
             stream.walk(None, write, last=True)
             its.write(loss.marked(target, gradient, power(wanted.to(f32) - lse, exact) * scale - less), dx[row, None])
 
-        stream.each(work, ask=lambda row: numbers(row, targets, lses, gradients))
+        stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
 
     return cross_entropy_backward
 
@@ -306,6 +301,12 @@ def both(loss: Loss, p: Plan) -> Any:
         _team, part = p.team(n)
         keeps = not p.loops and part.vector * part.pieces <= KEPT
         stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter, once=keeps)
+
+        def ask(row: Any) -> Any:
+            if not stream.many and cl.thread_idx.x == 0:  # ptxas loads them only when the row has come
+                cl.prefetch(targets, row)
+                cl.prefetch(gradients, row)
+            return targets[row], gradients[row]
 
         def first(row: Any, asked: Any, held: Any) -> Any:
             if keeps:
@@ -337,7 +338,7 @@ def both(loss: Loss, p: Plan) -> Any:
                 lses[row] = lse
             its.write(loss.marked(target, gradient, power(wanted - top, exact) * scale - less), dx[row, None])
 
-        stream.each_reduced(first, last, folding.combine, lambda row: numbers(row, targets, gradients))
+        stream.each_reduced(first, last, folding.combine, ask)
 
     return cross_entropy_gradient
 
@@ -420,7 +421,7 @@ def cross_entropy_gradient(
     targets, results = targets_of(rows, target), Rows(out, "out", written=True).like(rows, "out")
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     vector = math.gcd(rows.vector, results.vector)
-    p = instance("how", how, Plan) or plan_softmax(rows.n, vector, rows.dtype.bytes, once=True)
+    p = instance("how", how, Plan) or plan_loss(rows.n, vector, rows.dtype.bytes)
     Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](

@@ -178,15 +178,24 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
     return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
 
 
-def plan_softmax(n: int, vector: int, bytes: int, registers: int = 64, once: bool = False) -> Plan:
+def plan_softmax(n: int, vector: int, bytes: int, once: bool = False) -> Plan:
     """Return the plan for softmax: threads copy the longest rows ahead.
 
-    registers  as of `plan`
-    once       rows are read once, and registers keep their powers: the next row is copied to the same shared memory
+    once  rows are read once, and registers keep their powers: the next row is copied to the same shared memory. Up to
+          131,072 16-bit elements three blocks of 64 a thread have more bytes under way, 96 KB a multiprocessor
     """
-    p = Plan(1024 if once and n > 131_072 else 512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
+    if once and 32_768 < n <= 131_072 and bytes == 2 and vector * bytes == ACCESS:
+        return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK)
+    p = Plan(1024 if once else 512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     p = queued(p, n, bytes, least=0, most=0) if once else queued(p, n, bytes)
-    return p if 65_536 < n <= MOST and p.ahead is not None else plan(n, vector, registers=registers)
+    return p if 65_536 < n <= MOST and p.ahead is not None else plan(n, vector)
+
+
+def plan_loss(n: int, vector: int, bytes: int) -> Plan:
+    """Return the plan for a loss with its gradient: as softmax's, but it needs more registers."""
+    p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
+    p = queued(p, n, bytes, least=0, most=int(n > 131_072))
+    return p if 65_536 < n <= MOST and p.ahead is not None else plan(n, vector)
 
 
 def power_of_two(x: float) -> int:
@@ -291,18 +300,24 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     sums    of rows that are kept, f32
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if 16_384 < n <= MOST and bytes == 2:
-        least = power_of_two(n / 16_384)  # 2, 4, 8, 16
-        for stages, cluster in ((2, least), (2, 2 * least), (1, most)):
-            p = ahead(Plan(512, 1, cluster, vector, 1), n, bytes, stages=stages, rows=stages * inputs + 2 * sums)
-            if p.stages and least <= cluster <= most:
+    if (16_384 if sums == 1 else 8192) < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
+        part, least = power_of_two(n / 8192), power_of_two(n / 16_384)
+        small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
+        two = Plan(512, 1, part, vector, 2), 1
+        chosen = (small if n <= 32_768 else large,) if sums == 1 else (two, small) if inputs == 2 else (small,)
+        for p, stages in (*chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
+            p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums))
+            if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
                 return replace(p, shared_sums=sums)
-    if 512 < n <= 1024 and (inputs, sums, bytes) == (2, 1, 2):
-        return replace(plan(n, vector, registers=160), shared_sums=sums, early=True)
+    if 512 < n <= 1024 and (inputs, bytes) == (2, 2):
+        if sums == 1:
+            return replace(plan(n, vector, registers=160), shared_sums=1, early=True)
+        return replace(plan(n, vector, each=8), teams=8, blocks=1, shared_sums=1)
     if n <= 1024:
         return plan(n, vector, each=8)
-    if 2048 < n <= 4096 and (inputs, sums, bytes) == (2, 1, 2):
-        return replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
+    if 2048 < n <= 4096 and (inputs, bytes) == (2, 2):
+        p = replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
+        return p if sums == 1 else replace(p, teams=2, blocks=1)
     if n <= 8192:
         return replace(plan(n, vector, registers=128), shared_sums=sums)
     p = replace(plan(n, vector, each=16, alone=1024), shared_sums=sums)

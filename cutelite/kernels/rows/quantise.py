@@ -133,7 +133,7 @@ def quantise(
 
 TILE_M, TILE_N, STRIP = 128, 64, 16  # rows and columns of a block's tile; rows of a thread, in two columns
 PAIRS, STRIPS = TILE_N // 2, TILE_M // STRIP
-THREADS, BLOCKS = PAIRS * STRIPS, 8  # threads of a block; blocks of a multiprocessor
+THREADS, BLOCKS = PAIRS * STRIPS, 6  # threads of a block; blocks of a multiprocessor
 
 
 @cache
