@@ -50,6 +50,8 @@ NAMES = {
     "warpgroup_arrive": "cl.wgmma.fence()",
     "warpgroup_commit_batch": "cl.wgmma.commit_group()",
     "warpgroup_wait": "cl.wgmma.wait_group(n, acc)",
+    "block_rank": "cl.block_rank_in_cluster()",
+    "map_shared_rank": "cl.mapa(t, rank)",
     "program_id": "cl.block_idx.x",
     "num_programs": "cl.grid_dim.x",
     "arange": "cl.thread_idx.x, or a loop over `range`",

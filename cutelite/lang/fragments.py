@@ -117,7 +117,10 @@ def broadcast_to(v: Value, shape: Any) -> Value:
 def together(a: Value, b: Value) -> tuple[Value, Value]:
     """Return two vectors of different shapes as operands of one operator: modes of extent 1 are repeated.
 
-    Shapes with the same number of elements that cannot be broadcast to each other are combined in order.
+    The shorter shape gets modes of extent 1 at its end. Shapes with the same number of elements that cannot be
+    broadcast to each other are combined in order.
+    Errors  `broadcast`, also where the shorter shape has as many elements and all pairs would be combined, as of
+            (1, 8) and (8,): NumPy, which adds modes in front, combines these in order
     """
     width = max(len(a.shape), len(b.shape))
     shapes = [(*v.shape, *(1,) * (width - len(v.shape))) for v in (a, b)]
@@ -129,6 +132,9 @@ def together(a: Value, b: Value) -> tuple[Value, Value]:
             return a, b
         raise mistake("broadcast", f"vectors of shapes {a.shape} and {b.shape} cannot be combined", help="reshape one")
     common = tuple(x if extent(x) > 1 else y for x, y in zip(*shapes, strict=True))
+    if len(a.shape) != len(b.shape) and count(a) == count(b) < extent(common):
+        title = f"vectors of shapes {a.shape} and {b.shape} would combine all pairs of their elements"
+        raise mistake("broadcast", title, help=f"`x.reshape(({count(a)},))` for both combines them in order")
     return broadcast_to(a, common), broadcast_to(b, common)
 
 
@@ -136,7 +142,8 @@ def reduce(v: Value, operation: Reduction, modes: Any = None) -> Value:
     """Combine the elements over some modes, or over all (None): see `Vector.reduce`."""
     shape = shape_of(v)
     if operation not in COMBINE:
-        raise mistake("reduce", f"{operation!r} is none of {', '.join(COMBINE)}")
+        help = "a sum is 'sum' here, a product 'prod'" if operation in ("add", "mul") else ""
+        raise mistake("reduce", f"{operation!r} is none of {', '.join(COMBINE)}", help=help)
     if (elem_of(v.type) == boolean) != (operation in ("all", "any")):
         raise mistake("reduce", f"a {operation} is not for {elem_of(v.type)}")
     gone = tuple(range(len(shape))) if modes is None else modes if isinstance(modes, tuple) else (modes,)

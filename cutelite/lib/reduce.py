@@ -55,6 +55,13 @@ def combined(a: Any, b: Any, combine: Combine) -> Any:
     return map_values(OPERATIONS[combine], a, b) if isinstance(combine, str) else combine(a, b)
 
 
+def check_name(word: str, combine: Combine) -> None:
+    """Check the name of an operation. Errors: `warp-reduce`."""
+    if isinstance(combine, str) and combine not in OPERATIONS:
+        help = "a sum is 'add' here, a product 'mul'" if combine in ("sum", "prod") else ""
+        raise mistake("warp-reduce", f"{word} does {', '.join(OPERATIONS)}, not {combine!r}", help=help)
+
+
 def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered: bool = False) -> Any:
     """Combine the `x` of all lanes of the warp, or of each segment of `width` lanes; every lane gets the result.
 
@@ -69,8 +76,7 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
     Who      the whole warp
     Errors   `warp-reduce` for an unknown operation or width
     """
-    if isinstance(combine, str) and combine not in OPERATIONS:
-        raise mistake("warp-reduce", f"warp_reduce does {', '.join(OPERATIONS)}, not {combine!r}")
+    check_name("warp_reduce", combine)
     if width not in (1, 2, 4, 8, 16, 32):
         raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
     if width == WARP and isinstance(combine, str) and has_redux(x, combine):
@@ -95,6 +101,7 @@ def warp_scan(x: Any, combine: Combine = "add", *, width: int = WARP) -> Any:
 
     Who   the whole warp
     """
+    check_name("warp_scan", combine)
     step, lane = 1, linear_thread_idx() % width
     while step < width:
         other = exchange(x, "up", step, width)
@@ -334,7 +341,7 @@ class Team:
         """
         if self.cluster > 1:
             raise mistake("team", "a scan is over the threads of one block")
-        if callable(zero):
+        if callable(zero) or isinstance(zero, str):
             raise mistake("team", "the neutral value comes before the operation: `scan(x, zero, combine)`")
         width, lane = min(self.threads, WARP), linear_thread_idx() % WARP
         upto = warp_scan(x, combine, width=width)

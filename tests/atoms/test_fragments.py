@@ -169,6 +169,7 @@ def test_converts_whole_fragments(place: Place) -> None:
         (lambda v: v.reduce("all"), "a all is not for f32"),
         (lambda v: v.reshape((7, 8)), "60 elements cannot have the shape (7, 8), of 56"),
         (lambda v: v.broadcast_to((4, 6, 5)), "mode 1 of (4, 3, 5) is 3, neither 1 nor the 6"),
+        (lambda v: v.reshape((1, 60)) * v.reshape((60,)), "(1, 60) and (60,) would combine all pairs"),
         (lambda v: v + v.reduce("sum", (0,)), "shapes (4, 3, 5) and (3, 5) cannot be combined"),
         (lambda v: v[1, 2], "2 indices into a vector of 3 modes"),
         (lambda v: v[4, 0, 0], "is no coordinate"),
