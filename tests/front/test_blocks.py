@@ -151,6 +151,11 @@ def misused_with(x: Any) -> None:
 THREE: Any = 3
 
 
+def tiles_one_by_one(x: Any) -> None:
+    for tile in cl.StaticPersistentTileScheduler.create((4, 4)):  # type: ignore[attr-defined]
+        x[0] = tile
+
+
 def misused_raise(x: Any) -> None:
     if x[0] > 0:
         raise THREE
@@ -187,6 +192,7 @@ SHAPE: Any = (16, 8, 16)
         (lambda x: cl.WarpMmaOp(cl.f16, cl.f32, SHAPE), "M and N are the instruction's: `k=16`"),
         (lambda x: cl.make_copy_atom(cl.LdMatrix8x8x16bOp(COUNT), cl.f16), "not 4\n(.|\n)*`num_matrices=4`"),
         (lambda x: x.at(0)[0], "a run-time ptr<.*> has no elements to index"),
+        (tiles_one_by_one, "cannot be iterated over\n(.|\n)*`while tiles.is_valid.*`tiles = tiles.advance"),
         (misused_with, "a HalfAManager is no context manager"),
         (misused_raise, "`raise` takes an exception, not 3"),
         (raise_of_a_class_that_takes_more, "TypeError: function takes exactly 5 arguments"),
