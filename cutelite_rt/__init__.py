@@ -33,7 +33,7 @@ from cutelite_rt.gpu.device import Device, count, device
 from cutelite_rt.gpu.driver import CudaError, Driver, NoDriver
 from cutelite_rt.gpu.launch import Function, LaunchConfig, launch, load, write_global
 from cutelite_rt.gpu.params import ParameterLayout, Parameters
-from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, check_tensormap
+from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, check_tensormap, tma_aligned
 
 if TYPE_CHECKING:
     from cutelite_rt.export.bundle import Bundle, Variant
@@ -58,8 +58,8 @@ __all__ = [
     "DiskCache", "Driver", "ExportedKernel", "ExportedLaunch", "Function", "LaunchConfig", "LaunchError", "NoDriver",
     "ParameterLayout", "Parameters", "TensorMapError", "Tiling", "UnreadableArray", "Variant", "c_stub",
     "check_tensormap", "count", "default_cache_dir", "device", "empty", "from_device", "launch", "load",
-    "load_kernel", "max_active_clusters", "over", "read", "register_array", "resident_clusters", "to_device",
-    "write_global",
+    "load_kernel", "max_active_clusters", "over", "read", "register_array", "resident_clusters", "tma_aligned",
+    "to_device", "write_global",
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ the innermost; `TensorMaps.encode` and `MapForm.words` reverse them.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -89,6 +89,18 @@ class TensorMapError(ValueError):
         return type(self), (self.rule, self.sentence)
 
 
+ALIGNMENT = 16
+"""Bytes of which the address of a tensor, and its strides but the last, are multiples."""
+
+
+def tma_aligned(address: int, bytes: int, strides: Iterable[int]) -> bool:
+    """Tell whether TMA can address a tensor at `address` with elements of so many `bytes`.
+
+    strides  those but that of the contiguous dimension, in elements
+    """
+    return address % ALIGNMENT == 0 and all(stride * bytes % ALIGNMENT == 0 for stride in strides)
+
+
 def check_tensormap(address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling) -> None:
     """Check that a tensor map can be made. Errors: `TensorMapError` for the first rule that is broken.
 
@@ -114,7 +126,7 @@ def _broken(
     for what, entries in (("strides", strides), *boxes, ("element_strides", steps)):
         if len(entries) != rank:
             yield "rank", f"{what} {entries} has {len(entries)} entries for a tensor of {rank} dimensions"
-    alignment = 32 if tiling.interleave == "32B" else 16
+    alignment = 32 if tiling.interleave == "32B" else ALIGNMENT
     if address % alignment:
         yield "base-alignment", f"the tensor starts at {address:#x}; TMA needs a multiple of {alignment} bytes"
     yield from _extents(dtype, shape, strides, alignment)

@@ -4,7 +4,7 @@
 
 Extents are 0, 1, 2, 3, 7, 8, 9, 63, 65, 127, 129 and random ones; rows lie any number of elements apart, arrays begin
 at any element. Results are poisoned, and lie in larger arrays in which nothing else may change. Each job has its own
-seed.
+seed. It ends with 1 if anything is wrong or fails.
 
 dense    majors, pitches, dtypes, batches that are stretched, alpha, beta, C (which may be the result), bias, scales
 groups   rows behind rows, padded, along K, gathered: empty groups, all rows in one, rows behind the last end
@@ -104,6 +104,15 @@ def wide(x: torch.Tensor) -> torch.Tensor:
     return x.float().double() if x.dtype in FP8 else x.double()
 
 
+_wrong: list[str] = []
+
+
+def wrong(what: str) -> None:
+    """Print what is wrong, and keep it: with any the process ends with 1."""
+    print(f"WRONG: {what}", flush=True)
+    _wrong.append(what)
+
+
 def judged(what: str, out: torch.Tensor, right: torch.Tensor, scale: float, changed: bool = False) -> None:
     """Print where a result is wrong: by the norm, and by each number."""
     found = wide(out)
@@ -116,9 +125,9 @@ def judged(what: str, out: torch.Tensor, right: torch.Tensor, scale: float, chan
     if right.numel() and (
         not error <= most * norm + 1e-3 * scale * right.numel() ** 0.5 * (most > 0) or math.isnan(worst)
     ):
-        print(f"WRONG: {what}: relative error {error / norm:.3g}, worst {worst:.3g}", flush=True)
+        wrong(f"{what}: relative error {error / norm:.3g}, worst {worst:.3g}")
     if changed:
-        print(f"WRONG: {what}: wrote beside the result", flush=True)
+        wrong(f"{what}: wrote beside the result")
 
 
 def dense(s: Source) -> None:
@@ -241,7 +250,7 @@ def groups(s: Source) -> None:
         for e in range(count):
             judged(f"{said} group {e}", out[e, : counts[e]], right[e, : counts[e]], math.sqrt(max(1, k)))
             if not out[e, counts[e] :].isnan().all():
-                print(f"WRONG: {said} group {e}: wrote behind its rows", flush=True)
+                wrong(f"{said} group {e}: wrote behind its rows")
         return
     extra = s.random.choice((0, 0, 5))
     index = torch.randint(0, 50, (rows + extra,), device="cuda").int() if way == "gathered" else None
@@ -253,7 +262,7 @@ def groups(s: Source) -> None:
     reported(said, lambda: grouped.gemm(a, b, ends, out, rows=index))
     judged(said, out[:rows], right, math.sqrt(max(1, k)))
     if extra and not out[rows:].isnan().all():
-        print(f"WRONG: {said}: wrote behind the last end", flush=True)
+        wrong(f"{said}: wrote behind the last end")
 
 
 def experts(s: Source) -> None:
@@ -311,7 +320,7 @@ def experts(s: Source) -> None:
     right = torch.from_numpy(moe.reference(*known)).cuda()
     error = float((out.double() - right).norm() / (right.norm() + 1e-9))
     if not error < (8e-2 if kind == "fp8" else 1e-2):
-        print(f"WRONG: {said}: relative error {error:.3g}", flush=True)
+        wrong(f"{said}: relative error {error:.3g}")
 
 
 def mixed_(s: Source) -> None:
@@ -416,10 +425,11 @@ def main() -> None:
             if refusals[kind] <= 2:
                 print(f"refused (seed {seed}): {refusal}", flush=True)
         except Exception:
-            print(f"FAILED: {kind}, seed {seed}: {traceback.format_exc()[-900:]}", flush=True)
+            wrong(f"{kind}, seed {seed}, failed: {traceback.format_exc()[-900:]}")
             if "CUDA" in traceback.format_exc():
                 break
-    print(f"seed {given.seed}: {counts} compared, {refusals} refused", flush=True)
+    print(f"seed {given.seed}: {counts} compared, {refusals} refused, {len(_wrong)} wrong", flush=True)
+    sys.exit(len(_wrong) > 0)
 
 
 if __name__ == "__main__":

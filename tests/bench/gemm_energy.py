@@ -27,7 +27,7 @@ from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.configs import swapped
 from cutelite.kernels.gemm.model import Sizes
 from cutelite.tune.compile import compile_all
-from tests.bench.gemm_model import operands, said, worth
+from tests.bench.gemm_model import near_to, operands, said
 
 SIZES = (
     "16384x28672x4096:K", "16384x4096x28672:MN", "28672x4096x16384:MN MN", "1792x128256x4096:K", "1792x4096x128256:MN",
@@ -75,7 +75,7 @@ def measured(size: str, seconds: float, near: float) -> dict[str, Any]:
     m, n, k = map(int, extents.split("x"))
     sets = [operands(m, n, k, major) for _ in range(SETS)]
     given = [arguments(a, b, d, fused_of()) for a, b, d in sets]
-    configs = worth(given[0][0], Sizes(m, n, k, 1), near, LARGE)
+    configs = near_to(given[0][0], Sizes(m, n, k, 1), near, LARGE)
     calls: dict[str, Any] = {"cublas": lambda i: torch.mm(sets[i][0], sets[i][1], out=sets[i][2])}
     calls |= {said(config): partial(lambda config, i: dense.run(config, *given[i]), config) for config in configs}
     compile_all([partial(call, 0) for name, call in calls.items() if name != "cublas"])

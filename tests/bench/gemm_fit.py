@@ -17,6 +17,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,225 +25,189 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-import cutelite as cl
 from cutelite.kernels.gemm import Config
-from cutelite.kernels.gemm.configs import Problem
+from cutelite.kernels.gemm.call import ROWS
 from cutelite.kernels.gemm.model import (
-    AGAIN_DRAM,
-    AT_LEAST,
     AT_ONCE,
-    DRAM,
-    HIDDEN,
-    L2,
-    L2_CLUSTERED,
-    LINES,
-    MEETING,
-    MEETING_BYTE,
-    OUTGROWN,
+    NUMBERS,
     RATES,
-    RESTART,
-    SECOND,
-    SECOND_BYTE,
-    START,
-    STREAM,
-    STREAM_CLUSTERED,
-    P,
+    Numbers,
     Sizes,
-    microseconds,
+    Table,
+    Work,
+    in_bursts,
+    kind_of,
+    priced,
+    table_of,
 )
 
-NUMBERS = {
-    "START": START, "P - 1": P - 1, "L2": L2, "L2_CLUSTERED": L2_CLUSTERED, "DRAM": DRAM, "AGAIN_DRAM": AGAIN_DRAM,
-    "OUTGROWN": OUTGROWN / 1e6, "STREAM": STREAM, "STREAM_CLUSTERED": STREAM_CLUSTERED, "HIDDEN": HIDDEN,
-    "SECOND": SECOND, "SECOND_BYTE": SECOND_BYTE, "MEETING": MEETING, "MEETING_BYTE": MEETING_BYTE, "RESTART": RESTART,
-}  # fmt: skip
 HELD, LOOSE = 3.0, 0.4
 """The pull that keeps numbers where they are, those for memory and sharing and those of tiles: for a unit of their
 logarithm, in units of a measurement's relative error."""
 
 
-def majors_of(major: str) -> tuple[str, str]:
-    """The majors of A and B, as `Problem` has them."""
-    return ("MN", "MN") if major == "MN MN" else ("K", major)
+def rows_of(line: dict[str, Any]) -> float:
+    """The most rows that blocks without a cluster bring of A."""
+    return next((rows for rows in ROWS if line["shape"][0] <= rows and line["major"] != "MN MN"), math.inf)
 
 
-def features(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Any, Any]:
-    """Whose each measurement is, its numbers, and its time: `microseconds` again, of all measurements at once."""
-    whose, numbers, times = [], [], []
-    for place, line in enumerate(lines):
-        m, n, k = line["shape"]
-        problem = Problem(cl.bf16, cl.bf16, cl.f32, cl.bf16, None, majors_of(line["major"]), False, line["rows"])
-        for text, us in line["us"].items():
-            if text == "cublas":
-                continue
-            config = eval(text, {"Config": Config})
-            (bm, bn), (cm, cn), together = config.tile, config.cluster, config.together
-            shape: tuple[int, int, int] = line["shape"]
-            at_once, (m, n, k) = AT_ONCE[config.blocks], shape
-            if config.swapped:
-                m, n = n, m
-            units = -(-m // (bm * cm)) * -(-n // (bn * cn)) * config.splits
-            rounds, parts = -(-units // at_once), config.splits * together
-            try:
-                if math.isinf(microseconds(config, problem, Sizes(*shape, 1), at_once)):
-                    continue
-            except KeyError:
-                continue
-            each = math.ceil(math.ceil(k / 64) / parts)
-            few = min(bm, problem.rows or bm) if cm * cn == 1 and not config.swapped else bm
-            wide = min(config.swizzle, -(-n // bn))
-            high = max(1.0, min(at_once * cm * cn / wide, -(-m // bm)))
-            whose.append((place, config))
-            times.append(us)
-            numbers.append([
-                rounds, each, config.pingpong, cm * cn * together > 1, cm * cn > 1,
-                units * cm * cn * together * each * 128 * (few / cn + bn / cm),
-                2 * (m * k + n * k + m * n), max(1.0, units / at_once) * (n > wide * bn),
-                (high * min(bm, m) + wide * bn) * k * 2,
-                2 * (m * k + n * k + m * n) * rounds / (units * cm * cn * together),
-                config.splits > 1, config.splits * m * n * 4, together > 1, 4 * bn * (64 if config.pingpong else bm),
-                bn,
-            ])  # fmt: skip
-    return whose, np.array(numbers, np.float64).T, np.array(times)
+def rival_of(line: dict[str, Any]) -> float:
+    """Microseconds of cuBLAS, or of cuBLASLt where that is faster."""
+    return float(min(us for text, us in line["us"].items() if text.startswith("cublas")))
 
 
-def kind_of(config: Config) -> Any:
-    """The key of its rates in the model: swapped tiles of all widths share a line."""
-    if config.swapped:
-        return config.tile[0], config.pingpong, config.cluster[0]
-    return config.tile, config.pingpong, config.cluster
+def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, Work, Any, Any]:
+    """Whose each measurement is, all of them as the model reads them, how many run at once, and their times."""
+    whose = [
+        (place, eval(text, {"Config": Config})) for place, line in enumerate(lines) for text in line["us"]
+        if not text.startswith("cublas")
+    ]  # fmt: skip
+    configs = [config for _, config in whose]
+    at_once = np.array([AT_ONCE.get(config.blocks, 1) for config in configs], np.float64)
+    sizes = np.array([lines[place]["shape"] for place, _ in whose], np.float64)
+    rows = np.array([rows_of(lines[place]) for place, _ in whose])
+    times = np.array([us for line in lines for text, us in line["us"].items() if not text.startswith("cublas")])
+    known = ~np.isinf(in_bursts(table_of(configs), Work(Sizes(*sizes.T), rows), at_once)[0])
+    known &= np.array([kind_of(config) in RATES for config in configs])
+    whose = [each for each, is_known in zip(whose, known, strict=True) if is_known]
+    table, work = table_of([config for _, config in whose]), Work(Sizes(*sizes[known].T), rows[known])
+    return whose, table, work, at_once[known], times[known]
 
 
-def known(kind: Any) -> tuple[float, float, float, float, float]:
-    """The model's present rates as a line."""
-    if kind in LINES:
-        return LINES[kind]
-    step, tile = RATES[kind]
-    return step, 1e-12, 1e-12, tile, 1e-12
+SOFT_PICK, OF_TIMES, OF_START, OF_SIZE = 0.03, 0.6, 0.02, 0.85
+"""How near to the least a time is picked nearly as often; the weights of squared errors, and of what pulls back; and
+the part of a size's mean error that does not count: it tells no configuration from another, and follows the clock."""
 
 
-def predicted(numbers: Any, rates: Any, kind: Any, x: Any) -> Any:
-    """Microseconds of all measurements; `numbers` and `rates` are logarithms."""
-    v = dict(zip(NUMBERS, np.exp(numbers), strict=True))
-    (
-        rounds,
-        each,
-        pingpong,
-        clustered,
-        shared,
-        loaded,
-        moved,
-        full,
-        of_round,
-        streamed,
-        second,
-        of_second,
-        together,
-        met,
-        width,
-    ) = x
-    constant, of_width, of_square, tile, tile_of_width = np.exp(rates)[kind].T
-    step, tile = constant + (of_width + of_square * width) * width, tile + tile_of_width * width
-    hidden = tile * np.where(pingpong > 0, v["HIDDEN"], 1.0)
-    work = rounds * (each * step + hidden) + tile - hidden
-    again = full * of_round * v["AGAIN_DRAM"] / (1 + np.exp((v["OUTGROWN"] - of_round / 1e6) / 8))
-    memory = loaded * np.where(clustered > 0, v["L2_CLUSTERED"], v["L2"]) + (moved + again) * v["DRAM"]
-    stream = np.where(shared > 0, v["STREAM_CLUSTERED"], v["STREAM"])
-    memory = np.maximum(np.maximum(memory, (moved + again) * AT_LEAST), streamed * stream)
-    p = 1 + v["P - 1"]
-    sharing = np.where(second > 0, v["SECOND"] + of_second * v["SECOND_BYTE"], 0.0)
-    met_for = v["MEETING"] + met * v["MEETING_BYTE"] + (rounds - 1) * v["RESTART"]
-    return v["START"] + (work**p + memory**p) ** (1 / p) + sharing + np.where(together > 0, met_for, 0.0)
+LARGE, OF_LARGE = 4e10, 3.0
+"""Products of extents above which a size is large, and its weight."""
 
 
-def least_squares(off: Callable[[Any], Any], start: Any, steps: int) -> Any:
-    """The point near `start` where the sum of squares of `off` is least, by Levenberg and Marquardt."""
-    at, damping = start.copy(), 1e-2
-    errors = off(at)
-    for _ in range(steps):
-        slopes = np.stack([(off(at + 1e-4 * unit) - errors) * 1e4 for unit in np.eye(len(at))], 1)
-        square, gradient = slopes.T @ slopes, slopes.T @ errors
-        for _ in range(8):
-            tried = at - np.linalg.solve(square + damping * np.diag(np.diag(square) + 1e-9), gradient)
-            found = off(tried)
-            if (found**2).sum() < (errors**2).sum():
-                at, errors, damping = tried, found, damping / 3
+@dataclass
+class Fit:
+    """What is fitted: logarithms of `Numbers`, then of the rates of each kind, those that a kind has."""
+
+    lines: list[dict[str, Any]]
+    every: bool
+
+    def __post_init__(self) -> None:
+        self.whose, self.table, self.work, self.at_once, self.times = read(self.lines)
+        names = [kind_of(config) for _, config in self.whose]
+        self.kinds = sorted(set(names))
+        self.kind, self.line = np.array([self.kinds.index(x) for x in names]), np.array([i for i, _ in self.whose])
+        self.best = np.full(len(self.lines), np.inf)
+        np.minimum.at(self.best, self.line, self.times)
+        self.used = np.ones(len(self.line), bool) if self.every else self.line % 5 != 4
+        self.counted = np.isin(np.arange(len(self.lines)), self.line[self.used])
+        # A size counts by itself, more or less; large ones more, which take the time of training.
+        large = np.array([math.prod(line["shape"]) > LARGE for line in self.lines])
+        self.counts = np.where(large, OF_LARGE, 1.0)
+        self.weight = (self.best[self.line] / self.times) ** 2 / np.sqrt(np.bincount(self.line)[self.line])
+        self.weight *= np.sqrt(self.counts[self.line])
+        self.first = np.log([RATES[name] for name in self.kinds])
+        self.start = np.concatenate([np.log(NUMBERS), self.first.ravel()])
+        pull = np.full(self.first.shape, LOOSE)
+        pull[self.first < math.log(1e-11)] = 1e6  # what is no part of a kind stays none
+        self.stiff = np.concatenate([np.full(len(NUMBERS), HELD), pull.ravel()])
+
+    def predicted(self, at: Any) -> Any:
+        """The logarithms of the times of all measurements."""
+        numbers, rates = at[: len(NUMBERS)], at[len(NUMBERS) :].reshape(-1, 5)
+        made = priced(self.table, np.exp(rates)[self.kind], Numbers(*np.exp(numbers)))
+        return np.log(in_bursts(made, self.work, self.at_once)[0])
+
+    def slopes(self, at: Any, found: Any, step: float = 1e-6) -> Any:
+        """How the times change with each number. A rate is one of five, and changes those of its kind alone."""
+        made = np.zeros((len(found), len(at)))
+        for i in range(len(NUMBERS)):
+            made[:, i] = (self.predicted(at + step * (np.arange(len(at)) == i)) - found) / step
+        for i in range(5):
+            moved = at.copy()
+            moved[len(NUMBERS) + i :: 5] += step
+            made[np.arange(len(found)), len(NUMBERS) + 5 * self.kind + i] = (self.predicted(moved) - found) / step
+        return made
+
+    def apart(self, errors: Any) -> Any:
+        """Errors, (measurements, ...), less most of their size's mean."""
+        squares = (self.weight**2).reshape(-1, *(1,) * (errors.ndim - 1))
+        first = np.flatnonzero(np.diff(self.line, prepend=-1))
+        means = np.add.reduceat(squares * errors, first) / np.add.reduceat(squares, first)
+        return errors - OF_SIZE * means[np.searchsorted(self.line[first], self.line)]
+
+    def least_squares(self, at: Any, steps: int) -> Any:
+        """The point near `at` where the sum of squares of the times' errors is least, by Levenberg and Marquardt."""
+        damping, log_times, weight = 1e-2, np.log(self.times), self.weight * self.used
+
+        def off(at: Any) -> tuple[Any, Any]:
+            found = self.predicted(at)
+            return found, np.concatenate([weight * self.apart(found - log_times), self.stiff * (at - self.start)])
+
+        found, errors = off(at)
+        for _ in range(steps):
+            slopes = np.concatenate([weight[:, None] * self.apart(self.slopes(at, found)), np.diag(self.stiff)])
+            square, gradient = slopes.T @ slopes, slopes.T @ errors
+            for _ in range(8):
+                tried = at - np.linalg.solve(square + damping * np.diag(np.diag(square) + 1e-9), gradient)
+                then, worse = off(tried)
+                if (worse**2).sum() < (errors**2).sum():
+                    at, found, errors, damping = tried, then, worse, damping / 3
+                    break
+                damping *= 4
+            else:
                 break
-            damping *= 4
-        else:
-            break
-    return at
+        return at
 
+    def regret(self, at: Any, found: Any) -> tuple[float, Any]:
+        """The regret of picks that are softened, so that it has slopes, and how far times are off; and its slopes."""
+        line, count, over = self.line, float(self.counts[self.counted].sum()), np.log(self.times / self.best[self.line])
+        least = np.full(len(self.lines), np.inf)
+        np.minimum.at(least, line, found)
+        share = np.exp((least[line] - found) / SOFT_PICK)
+        share /= np.bincount(line, share)[line]
+        picked, errors = np.bincount(line, share * over), self.apart(found - np.log(self.times))
+        off, counted = np.bincount(line, (self.weight * errors) ** 2), self.counted[: len(picked)]
+        pulled = 0.1 * self.stiff * (at - self.start)
+        loss = (
+            (self.counts[: len(picked)] * picked)[counted].sum() / count
+            + OF_TIMES * off[counted].sum() / count
+            + OF_START * (pulled**2).sum()
+        )
+        by_time = (
+            (share * (picked[line] - over) / SOFT_PICK + OF_TIMES * 2 * self.weight**2 * errors) * self.used / count
+        )
+        return float(loss), by_time @ self.slopes(at, found) + OF_START * 2 * pulled * 0.1 * self.stiff
 
-def descended(loss: Callable[[Any], float], start: Any, seconds: float) -> Any:
-    """The point near `start` where `loss` is least, by Adam with slopes of small steps."""
-    at, best, least = start.copy(), start, loss(start)
-    mean, square, step, until = np.zeros_like(at), np.zeros_like(at), 0, time.monotonic() + seconds
-    while time.monotonic() < until:
-        now, step = loss(at), step + 1
-        slope = np.array([(loss(at + 1e-3 * unit) - now) * 1e3 for unit in np.eye(len(at))])
-        mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
-        at = at - 0.02 * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
-        if loss(at) < least:
-            best, least = at.copy(), loss(at)
-    return best
+    def descended(self, start: Any, seconds: float) -> Any:
+        """The point near `start` where `regret` is least, by Adam."""
+        at, best, least, step, until = start.copy(), start, math.inf, 0, time.monotonic() + seconds
+        mean, square = np.zeros_like(at), np.zeros_like(at)
+        while time.monotonic() < until:
+            loss, slope = self.regret(at, self.predicted(at))
+            if loss < least:
+                best, least = at.copy(), loss
+            step += 1
+            mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
+            at = at - 0.01 * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
+        return best
 
-
-SOFT_PICK, OF_TIMES, OF_START = 0.03, 0.6, 0.02
-"""How near to the least a time is picked nearly as often; the weights of squared errors, and of what pulls back."""
+    def told(self, at: Any, what: str) -> None:
+        """Print what the picks come to, and with all sizes in the fit the bad ones."""
+        found = np.exp(self.predicted(at))
+        told(self.lines, self.line, self.times, found, self.every, what)
+        if self.every and what == "fitted":
+            picks(self.lines, self.whose, self.line, self.times, found)
 
 
 def fit(paths: list[Path], steps: int, every: bool, seconds: float) -> None:
     lines = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-    whose, x, times = features(lines)
-    names = [kind_of(config) for _, config in whose]
-    kinds = sorted(set(names), key=repr)
-    kind, line = np.array([kinds.index(name) for name in names]), np.array([place for place, _ in whose])
-    best = np.full(len(lines), np.inf)
-    np.minimum.at(best, line, times)
-    used = np.ones(len(line), bool) if every else line % 5 != 4
-    weight = (best[line] / times) ** 2 / np.sqrt(np.bincount(line)[line])  # a size counts by itself, more or less
-    first = np.log([*NUMBERS.values()]), np.log([known(name) for name in kinds])
-    free = first[1] > math.log(1e-11)  # what is no part of a kind stays none
-    start = np.concatenate([first[0], first[1][free]])
-    stiff = np.concatenate([np.full(len(first[0]), HELD), np.full(int(free.sum()), LOOSE)])
-
-    def parts(at: Any) -> tuple[Any, Any]:
-        rates = first[1].copy()
-        rates[free] = at[len(NUMBERS) :]
-        return at[: len(NUMBERS)], rates
-
-    def off(at: Any) -> Any:
-        errors = weight * np.log(predicted(*parts(at), kind, x) / times)
-        return np.concatenate([errors[used], stiff * (at - start)])
-
-    told(lines, line, times, predicted(*first, kind, x), every, "as it is")
-    count, over = np.bincount(line), np.log(times / best[line])
-    counted = np.unique(line[used])
-
-    def regret(at: Any) -> float:
-        """The regret of picks that are softened, so that it has slopes; and how far times are off."""
-        found = np.log(predicted(*parts(at), kind, x))
-        least = np.full(len(lines), np.inf)
-        np.minimum.at(least, line, found)
-        share = np.exp((least[line] - found) / SOFT_PICK)
-        picked = np.bincount(line, share * over) / np.maximum(np.bincount(line, share), 1e-30)
-        errors = np.bincount(line, (weight * (found - np.log(times))) ** 2, len(count))
-        pulled = float(((0.1 * stiff * (at - start)) ** 2).sum())
-        return float(picked[counted].mean() + OF_TIMES * errors[counted].mean()) + OF_START * pulled
-
-    at = descended(regret, least_squares(off, start, steps), seconds)
-    numbers, rates = parts(at)
-    told(lines, line, times, predicted(numbers, rates, kind, x), every, "fitted")
-    if every:
-        picks(lines, whose, line, times, predicted(numbers, rates, kind, x))
-    print({name: float(f"{value:.4g}") for name, value in zip(NUMBERS, np.exp(numbers), strict=True)})
-    for key, found in zip(kinds, np.exp(rates), strict=True):
-        if isinstance(key[0], tuple):
-            print(f"    {key}: ({found[0]:.4f}, {found[3]:.3f}),")
-        else:
-            step = f"{found[0]:.4f}, {found[1]:.3g}, {found[2]:.3g}"
-            print(f"    {key}: ({step}, {found[3]:.3f}, {found[4]:.3g}),")
+    of = Fit([line for line in lines if not any(size % 8 for size in line["shape"][1:])], every)  # without copies
+    of.told(of.start, "as it is")
+    at = of.descended(of.least_squares(of.start, steps), seconds)
+    of.told(at, "fitted")
+    for name, value in zip(Numbers._fields, np.exp(at), strict=False):
+        print(f"    {name}: float = {value:.4g}")
+    for key, found in zip(of.kinds, np.exp(at[len(NUMBERS) :]).reshape(-1, 5), strict=True):
+        print(f"    {key}: ({found[0]:.4f}, {found[1]:.3g}, {found[2]:.3g}, {found[3]:.3f}, {found[4]:.3g}),")
 
 
 def told(lines: list[dict[str, Any]], line: Any, times: Any, found: Any, every: bool, what: str) -> None:
@@ -256,10 +221,10 @@ def told(lines: list[dict[str, Any]], line: Any, times: Any, found: Any, every: 
         regret, over, most = [], [], []
         for place in filter(mine, sorted(set(line.tolist()))):
             of_line = np.flatnonzero(line == place)
-            picked = times[of_line[found[of_line].argmin()]]
+            picked, rival = times[of_line[found[of_line].argmin()]], rival_of(lines[place])
             regret.append(math.log(picked / times[of_line].min()))
-            over.append(math.log(lines[place]["us"]["cublas"] / picked))
-            most.append(math.log(lines[place]["us"]["cublas"] / times[of_line].min()))
+            over.append(math.log(rival / picked))
+            most.append(math.log(rival / times[of_line].min()))
         if regret:
             means = [math.exp(statistics.mean(each)) for each in (regret, over, most)]
             few = sum(each < math.log(0.97) for each in over), sum(each < math.log(0.97) for each in most)
@@ -269,13 +234,13 @@ def told(lines: list[dict[str, Any]], line: Any, times: Any, found: Any, every: 
 
 def picks(lines: list[dict[str, Any]], whose: list[tuple[int, Config]], line: Any, times: Any, found: Any) -> None:
     """Print each size where the pick takes 1.03 times as long as the best, and what both are."""
-    for place, of in enumerate(lines):
-        mine = np.flatnonzero(line == place)
+    for place in sorted(set(line.tolist())):
+        of, mine = lines[place], np.flatnonzero(line == place)
         pick, best = mine[found[mine].argmin()], mine[times[mine].argmin()]
         if times[pick] > 1.03 * times[best]:
             shown = [f"{c.tile} {c.pingpong:d} {c.cluster} {c.together} {c.splits} {'swapped ' * c.swapped}"
                      f"{times[i]:.1f} ({found[i]:.1f})" for i in (pick, best) for c in (whose[i][1],)]  # fmt: skip
-            print(f"    {of['shape']} {of['major']}: picked {shown[0]}, best {shown[1]}, cuBLAS {of['us']['cublas']}")
+            print(f"    {of['shape']} {of['major']}: picked {shown[0]}, best {shown[1]}, cuBLAS {rival_of(of)}")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,15 @@ CASES = [
     (groups, rows, n, k)
     for groups, n, k in ((8, 4096, 4096), (16, 2048, 1024), (64, 1408, 2048), (128, 1536, 2048), (32, 768, 2880))
     for rows in (16, 128, 512, 2048, 8192)
-] + [(4, 256, 512, 512), (4, 2048, 4096, 7168), (8, 2048, 4096, 7168), (3, 100, 256, 128), (256, 256, 2048, 7168)]
+] + [
+    (4, 256, 512, 512),
+    (4, 2048, 4096, 7168),
+    (8, 2048, 4096, 7168),
+    (4, 8192, 4096, 7168),
+    (2, 512, 4096, 7168),
+    (3, 100, 256, 128),
+    (256, 256, 2048, 7168),
+]
 ALL = False  # print the times of all configurations
 COLD_BYTES, ROUNDS, GRAPH_S = 100 << 20, 5, 1.2e-3
 
@@ -118,18 +126,20 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=0, help="processes that compile ahead")
     parser.add_argument("--near", type=float, default=1.3, help="times what the model expects of the best, at most")
     parser.add_argument("--all", action="store_true", help="print the times of all configurations")
+    parser.add_argument("--k", type=int, nargs="+", help="the cases with these K alone")
     parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = parser.parse_args(), time.monotonic()
+    cases = [case for case in CASES if given.k is None or case[3] in given.k]
     globals()["ALL"] = given.all
     if given.compile is not None:
-        for case in CASES[given.compile :: given.jobs]:
+        for case in cases[given.compile :: given.jobs]:
             measured(case, given.near, True)
         return
     ahead = [subprocess.Popen([sys.executable, *sys.argv, "--compile", str(i)]) for i in range(given.jobs)]
     for each in ahead:
         each.wait()
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}; compiled in {time.monotonic() - start:.1f} s")
-    for case in CASES:
+    for case in cases:
         if time.monotonic() - start > given.seconds:
             break
         measured(case, given.near, False)

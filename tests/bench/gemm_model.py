@@ -22,12 +22,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import numpy as np
 import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, dense
 from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.configs import STREAMED, Problem, made_for
-from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, narrowest
+from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of, worth
 from cutelite.tune.compile import compile_all
 from tests.bench.timing import timed
 
@@ -64,11 +65,13 @@ def operands(m: int, n: int, k: int, major: str) -> tuple[Any, ...]:
     return a, b, torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
 
 
-def worth(problem: Problem, sizes: Sizes, near: float, configs: list[Config]) -> list[Config]:
+def near_to(problem: Problem, sizes: Sizes, near: float, configs: list[Config]) -> list[Config]:
     """Configurations that are expected to take at most NEAR times as long as the best."""
-    able = [c for c in configs if narrowest(c, problem, sizes.m) and made_for(c, problem)]
-    times = {c: microseconds(c, problem, sizes, AT_ONCE[c.blocks]) for c in able}
-    return [c for c in able if times[c] <= near * min(times.values())]
+    able = [config for config in configs if made_for(config, problem)]
+    table = table_of(able)
+    times = microseconds(table, problem, sizes, np.array([AT_ONCE[config.blocks] for config in able]))
+    times[~worth(table, problem, sizes)] = math.inf
+    return [config for config, time in zip(able, times, strict=True) if time <= near * times.min()]
 
 
 def said(config: Config) -> str:
@@ -82,7 +85,7 @@ def measured(m: int, n: int, k: int, major: str, near: float = NEAR, streamed: b
     bytes = 2 * (m * k + n * k + m * n)
     sets = [operands(m, n, k, major) for _ in range(max(2, min(24, -(-COLD_BYTES // bytes))))]
     given = [arguments(a, b, d, fused_of()) for a, b, d in sets]
-    configs = worth(given[0][0], Sizes(m, n, k, 1), near, [*CONFIGS, *STREAMED] if streamed else CONFIGS)
+    configs = near_to(given[0][0], Sizes(m, n, k, 1), near, [*CONFIGS, *STREAMED] if streamed else CONFIGS)
 
     def ours(config: Config, given: Any, i: int) -> None:
         dense.run(config, *given[i])

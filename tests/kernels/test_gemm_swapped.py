@@ -1,4 +1,4 @@
-"""GEMMs whose tiles have columns of the result as rows: any few rows, types, majors and epilogues."""
+"""GEMMs of few rows or few columns: tiles of any width, and swapped ones, types, majors and epilogues."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 
 from cutelite.kernels.gemm import CONFIGS, Config
-from cutelite.kernels.gemm.configs import swapped
+from cutelite.kernels.gemm.configs import slim, swapped
 from tests.run.test_gemm import compare, relu
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
 UNLIKE = {(c.tile[0], c.pingpong, c.cluster, c.together): c for c in CONFIGS if c.swapped and c.tile[1] <= 112}
 """One configuration for each kind: they differ in rows of the result too."""
+KINDS = [replace(config, swapped=number % 2 > 0) for number, config in enumerate(UNLIKE.values())]
 SMALL = [swapped(24, 64, True), swapped(48, 128), swapped(16, 64, True, together=3), swapped(48, 128, cluster=2)]
 
 
-@pytest.mark.parametrize("config", UNLIKE.values(), ids=str)
+@pytest.mark.parametrize("config", KINDS, ids=str)
 def test_every_kind_of_tile(config: Config) -> None:
-    compare((83, 264, 200), config=config)
+    compare((83, 264, 200) if config.swapped else (264, 88, 200), config=config)
 
 
 @pytest.mark.parametrize("config", SMALL, ids=str)
@@ -38,7 +39,13 @@ def test_rows_that_blocks_of_a_cluster_bring_by_turns(config: Config) -> None:
     compare((config.tile[1] + 3, 328, 1032), bias="float32", config=config)
 
 
-@pytest.mark.parametrize("rows", [1, 8, 9, 33])
+@pytest.mark.parametrize("columns", [8, 24])
+def test_few_columns(columns: int) -> None:
+    """Pieces of 16 and 48 bytes, which no swizzle permutes."""
+    compare((133, columns, 136), c=True, beta=1.0, bias="bfloat16", config=slim(columns, 128))
+
+
+@pytest.mark.parametrize("rows", [1, 8, 33])
 def test_few_rows(rows: int) -> None:
     config = swapped(-(-rows // 8) * 8, 64, True)
     compare((rows, 200, 136), config=config)
@@ -65,10 +72,16 @@ def test_types(dtype: str, out: str, tolerance: float, how: dict[str, Any]) -> N
         compare((45, 200, 272), dtype, out, tolerance=tolerance, config=config, **how)
 
 
+@pytest.mark.parametrize(("majors", "lead"), [("KK", ()), ("KN", (2,)), ("MN", ())])
+def test_operands_that_threads_load(majors: str, lead: tuple[int, ...]) -> None:
+    """Rows that TMA cannot read: each begins elsewhere, and ends within 16 bytes that are another one's too."""
+    compare((*lead, 9, 35, 77), majors=majors, config=swapped(32, 64, True, together=2 if majors == "KK" else 1))
+
+
 CHECKED = [
     (replace(SMALL[2], stages=3), (29, 72, 712)),
     (SMALL[3], (61, 264, 328)),
-    (replace(SMALL[0], stages=3), (61, 136, 328)),
+    (replace(SMALL[0], stages=3), (23, 69, 203)),  # loaded by threads
     (replace(swapped(8, 64, True, 2), stages=3), (5, 264, 328)),
 ]
 

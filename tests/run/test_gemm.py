@@ -18,7 +18,7 @@ from cutelite import CompileError, bf16, e4m3, f32, tf32
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, reference
 from cutelite.kernels.gemm.configs import Problem, made_for, swapped
-from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds
+from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of
 
 SHAPE = 136, 264, 208
 BF16 = 4e-3
@@ -457,7 +457,7 @@ def test_a_configuration_is_picked_for_every_problem() -> None:
                 modes = majors[0], "K" if majors[1] == "K" else "MN"
                 problem = Problem(dtypes[0], dtypes[0], f32, dtypes[1], None, modes, False, rows)
                 able = [config for config in CONFIGS if made_for(config, problem)]
-                times = [microseconds(c, problem, Sizes(m, n, k, 1), AT_ONCE[c.blocks]) for c in able]
+                times = microseconds(table_of(able), problem, Sizes(m, n, k), [AT_ONCE[c.blocks] for c in able])
                 moved = (m * k + n * k) * bytes + m * n * dtypes[1].bytes
                 assert moved / 5e6 < min(times) < 40 + 20 * max(moved / 4e6, 2 * m * n * k * bytes / 1.3e9)
 
@@ -468,7 +468,7 @@ def test_a_cluster_of_few_blocks_streams_less_than_blocks_that_share_k() -> None
     four, two = Config((64, 64), True, (1, 4), 10, buffers=1), Config((64, 64), True, (1, 1), 12, 16, 1, together=2)
 
     def times(n: int, k: int) -> list[float]:
-        return [microseconds(c, problem, Sizes(64, n, k, 1), AT_ONCE[c.blocks]) for c in (four, two)]
+        return list(microseconds(table_of([four, two]), problem, Sizes(64, n, k), [AT_ONCE[4], AT_ONCE[2]]))
 
     assert times(4096, 4096)[0] > times(4096, 4096)[1]
     assert times(6144, 4096)[0] < times(6144, 4096)[1]
@@ -480,7 +480,7 @@ def test_power_decides_where_a_gemm_would_take_more_than_there_is(monkeypatch: p
     small, wide = Config((128, 128), True, (1, 2), 5), Config(buffers=1)
 
     def times(m: int, n: int, k: int) -> list[float]:
-        return [microseconds(c, problem, Sizes(m, n, k, 1), AT_ONCE[2]) for c in (wide, small)]
+        return list(microseconds(table_of([wide, small]), problem, Sizes(m, n, k), AT_ONCE[2]))
 
     large, short = times(16384, 28672, 4096), times(64, 4096, 4096)
     monkeypatch.setattr(model, "WATTS", math.inf)

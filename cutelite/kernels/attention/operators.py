@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op, out_form, to_be_cast
 from cutelite.interop.torch import traced as traced
@@ -203,8 +204,8 @@ def backward(
 
 def dense(gradient: Tensor) -> Tensor:
     """Return a gradient with strides that TMA takes: the gradient of a sum has strides of 0."""
-    bytes = gradient.element_size()
-    fits = gradient.stride(-1) == 1 and all(s > 0 and s * bytes % 16 == 0 for s in gradient.stride()[:-1])
+    *strides, along = gradient.stride()
+    fits = along == 1 and min(strides) > 0 and rt.tma_aligned(0, gradient.element_size(), strides)
     return gradient if fits else gradient.contiguous()
 
 

@@ -97,15 +97,18 @@ def reshaped(out: Any, shape: tuple[int, ...]) -> Any:
 
 def written_by_tma(d: Any) -> bool:
     """Tell whether TMA can write results where they are to be: it writes the last 16 bytes of a row whole."""
-    return read_by_tma(d) and d.shape[-1] * DTYPES[rt.read(d).dtype].bytes % 16 == 0
+    return read_by_tma(d) and rt.tma_aligned(0, DTYPES[rt.read(d).dtype].bytes, d.shape[-1:])
 
 
-def read_by_tma(c: Any) -> bool:
-    """Tell whether TMA can read an array that is contiguous along its last mode; True where there is none."""
+def read_by_tma(c: Any, mode: int = -1) -> bool:
+    """Tell whether TMA can read an array as contiguous along a mode, the last or the one before; True if it is None."""
     if c is None:
         return True
-    view = rt.read(c)
-    return view.pointer % 16 == 0 and all(step * DTYPES[view.dtype].bytes % 16 == 0 for step in view.strides[:-1])
+    view, strides = rt.read(c), list(rt.read(c).strides)
+    along = strides.pop(mode)
+    return (
+        along == 1 and min(strides, default=1) >= 0 and rt.tma_aligned(view.pointer, DTYPES[view.dtype].bytes, strides)
+    )
 
 
 def check_added(b: Any, out: Any, fused: cl.Fused) -> None:

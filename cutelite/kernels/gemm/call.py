@@ -30,7 +30,7 @@ from cutelite.kernels.gemm.arrays import (
     scales_of,
     written_by_tma,
 )
-from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import measured, pick, run
 from cutelite.kernels.gemm.prepare import made_ahead
 from cutelite.kernels.lent import is_jax, on_jax
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 Function = Callable[[Any], Any]
 ROWS = (8, 16, 32, 64)
 """Rows of A that a tile loads, as one box of TMA, where A has no more."""
+LOADED = 1 << 15
+"""Elements of an operand up to which threads load it where TMA cannot."""
 EARLY = 128 << 10
 """Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
 
@@ -59,7 +61,8 @@ def gemm(
     a, b        (M, K) and (K, N), with batches in front that are stretched as those of NumPy's matmul: an operand that
                 is the same for all is read where it lies. Both bf16, both f16, each e4m3 or e5m2, each i8 or u8, or
                 both f32 with ``precision="tf32"``. Read as they lie where they are contiguous along K, or along
-                either mode if they have 16 bits, and rows a multiple of 16 bytes apart; others are copied first
+                either mode if they have 16 bits, and rows a multiple of 16 bytes apart. Others are copied first, but
+                that threads load small ones of 16 bits
     out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
                 i32 for integers. It may be bf16, f16 or f32; f64 or fp8 too where operands are no integers, for which
                 there is i32. Their rows may begin anywhere, and are fastest where they fill multiples of 16 bytes.
@@ -175,6 +178,8 @@ def multiply(
         like = a if prepare is None else empty(b, tuple(a.shape))
         a, b, prepare = of_no_columns(like, -1), of_no_columns(b, -2), None
     given = arguments(a, b, out, fused, precision, gate, prepare)
+    if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
+        given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
     if config is None or config == "tuned":
         config = pick(*given) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
@@ -220,17 +225,20 @@ def gate_of(given: Function | str | None) -> Function | None:
 
 def arguments(
     a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, gate: Function | str | None = None,
-    prepare: Prepare | None = None,
+    prepare: Prepare | None = None, loads: bool = True,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return the arguments of `run` that follow its configuration.
 
+    loads   threads may load operands that TMA cannot read; False: they are copied
     Errors  ValueError for what the kernels cannot compute
     """
     if a.ndim > 2 or b.ndim > 2:
         a, b, out, fused = folded(a, b, out, fused)
     if prepare is not None:
         a, prepare = prepared_before(a, b, prepare)
-    a, b = all_for_tma((a, -1, prepare is not None), (b, -2, False))
+    loaded = loads and prepare is None and fused.finish is None and gate is None and loads_pay(a, b)
+    if not loaded:
+        a, b = all_for_tma((a, -1, prepare is not None), (b, -2, False))
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result, fused)
     scales = scales_of(fused, *(result.shape[-2:]))
@@ -243,7 +251,7 @@ def arguments(
     batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
     direct = fused.finish is None and not (written_by_tma(out) and read_by_tma(fused.c))
-    problem = replace(problem, shared=shared, direct=direct)
+    problem = replace(problem, shared=shared, direct=direct, loaded=loaded)
     problem = finished(problem, fused, b.shape[-1], result)
     problem, ahead = (problem, ()) if prepare is None else prepared(problem, prepare)
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
@@ -350,7 +358,7 @@ def packed_rows(operand: Any) -> Any:
 
 def place_for(out: Any) -> Any:
     """Return `out`, or a new array of its shape if its rows have gaps or begin where TMA cannot write."""
-    return out if is_dense(out) and rt.read(out).pointer % 16 == 0 else empty(out, tuple(out.shape))
+    return out if is_dense(out) and rt.tma_aligned(rt.read(out).pointer, 1, ()) else empty(out, tuple(out.shape))
 
 
 def moved(held: Any, out: Any) -> Any:
@@ -366,14 +374,26 @@ def laid_for_tma(operand: Any, k: int, along_k: bool) -> tuple[Any, tuple[Any, A
     bytes, modes = DTYPES[view.dtype].bytes, list(zip(view.shape, view.strides, strict=True))
     either = bytes == 2 and not along_k
     for row in (-1, -2) if either else (k,):
-        steps = [step for place, (_, step) in enumerate(modes) if place != len(modes) + row]
-        if modes[row][1] == 1 and view.pointer % 16 == 0 and all(step > 0 and step * bytes % 16 == 0 for step in steps):
+        if min(view.strides) > 0 and read_by_tma(operand, row):
             return operand, None
     row = next((mode for mode in (-1, -2) if modes[mode][1] == 1 and (either or mode == k)), k)
     high, wide = view.shape[-3 - row], view.shape[row]
     made = empty(operand, (*view.shape[:-2], high, -(-wide * bytes // 16) * 16 // bytes))[..., :wide]
     source = operand if row == -1 else operand.swapaxes(-1, -2)
     return made if row == -1 else made.swapaxes(-1, -2), (source, made)
+
+
+def loads_pay(a: Any, b: Any) -> bool:
+    """Tell whether threads are to load the operands, (..., M, K) and (..., K, N): it costs less than copies for TMA.
+
+    They load each element once for each tile that needs it, slower than TMA: that pays where there is little to load.
+    """
+    views = rt.read(a), rt.read(b)
+    able = all(
+        DTYPES[x.dtype].bytes == 2 and x.pointer % pitch.UNIT == 0 and min(x.strides) > 0 and 1 in x.strides[-2:]
+        and 16 <= prod(x.shape) <= LOADED for x in views
+    )  # fmt: skip
+    return able and any(laid_for_tma(x, k, False)[1] is not None for x, k in ((a, -1), (b, -2)))
 
 
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:

@@ -79,6 +79,7 @@ class Problem:
                         'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
     prepare             what makes elements of A, of B's dtype, of what is in memory, with tensors `beside` it
     direct              threads store results, and load C, element by element: for rows that TMA cannot take
+    loaded              threads load operands: for rows that TMA cannot read, of 16 bits
     shared              the operand that is the same for all batches, 'A' or 'B'; else ''
     """
 
@@ -99,6 +100,7 @@ class Problem:
     groups: Literal["", "rows", "padded", "K"] = ""
     shared: str = ""
     direct: bool = False
+    loaded: bool = False
     prepare: Prepare | None = None
     beside: tuple[tuple[str, int, int], ...] = ()
 
@@ -172,20 +174,35 @@ WIDTHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224,
 """Rows of the result that a swapped tile has: an n of wgmma, for every type."""
 
 
-def swapped(rows: int, columns: int, pingpong: bool = False, cluster: int = 1, together: int = 1) -> Config:
-    """A swapped tile of this many rows of the result, 8 to 256, with as many stages as shared memory holds.
+def slim(
+    wide: int, high: int, pingpong: bool = False, cluster: int = 1, together: int = 1, turned: bool = False
+) -> Config:  # fmt: skip
+    """A tile of any width that wgmma has, 8 to 256, with as many stages as shared memory holds.
 
-    columns  of the result: 64, 128 or 256
-    cluster  blocks beside each other along the result's columns, which load its rows together
+    high     its rows: 64, 128 or 256
+    cluster  blocks along these rows, which load together what all of them multiply by
+    turned   a swapped tile
     """
-    halves = columns // 64 if pingpong else columns // 128
-    most = min(112, rows * (columns // 64) // together)  # each block of a cluster finishes a piece
-    piece = max((p for p in range(8, most + 1, 8) if rows % p == 0), default=8)
-    buffers = 2 if cluster > 1 and halves * (rows // piece) % 2 == 0 else 1
-    stages = min(12, (228_000 - 256 * buffers * piece) // (128 * (columns + rows)))
-    regs = (24, 240) if halves * rows > 384 else (40, 232)
-    tile, loads = (columns, rows), (cluster, 1)
-    return Config(tile, pingpong, loads, stages, piece, buffers, together=together, regs=regs, swapped=True)
+    halves = high // 64 if pingpong else high // 128
+    most = min(112 if turned or wide % 64 else 64, wide * (high // 64) // together)  # each block finishes a piece
+    sectors = 8 if turned or wide % 16 else 16  # columns of results whose rows fill sectors of 32 bytes
+    pieces = [p for p in range(max(8, most // 8 * 8), 0, -8) if wide % p == 0 and p % sectors == 0] or [8]
+    if pieces[0] <= 16 and wide > 112 and together == 1:
+        pieces.insert(0, wide)
+    several = (2, 1) if cluster > 1 and pieces[0] <= 112 and halves * (wide // pieces[0]) % 2 == 0 else (1,)
+    ways = [(pieces[0], buffers) for buffers in several] + [(piece, 1) for piece in pieces if piece >= 32]
+    deep = {way: min(12, (228_000 - 256 * way[0] * way[1]) // (128 * (high + wide))) for way in ways}
+    piece, buffers = next((way for way in ways if deep[way] > 3), ways[0])  # three stages are too few
+    regs = (24, 240) if halves * wide > 384 else (40, 232)
+    return Config(
+        (high, wide), pingpong, (cluster, 1), deep[piece, buffers], piece, buffers, together=together, regs=regs,
+        swapped=turned,
+    )  # fmt: skip
+
+
+def swapped(rows: int, columns: int, pingpong: bool = False, cluster: int = 1, together: int = 1) -> Config:
+    """The same with A and B exchanged: any number of `rows` of the result, and 64, 128 or 256 of its columns."""
+    return slim(rows, columns, pingpong, cluster, together, turned=True)
 
 
 CONFIGS += [
@@ -203,6 +220,32 @@ CONFIGS += [
     *(Config((64, 128), True, (1, blocks), 7) for blocks in (2, 4)),
     Config((64, 192), True, (1, 2), 6, buffers=1),
     Config((128, 96), cluster=(1, 2), stages=6, piece=32, buffers=1),
+]
+
+ODD = (40, 56, 72, 88, 104, 120, 136, 168, 184, 200, 216)
+"""Further widths, of 16-bit types and fp8."""
+NARROW = sorted([*(w for w in WIDTHS if w not in (64, 128, 192, 208, 256)), *ODD])
+"""Widths of tiles as they lie that are made for few columns, or for a last round that they fill."""
+CONFIGS += [
+    *(
+        slim(columns, 64, True, together=blocks)
+        for columns in NARROW
+        if columns <= 160
+        for blocks in (1, 2, 3, 4, 6, 8)
+    ),
+    *(slim(columns, 64, True, cluster) for columns in NARROW if columns <= 144 for cluster in (2, 4)),
+    *(slim(columns, 128, together=blocks) for columns in NARROW for blocks in (1, 2, 3, 4)),
+    *(slim(columns, 128, cluster=2) for columns in NARROW),
+    *(slim(columns, 128, cluster=4) for columns in NARROW if columns <= 144),
+    *(slim(columns, 128, True, 2) for columns in NARROW if 72 <= columns <= 176),
+    *(slim(columns, 256) for columns in NARROW if columns <= 160),
+    *(swapped(rows, 64, True, together=blocks) for rows in ODD if rows <= 120 for blocks in (1, 2, 3, 4, 6, 8)),
+    *(swapped(rows, 128, together=blocks) for rows in ODD for blocks in (1, 2, 3)),
+    *(swapped(rows, 128, cluster=2) for rows in ODD),
+    *(swapped(rows, 128, True, 2) for rows in ODD if 72 <= rows <= 200),
+    *(swapped(rows, 64, True, cluster) for rows in ODD if rows <= 136 for cluster in (2, 4)),
+    *(swapped(rows, 128, cluster=4) for rows in ODD if rows <= 136),
+    *(swapped(rows, 256, cluster=2) for rows in ODD if rows <= 136),
 ]
 
 
@@ -267,6 +310,8 @@ def made_for(config: Config, problem: Problem) -> bool:
     problem = problem.swapped if config.swapped else problem
     config = config if problem.finish is None else replace(config, buffers=1)
     (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
+    if problem.acc.is_int and bn > 32 and bn % 16:
+        return False  # an n of wgmma of integers
     piece, each = wide(config, problem), bn // 2 if config.across else bn
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * piece * out
     biases = 2 * (bm if problem.turned else bn)
@@ -287,6 +332,8 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # for what stores and loads elements there are no registers left
     if problem.prepare is not None and (config.swapped or not alone):
         return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
+    if problem.loaded and (config.cluster != (1, 1) or of_thread > 64 or config.stream):
+        return False  # others read a tile too that this block brings, or there are no registers left
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
         return False
     if config.across and (problem.halves or config.swapped or config.together > 1 or problem.groups == "K"):

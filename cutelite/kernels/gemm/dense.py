@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import takewhile
-from operator import itemgetter
+from math import inf
 from typing import Any, Literal, NamedTuple, cast
 
 import cutelite as cl
@@ -23,7 +23,18 @@ import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
-from cutelite.kernels.gemm.model import clusters, in_bursts, lasting, microseconds, narrowest, sizes_of
+from cutelite.kernels.gemm.loads import AHEAD, Loaded, LoadPipe
+from cutelite.kernels.gemm.model import (
+    Table,
+    at_once_of,
+    in_bursts,
+    lasting,
+    microseconds,
+    sizes_of,
+    table_of,
+    work_of,
+    worth,
+)
 from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
 from cutelite.lang.given import given_by
@@ -31,6 +42,7 @@ from cutelite.lib.multicast import by_turns
 from cutelite.records import dataclass
 
 M, N, K, L, C, E = cl.dims("M N K L C E")
+PITCHES = cl.dims("PA QA"), cl.dims("PB QB")  # of batches and of rows, of A and of B, where threads load them
 GROUP = 128  # threads of a warpgroup
 
 
@@ -45,7 +57,7 @@ def build(config: Config, problem: Problem) -> Any:
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, stages_of(problem.a, (BM, BK, config.stages), problem.majors[0], BM)]
         b: Smem[problem.b, stages_of(problem.b, (BN, BK, config.stages), problem.majors[1], plan.each)]
-        d: Smem[problem.d, cl.make_smem_layout(problem.d, (64, WIDE, 2 * config.buffers), plan.along)]
+        d: Smem[problem.d, cl.make_smem_layout(problem.d, (64, WIDE, 2 * config.buffers), plan.along), 128]  # for TMA
 
     @cl.kernel(block=3 * GROUP, cluster=(CM * CN * config.together, 1, 1) if plan.in_clusters else None)
     def gemm(
@@ -54,14 +66,12 @@ def build(config: Config, problem: Problem) -> Any:
         ends: Tensor[i32, (E,)] | None, plain: PLAIN | None, ahead: AHEAD | None, parts: PARTS | None,
     ) -> None:  # fmt: skip
         if cl.thread_idx.x == 0:
-            for t in (a, b) if problem.direct else (a, b, d):
+            for t in plan.mapped(a, b, d):
                 cl.prefetch_tensormap(t)
         storage = Storage.allocate()
         if FEW < BM:
             cl.cooperative_clear(storage.a)
-        consumers, peers = GROUP if config.pingpong else 2 * GROUP, cl.multicast_peers(config.cluster)
-        bytes = FEW * BK * problem.a.bytes + BN * 128
-        pipe = cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, False, plan.reads, plan.turns)
+        pipe = plan.pipe()
         second = cl.warpgroup_idx() // 2
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + config.buffers))
@@ -71,12 +81,14 @@ def build(config: Config, problem: Problem) -> Any:
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(plan.clustered)
         if cl.thread_idx.x < GROUP:
-            cl.setmaxnreg_dec(config.regs[0])
-            if cl.thread_idx.x == 0:
+            cl.setmaxnreg_dec(plan.regs[0])
+            if problem.loaded:
+                plan.load(a, b, storage, pipe, tiles, first)
+            elif cl.thread_idx.x == 0:
                 plan.begin(a, b, first)
                 plan.produce(a, b, storage, pipe, tiles, first, ends)
         else:
-            cl.setmaxnreg_inc(config.regs[1])
+            cl.setmaxnreg_inc(plan.regs[1])
             plan.wait()
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (64, WIDE, config.buffers), (0, 0, group))
@@ -114,9 +126,13 @@ def types(plan: "Plan") -> tuple[Any, ...]:
         raise ValueError(
             f"{config}: tiles of an operand contiguous along M or N have rows in spans of 64 bytes or more"
         )
-    a = matrix(problem.a, M, K, left, problem.majors[0], plan.lead("A"))
     of_b = N if problem.finish is None and problem.gate is None else C
-    b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
+    if problem.loaded:
+        a = matrix_as_it_lies(problem.a, M, problem.majors[0], plan.lead("A"), *PITCHES[0])
+        b = matrix_as_it_lies(problem.b, N, problem.majors[1], plan.lead("B"), *PITCHES[1])
+    else:
+        a = matrix(problem.a, M, K, left, problem.majors[0], plan.lead("A"))
+        b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
     batches = (L * splits,) if batched and splits > 1 else plan.lead("D") or (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
     if problem.direct:
@@ -141,6 +157,12 @@ def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str
     return TmaTensor[dtype, (*batches, *shape), (*(1,) * lead, high, wide), (*(None,) * (1 + lead), 1)]
 
 
+def matrix_as_it_lies(dtype: Any, rows: Any, major: str, lead: Any, batch: Any, row: Any) -> Any:
+    """The type of an operand that threads load, with batches if there are any."""
+    shape = (rows, K) if major == "K" else (K, rows)
+    return Tensor[dtype, (*lead, *shape), ((batch, row, 1) if lead else (row, 1)), cl.align(16)]
+
+
 class Tile(NamedTuple):
     """A place in the result and in K.
 
@@ -161,6 +183,11 @@ class Tile(NamedTuple):
     group: tuple[Any, ...] | None = None
     end: Any = None
     begin: Any = 0
+
+    @property
+    def of_b(self) -> tuple[Any, ...]:
+        """The batch of B."""
+        return self.batch if self.group is None else self.group
 
 
 @dataclass(frozen=True)
@@ -348,6 +375,52 @@ class Plan:
         left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
         return left, cl.OperandTile.create(b, columns, cluster, 1, majors[1])
 
+    def pipe(self) -> Any:
+        """The ring of stages."""
+        config, problem, consumers = self.config, self.problem, GROUP if self.config.pingpong else 2 * GROUP
+        if problem.loaded:
+            return LoadPipe.create(config.stages, consumers)
+        bytes = self.few * self.depth * problem.a.bytes + config.tile[1] * 128
+        peers, how = cl.multicast_peers(config.cluster), (False, self.reads, self.turns)
+        return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, *how)
+
+    @property
+    def regs(self) -> tuple[int, int]:
+        """Registers of a thread that loads, and of one that multiplies."""
+        return (168, 168) if self.problem.loaded else self.config.regs
+
+    def mapped(self, a: Any, b: Any, d: Any) -> tuple[Any, ...]:
+        """The arrays that TMA reads or writes."""
+        return (*(() if self.problem.loaded else (a, b)), *(() if self.problem.direct else (d,)))
+
+    def held(self, operand: Any, name: Literal["A", "B"]) -> Loaded:
+        """An operand, A or B, that threads load."""
+        which = "AB".index(name)
+        major, (batch, row), extent = self.problem.majors[which], PITCHES[which], (M, N)[which]
+        shape, lead = (extent, K) if major == "K" else (K, extent), self.lead(name)
+        sizes = (L, *shape, batch, row) if lead else (1, *shape, 0, row)
+        return Loaded(operand, sizes, major, (self.few, self.columns)[which], self.depth)
+
+    def load(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
+        """A warpgroup: fill the ring by loads, tile after tile."""
+        left, right, state = self.held(a, "A"), self.held(b, "B"), pipe.producer_state()
+        cl.griddepcontrol_wait()
+        while tiles.is_valid():
+            for i in range(-min(AHEAD, tile.steps), tile.steps):
+                if i + AHEAD < tile.steps:
+                    later = (tile.first + i + AHEAD) * self.depth
+                    left.prefetch(tile.batch, tile.row, later)
+                    right.prefetch(tile.of_b, tile.column, later)
+                if i >= 0:
+                    pipe.producer_acquire(state)
+                    k = (tile.first + i) * self.depth
+                    left.bring(storage.a[None, None, state.index], tile.batch, tile.row, k)
+                    right.bring(storage.b[None, None, state.index], tile.of_b, tile.column, k)
+                    pipe.tell(state)
+                    state = state.advance()
+            tiles = tiles.advance()
+            tile = self.place(tiles, None)
+
     def begin(self, a: Any, b: Any, tile: Any) -> None:
         """One thread: wait for the kernel before, and first have L2 bring steps of B: what that one writes, L2 has."""
         if self.config.early:
@@ -361,10 +434,9 @@ class Plan:
             if self.config.swapped:
                 left.prefetch(tile.batch, tile.row, k, self.depth)
             else:
-                of_b = tile.batch if tile.group is None else tile.group
                 column = tile.column * 2 if self.paired else tile.column
                 for half in cl.static_range(2 if self.problem.halves else 1):
-                    right.prefetch(of_b, column + half * self.half, k, self.depth)
+                    right.prefetch(tile.of_b, column + half * self.half, k, self.depth)
 
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""
@@ -374,18 +446,17 @@ class Plan:
             for i in range(tile.steps):
                 pipe.producer_acquire(state)
                 full, k = pipe.barrier(state), (tile.first + (tile.steps - 1 - i if backward else i)) * self.depth
-                of_b = tile.batch if tile.group is None else tile.group
                 if self.problem.groups == "K":
                     k = tile.begin + i * self.depth
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
                 left.load(few, tile.batch, tile.row, k, full, turn=state.index)
                 if not self.problem.halves:
                     column = tile.column * 2 if self.paired else tile.column
-                    right.load(storage.b[None, None, state.index], of_b, column, k, full, turn=state.index)
+                    right.load(storage.b[None, None, state.index], tile.of_b, column, k, full, turn=state.index)
                 else:
                     for half in cl.static_range(2):
                         part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
-                        right.load(part, of_b, tile.column + half * self.half, k, full, turn=state.index)
+                        right.load(part, tile.of_b, tile.column + half * self.half, k, full, turn=state.index)
                 state = state.advance()
             tiles = tiles.advance()
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
@@ -603,13 +674,22 @@ NEAR = 1.3
 """Times the shortest time that is expected: what takes longer is not measured."""
 
 
+@cache
+def table() -> Table:
+    """Return `CONFIGS` as the model reads them: made once, in some milliseconds."""
+    return table_of(CONFIGS)
+
+
 def ranked(configs: list[Config], problem: Problem, a: Any, d: Any) -> Iterator[tuple[float, Config]]:
     """Yield (microseconds, configuration) of those that exist for these types, by the model, the fastest first."""
-    sizes = sizes_of(problem, a, d)
-    worth = [(config, config.blocks) for config in configs if narrowest(config, problem, sizes.m)]
-    at_once = {size: clusters(size, d) for size in {size for _, size in worth}}
-    times = [(microseconds(config, problem, sizes, at_once[size]), config) for config, size in worth]
-    return (each for each in sorted(times, key=itemgetter(0)) if made_for(each[1], problem))
+    of, sizes = table() if configs is CONFIGS else table_of(configs), sizes_of(problem, a, d)
+    times = microseconds(of, problem, sizes, at_once_of(of, d))
+    times[~worth(of, problem, sizes)] = inf
+    for i in times.argsort(kind="stable"):
+        if times[i] == inf:
+            return
+        if made_for(configs[i], problem):
+            yield float(times[i]), configs[i]
 
 
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
@@ -621,8 +701,9 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
 
 def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
     """Return the seconds that a GEMM measured in bursts takes once the GPU is at its limit of power."""
-    _, energy = in_bursts(config, problem, sizes_of(problem, a, d), clusters(config.blocks, d))
-    return lasting(seconds * 1e6, energy) * 1e-6
+    of = table_of([config])
+    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, d)), at_once_of(of, d))
+    return float(lasting(seconds * 1e6, energy[0])) * 1e-6
 
 
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting, weigh=sustained)(run)

@@ -12,7 +12,7 @@ the next group are cleared.
 
 from collections import Counter
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from math import log
 from typing import Any, Literal
@@ -31,13 +31,15 @@ from cutelite.kernels.gemm.call import all_for_tma, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import GROUP, NEAR, build
-from cutelite.kernels.gemm.model import Sizes, clusters, microseconds
+from cutelite.kernels.gemm.model import Sizes, Table, at_once_of, microseconds, table_of
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
 from cutelite.tune.warm import tuning_wanted
 
+WIDE = (64, 96, 128, 160, 192, 208, 256)
+"""Columns of tiles, in whole pieces."""
 CONFIGS = [
-    *(config for config in ALL if not (config.swapped or config.across) and config.splits * config.together == 1),
+    *(c for c in ALL if not (c.swapped or c.across) and c.splits * c.together == 1 and c.of_b in WIDE),
     Config(cluster=(1, 1), buffers=1),
     Config((128, 128), True, (1, 1), 5, buffers=1),
 ]
@@ -70,32 +72,33 @@ def fitted(config: Config, problem: Problem) -> Problem:
     """The problem with pieces that divide a configuration's tile, where the results are the sums."""
     if problem.finish is None or problem.finish.function is not sums:
         return problem
-    return replace(
-        problem, finish=replace(problem.finish, columns=next(w for w in (64, 32, 16) if config.tile[1] % w == 0))
-    )
+    wide = config.tile[1]  # a swizzle permutes pieces of 64 columns, else few pieces are better than many
+    columns = 64 if wide % 64 == 0 else next(w for w in (112, 96, 80, 48, 32, 208, 176, 16) if wide % w == 0)
+    return replace(problem, finish=replace(problem.finish, columns=columns))
 
 
 def fitting(
     configs: list[Config], problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any
 ) -> list[Config]:  # fmt: skip
     """Return the configurations worth measuring, the one that should be fastest first."""
-    groups, (m, n) = ends.shape[0], d.shape[-2:]
-    k, times, plain = a.shape[-1 if problem.majors[0] == "K" else -2], {}, replace(problem, groups="")
-    shares = dealt(m, groups) if problem.groups == "rows" else (Counter([m] * groups),)
-    for config in configs:
-        if not made_for(config, fitted(config, problem)):
-            continue
-        at_once, high = clusters(config.blocks, d), config.tile[0] * config.cluster[0]
-        if problem.groups == "K":  # the model knows one round alone without clusters: the largest tile that fills it
-            tiles = -(-m // config.tile[0]) * -(-n // config.tile[1]) * groups
-            area = config.tile[0] * config.tile[1]
-            times[config] = -(-tiles // at_once) * area * (1.0 + 4096 / area)
-            continue
-        padded = [sum(-(-rows // high) * high * many for rows, many in counts.items()) for counts in shares]
-        sizes = [Sizes(of, n, k, 1, groups - counts[0]) for of, counts in zip(padded, shares, strict=True)]
-        times[config] = sum(microseconds(config, plain, each, at_once) for each in sizes)
-    able = sorted(times, key=times.__getitem__)
-    return [config for config in able if times[config] <= NEAR * times[able[0]]]
+    groups, (m, n), of = ends.shape[0], d.shape[-2:], table() if configs is CONFIGS else table_of(configs)
+    k, plain = a.shape[-1 if problem.majors[0] == "K" else -2], replace(problem, groups="")
+    if problem.groups == "K":  # the model knows one round alone without clusters: the largest tile that fills it
+        area, tiles = of.bm * of.bn, np.ceil(m / of.bm) * np.ceil(n / of.bn) * groups
+        times = np.ceil(tiles / at_once_of(of, d)) * area * (1.0 + 4096 / area)
+    else:
+        times = np.zeros(len(configs))
+        for shares in dealt(m, groups) if problem.groups == "rows" else (Counter([m] * groups),):
+            padded = sum(np.ceil(rows / of.high) * of.high * many for rows, many in shares.items())
+            times += microseconds(of, plain, Sizes(padded, n, k, 1, groups - shares[0]), at_once_of(of, d))
+    able = [i for i in times.argsort(kind="stable").tolist() if made_for(configs[i], fitted(configs[i], problem))]
+    return [configs[i] for i in able if times[i] <= NEAR * times[able[0]]]
+
+
+@cache
+def table() -> Table:
+    """Return `CONFIGS` as the model reads them."""
+    return table_of(CONFIGS)
 
 
 @lru_cache(maxsize=1024)

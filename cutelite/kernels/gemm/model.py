@@ -1,6 +1,6 @@
 """A model of a GEMM's time from its sizes and configuration: it picks the configuration where nothing is measured.
 
-    burst = START + (work ** P + memory ** P) ** (1 / P) + sharing
+    burst = start + max(work, memory) + apart * min(work, memory) + sharing
     time = burst * max(1, energy / (burst * WATTS)) ** (1 / 3)
     work     rounds of tiles, each of a number of steps along K and a part that nothing hides: RATES
     memory   bytes that blocks load, from L2, and bytes that come from DRAM, again where a round's operands outgrow L2
@@ -9,36 +9,75 @@
              its clock, and power goes with the cube of it: where GEMMs last, not in the first milliseconds
 
 All times are microseconds. A step is 128 bytes along K, whatever the dtype: tensor cores take the same time for them.
+Times of all configurations are computed at once, as arrays (`Table`): some 40 operations of NumPy for a pick.
 The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md).
 """
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
 from typing import Any, NamedTuple
 
-import cutelite_rt as rt
-from cutelite.kernels.arrays import clusters_at_once
-from cutelite.kernels.gemm.configs import WIDTHS, Config, Problem, wide
+import numpy as np
 
-START, P = 1.099, 1.1459
-L2, L2_CLUSTERED = 8.509e-08, 5.845e-08
-"""Microseconds for a byte that blocks load from L2, without a cluster and with one."""
-DRAM, AGAIN_DRAM = 1.155e-07, 0.3905
-"""Microseconds for a byte from DRAM, and the part of a round's operands that is read again where they outgrow L2."""
+import cutelite_rt as rt
+from cutelite.kernels.gemm.configs import ODD, WIDTHS, Config, Problem, wide
+
+
+class Numbers(NamedTuple):
+    """The numbers of the model besides `RATES`, in microseconds.
+
+    start                 of every GEMM
+    soon                  steps of a block after which half of that has been made up for
+    apart                 the part of the lesser of work and memory that does not overlap with the other
+    l2, l2_clustered      a byte that blocks load from L2, without a cluster and with one
+    dram, again           a byte from DRAM; the part of a round's operands that is read again where they outgrow L2
+    outgrown              bytes of L2 that a round's operands may fill
+    stream                a byte from DRAM that a block loads: a bound where few blocks load
+    stream_clustered      the same where blocks of a cluster load for each other, each waiting for the slowest
+    hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
+    partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
+    shallow               the part by which steps take longer with three stages or fewer
+    second, second_byte   a second kernel that adds up sums, and a byte of these
+    meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
+    restart               a further round of such
+    """
+
+    start: float = 1.023
+    soon: float = 2463
+    apart: float = 0.5878
+    l2: float = 1.117e-07
+    l2_clustered: float = 4.857e-08
+    dram: float = 1.198e-07
+    again: float = 0.4028
+    outgrown: float = 2.858e07
+    stream: float = 6.507e-06
+    stream_clustered: float = 1.0e-05
+    hidden: float = 0.1003
+    partial: float = 0.8914
+    shallow: float = 0.04827
+    second: float = 2.17
+    second_byte: float = 2.275e-07
+    meeting: float = 1.285
+    meeting_byte: float = 2.434e-05
+    restart: float = 3.245
+
+
+NUMBERS = Numbers()
 AT_LEAST = 2.084e-07
 """Microseconds for a byte at the peak rate of the GPU's memory, 4.8 TB/s: a lower bound for the fit."""
-STREAM, STREAM_CLUSTERED = 1.395e-05, 1.8e-05
-"""Microseconds for a byte from DRAM that a block loads, a bound where few blocks load; and where blocks of a cluster
-load for each other, each waiting for the slowest."""
-OUTGROWN, SOFT = 23.66e6, 8e6
+SOFT = 8e6
 FUNCTION = 1.5
 """Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
-HIDDEN = 0.152
-"""The part of a tile's own time that remains where another warpgroup multiplies meanwhile."""
-SECOND, SECOND_BYTE = 2.161, 2.264e-07
-MEETING, MEETING_BYTE, RESTART = 0.8559, 2.662e-05, 3.654
+
+LOADS = 2e-5
+"""Microseconds for a byte that a block's threads load to shared memory: an estimate."""
+
+FEW = 384
+"""Rows or columns, the fewer of both, beyond which no more than two rounds are of clusters of four: some
+multiprocessors are left without one."""
 
 WATTS = 700.0
 """The limit of power, in W. The three energies below include a share of the power of an idle GPU."""
@@ -48,64 +87,35 @@ PRODUCT, LOADED, MOVED = 0.72e-6, 42e-6, 32e-6
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """Blocks of a cluster -> clusters that run at once on an H200, a block per SM: for arrays that are on no GPU."""
 
-RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] = {
-    ((64, 64), True, (1, 1)): (0.0721, 1.160),
-    ((64, 64), True, (1, 2)): (0.1701, 0.270),
-    ((64, 64), True, (1, 4)): (0.0688, 0.291),
-    ((64, 64), True, (2, 1)): (0.1719, 0.238),
-    ((64, 128), True, (1, 1)): (0.2006, 0.828),
-    ((64, 128), True, (2, 1)): (0.1547, 0.220),
-    ((64, 128), True, (1, 2)): (0.1564, 0.804),
-    ((64, 128), True, (1, 4)): (0.1245, 0.454),
-    ((64, 192), True, (1, 2)): (0.1646, 1.205),
-    ((64, 192), True, (1, 1)): (0.2029, 1.632),
-    ((64, 192), True, (2, 1)): (0.2151, 2.003),
-    ((64, 256), True, (1, 1)): (0.2725, 2.311),
-    ((64, 256), True, (2, 1)): (0.2378, 2.791),
-    ((128, 64), False, (1, 1)): (0.1390, 0.402),
-    ((128, 64), False, (1, 4)): (0.1014, 1.873),
-    ((128, 64), False, (2, 1)): (0.1417, 0.593),
-    ((128, 96), False, (1, 1)): (0.0658, 2.888),
-    ((128, 96), False, (1, 2)): (0.1522, 1.714),
-    ((128, 96), False, (2, 1)): (0.2192, 1.124),
-    ((128, 128), False, (1, 1)): (0.2594, 0.870),
-    ((128, 128), True, (1, 1)): (0.1691, 1.143),
-    ((128, 128), True, (1, 2)): (0.1902, 1.575),
-    ((128, 128), True, (2, 1)): (0.2429, 1.707),
-    ((128, 160), True, (2, 1)): (0.2848, 1.377),
-    ((128, 176), True, (2, 1)): (0.2908, 2.136),
-    ((128, 192), False, (1, 1)): (0.3534, 0.961),
-    ((128, 192), True, (1, 2)): (0.3875, 1.948),
-    ((128, 192), True, (2, 1)): (0.3433, 2.623),
-    ((128, 208), True, (2, 1)): (0.4233, 3.310),
-    ((128, 256), False, (1, 1)): (0.4503, 1.973),
-    ((128, 256), False, (1, 2)): (0.4244, 2.555),
-    ((128, 256), False, (2, 1)): (0.5610, 1.924),
-    ((128, 320), False, (2, 1)): (0.7254, 2.980),
-    ((256, 128), False, (1, 2)): (0.5328, 1.718),
-    ((256, 128), False, (2, 1)): (0.5190, 1.577),
+Kind = tuple[int, bool, tuple[int, int]]
+Rates = tuple[float, float, float, float, float]
+
+RATES: dict[Kind, Rates] = {
+    (64, True, (1, 1)): (0.0646, 0.0017, 1e-12, 0.011, 0.00513),
+    (64, True, (1, 2)): (0.3814, 4.32e-05, 1e-12, 0.013, 0.00331),
+    (64, True, (1, 4)): (0.0223, 0.00172, 1e-12, 0.146, 0.00396),
+    (64, True, (2, 1)): (0.1140, 0.000991, 1e-12, 0.018, 0.00985),
+    (64, True, (4, 1)): (0.0828, 0.000671, 1e-12, 0.351, 0.0157),
+    (128, False, (1, 1)): (0.1874, 0.00161, 1e-12, 0.059, 0.0193),
+    (128, False, (1, 2)): (0.0875, 0.00199, 1e-12, 0.834, 0.0109),
+    (128, False, (1, 4)): (0.0410, 0.00193, 1e-12, 0.858, 0.038),
+    (128, False, (2, 1)): (0.2560, 4.56e-05, 4.72e-06, 0.264, 0.0169),
+    (128, False, (4, 1)): (0.2184, 6.9e-05, 1e-12, 1.004, 0.00742),
+    (128, True, (1, 1)): (0.0507, 0.000925, 1e-08, 0.343, 0.00625),
+    (128, True, (1, 2)): (0.0064, 0.00238, 1e-12, 1.603, 0.0104),
+    (128, True, (2, 1)): (0.1412, 0.000847, 5.71e-06, 1.036, 0.0111),
+    (128, True, (4, 1)): (0.1492, 0.00133, 1e-12, 0.085, 0.00312),
+    (256, False, (1, 1)): (0.5607, 0.000545, 1e-12, 0.412, 0.0278),
+    (256, False, (1, 2)): (0.1744, 0.00363, 1e-12, 0.655, 0.0222),
+    (256, False, (2, 1)): (0.2181, 0.00267, 3.69e-06, 4.060, 0.0117),
 }
-"""(tile, ping-pong, cluster) -> time of a step, and of a tile besides its steps, as far as loads do not set them."""
+"""(rows of a tile, ping-pong, cluster) -> what loads do not set, by a tile's columns: a step takes a constant,
+so much for each column, and for their square; a tile besides its steps a constant, and so much for each column."""
 
 
-LINES: dict[tuple[int, bool, int], tuple[float, float, float, float, float]] = {
-    (64, True, 1): (0.0287, 0.00138, 9.95e-09, 0.015, 0.00129),
-    (128, False, 1): (0.1328, 0.000941, 1.08e-08, 0.169, 0.00683),
-    (256, False, 1): (0.2605, 0.00151, 9.99e-09, 0.682, 0.0133),
-    (128, True, 2): (0.0015, 0.00156, 8.11e-07, 1.660, 0.00449),
-    (128, False, 2): (0.1037, 0.000598, 3.38e-06, 0.639, 0.00686),
-    (256, False, 2): (0.0282, 0.00314, 3.24e-06, 3.339, 0.00439),
-    (64, True, 2): (0.0433, 0.00112, 9.85e-09, 0.036, 0.00952),
-    (64, True, 4): (0.0407, 0.000605, 1.02e-08, 0.029, 0.00159),
-    (128, False, 4): (0.1107, 0.000391, 1.03e-08, 0.142, 0.00859),
-    (128, True, 4): (0.0379, 0.0014, 1.04e-08, 0.126, 0.00357),
-}
-"""Swapped tiles: (columns of the result, ping-pong, blocks of a cluster) -> the same, by a tile's rows. A step takes a
-constant, so much for each row, and for their square; a tile a constant, and so much for each row."""
-
-
-ALONG_ROWS = [width for width in WIDTHS if width % 32 == 0]
-"""Of them, those that an operand contiguous along the result's rows can have: spans of 64 bytes, or of 128."""
+def kind_of(config: Config) -> Kind:
+    """Return the key of `RATES`."""
+    return config.tile[0], config.pingpong, config.cluster
 
 
 class Sizes(NamedTuple):
@@ -114,10 +124,10 @@ class Sizes(NamedTuple):
     matrices  how many matrices B there are in a batch, each for some of the rows
     """
 
-    m: int
-    n: int
-    k: int
-    batches: int
+    m: Any
+    n: Any
+    k: Any
+    batches: int = 1
     matrices: int = 1
 
 
@@ -127,80 +137,209 @@ def sizes_of(problem: Problem, a: Any, d: Any) -> Sizes:
     return Sizes(d.shape[-2], d.shape[-1] * (2 if problem.halves else 1), k, d.shape[0] if problem.batched else 1)
 
 
-def clusters(blocks: int, like: Any) -> int:
-    """Return the number of clusters of this size that run at once on the GPU of `like`; in the simulator, an H200's."""
-    return clusters_at_once(blocks, like) if rt.read(like).device[0] == "cuda" else AT_ONCE[blocks]
+ALONG_ROWS = [width for width in WIDTHS if width % 32 == 0]
+"""Widths of tiles that an operand can have which is contiguous along the other mode than K: whole spans of 64 bytes."""
+PLAIN = (64, 128, 192, 208, 256, 320)
 
 
-def rates_of(config: Config) -> tuple[float, float] | None:
-    """Return the time of a step, and of a tile besides its steps; None for an unknown configuration."""
-    (bm, bn), cluster = config.tile, config.cluster
-    if not config.swapped:
-        return RATES.get((config.tile, config.pingpong, cluster))
-    step, of_row, of_square, tile, of_row_too = LINES[bm, config.pingpong, cluster[0]]
-    return step + bn * (of_row + bn * of_square), tile + bn * of_row_too
+class Table(NamedTuple):
+    """Configurations, and what the model asks of them as an array each. The second half is of `priced`.
 
-
-def narrowest(config: Config, problem: Problem, rows: int) -> bool:
-    """Return False for a swapped tile if a narrower one needs as few tiles, or if its width is small for these rows."""
-    if not config.swapped:
-        return True
-    widths = WIDTHS if problem.majors[0] == "K" else ALONG_ROWS
-    width, place = config.tile[1], bisect_left(widths, config.tile[1])
-    few = place == 0 or -(-rows // widths[place - 1]) > -(-rows // width)
-    return few and width >= min(rows // 6, 128)
-
-
-def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> float:
-    """Return the predicted time of a GEMM at the limit of power; inf for a configuration that the model does not cover.
-
-    For `config.stream` (stream-K) it is a lower bound, with partial tiles free: enough to tell what to measure.
-
-    at_once  how many clusters of this configuration run at once
+    high, wide   rows and columns of a cluster's tiles; `bm` and `bn` of a block's
+    blocks       of a cluster; together and splits among them share a tile's K, `parts` of it
+    plain        tiles as they lie, of a width in `PLAIN`
+    alone        blocks without a cluster; `lone`, these and blocks whose sums another kernel adds up, have one round
+    ragged       tiles as they lie whose columns are no multiple of 64
+    four         clusters of four that share operands
+    share        bytes that a block loads for a step, where it brings whole tiles
+    narrower     the next smaller width of a tile, by the majors of operands; 0.5 where there is none
+    step, tile   microseconds of a step, and of a tile besides; `shown` is the part of it that nothing hides
+    l2           microseconds for a byte from L2; `streamed` for one from DRAM that one block loads
+    fixed        microseconds of a GEMM besides work and memory; `summed` for each element of the result, and
+    again        for each round
     """
-    return lasting(*in_bursts(config, problem, sizes, at_once))
+
+    configs: Sequence[Config]
+    bm: Any
+    bn: Any
+    cm: Any
+    cn: Any
+    high: Any
+    wide: Any
+    blocks: Any
+    together: Any
+    splits: Any
+    parts: Any
+    swizzle: Any
+    stages: Any
+    pingpong: Any
+    swapped: Any
+    plain: Any
+    stream: Any
+    alone: Any
+    lone: Any
+    ragged: Any
+    four: Any
+    share: Any
+    narrower: dict[tuple[str, str], Any]
+    numbers: Numbers = NUMBERS
+    step: Any = None
+    tile: Any = None
+    shown: Any = None
+    l2: Any = None
+    streamed: Any = None
+    fixed: Any = None
+    summed: Any = None
+    again: Any = None
 
 
-def lasting(burst: float, energy: float) -> float:
-    """Return the microseconds of a GEMM repeated for long, from its microseconds and microjoules in bursts."""
-    return float(burst * max(1.0, energy / (burst * WATTS)) ** (1 / 3))
+@cache
+def next_below(width: int, major: str) -> float:
+    """Return the next smaller width of a tile of which an operand of this major can be, or 0.5 without one."""
+    return max((w for w in ((*WIDTHS, *ODD) if major == "K" else ALONG_ROWS) if w < width), default=0.5)
 
 
-def in_bursts(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> tuple[float, float]:
-    """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`."""
-    rates, few_rows = rates_of(config), None if config.swapped else problem.rows
-    (bm, bn), (cm, cn), together = config.tile, config.cluster, config.together
-    m, n, k, batches, matrices = sizes
-    m, n = (n, m) if config.swapped else (m, n)
-    bytes, in_memory = problem.bytes, problem.a.bytes
-    steps, units = -(-k * bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
-    rounds: float = units / at_once if config.stream else -(-units // at_once)
-    parts, alone = config.splits * together, cm * cn * together == 1
-    if config.stream and units % at_once == 0:
-        return math.inf, 0.0
-    if cm * cn == 4 and min(m, n) > 6 * (bn if config.swapped else bm):
-        return math.inf, 0.0  # on large sizes some multiprocessors are left without a cluster of four
-    if rates is None or parts > steps or (alone and rounds > 1) or (config.splits > 1 and rounds > 1):
-        return math.inf, 0.0  # blocks without a cluster drift apart, and find less in L2
-    each, (step, tile) = -(-steps // parts), rates
+def table_of(configs: Sequence[Config]) -> Table:
+    """Return configurations as arrays; those of a kind without rates take for ever."""
+    rows = [(*c.tile, *c.cluster, c.together, c.splits, c.swizzle, c.stages, c.blocks) for c in configs]
+    bm, bn, cm, cn, together, splits, swizzle, stages, blocks = np.array(rows, np.float64).T
+    pingpong, swapped, stream = np.array([(c.pingpong, c.swapped, c.stream > 0) for c in configs]).T
+    narrower = {
+        (left, right): np.array([next_below(c.tile[1], left if c.swapped else right) for c in configs])
+        for left, right in product(("K", "MN"), repeat=2)
+    }
+    bare = Table(
+        configs, bm, bn, cm, cn, bm * cm, bn * cn, blocks.astype(int), together, splits, splits * together, swizzle,
+        stages, pingpong, swapped, ~swapped & np.isin(bn, PLAIN), stream if stream.any() else None, blocks == 1,
+        (blocks == 1) | (splits > 1), ~swapped & (bn % 64 > 0), cm * cn == 4, 128 * (bm / cn + bn / cm), narrower,
+    )  # fmt: skip
+    unknown = (1e30, 0.0, 0.0, 0.0, 0.0)
+    return priced(bare, np.array([RATES.get(kind_of(config), unknown) for config in configs]), NUMBERS)
+
+
+def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
+    """Return the table with these times. rates: a row of `RATES` for each of its configurations."""
+    t, v, (constant, of_column, of_square, tile, tile_of_column) = table, numbers, rates.T
+    shared, added = t.together > 1, t.splits > 1
+    met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
+    return t._replace(
+        numbers=v,
+        step=(constant + t.bn * (of_column + t.bn * of_square)) * (1.0 + v.shallow * (t.stages < 4)),
+        tile=tile + t.bn * tile_of_column,
+        shown=np.where(t.pingpong, v.hidden, 1.0),
+        l2=np.where(t.alone, v.l2, v.l2_clustered),
+        streamed=np.where(t.cm * t.cn > 1, v.stream_clustered, v.stream),
+        fixed=v.start + added * v.second + shared * (met - v.restart),
+        summed=added * t.splits * 4 * v.second_byte,
+        again=shared * v.restart,
+    )
+
+
+class Work(NamedTuple):
+    """Sizes to compute: numbers, or arrays of one for each row of a table.
+
+    rows       that blocks without a cluster bring of A; None where they bring whole tiles
+    bytes      of an element that is multiplied; `in_memory` of one of A, and of one of the `result`
+    functions  microseconds of what a function makes of a tile, beside `RATES`
+    loads      microseconds for a byte of a step where threads load it, else 0
+    """
+
+    sizes: Sizes
+    rows: Any = None
+    bytes: Any = 2
+    in_memory: Any = 2
+    result: Any = 2
+    functions: Any = 0.0
+    loads: float = 0.0
+
+
+def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
+    """Return what there is to compute of a problem."""
+    functions: Any = 0.0
     if any(rank == 2 for _, rank, _ in problem.tensors):
-        tile += FUNCTION * bm * problem.columns(bn) / (64 * wide(config, problem) * (1 if config.pingpong else 2))
-    few = min(bm, few_rows or bm) if cm * cn == 1 else bm
-    hidden = tile * (HIDDEN if config.pingpong else 1.0)
-    work = rounds * (each * step + hidden) + tile - hidden
-    loaded = units * cm * cn * together * each * 128 * (few / cn + bn / cm)
-    band = min(config.swizzle, -(-n // bn))
-    high = max(1.0, min(at_once * cm * cn / band, -(-m // bm)))
-    of_round = (high * min(bm, m) + band * bn) * k * in_memory
-    again = max(1.0, units / at_once) * of_round * AGAIN_DRAM / (1 + math.exp((OUTGROWN - of_round) / SOFT))
-    if n <= band * bn:
-        again = 0.0  # each row of A is read by tiles that run together, and by no others
-    moved = batches * ((m * k + matrices * n * k) * in_memory + m * n * problem.d.bytes) + again
-    of_block = moved * max(1.0, rounds) / (units * cm * cn * together)
-    stream = of_block * (STREAM_CLUSTERED if cm * cn > 1 else STREAM)
-    memory = max(loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM, moved * AT_LEAST, stream)
-    sharing = SECOND + config.splits * batches * m * n * 4 * SECOND_BYTE if config.splits > 1 else 0.0
-    if together > 1:
-        sharing += MEETING + 4 * bn * (64 if config.pingpong else bm) * MEETING_BYTE + (rounds - 1) * RESTART
-    burst = START + (work**P + memory**P) ** (1 / P) + sharing
-    return burst, batches * m * n * k * bytes * PRODUCT + loaded * LOADED + moved * MOVED
+        pieces = [
+            problem.columns(c.tile[1]) / (64 * wide(c, problem) * (1 if c.pingpong else 2)) for c in table.configs
+        ]
+        functions = FUNCTION * table.bm * np.array(pieces)
+    loads = LOADS if problem.loaded else 0.0
+    return Work(sizes, problem.rows, problem.bytes, problem.a.bytes, problem.d.bytes, functions, loads)
+
+
+def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
+    """Tell of each configuration whether its width fits: no narrower one needs as few tiles, and it is not too small.
+
+    Tiles as they lie have all widths of `PLAIN`, whatever the columns.
+    """
+    t, extent = table, sizes.n + (sizes.m - sizes.n) * table.swapped
+    narrower = t.narrower[problem.majors]
+    fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= np.minimum(extent / 6, 96))
+    fits &= t.swapped | (t.bn % 16 == 0) | (t.bn >= sizes.n)  # neighbours would share sectors of 32 bytes
+    return t.plain | fits
+
+
+def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any) -> Any:
+    """Return the predicted times of a GEMM at the limit of power; inf for configurations that the model does not cover.
+
+    For those with stream-K it is a lower bound, with partial tiles free: enough to tell what to measure.
+
+    at_once  how many clusters of each configuration run at once
+    """
+    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once))
+
+
+def lasting(burst: Any, energy: Any) -> Any:
+    """Return the microseconds of a GEMM repeated for long, from its microseconds and microjoules in bursts."""
+    return burst * np.cbrt(np.maximum(1.0, energy / (burst * WATTS)))
+
+
+def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
+    """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`."""
+    t, v, (m, n, k, batches, matrices) = table, table.numbers, work.sizes
+    turned = (n - m) * t.swapped
+    high, across = m + turned, n - turned
+    units = np.ceil(high / t.high) * np.ceil(across / t.wide) * (t.splits * batches)
+    filled, steps = units / at_once, np.ceil(k * work.bytes / 128)
+    rounds = np.ceil(filled)
+    # Blocks without a cluster drift apart, and find less in L2.
+    hopeless = (t.parts > steps) | (t.lone & (rounds > 1)) | ((np.minimum(m, n) > FEW) & t.four & (rounds > 2))
+    if t.stream is not None:
+        hopeless |= t.stream & (rounds == filled)
+        rounds = np.where(t.stream, filled, rounds)
+    each, tile = np.ceil(steps / t.parts), t.tile + work.functions
+    shown = tile * t.shown
+    loading, share, step = units * t.blocks, t.share, t.step
+    if work.rows is not None:
+        fewer = (t.cm * t.cn == 1) & ~t.swapped
+        share = np.where(fewer, 128 * (np.minimum(t.bm, work.rows) + t.bn), share)
+    if work.loads:
+        step = np.maximum(step, share * work.loads)
+    busy = rounds * (each * step + shown) + (tile - shown)
+    loaded = loading * each * share
+    bands = np.ceil(across / t.bn)
+    band, filled = np.minimum(t.swizzle, bands), np.maximum(1.0, filled)
+    deep = np.maximum(1.0, np.minimum(at_once * t.cm * t.cn / band, np.ceil(high / t.bm)))
+    of_round = (deep * np.minimum(t.bm, high) + band * t.bn) * (k * work.in_memory)
+    # In one band each row of A is read by tiles that run together, and by no others.
+    written = m * n * work.result * (1.0 + v.partial * (t.ragged & (bands > 1)))
+    again = (bands > band) * filled * of_round * (v.again / (1 + np.exp((v.outgrown - of_round) / SOFT)))
+    moved = batches * ((m * k + matrices * n * k) * work.in_memory + written) + again
+    memory = np.maximum(loaded * t.l2 + moved * v.dram, moved * AT_LEAST)
+    memory = np.maximum(memory, moved * np.maximum(1.0, rounds) / loading * t.streamed)
+    burst = np.maximum(busy, memory) + np.minimum(busy, memory) * (v.apart / (1.0 + rounds * each / v.soon)) + t.fixed
+    burst += t.again * rounds
+    burst += t.summed * (batches * m * n)
+    energy = batches * m * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
+    burst[hopeless] = np.inf
+    return burst, energy
+
+
+def at_once_of(table: Table, like: Any) -> Any:
+    """Return how many clusters of each configuration run at once on the GPU of `like`; in the simulator, on an H200."""
+    return counts(*rt.read(like).device)[table.blocks]
+
+
+@cache
+def counts(kind: str, ordinal: int) -> Any:
+    """Return how many clusters run at once, by their blocks."""
+    known = AT_ONCE if kind != "cuda" else {blocks: rt.max_active_clusters(blocks, ordinal, 1) for blocks in AT_ONCE}
+    return np.array([known.get(blocks, AT_ONCE[1] // max(1, blocks)) for blocks in range(17)], np.float64)

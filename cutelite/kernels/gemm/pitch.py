@@ -63,7 +63,8 @@ def move(source: Any, target: Any, place: Any, sizes: Any) -> None:
         at = batch * SL + row * SR + column
         within = at // each * each + 2 * each <= extent(sizes, SL, SR)  # both vectors of the source
         if column >= 0 and column + each <= C and within:
-            found = shifted(units(source, sizes, SL, SR), at, source.dtype.bytes)
+            bytes = source.dtype.bytes
+            found = shifted(loaded(units(source, sizes, SL, SR), at, each), cl.i32(at % each) * bytes, bytes)
             cl.local_tile(units(target, sizes, DL, DR), (1, UNIT // 4), (unit, 0)).store(found)
         else:
             for i in cl.static_range(each):
@@ -79,21 +80,21 @@ def extent(sizes: Any, of_batch: Any, of_row: Any) -> Any:
 
 def units(tensor: Any, sizes: Any, of_batch: Any, of_row: Any) -> Any:
     """Return the memory of an array as units of four words."""
-    return cl.make_tensor(
-        tensor.ptr, (cl.ceil_div(extent(sizes, of_batch, of_row), UNIT // tensor.dtype.bytes), UNIT // 4), u32
-    )
+    first = tensor.at(*(0 for _ in tensor.shape))  # of this address alone the alignment is known
+    count = cl.ceil_div(extent(sizes, of_batch, of_row), UNIT // tensor.dtype.bytes)
+    return cl.make_tensor(first, (count, UNIT // 4), u32)
 
 
-def shifted(words: Any, at: Any, bytes: int) -> Any:
-    """Return the 16 bytes from element `at` on, out of the two units that they lie in."""
-    each = UNIT // bytes
-    unit, off = at // each, at % each
-    low = cl.local_tile(words, (1, UNIT // 4), (unit, 0)).load()
-    high = low
-    if off > 0:
-        high = cl.local_tile(words, (1, UNIT // 4), (unit + 1, 0)).load()
+def loaded(words: Any, at: Any, each: int) -> tuple[Any, Any]:
+    """Load the two units, of `each` elements, in which the 16 bytes from element `at` on lie."""
+    low = cl.local_tile(words, (1, UNIT // 4), (at // each, 0)).load()
+    return low, cl.local_tile(words, (1, UNIT // 4), ((at + each - 1) // each, 0)).load()
+
+
+def shifted(pair: tuple[Any, Any], off: Any, bytes: int) -> Any:
+    """Return the 16 bytes of two units from byte `off` on, a multiple of an element's `bytes`, as four words."""
+    low, high = pair
     parts = [low[i] for i in range(4)] + [high[i] for i in range(4)]
-    off = cl.i32(off) * bytes
     for step in (2, 1):  # whole words
         moved = off // 4 & step
         parts = [cl.where(moved > 0, parts[i + step], parts[i]) for i in range(len(parts) - step)]
