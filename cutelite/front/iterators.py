@@ -74,9 +74,8 @@ def iterate_static(x: Any) -> tuple[Any, ...]:
         return x.taken()
     if isinstance(x, tuple) and len(x) <= MAX_ITEMS:
         return tuple(x)
-    if not hasattr(type(x), "__iter__") and not hasattr(type(x), "__getitem__"):
-        walks = hasattr(x, "advance") and hasattr(x, "is_valid")
-        help = "`while tiles.is_valid():` and, at its end, `tiles = tiles.advance()`" if walks else ""
+    if hasattr(x, "is_valid") and hasattr(x, "advance") and not hasattr(type(x), "__iter__"):
+        help = "`while tiles.is_valid():` and, at its end, `tiles = tiles.advance()`"
         raise mistake("iteration", f"{describe(x)} cannot be iterated over", help=help)
     items = tuple(islice(x, MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
