@@ -204,7 +204,7 @@ def test_the_command_makes_up_arguments(tmp_path: Path) -> None:
     nothing = run(*command, str(program))
     assert nothing.returncode == 1 and "neither a check() nor a main()" in nothing.stderr
     missing = run(*command, f"{program}:wrong", "--grid", "1")
-    assert "argument `y` is not given: for an array its shape, as in y=256x128" in missing.stderr
+    assert "argument `y` is not given: for an array its shape, as in y=1000 or y=256x128" in missing.stderr
     assert "give --grid as well" in run(*command, f"{program}:wrong", "--arg", "y=1x64").stderr
 
 
