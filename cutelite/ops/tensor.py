@@ -11,11 +11,12 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from cutelite import layout as layouts
 from cutelite.ir.contract import Effect, Llvm, Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
-from cutelite.layout import DimExpr, Layout, coalesce, cosize, flatten_to_tuple, is_static, rank, size, static_value
+from cutelite.layout import DimExpr, Layout, cosize, flatten_to_tuple, is_static, rank, size, static_value
 from cutelite.layout.layout import images
 from cutelite.ops.memory import MAX_VECTOR_BYTES, written_problems
 
@@ -161,9 +162,6 @@ class TensorAddress(Op):
         lanes.define(lanes.get(self.t))
 
 
-_largest: Any = np.maximum.reduce
-
-
 def reach_problems(t: Value) -> Iterator[Problem]:
     """Find problems of accessing `t`: loads and stores of single threads do not reach tensor memory."""
     if tensor_type(t).space == "tmem":
@@ -216,7 +214,7 @@ class ElementAccess(Op):
             index = lanes.get(value).astype(np.int64, copy=False)
             bound = lanes.dim(extent)
             unsigned = index.view(np.uint64)  # negative ones are huge
-            if _largest(unsigned) >= bound if isinstance(bound, int) else np.count_nonzero(unsigned >= bound):
+            if unsigned.max() >= bound if isinstance(bound, int) else np.count_nonzero(unsigned >= bound):
                 return None
             for shape, stride in leaves[:-1]:
                 address = address + index % shape * (lanes.dim(stride) * t.elem.bytes)
@@ -252,7 +250,7 @@ class ElementAccess(Op):
         steps = []
         for mode in self._constant[0]:
             part = layout if len(self.coord) == 1 else layout[mode]
-            part = coalesce(part) if is_static(part) else part
+            part = layouts.coalesce(part) if is_static(part) else part
             leaves = tuple(zip(flatten_to_tuple(part.shape), flatten_to_tuple(part.stride), strict=True))
             if not all(isinstance(shape, int) for shape, _ in leaves[:-1]):
                 return None
