@@ -169,7 +169,8 @@ class Checker:
                 return None
         shadow = self._shadow(region, unit)
         work = holder.work if isinstance(holder, Agent) else None
-        if kind != "read" and id(region) in self._places and getattr(holder.op, "semantic", None) is None:
+        op = holder.op if work is None else work.op
+        if kind != "read" and id(region) in self._places and getattr(op, "semantic", None) is None:
             self._forget_places(region, offset, unit)
         if work is not None:
             each = shadow.units_of(unit)
@@ -185,7 +186,6 @@ class Checker:
             return None
         granules, each = shadow.indices(offset, unit)
         threads = block.first + holder.tid[lanes]
-        op = holder.op
         if region.state is not None and region.base >> RANK_SHIFT != block.rank:
             self._must_have_started(block, op, region.base >> RANK_SHIFT, threads)
         semantic = getattr(op, "semantic", None)
