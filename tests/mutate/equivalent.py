@@ -114,9 +114,10 @@ ORDERED_WIDE = "attention_backward_ordered_wide"
 WIDE = "attention_backward_wide"
 HALF_COPIED = "attention_backward_half"
 EARLY = f"attention_backward_early {HALF_COPIED}"
-DENSE_FORWARD, RAGGED = "attention attention_blocks attention_fp8", "attention_ragged"
+DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
-BY_TMA = "attention attention_blocks"
+BY_TMA = "attention attention_relative attention_blocks"
+TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 BACKWARD = f"{NARROW} {WIDE} {ORDERED_WIDE} {EARLY}"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
@@ -524,6 +525,40 @@ ROWS: tuple[Row, ...] = (
         RELAXED,
         "bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, key, 0))",
         KEYS_BEFORE,
+    ),
+    Row(TERMS, "drop", "bar.warp.sync", "", "queue.advance() < terms.tabulate(", QUERIES_BEFORE),
+    Row(TERMS, "weaken", ARRIVE, RELAXED, "queue.advance() < terms.tabulate(", QUERIES_BEFORE),
+    Row(
+        TERMS,
+        "stage",
+        "tensor.load",
+        "",
+        "queue = queue.advance() < terms.tabulate(",
+        "both tiles have the same number there",
+        (1, 2, 4),
+    ),
+    Row(
+        TERMS,
+        "stage",
+        "tensor.ptr",
+        "",
+        "queue = queue.advance() < terms.tabulate(",
+        "the end is told in a place that was handed back before, and nothing behind it",
+        (-1,),
+    ),
+    Row(
+        TERMS, "stage", "tensor.ptr", "", "self.pipe.consumer_wait(state) < turn = without_terms(turn, here)", HELD_BACK
+    ),
+    Row(TERMS, "drop", "mbarrier.wait", "", "here.terms.skip(turn.terms)", HELD_BACK),
+    Row(TERMS, "weaken", "mbarrier.wait", RELAXED, "here.terms.skip(turn.terms)", HELD_BACK),
+    Row(TERMS, "weaken", ARRIVE, RELAXED, "here.terms.skip(turn.terms)", "it has read nothing of them"),
+    Row(
+        TERMS,
+        "flip",
+        "xor",
+        "",
+        "return state.advance() < turn = without_terms(turn, here)",
+        "the ring does not turn there",
     ),
     Row("attention_decode", "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(", ONE_OF_TWO),
     Row("attention_decode", "weaken", ARRIVE, RELAXED, "keys.consumer_release(state)", READS_DONE),

@@ -195,14 +195,19 @@ def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
     return run
 
 
-def attention(sq: int, sk: int, **config: Any) -> Run:
+def nearer(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    """A `score_mod` that goes by the distance alone."""
+    return score + 4.0 / (1 + abs(q_idx - kv_idx))
+
+
+def attention(sq: int, sk: int, score_mod: Any = None, **config: Any) -> Run:
     """The kernel of attention, causal, head dim 64, in a configuration; one block, which goes from tile to tile."""
 
     def run() -> None:
         from cutelite.kernels.attention import forward, model, scores
 
         made, random = model.Config(**config), of_examples("common").random
-        problem = scores.Problem(cl.bf16, 64, 64, right=True)
+        problem = scores.Problem(cl.bf16, 64, 64, right=True, score_mod=score_mod)
         q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
         numbers = 0.1, sk - sq, 1 << 30, 0, 1
         lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
@@ -494,6 +499,7 @@ LARGE: dict[str, Run] = {
     "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
     "attention_backward_wide": attention_backward(150, 128, 136, turned=False, copied=0, wide=True),
     "attention": attention(308, 330, columns=64, guess=True),
+    "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(200, 256, 128, held=3, copied=0, early=True),
     "attention_backward_half": attention_backward(
         200, 256, 128, causal=False, held=3, copied=2, early=True, fenced=True, covered=True, extended=True
