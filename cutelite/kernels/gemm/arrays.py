@@ -104,7 +104,8 @@ def read_by_tma(c: Any, mode: int = -1) -> bool:
     """Tell whether TMA can read an array as contiguous along a mode, the last or the one before; True if it is None."""
     if c is None:
         return True
-    view, strides = rt.read(c), list(rt.read(c).strides)
+    view = rt.read(c)
+    strides = list(view.strides)
     along = strides.pop(mode)
     return (
         along == 1 and min(strides, default=1) >= 0 and rt.tma_aligned(view.pointer, DTYPES[view.dtype].bytes, strides)

@@ -368,15 +368,25 @@ def moved(held: Any, out: Any) -> Any:
     return out
 
 
+def modes_of(bytes: int, k: int, along_k: bool) -> tuple[int, ...]:
+    """Return the modes along which an operand of elements of so many `bytes` may be contiguous; else as `for_tma`."""
+    return (-1, -2) if bytes == 2 and not along_k else (k,)
+
+
+def lies_for_tma(operand: Any, k: int, along_k: bool = False) -> bool:
+    """Tell whether `for_tma` returns the operand itself."""
+    view = rt.read(operand)
+    modes = modes_of(DTYPES[view.dtype].bytes, k, along_k)
+    return min(view.strides) > 0 and any(read_by_tma(operand, mode) for mode in modes)
+
+
 def laid_for_tma(operand: Any, k: int, along_k: bool) -> tuple[Any, tuple[Any, Any] | None]:
     """Return what `for_tma` returns, and if that is a copy the source and target of the copying, else None."""
+    if lies_for_tma(operand, k, along_k):
+        return operand, None
     view = rt.read(operand)
-    bytes, modes = DTYPES[view.dtype].bytes, list(zip(view.shape, view.strides, strict=True))
-    either = bytes == 2 and not along_k
-    for row in (-1, -2) if either else (k,):
-        if min(view.strides) > 0 and read_by_tma(operand, row):
-            return operand, None
-    row = next((mode for mode in (-1, -2) if modes[mode][1] == 1 and (either or mode == k)), k)
+    bytes = DTYPES[view.dtype].bytes
+    row = next((mode for mode in modes_of(bytes, k, along_k) if view.strides[mode] == 1), k)
     high, wide = view.shape[-3 - row], view.shape[row]
     made = empty(operand, (*view.shape[:-2], high, -(-wide * bytes // 16) * 16 // bytes))[..., :wide]
     source = operand if row == -1 else operand.swapaxes(-1, -2)
@@ -393,7 +403,7 @@ def loads_pay(a: Any, b: Any) -> bool:
         DTYPES[x.dtype].bytes == 2 and x.pointer % pitch.UNIT == 0 and min(x.strides) > 0 and 1 in x.strides[-2:]
         and 16 <= prod(x.shape) <= LOADED for x in views
     )  # fmt: skip
-    return able and any(laid_for_tma(x, k, False)[1] is not None for x, k in ((a, -1), (b, -2)))
+    return able and not (lies_for_tma(a, -1) and lies_for_tma(b, -2))
 
 
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:

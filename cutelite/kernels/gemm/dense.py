@@ -23,7 +23,7 @@ import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
-from cutelite.kernels.gemm.loads import AHEAD, Loaded, LoadPipe
+from cutelite.kernels.gemm.loads import AHEAD, Loaded
 from cutelite.kernels.gemm.model import (
     Table,
     at_once_of,
@@ -379,7 +379,7 @@ class Plan:
         """The ring of stages."""
         config, problem, consumers = self.config, self.problem, GROUP if self.config.pingpong else 2 * GROUP
         if problem.loaded:
-            return LoadPipe.create(config.stages, consumers)
+            return cl.PipelineAsync.create(config.stages, GROUP, consumers, sync=False, reads="wgmma")
         bytes = self.few * self.depth * problem.a.bytes + config.tile[1] * 128
         peers, how = cl.multicast_peers(config.cluster), (False, self.reads, self.turns)
         return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, *how)
@@ -416,7 +416,8 @@ class Plan:
                     k = (tile.first + i) * self.depth
                     left.bring(storage.a[None, None, state.index], tile.batch, tile.row, k)
                     right.bring(storage.b[None, None, state.index], tile.of_b, tile.column, k)
-                    pipe.tell(state)
+                    cl.fence_proxy_async("shared::cta")
+                    pipe.producer_commit(state)
                     state = state.advance()
             tiles = tiles.advance()
             tile = self.place(tiles, None)

@@ -13,33 +13,12 @@ from typing import Any
 import cutelite as cl
 from cutelite import i32, i64, u32
 from cutelite.kernels.gemm.pitch import UNIT, extent, loaded, shifted, units
-from cutelite.lib.pipelines import Ring, barriers, warp_arrives
 from cutelite.records import dataclass
 
 GROUP = 128  # threads that load
 LINE = 128  # bytes of a line of L2
 AT_ONCE = 6  # units of a thread whose loads are under way together
 AHEAD = 6  # steps along K that are prefetched
-
-
-@dataclass(frozen=True)
-class LoadPipe(Ring):
-    """A pipeline that a warpgroup fills by stores, and warpgroups read by wgmma alone."""
-
-    @classmethod
-    def create(cls, stages: int, consumers: int) -> LoadPipe:
-        """Make a pipeline; its barriers are to be made visible afterwards. consumers: threads, whole warpgroups."""
-        return LoadPipe(barriers(stages, GROUP // 32), barriers(stages, consumers // 128), stages)
-
-    def tell(self, state: Any) -> None:
-        """Announce this thread's part of a buffer to wgmma. Who: all that load."""
-        cl.fence_proxy_async("shared::cta")
-        warp_arrives(self.full[state.index])
-
-    def consumer_release(self, state: Any) -> None:
-        """Release the buffer: this warpgroup's wgmma have read it."""
-        if cl.thread_idx.x % GROUP == 0:
-            self.empty[state.index].arrive()
 
 
 @dataclass(frozen=True)

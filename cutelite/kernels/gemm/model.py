@@ -9,7 +9,7 @@
              its clock, and power goes with the cube of it: where GEMMs last, not in the first milliseconds
 
 All times are microseconds. A step is 128 bytes along K, whatever the dtype: tensor cores take the same time for them.
-Times of all configurations are computed at once, as arrays (`Table`): some 40 operations of NumPy for a pick.
+Times of all configurations are computed at once, as arrays (`Table`).
 The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md).
 """
 
