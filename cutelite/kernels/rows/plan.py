@@ -186,15 +186,17 @@ def plan_softmax(n: int, vector: int, bytes: int, once: bool = False) -> Plan:
     """
     if once and 32_768 < n <= 131_072 and bytes == 2 and vector * bytes == ACCESS:
         return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK)
-    p = Plan(1024 if once else 512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
-    p = queued(p, n, bytes, least=0, most=0) if once else queued(p, n, bytes)
-    return p if 65_536 < n <= MOST and p.ahead is not None else plan(n, vector)
+    return plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
 
 
 def plan_loss(n: int, vector: int, bytes: int) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers."""
-    p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
-    p = queued(p, n, bytes, least=0, most=int(n > 131_072))
+    return plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072))
+
+
+def plan_ahead(n: int, vector: int, bytes: int, threads: int = 512, **room: int) -> Plan:
+    """Return the plan whose threads copy long rows ahead, or where they do not fit `plan`'s. room: as of `queued`."""
+    p = queued(Plan(threads, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1), n, bytes, **room)
     return p if 65_536 < n <= MOST and p.ahead is not None else plan(n, vector)
 
 
