@@ -67,9 +67,7 @@ class Evaluation:
         if (origin := _origin(error)) is not None:
             return CompileError(_not_taken(error, origin.f_code, origin.f_locals), self.builder.span)
         text, help = str(error), ""
-        ours = (getattr(executed, "__module__", None) or "").startswith(
-            ("cutelite.lang", "cutelite.lib", "cutelite.layout")
-        )
+        ours = (getattr(executed, "__module__", None) or "").startswith(_PUBLIC)
         called = types.FunctionType | types.MethodType | type
         if ours and isinstance(error, TypeError) and isinstance(executed, called) and not hasattr(executed, "create"):
             return CompileError(Mistake("call", text, help=f"it is `{_signature(executed)}`"), self.builder.span)
