@@ -60,7 +60,8 @@ def test_torch_in_place_and_in_its_own_stream() -> None:
         torch.cuda.current_stream().synchronize()
     torch.testing.assert_close(y, x + 1)
     (report,) = add_to.reports
-    assert all(row.seconds is not None and row.seconds < 1e-3 for row in report.rows)  # even on a GPU that is shared
+    taken = [row.seconds for row in report.rows if row.seconds is not None]
+    assert len(taken) == 3 and min(taken) < 100e-6  # of one: other processes may share the GPU
 
 
 def test_a_function_that_waits_is_timed_in_the_open() -> None:
