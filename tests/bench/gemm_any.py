@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -29,14 +29,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
-from cutelite.kernels.gemm import CONFIGS, gemm
+from cutelite.kernels.gemm import CONFIGS, Config, gemm
 from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.dense import ranked
+from cutelite.kernels.gemm.model import kind_of
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import COLD_BYTES, MAJORS, operands, said, timed_in_turns
 
 Size = tuple[int, int, int, str]
 LARGEST, MOST = 1.1e12, 16_384
+KINDS = False  # time the best of each kind of tile
 
 
 def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
@@ -59,6 +61,16 @@ def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
     return found
 
 
+def firsts(configs: Iterable[Config]) -> Iterator[Config]:
+    """The first of each kind: tiles that differ in more than their width."""
+    seen = set()
+    for config in configs:
+        kind = kind_of(config), config.swapped, config.together, config.splits
+        if kind not in seen:
+            seen.add(kind)
+            yield config
+
+
 def calls_of(size: Size, sets: list[Any], best: int) -> dict[str, Callable[[int], Any]]:
     """The calls to be timed, by name: "pick" and further configurations first."""
 
@@ -67,7 +79,8 @@ def calls_of(size: Size, sets: list[Any], best: int) -> dict[str, Callable[[int]
 
     given: list[Any] = [*sets[0], fused_of()]
     problem, a, _, d, *_ = arguments(*given)
-    configs = [config for _, config in islice(ranked(CONFIGS, problem, a, d), best)]
+    able = (config for _, config in ranked(CONFIGS, problem, a, d))
+    configs = list(islice(firsts(able) if KINDS else able, best))
     return {said(config): partial(ours, config) for config in configs}
 
 
@@ -126,8 +139,10 @@ def main() -> None:
     parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
     parser.add_argument("--aligned", action="store_true", help="N and K of all sizes are multiples of 8")
     parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
+    parser.add_argument("--kinds", action="store_true", help="of these configurations the first of each kind of tile")
     parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = parser.parse_args(), time.monotonic()
+    globals()["KINDS"] = given.kinds
     sizes = [size for size in sizes_of(given.shapes, given.seed, given.aligned) if size[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]

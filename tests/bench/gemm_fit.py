@@ -51,6 +51,12 @@ def rows_of(line: dict[str, Any]) -> float:
     return next((rows for rows in ROWS if line["shape"][0] <= rows and line["major"] != "MN MN"), math.inf)
 
 
+def aligned(line: dict[str, Any]) -> bool:
+    """Tell whether TMA reads all operands as they are: no copies are in the times."""
+    m, n, k = line["shape"]
+    return not (n % 8 or k % 8 or (line["major"] == "MN MN" and m % 8))
+
+
 def rival_of(line: dict[str, Any]) -> float:
     """Microseconds of cuBLAS, or of cuBLASLt where that is faster."""
     return float(min(us for text, us in line["us"].items() if text.startswith("cublas")))
@@ -200,7 +206,7 @@ class Fit:
 
 def fit(paths: list[Path], steps: int, every: bool, seconds: float) -> None:
     lines = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-    of = Fit([line for line in lines if not any(size % 8 for size in line["shape"][1:])], every)  # without copies
+    of = Fit([line for line in lines if aligned(line)], every)
     of.told(of.start, "as it is")
     at = of.descended(of.least_squares(of.start, steps), seconds)
     of.told(at, "fitted")

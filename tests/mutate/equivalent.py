@@ -94,17 +94,17 @@ TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
-DENSE = "gemm_swapped gemm_finished gemm_rotated gemm_along_k gemm_turns"
+DENSE = "gemm_swapped gemm_finished gemm_rotated gemm_along_k gemm_turns gemm_loaded"
 RINGS = (
     f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_fp8_block gemm_fp8_strips gemm_grouped "
     "gemm_mixed gemm_prepared gemm_pointers "
     "sparse_gemm pipeline_both"
 )
 RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
-PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_turns"
-UNFETCHED = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_along_k gemm_grouped"
+PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_turns gemm_loaded"
+UNFETCHED = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_along_k gemm_grouped gemm_loaded"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
-BEHIND = "gemm_split gemm_finished gemm_rotated gemm_prepared"
+BEHIND = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_loaded"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
@@ -140,6 +140,7 @@ NOT_TENSOR_MEMORY = "it orders accesses to tensor memory, and what it moves over
 TWO_BUFFERS = "the first two pieces find their buffers empty"
 LOADS_DONE = "its loads were waited for, its stores read by products that are over, and the barrier comes behind"
 
+LOADER_FENCES = "the block meets behind it, and the warpgroup that loads then fences before each stage"
 POINTERS, UNTIL = "gemm_pointers", "self.until_loaded(pipe, ring)"
 OWN_MAP = "the block alone uses the descriptor, so that its scope holds all accesses"
 ELECTED = "the same elected lane has waited for the copies, and changes the descriptor"
@@ -354,6 +355,9 @@ ROWS: tuple[Row, ...] = (
     Row(PINGPONG, "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
     Row(PINGPONG, "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row(PINGPONG, "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
+    Row("gemm_loaded", "drop", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
+    Row("gemm_loaded", "weaken", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
+    Row("gemm_loaded", "drop", "setmaxnreg.dec", "", "", "warpgroups that load and that multiply have as many each"),
     Row("gemm_finished", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),

@@ -25,9 +25,9 @@ from cutelite.kernels.arrays import clusters_at_once, empty, flags
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
 from cutelite.kernels.gemm.loads import AHEAD, Loaded
 from cutelite.kernels.gemm.model import (
-    Table,
     at_once_of,
     in_bursts,
+    kept,
     lasting,
     microseconds,
     sizes_of,
@@ -675,22 +675,16 @@ NEAR = 1.3
 """Times the shortest time that is expected: what takes longer is not measured."""
 
 
-@cache
-def table() -> Table:
-    """Return `CONFIGS` as the model reads them: made once, in some milliseconds."""
-    return table_of(CONFIGS)
-
-
 def ranked(configs: list[Config], problem: Problem, a: Any, d: Any) -> Iterator[tuple[float, Config]]:
     """Yield (microseconds, configuration) of those that exist for these types, by the model, the fastest first."""
-    of, sizes = table() if configs is CONFIGS else table_of(configs), sizes_of(problem, a, d)
+    every, sizes = kept(configs) if configs is CONFIGS else table_of(configs), sizes_of(problem, a, d)
+    of = every.part(worth(every, problem, sizes).nonzero()[0])
     times = microseconds(of, problem, sizes, at_once_of(of, d))
-    times[~worth(of, problem, sizes)] = inf
-    for i in times.argsort(kind="stable"):
+    for i in times.argsort(kind="stable").tolist():
         if times[i] == inf:
             return
-        if made_for(configs[i], problem):
-            yield float(times[i]), configs[i]
+        if made_for(of.configs[i], problem):
+            yield float(times[i]), of.configs[i]
 
 
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:

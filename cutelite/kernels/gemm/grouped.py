@@ -31,7 +31,7 @@ from cutelite.kernels.gemm.call import all_for_tma, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import GROUP, NEAR, build
-from cutelite.kernels.gemm.model import Sizes, Table, at_once_of, microseconds, table_of
+from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, table_of
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
 from cutelite.tune.warm import tuning_wanted
@@ -68,20 +68,22 @@ def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *mo
     kernel[launch](a, b, d, c, None, None, None, 1.0, beta, tensors, ends, plain, None, None)
 
 
+@cache
 def fitted(config: Config, problem: Problem) -> Problem:
     """The problem with pieces that divide a configuration's tile, where the results are the sums."""
     if problem.finish is None or problem.finish.function is not sums:
         return problem
     wide = config.tile[1]  # a swizzle permutes pieces of 64 columns, else few pieces are better than many
-    columns = 64 if wide % 64 == 0 else next(w for w in (112, 96, 80, 48, 32, 208, 176, 16) if wide % w == 0)
-    return replace(problem, finish=replace(problem.finish, columns=columns))
+    pieces = [64] if wide % 64 == 0 else [w for w in (112, 96, 80, 48, 32, 208, 176, 16) if wide % w == 0]
+    found = [replace(problem, finish=replace(problem.finish, columns=columns)) for columns in pieces]
+    return next((each for each in found if made_for(config, each)), found[0])
 
 
 def fitting(
     configs: list[Config], problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any
 ) -> list[Config]:  # fmt: skip
     """Return the configurations worth measuring, the one that should be fastest first."""
-    groups, (m, n), of = ends.shape[0], d.shape[-2:], table() if configs is CONFIGS else table_of(configs)
+    groups, (m, n), of = ends.shape[0], d.shape[-2:], kept(configs) if configs is CONFIGS else table_of(configs)
     k, plain = a.shape[-1 if problem.majors[0] == "K" else -2], replace(problem, groups="")
     if problem.groups == "K":  # the model knows one round alone without clusters: the largest tile that fills it
         area, tiles = of.bm * of.bn, np.ceil(m / of.bm) * np.ceil(n / of.bn) * groups
@@ -93,12 +95,6 @@ def fitting(
             times += microseconds(of, plain, Sizes(padded, n, k, 1, groups - shares[0]), at_once_of(of, d))
     able = [i for i in times.argsort(kind="stable").tolist() if made_for(configs[i], fitted(configs[i], problem))]
     return [configs[i] for i in able if times[i] <= NEAR * times[able[0]]]
-
-
-@cache
-def table() -> Table:
-    """Return `CONFIGS` as the model reads them."""
-    return table_of(CONFIGS)
 
 
 @lru_cache(maxsize=1024)

@@ -143,46 +143,47 @@ PLAIN = (64, 128, 192, 208, 256, 320)
 
 
 class Table(NamedTuple):
-    """Configurations, and what the model asks of them as an array each. The second half is of `priced`.
+    """Configurations, and what the model asks of them: a number each, in arrays, which are the rows of `matrix`.
 
-    high, wide   rows and columns of a cluster's tiles; `bm` and `bn` of a block's
-    blocks       of a cluster; together and splits among them share a tile's K, `parts` of it
-    plain        tiles as they lie, of a width in `PLAIN`
-    alone        blocks without a cluster; `lone`, these and blocks whose sums another kernel adds up, have one round
-    ragged       tiles as they lie whose columns are no multiple of 64
-    four         clusters of four that share operands
-    share        bytes that a block loads for a step, where it brings whole tiles
+    configs      an array of them
     narrower     the next smaller width of a tile, by the majors of operands; 0.5 where there is none
+    streams      one of them has stream-K
+    high, wide   rows and columns of a cluster's tiles; `bm` and `bn` of a block's
+    clustered    blocks of a cluster that share operands; `blocks` are all of a cluster
+    together and splits share a tile's K, `parts` of it
+    plain        tiles as they lie, of a width in `PLAIN`
+    lone         blocks without a cluster, and blocks whose sums another kernel adds up: they have one round
+    ragged       tiles as they lie whose columns are no multiple of 64
+    share        bytes that a block loads for a step, where it brings whole tiles
     step, tile   microseconds of a step, and of a tile besides; `shown` is the part of it that nothing hides
     l2           microseconds for a byte from L2; `streamed` for one from DRAM that one block loads
     fixed        microseconds of a GEMM besides work and memory; `summed` for each element of the result, and
-    again        for each round
+    again        for each round. The last seven are of `priced`
     """
 
-    configs: Sequence[Config]
+    configs: Any
+    narrower: dict[tuple[str, str], Any]
+    streams: bool
+    numbers: Numbers
+    matrix: Any
     bm: Any
     bn: Any
-    cm: Any
-    cn: Any
-    high: Any
-    wide: Any
-    blocks: Any
+    clustered: Any
     together: Any
     splits: Any
-    parts: Any
     swizzle: Any
     stages: Any
+    blocks: Any
     pingpong: Any
     swapped: Any
-    plain: Any
     stream: Any
-    alone: Any
+    high: Any
+    wide: Any
+    parts: Any
+    plain: Any
     lone: Any
     ragged: Any
-    four: Any
     share: Any
-    narrower: dict[tuple[str, str], Any]
-    numbers: Numbers = NUMBERS
     step: Any = None
     tile: Any = None
     shown: Any = None
@@ -191,6 +192,11 @@ class Table(NamedTuple):
     fixed: Any = None
     summed: Any = None
     again: Any = None
+
+    def part(self, places: Any) -> Table:
+        """Return the table of those at some places."""
+        matrix = self.matrix[:, places]
+        return Table(self.configs[places], self.narrower, self.streams, self.numbers, matrix, *matrix)
 
 
 @cache
@@ -201,20 +207,36 @@ def next_below(width: int, major: str) -> float:
 
 def table_of(configs: Sequence[Config]) -> Table:
     """Return configurations as arrays; those of a kind without rates take for ever."""
-    rows = [(*c.tile, *c.cluster, c.together, c.splits, c.swizzle, c.stages, c.blocks) for c in configs]
-    bm, bn, cm, cn, together, splits, swizzle, stages, blocks = np.array(rows, np.float64).T
-    pingpong, swapped, stream = np.array([(c.pingpong, c.swapped, c.stream > 0) for c in configs]).T
+    rows = [
+        (*c.tile, *c.cluster, c.together, c.splits, c.swizzle, c.stages, c.blocks, c.pingpong, c.swapped, c.stream > 0)
+        for c in configs
+    ]
+    bm, bn, cm, cn, *more = np.array(rows, np.float64).T
+    together, splits, _, _, blocks, _, swapped, stream = more
     narrower = {
         (left, right): np.array([next_below(c.tile[1], left if c.swapped else right) for c in configs])
         for left, right in product(("K", "MN"), repeat=2)
     }
-    bare = Table(
-        configs, bm, bn, cm, cn, bm * cm, bn * cn, blocks.astype(int), together, splits, splits * together, swizzle,
-        stages, pingpong, swapped, ~swapped & np.isin(bn, PLAIN), stream if stream.any() else None, blocks == 1,
-        (blocks == 1) | (splits > 1), ~swapped & (bn % 64 > 0), cm * cn == 4, 128 * (bm / cn + bn / cm), narrower,
+    lies = swapped == 0
+    made = (
+        bm, bn, cm * cn, *more, bm * cm, bn * cn, splits * together, lies & np.isin(bn, PLAIN),
+        (blocks == 1) | (splits > 1), lies & (bn % 64 > 0), 128 * (bm / cn + bn / cm),
     )  # fmt: skip
+    each = np.empty(len(configs), object)
+    each[:] = configs
     unknown = (1e30, 0.0, 0.0, 0.0, 0.0)
+    bare = Table(each, narrower, bool(stream.any()), NUMBERS, np.array(made), *map(np.asarray, made))
     return priced(bare, np.array([RATES.get(kind_of(config), unknown) for config in configs]), NUMBERS)
+
+
+_kept: dict[int, tuple[Sequence[Config], Table]] = {}
+
+
+def kept(configs: Sequence[Config]) -> Table:
+    """Return `table_of` a list that stays as it is as long as the process: made once, in some milliseconds."""
+    if id(configs) not in _kept:
+        _kept[id(configs)] = configs, table_of(configs)
+    return _kept[id(configs)][1]
 
 
 def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
@@ -222,17 +244,21 @@ def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
     t, v, (constant, of_column, of_square, tile, tile_of_column) = table, numbers, rates.T
     shared, added = t.together > 1, t.splits > 1
     met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
-    return t._replace(
-        numbers=v,
-        step=(constant + t.bn * (of_column + t.bn * of_square)) * (1.0 + v.shallow * (t.stages < 4)),
-        tile=tile + t.bn * tile_of_column,
-        shown=np.where(t.pingpong, v.hidden, 1.0),
-        l2=np.where(t.alone, v.l2, v.l2_clustered),
-        streamed=np.where(t.cm * t.cn > 1, v.stream_clustered, v.stream),
-        fixed=v.start + added * v.second + shared * (met - v.restart),
-        summed=added * t.splits * 4 * v.second_byte,
-        again=shared * v.restart,
+    times = (
+        (constant + t.bn * (of_column + t.bn * of_square)) * (1.0 + v.shallow * (t.stages < 4)),
+        tile + t.bn * tile_of_column,
+        np.where(t.pingpong, v.hidden, 1.0),
+        np.where(t.blocks == 1, v.l2, v.l2_clustered),
+        np.where(t.clustered > 1, v.stream_clustered, v.stream),
+        v.start + added * v.second + shared * (met - v.restart),
+        added * t.splits * 4 * v.second_byte,
+        shared * v.restart,
     )
+    matrix = np.concatenate([t.matrix[:OF_CONFIGS], times])
+    return Table(t.configs, t.narrower, t.streams, v, matrix, *matrix)
+
+
+OF_CONFIGS = Table._fields.index("step") - Table._fields.index("bm")
 
 
 class Work(NamedTuple):
@@ -273,8 +299,8 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     t, extent = table, sizes.n + (sizes.m - sizes.n) * table.swapped
     narrower = t.narrower[problem.majors]
     fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= np.minimum(extent / 6, 96))
-    fits &= t.swapped | (t.bn % 16 == 0) | (t.bn >= sizes.n)  # neighbours would share sectors of 32 bytes
-    return t.plain | fits
+    fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n)  # neighbours would share sectors of 32 bytes
+    return fits | (t.plain > 0)
 
 
 def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any) -> Any:
@@ -301,15 +327,16 @@ def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
     filled, steps = units / at_once, np.ceil(k * work.bytes / 128)
     rounds = np.ceil(filled)
     # Blocks without a cluster drift apart, and find less in L2.
-    hopeless = (t.parts > steps) | (t.lone & (rounds > 1)) | ((np.minimum(m, n) > FEW) & t.four & (rounds > 2))
-    if t.stream is not None:
-        hopeless |= t.stream & (rounds == filled)
+    many = np.minimum(m, n) > FEW
+    hopeless = (t.parts > steps) | (t.lone * rounds > 1) | (many & (t.clustered == 4) & (rounds > 2))
+    if t.streams:
+        hopeless |= t.stream * filled == rounds
         rounds = np.where(t.stream, filled, rounds)
     each, tile = np.ceil(steps / t.parts), t.tile + work.functions
     shown = tile * t.shown
     loading, share, step = units * t.blocks, t.share, t.step
     if work.rows is not None:
-        fewer = (t.cm * t.cn == 1) & ~t.swapped
+        fewer = (t.clustered + t.swapped) == 1
         share = np.where(fewer, 128 * (np.minimum(t.bm, work.rows) + t.bn), share)
     if work.loads:
         step = np.maximum(step, share * work.loads)
@@ -317,10 +344,10 @@ def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
     loaded = loading * each * share
     bands = np.ceil(across / t.bn)
     band, filled = np.minimum(t.swizzle, bands), np.maximum(1.0, filled)
-    deep = np.maximum(1.0, np.minimum(at_once * t.cm * t.cn / band, np.ceil(high / t.bm)))
+    deep = np.maximum(1.0, np.minimum(at_once * t.clustered / band, np.ceil(high / t.bm)))
     of_round = (deep * np.minimum(t.bm, high) + band * t.bn) * (k * work.in_memory)
     # In one band each row of A is read by tiles that run together, and by no others.
-    written = m * n * work.result * (1.0 + v.partial * (t.ragged & (bands > 1)))
+    written = m * n * work.result * (1.0 + v.partial * (t.ragged * bands > 1))
     again = (bands > band) * filled * of_round * (v.again / (1 + np.exp((v.outgrown - of_round) / SOFT)))
     moved = batches * ((m * k + matrices * n * k) * work.in_memory + written) + again
     memory = np.maximum(loaded * t.l2 + moved * v.dram, moved * AT_LEAST)
@@ -335,7 +362,7 @@ def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
 
 def at_once_of(table: Table, like: Any) -> Any:
     """Return how many clusters of each configuration run at once on the GPU of `like`; in the simulator, on an H200."""
-    return counts(*rt.read(like).device)[table.blocks]
+    return counts(*rt.read(like).device)[table.blocks.astype(int)]
 
 
 @cache

@@ -19,10 +19,11 @@ ROWS_AT_MOST = 65_535  # of blocks in a grid
 
 
 @cache
-def build_sum(problem: Problem, splits: int, V: int) -> Any:
+def build_sum(problem: Problem, splits: int, V: int, ACROSS: int) -> Any:
     """Make the kernel that adds up the sums of `splits` blocks of each tile, and finishes them.
 
-    V  elements that a thread finishes; what N and all strides are multiples of
+    V       elements that a thread finishes; what N and all strides are multiples of
+    ACROSS  threads of a block along a row
     """
     P, L, M, N, *S = cl.dims(f"P L M N:{V} PL:{V} PM:{V} DL:{V} DM:{V} CL:{V} CM:{V}")
     NUMBERS, OUT, ADDED = Tensor[f32, (None,)], *(Tensor[problem.d, (L, M, N), (*s, 1)] for s in (S[2:4], S[4:]))
@@ -34,10 +35,11 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
         alpha: f32, beta: f32,
     ) -> None:  # fmt: skip
         fused = cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, problem.activation)
-        place = cl.block_idx.x * THREADS + cl.thread_idx.x
+        place = cl.block_idx.x * ACROSS + cl.thread_idx.x % ACROSS
         cl.griddepcontrol_wait()
         if place < N // V:
-            for row in range(cl.block_idx.y, M, cl.grid_dim.y):
+            down = THREADS // ACROSS
+            for row in range(cl.block_idx.y * down + cl.thread_idx.x // ACROSS, M, cl.grid_dim.y * down):
                 write(parts, d, fused, place, row, cl.block_idx.z)
 
     def write(parts: Any, d: Any, fused: cl.Fused, place: Any, m: Any, batch: Any) -> None:
@@ -76,6 +78,8 @@ def add_up(problem: Problem, splits: int, parts: Any, d: Any, fused: cl.Fused) -
     batches, m, n = d.shape
     steps = [n, *(step for x in (parts, d, c) if x is not None for step in rt.read(x).strides[:-1])]
     vector = gcd(16 // problem.d.bytes, *steps)
-    launch = cl.Launch((-(-n // (vector * THREADS)), min(m, ROWS_AT_MOST), batches), THREADS, pdl=True)
-    scales = fused.scales
-    build_sum(problem, splits, vector)[launch](parts, d, c, fused.bias, scales.a, scales.b, fused.alpha, fused.beta)
+    across = next((some for some in (8, 16, 32, 64) if n <= some * vector), THREADS)
+    grid = -(-n // (vector * across)), min(-(-m * across // THREADS), ROWS_AT_MOST), batches
+    launch, scales = cl.Launch(grid, THREADS, pdl=True), fused.scales
+    kernel = build_sum(problem, splits, vector, across)
+    kernel[launch](parts, d, c, fused.bias, scales.a, scales.b, fused.alpha, fused.beta)
