@@ -132,14 +132,22 @@ def clear_counter(counter: Any, ticket: Any, count: Any) -> None:
         atomic_exch(counter, 0, 0)
 
 
-def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool) -> tuple[Any, Any]:
+def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool, last: Any = 0) -> tuple[Any, Any]:
     """Return (place along, place across) of a tile. Tiles go in bands of `width` across; in a band, along is slowest.
 
     index    of the tile, in the order in which they are taken
     along    the number of tiles of each head, or the like; `reverse`: the last ones are the longest, and come first
     across   the number of heads, or the like; what `width` of them read should fit L2
+    last     how many of these, the last ones, form a band of their own: where tiles differ in length, so many that
+             other blocks have something to do until its longest tile ends
     """
+    first: Any = 0
+    if not isinstance(last, int) or last > 0:
+        before = max(0, across - last)
+        begun = index >= before * along
+        first = either(begun, before, 0)
+        index, across, width = index - first * along, either(begun, across, before) - first, either(begun, last, width)
     band, rest = index // (along * width), index % (along * width)
     here = max(1, min(width, across - band * width))  # past the last tile too there is something to divide by
     place = rest // here
-    return (along - 1 - place if reverse else place), band * width + rest % here
+    return (along - 1 - place if reverse else place), first + band * width + rest % here

@@ -32,9 +32,9 @@ def best(dim: int, causal: bool = False) -> Config:
 
 CONFIGS: dict[int, dict[str, Config]] = {
     128: {
-        "registers": best(128),
-        "1/4 copied": replace(best(128), copied=2),
-        "1/2 copied": replace(best(128), copied=4),
+        "1/2 copied": best(128),
+        "1/4 copied": best(128, causal=True),
+        "registers": replace(best(128), copied=0, held=3),
         "loads": replace(best(128), extended=False),
         "loads, registers": replace(best(128), extended=False, copied=0),
         "loads, 1/2 copied": replace(best(128), extended=False, copied=4),
@@ -152,6 +152,49 @@ def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
     return f"{dim} {'causal' if causal else 'full'} {length}: {told(calls, flop)}"
 
 
+MORE: dict[str, dict[str, Any]] = {
+    "256": {"dim": 256},
+    "256 causal": {"dim": 256, "causal": True},
+    "192 with values of 128": {"dim": 192, "dim_v": 128},
+    "192 with values of 128 causal": {"dim": 192, "dim_v": 128, "causal": True},
+    "96 causal": {"dim": 96, "causal": True},
+    "f16": {"dtype": torch.float16},
+    "f16 causal": {"dtype": torch.float16, "causal": True},
+    "a quarter of the heads for keys": {"kv_heads": 4},
+    "a quarter of the heads for keys, causal": {"kv_heads": 4, "causal": True},
+    "a window of 1024 of 16384": {"length": 16384, "causal": True, "window": 1023},
+}
+"""Calls that differ from 4 x 4096 x 16 heads of 128, full, bf16."""
+
+
+def more(
+    dim: int = 128, dim_v: int | None = None, causal: bool = False, dtype: Any = torch.bfloat16, kv_heads: int = 16,
+    length: int = 4096, window: int | None = None,
+) -> str:  # fmt: skip
+    """Return TFLOP/s of such a call: 6 D FLOP, for scores, dk and dq, and 4 DV, for dp and dv, of each pair."""
+    batch, heads, dim_v = 16384 // length, 16, dim_v or dim
+    torch.manual_seed(1)
+    shapes = (heads, dim), (kv_heads, dim), (kv_heads, dim_v), (heads, dim_v)
+    q, k, v, do = (torch.randn(batch, length, *shape, device="cuda", dtype=dtype) for shape in shapes)
+    how: dict[str, Any] = {"causal": causal, "window": (window, None)}
+    o, lse = attention(q, k, v, return_lse=True, **how)
+    calls: dict[str, Callable[[], Any]] = {"cutelite": lambda: attention_backward(do, q, k, v, o, lse, **how)}
+    if interface := fa4():
+        ends = {} if window is None else {"window_size_left": window, "window_size_right": 0}
+        theirs = {"softmax_scale": dim**-0.5, "causal": causal, **ends}
+        calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, **theirs)
+    if window is None and kv_heads == heads:
+        calls["cuDNN"] = cudnn(q, k, v, do, causal)
+    for name in list(calls):
+        try:
+            calls[name]()
+        except Exception:
+            traceback.print_exc()
+            del calls[name]
+    seen = length**2 / (2 if causal else 1) if window is None else length * (window + 1) - (window + 1) ** 2 / 2
+    return told(calls, batch * heads * seen * (6 * dim + 4 * dim_v))
+
+
 def ragged(dim: int, causal: bool) -> str:
     heads, starts = 2048 // dim, torch.tensor([0, *RAGGED], device="cuda").cumsum(0).int()
     q, k, v, do = (x[0] for x in made(1, sum(RAGGED), sum(RAGGED), heads, heads, dim))
@@ -186,14 +229,20 @@ def main() -> None:
     parser.add_argument("--once", nargs="*", help="call each of these configurations once at 2 x 8192, for a profiler")
     parser.add_argument("--dims", type=int, nargs="*", default=[128, 64])
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    parser.add_argument("--more", action="store_true", help="wide heads, f16, groups of heads, windows, sequences")
     parser.add_argument("--times", action="store_true", help="without errors and ragged sequences")
     given = parser.parse_args()
     if given.once is not None:
         once(given.dims[0], given.once)
         return
     print(torch.cuda.get_device_name(0), "torch", torch.__version__)
+    for name, how in MORE.items() if given.more else ():
+        print(f"{name}: {more(**how)}", flush=True)
     for dim in given.dims:
         for causal in (False, True):
+            if given.more:
+                print(ragged(dim, causal), flush=True)
+                continue
             if not given.times:
                 compared(dim, causal)
                 print(ragged(dim, causal), flush=True)

@@ -64,3 +64,6 @@ def test_longest_first_walks_bands_and_visits_all() -> None:
     assert walk[:6] == [(2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1)]
     assert walk[12:] == [(2, 4), (1, 4), (0, 4)]
     assert sorted(walk) == [(m, head) for m in range(3) for head in range(5)]
+    walk = [cl.longest_first(i, 3, 5, 1, True, 3) for i in range(15)]
+    assert walk[5:10] == [(0, 1), (2, 2), (2, 3), (2, 4), (1, 2)]
+    assert sorted(walk) == [(m, head) for m in range(3) for head in range(5)]

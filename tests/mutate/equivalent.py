@@ -121,7 +121,6 @@ TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the wa
 BACKWARD = f"{NARROW} {WIDE} {ORDERED_WIDE} {EARLY}"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
-THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 
 CLUSTERED = "blackwell_library_cluster"
 UNPAIRED = f"blackwell_gemm blackwell_library blackwell_library_scaled blackwell_library_grouped {CLUSTERED}"
@@ -702,8 +701,6 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
     Row(HALF_COPIED, "late", "wgmma.commit_group", "", "dq = self.of_queries(", "it closes the same group, later"),
     Row(HALF_COPIED, "early", "wgmma.wait_group", "", "dk = cl.wgmma.wait_group(0, dk)", "it waits sooner: time alone"),
-    Row(HALF_COPIED, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
-    Row(HALF_COPIED, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
     Row(f"{WIDE} {ORDERED_WIDE}", "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(f"{WIDE} {ORDERED_WIDE}", "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(f"{NARROW} {ORDERED_WIDE} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),

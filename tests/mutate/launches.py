@@ -505,7 +505,7 @@ LARGE: dict[str, Run] = {
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(200, 256, 128, held=3, copied=0, early=True),
     "attention_backward_half": attention_backward(
-        200, 256, 128, causal=False, held=3, copied=2, early=True, fenced=True, covered=True, extended=True
+        270, 256, 128, causal=False, copied=4, early=True, fenced=True, covered=True, extended=True
     ),
     "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),

@@ -84,7 +84,7 @@ def outcome(kernel: str, number: int) -> MutantRun:
         verify(mutation.apply(base.function))
     except InternalError as refusal:  # of IR that no kernel can lead to
         return quiet._replace(kinds=("refused",), named="line", text=str(refusal).partition("\n")[0])
-    report, seed = checked(base, mutation)
+    report, seed = checked(base, mutation, SEEDS if quiet.row else 2 * SEEDS)  # later ones keep more warps apart
     if report is not None:
         kinds = tuple(dict.fromkeys(finding.kind for finding in report.findings))
         text = "\n".join(map(str, report.findings))
@@ -121,10 +121,10 @@ def lines_of(mutation: Mutation) -> tuple[str, ...]:
     return tuple(map(where, chain(mutation.span)))
 
 
-def checked(base: Launched, mutation: Mutation) -> tuple[CheckReport | None, int | None]:
-    """Return the first report that finds something, and its seed."""
+def checked(base: Launched, mutation: Mutation, seeds: int) -> tuple[CheckReport | None, int | None]:
+    """Return the first report that finds something, and its seed; `seeds`: how many schedules there are."""
     function = mutation.apply(base.function)
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         report = check(base, function, [seed])
         if report.findings:
             return report, seed

@@ -67,8 +67,9 @@ def chosen(problem: Problem) -> Config:
         return Config(turned=False, copied=0, wide=True, regs=(40, 232))
     if problem.dim <= 64:
         return Config(128, turned=False, copied=4 if extends else 8, fenced=extends, extended=extends)
-    copied = 4 if plain and not extends else 0
-    return Config(held=3, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
+    copied = (2 if problem.right and extends else 4) if plain else 0
+    held = 2 if plain and extends else 3  # two leave room for dk and dv on their way out
+    return Config(held=held, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
 
 
 class Sequence(NamedTuple):
@@ -252,7 +253,10 @@ class Plan(OfProblem):
             return RaggedPlace(
                 sequence.number, *sequence[2:6], head, key, begin, cl.where(key < sequence.keys, end, begin)
             )
-        key, head = cl.longest_first(index, i32(cl.ceil_div(SK, BN)), i32(B) * heads, given.band, False)
+        along = i32(cl.ceil_div(SK, BN))
+        causal = self.problem.right and not self.problem.left
+        last = cl.ceil_div(2 * i32(cl.grid_dim.x), along) if causal else 0  # twice as long as their longest tile
+        key, head = cl.longest_first(index, along, i32(B) * heads, given.band, False, last)
         tile = Place(head // heads, head % heads, key * BN, 0, 0)
         begin, end = self.seeing(key * BN, self.tile(tile).sequence, given)
         return tile._replace(begin=begin, end=end)
