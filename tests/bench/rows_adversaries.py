@@ -5,7 +5,7 @@ access divides; rows with gaps between them, and rows that begin anywhere. Resul
 torch's. A case is WRONG where
 
 - a row is off from float64 by more than 1.25 times what torch's is, and by more than rounding, relative to the row's
-  greatest magnitude;
+  greatest magnitude, of sums to what the magnitudes of their parts come to;
 - NaN or an infinity stands where neither torch nor float64 has one, or none where both have.
 
     python tests/bench/rows_adversaries.py --processes 16                       on a GPU
@@ -59,7 +59,8 @@ class Case:
     target   whether a column of each row comes last
     sums     whether it has results over all rows, so that no row may be hard
     least    the fewest columns: gradients of norms of one element are nothing but rounding
-    cancels  rows that are left out, as their sum is nothing beside its parts, or these come to infinity in some order
+    left     rows that are left out, as their sum comes to infinity in some order
+    parts    a function of x: what rounding is relative to; by default the result itself
     prepare  what is made of the arguments before both: a result of the forward function, for example
     """
 
@@ -71,7 +72,8 @@ class Case:
     sums: bool = False
     hard: int = 0
     least: int = 1
-    cancels: tuple[int, ...] = ()
+    left: tuple[int, ...] = ()
+    parts: Callable[..., Any] | None = None
     prepare: Callable[..., Any] = lambda *args: args
 
 
@@ -93,7 +95,10 @@ def first(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rms(x: Any, w: Any) -> Any:
-    return F.rms_norm(x, x.shape[-1:], w, EPS)
+    if x.dtype != torch.float64:
+        return F.rms_norm(x, x.shape[-1:], w, EPS)
+    y = x * (x.square().mean(-1, keepdim=True) + EPS).rsqrt()  # by the definition: torch's kernels differ at infinities
+    return y if w is None else y * w
 
 
 def layer(x: Any, w: Any, b: Any) -> Any:
@@ -254,8 +259,8 @@ CASES: dict[str, Case] = {
     "argmax": Case(lambda x: argmax(x).column, lambda x: x.argmax(-1)),
     "top_k": Case(lambda x: top_k(x, min(K, x.shape[-1])).value, lambda x: x.topk(min(K, x.shape[-1]))[0]),
     "cumsum": Case(cumsum, lambda x: x.cumsum(-1)),
-    "sum": Case(lambda x: reduced(x, "sum", 1), lambda x: x.sum(1), cancels=(9, 11)),
-    "mean": Case(lambda x: reduced(x, "mean", 1), lambda x: x.mean(1), cancels=(9, 11)),
+    "sum": Case(lambda x: reduced(x, "sum", 1), lambda x: x.sum(1), left=(9,), parts=lambda x: x.abs().sum(1)),
+    "mean": Case(lambda x: reduced(x, "mean", 1), lambda x: x.mean(1), left=(9,), parts=lambda x: x.abs().mean(1)),
     "max": Case(lambda x: reduced(x, "max", 1), lambda x: x.amax(1)),
     "min": Case(lambda x: reduced(x, "min", 1), lambda x: x.amin(1)),
     "sum of columns": Case(lambda x: reduced(x, "sum", 0), lambda x: x.sum(0), sums=True),
@@ -318,8 +323,8 @@ def by_rows(x: Any) -> Any:
     return x.reshape(x.shape[0], -1) if x.dim() > 1 else x.reshape(-1, 1)
 
 
-def compared(ours: Any, theirs: Any, exact: Any, dtype: Any) -> str | None:
-    """Say what is wrong with a result; None: nothing."""
+def compared(ours: Any, theirs: Any, exact: Any, parts: Any, dtype: Any) -> str | None:
+    """Say what is wrong with a result, whose rounding is relative to `parts`; None: nothing."""
     if ours.shape != theirs.shape or ours.shape != exact.shape:
         return f"shape {tuple(ours.shape)}, not {tuple(theirs.shape)}"
     a, b, c = by_rows(ours), by_rows(theirs), by_rows(exact).to(by_rows(ours).device)
@@ -334,7 +339,7 @@ def compared(ours: Any, theirs: Any, exact: Any, dtype: Any) -> str | None:
     finite = torch.isfinite(a) & torch.isfinite(b) & torch.isfinite(c)
     zero = torch.zeros((), dtype=a.dtype, device=a.device)
     off, theirs_off = (torch.where(finite, (v - c).abs(), zero).amax(-1) for v in (a, b))
-    scale = torch.where(finite, c.abs(), zero).amax(-1).clamp(min=1e-30)
+    scale = torch.where(finite, by_rows(parts).to(c.device).abs(), zero).amax(-1).clamp(min=1e-30)
     bad = off > torch.maximum(MORE * theirs_off, ROUNDING[dtype] * scale) + torch.finfo(dtype).smallest_normal
     if bool(bad.any()):
         row = int((off / scale * bad).argmax())
@@ -351,13 +356,14 @@ def checked(name: str, m: int, n: int, dtype: Any, layout: str, device: str) -> 
         wide = [x.double() if x.is_floating_point() else x for x in given]
         ours = tuple_of(case.ours(*given))
         theirs, exact = tuple_of(case.torch(*given)), tuple_of(case.torch(*wide))
-        for i, each in enumerate(zip(ours, theirs, exact, strict=True)):
+        parts = exact if case.parts is None else tuple_of(case.parts(*wide))
+        for i, each in enumerate(zip(ours, theirs, exact, parts, strict=True)):
             kind = each[0].dtype if each[0].is_floating_point() else torch.float32
             kind = kind if kind == torch.float32 else dtype
             if case.sums:
                 each = tuple(v.reshape(1, -1) if v.dim() == 1 else v for v in each)
-            elif case.cancels and m >= HARD:
-                kept = [row for row in range(m) if row not in case.cancels]
+            elif case.left and m >= HARD:
+                kept = [row for row in range(m) if row not in case.left]
                 each = tuple(v[kept] for v in each)
             if m and (problem := compared(*each, kind)):
                 return f"result {i}: {problem}"
