@@ -73,7 +73,14 @@ class RowPartition:
 
     def first(self, piece: Any) -> Any:
         """Return the column of the first element of one of this thread's vectors."""
-        return self.team.rank * self.chunk + (piece * self.team.threads + self.team.lane) * self.vector
+        return self.team.rank * self.chunk + self.team.lane * self.vector + piece * self.team.threads * self.vector
+
+    def number(self, piece: Any, begin: Any = 0) -> Any:
+        """Return the number, in the memory whose first element is column `begin`, of one of this thread's vectors.
+
+        What is known at compile time is added last: then all of a thread's accesses share an address.
+        """
+        return (self.first(0) - begin) // self.vector + piece * self.team.threads
 
     def has(self, column: Any) -> Any:
         """Return whether an element of a row is one of this thread's."""
@@ -198,12 +205,12 @@ class RowPartition:
         """
         first, place = self.first(piece), piece if place is None else place
         if whole or self.inside(piece):
-            copy_vector(memory, held, first - begin, self.vector, place, into)
+            copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         elif self.n % self.vector == 0:
             if first < self.end():
-                copy_vector(memory, held, first - begin, self.vector, place, into)
+                copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         elif first + self.vector <= self.end():
-            copy_vector(memory, held, first - begin, self.vector, place, into)
+            copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         else:
             copy_elements(memory, held, first - begin, self.end() - begin, self.vector, place, into)
 
@@ -404,7 +411,11 @@ class RowTile:
 
     def first(self, piece: int) -> Any:
         """Return the column of the first element of one of this thread's vectors."""
-        return self.begin + (piece * self.team + (0 if self.threads == 1 else thread_idx.x)) * self.vector
+        return self.begin + (0 if self.threads == 1 else thread_idx.x) * self.vector + piece * self.team * self.vector
+
+    def number(self, piece: int) -> Any:
+        """Return the number in its row of one of this thread's vectors: what is known at compile time is added last."""
+        return self.begin // self.vector + (0 if self.threads == 1 else thread_idx.x) + piece * self.team
 
     def columns(self) -> Any:
         """Return the columns of this thread's elements: a vector of shape (vector, pieces), of the type of `begin`."""
@@ -422,7 +433,7 @@ class RowTile:
         held = make_rmem_tensor(row.dtype, make_layout(self.shape))
         if self.end is None or self.begin + self.size <= self.end:
             for i in static_range(self.pieces):
-                copy_vector(row, held, self.first(i), self.vector, i, into=False)
+                copy_vector(row, held, self.number(i), self.vector, i, into=False)
         else:
             fill_tensor(held, fill)
             self.move_what_is_there(row, held, into=False)
@@ -442,7 +453,7 @@ class RowTile:
         for i in static_range(self.pieces):
             first = self.first(i)
             if self.end is None or first + self.vector <= self.end:
-                copy_vector(row, held, first, self.vector, i, into)
+                copy_vector(row, held, self.number(i), self.vector, i, into)
             else:
                 copy_elements(row, held, first, self.end, self.vector, i, into)
 
@@ -802,7 +813,7 @@ class RowStream:
             first = part.first(piece)
             if part.inside(piece) or first < part.end():
                 for i in static_range(len(self.arrays)):
-                    there = self.arrays[i][row, None].tile((part.vector,), (first // part.vector,))
+                    there = self.arrays[i][row, None].tile((part.vector,), (part.number(piece),))
                     cp_async(self.place(number, i), there, part.vector * there.dtype.bytes)
         cp_async_commit_group()
 
@@ -852,9 +863,9 @@ def nothing(row: Any) -> None:
     """Return None: what `ask` is where it is not given, and what `hold` returns for None."""
 
 
-def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: bool) -> None:
-    """Copy a whole vector between `row` and column `piece` of `held`; `into`: to the row."""
-    there = row.tile((width,), (first // width,))
+def copy_vector(row: Any, held: Any, number: Any, width: int, piece: int, into: bool) -> None:
+    """Copy a whole vector, the one of this number, between `row` and column `piece` of `held`; `into`: to the row."""
+    there = row.tile((width,), (number,))
     if into:
         there.store(held[None, piece].load())
     else:
