@@ -25,7 +25,7 @@ from cutelite.lang.emit import mistake
 from cutelite.lang.index import block_dim, linear_thread_idx, thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
-from cutelite.lang.tensor import make_rmem_tensor, shared
+from cutelite.lang.tensor import make_rmem_tensor, make_tensor, shared
 from cutelite.lang.values import maximum, minimum, where
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.lang.words import pack, unpack
@@ -413,9 +413,10 @@ class RowTile:
         """Return the column of the first element of one of this thread's vectors."""
         return self.begin + (0 if self.threads == 1 else thread_idx.x) * self.vector + piece * self.team * self.vector
 
-    def number(self, piece: int) -> Any:
-        """Return the number in its row of one of this thread's vectors: what is known at compile time is added last."""
-        return self.begin // self.vector + (0 if self.threads == 1 else thread_idx.x) + piece * self.team
+    def vectors(self, row: Any) -> Any:
+        """Return this thread's elements of `row`, (vector, pieces): all have one address, and a distance from it."""
+        first = row.tile((self.vector,), (self.first(0) // self.vector,))
+        return make_tensor(first, make_layout(self.shape, stride=(1, self.team * self.vector)))
 
     def columns(self) -> Any:
         """Return the columns of this thread's elements: a vector of shape (vector, pieces), of the type of `begin`."""
@@ -432,8 +433,9 @@ class RowTile:
         """
         held = make_rmem_tensor(row.dtype, make_layout(self.shape))
         if self.end is None or self.begin + self.size <= self.end:
+            mine = self.vectors(row)
             for i in static_range(self.pieces):
-                copy_vector(row, held, self.number(i), self.vector, i, into=False)
+                held[None, i].store(mine[None, i].load())
         else:
             fill_tensor(held, fill)
             self.move_what_is_there(row, held, into=False)
@@ -452,8 +454,10 @@ class RowTile:
         """Copy the elements that lie within the row between memory and registers."""
         for i in static_range(self.pieces):
             first = self.first(i)
-            if self.end is None or first + self.vector <= self.end:
-                copy_vector(row, held, self.number(i), self.vector, i, into)
+            if self.end is None:
+                self.vectors(row)[None, i].store(held[None, i].load())
+            elif first + self.vector <= self.end:
+                copy_vector(row, held, first // self.vector, self.vector, i, into)
             else:
                 copy_elements(row, held, first, self.end, self.vector, i, into)
 
