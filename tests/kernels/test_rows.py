@@ -1,5 +1,6 @@
 """Kernels of rows against float64: lengths, pitches, dtypes, and values that softmax and norms find hard."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -364,7 +365,8 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, dtype: Any, checked: Callab
 
 @pytest.mark.parametrize("p", [Plan(32, 1, 1, 8, 1, stages=1), Plan(32, 1, 2, 8, 1, ahead=1)], ids=str)
 def test_rows_that_are_copied_ahead_from_arrays_of_any_size(p: Plan) -> None:
-    soft.forward(cl.bf16, 512, p, False).compile(wide_dims=True)
+    ptx = soft.forward(cl.bf16, 512, p, False).compile(wide_dims=True).ptx
+    assert len(set(re.findall(r"st\.global\.v4[^[]*\[(%\w+)", ptx))) == 1  # a thread's vectors share an address
 
 
 @pytest.mark.parametrize(
