@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from math import inf, prod
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -20,6 +22,7 @@ HALVES = ("bf16", "f16")
 FLOATS = ("bf16", "f16", "f32")
 PLACES = ("i32", "i64")
 MOST = 10_000  # arrays whose facts are kept
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Misfit(cl.ArgumentError, ValueError):
@@ -84,9 +87,8 @@ class Arguments:
     checked once is found again: arrays of the same facts, after others of the same facts.
     """
 
-    def __init__(self, underived: str = "") -> None:
-        """Begin. `underived`: the name of a function without derivative, which refuses arrays that need a gradient."""
-        self._known, self._underived = Known.first(), underived
+    def __init__(self) -> None:
+        self._known = Known.first()
 
     def array(
         self, name: str, array: Any, kinds: str | tuple[str, ...], modes: str | tuple[str | int, ...], *,
@@ -101,11 +103,8 @@ class Arguments:
         dense    it is row-major, without gaps
         rows     it is contiguous along its last mode
         why      says where numbers among `modes` come from
-        Errors   `ArrayError` for what is no array, another dtype or shape, and a read-only array that is written;
-                 `Misfit` for one that needs a gradient, and would get none
+        Errors   `ArrayError` for what is no array, another dtype or shape, and a read-only array that is written
         """
-        if self._underived and not written and needs_gradient(array):
-            raise Misfit(f"{self._underived} has no derivative, and {name} needs a gradient: detach it")
         key: Any
         try:
             asked = name, kinds, modes, written, dense, rows
@@ -226,6 +225,35 @@ def check_underived(**operands: Any) -> None:
     for name, x in operands.items():
         if needs_gradient(x):
             raise Misfit(f"out= has no derivative, and {name} needs a gradient: detach it, or use torch.ops.cutelite")
+
+
+def underived(*only: str, see: str = "") -> Callable[[F], F]:
+    """Declare that a function has no derivative: it refuses tensors of torch that need a gradient, also in lists.
+
+    only    the parameters by which it has none; without names all
+    see     the module whose function of this name has a derivative
+    Errors  `Misfit`, which has the parameter's name, of the function declared
+    """
+
+    def declared(function: F) -> F:
+        names = tuple(inspect.signature(function).parameters)
+        apart = only or names
+        ways = "detach it" + (f", or call {see}.{function.__name__}" if see else "")
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.is_grad_enabled():
+                for name, x in (*zip(names, args, strict=False), *kwargs.items()):
+                    each = x if type(x) in (list, tuple) else (x,) if getattr(x, "requires_grad", False) else ()
+                    if each and any(map(needs_gradient, each)) and name in apart:
+                        by = f" by {name}" if only else ""
+                        raise Misfit(f"{function.__name__} has no derivative{by}, and {name} needs a gradient: {ways}")
+            return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return declared
 
 
 def needs_gradient(x: Any) -> bool:

@@ -1,10 +1,12 @@
-"""The out= forms of operators: `torch.ops.cutelite.softmax.out` and its like."""
+"""The out= forms of operators, `torch.ops.cutelite.softmax.out` and its like; functions that lose no gradient."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -15,10 +17,10 @@ import cutelite as cl
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention import operators as attention
 from cutelite.kernels.gemm import operators as gemm
-from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import operators as moe
 from cutelite.kernels.rows import operators as rows
 from cutelite.kernels.rows.elementwise import elementwise
+from tests.kernels.test_bad_arguments import RIGHT
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NO_WINDOW = "", None, None, None, None
@@ -117,8 +119,37 @@ def test_a_gradient_is_refused() -> None:
         with torch.no_grad():
             operator.out(*given, out)
     assert torch.equal(out, rows.cumsum(x).detach())
-    with pytest.raises(cl.ArgumentError, match="out= has no derivative, and b needs a gradient"):
+    with pytest.raises(cl.ArgumentError, match="elementwise has no derivative, and inputs needs a gradient"):
         elementwise(lambda a, b: a * b, (out.detach(), x), out=(out,), names=("a", "b"))
-    heads, tables = random(8, 16), random(8, 8)
-    with pytest.raises(cl.ArgumentError, match="rotated_product has no derivative, and weight needs a gradient"):
-        rotated_product(heads, random(16, 16).requires_grad_(), tables, tables, heads=1, dim=16)
+
+
+UPDATES = ("adamw",)
+"""Functions that change tensors which need a gradient, and are no part of what is differentiated."""
+
+
+@pytest.mark.parametrize("name", [name for name in RIGHT if name not in UPDATES])
+def test_no_gradient_is_lost(name: str) -> None:
+    """A result is differentiated by each floating-point argument, or the call is refused."""
+    function, given = RIGHT[name]
+    tensors = {word: as_tensor(x) if isinstance(x, np.ndarray) else x for word, x in given.items()}
+    for word, x in tensors.items():
+        if word != "out" and isinstance(x, torch.Tensor) and x.is_floating_point():
+            asked = {word: x.clone().requires_grad_()}
+            try:
+                found = function(**tensors | asked | {"out": None} if "out" in tensors else tensors | asked)
+            except ValueError as error:
+                assert "derivative" in str(error), error
+            else:
+                results = found if isinstance(found, tuple) else (found,)
+                assert any(isinstance(made, torch.Tensor) and made.requires_grad for made in results), word
+
+
+def as_tensor(x: Any) -> Any:
+    """A tensor of the CPU with the numbers of an array of NumPy, and its dtype."""
+    if x.dtype == ml_dtypes.float8_e4m3fn:
+        return torch.from_numpy(x.view(np.uint8).copy()).view(torch.float8_e4m3fn)
+    return (
+        torch.from_numpy(x.astype(np.float32)).bfloat16()
+        if x.dtype == ml_dtypes.bfloat16
+        else torch.from_numpy(x.copy())
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, instance
+from cutelite.kernels.arguments import HALVES, Arguments, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
@@ -23,6 +23,7 @@ IN_L2 = 24 * 2**20
 
 
 @untraced
+@underived()
 def attention_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, out: Any = None, *, dlse: Any = None, causal: bool | str = False,
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
@@ -55,6 +56,7 @@ def attention_backward(
 
 
 @untraced
+@underived()
 def attention_varlen_backward(
     do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
     dlse: Any = None, causal: bool | str = False, window: Window = (None, None), softcap: float | None = None,

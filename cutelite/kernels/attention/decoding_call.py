@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Config, build, chosen
@@ -18,6 +18,7 @@ LONG = 12
 """Blocks of keys of a part that takes long beside the combination of parts."""
 
 
+@underived()
 def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
@@ -59,7 +60,7 @@ def attend_decode(
     splits: int | None = None, config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Compute `decode`, for arrays that hold data."""
-    given, pieces = Arguments("decode"), "B SK" if table is None else "PAGES PAGE"
+    given, pieces = Arguments(), "B SK" if table is None else "PAGES PAGE"
     given.array("q", q, HALVES, "B SQ H D")
     given.array("k", k, "q", f"{pieces} HK D")
     given.array("v", v, "q", f"{pieces} HK DV")

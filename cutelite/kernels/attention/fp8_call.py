@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, instance
+from cutelite.kernels.arguments import Arguments, ArrayError, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, positive, seen
 from cutelite.kernels.attention.fp8 import CHOSEN, SCALED, build
@@ -15,6 +15,7 @@ from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 
+@underived()
 def attention_fp8(
     q: Any, k: Any, v: Any, q_scale: Any, k_scale: Any, v_scale: Any, out: Any = None, *, causal: bool | str = False,
     window: Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",

@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, positive, seen
 from cutelite.kernels.attention.decoding import WARPS, Config
@@ -16,6 +16,7 @@ from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 
+@underived()
 def decode_latent(
     q: Any, latents: Any, out: Any = None, *, dim_v: int = 512, lengths: Any = None, table: Any = None,
     causal: bool | str = True, scale: float | None = None, return_lse: bool = False, splits: int | None = None,
@@ -50,7 +51,7 @@ def attend_latent(
     config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Compute `decode_latent`, for arrays that hold data."""
-    given = Arguments("decode_latent")
+    given = Arguments()
     given.array("q", q, HALVES, "B SQ H D")
     given.array("latents", latents, "q", "B SK D" if table is None else "PAGES PAGE D")
     check_cache(given, lengths, table, latents.shape[1], "latents")

@@ -6,7 +6,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import ArrayError, instance
+from cutelite.kernels.arguments import ArrayError, instance, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, band_of, checked, positive, seen
 from cutelite.kernels.attention.scores import MASK_MOD, SCORE_MOD, Problem
@@ -18,6 +18,7 @@ MOST = 128
 """The greatest head dim: scores and sums of two tiles fill tensor memory."""
 
 
+@underived()
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,

@@ -12,7 +12,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError
+from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, has_tensor_memory
 from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
 from cutelite.kernels.blackwell.fp8_block import BlockWork
@@ -48,6 +48,7 @@ PIECE = 128  # bytes of a row of results that are stored at once
 MOST = 231_000  # bytes of shared memory of a block, for all but barriers
 
 
+@underived()
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float = 0.0, activation: Callable[[Any], Any] | str | None = None,
@@ -96,6 +97,7 @@ def compute(
     run((a, b), result, kinds, problem, fused, fused.finish, config)
 
 
+@underived()
 def gemm_scaled(
     a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, kind: Kind = "mxfp8", alpha: float = 1.0,
     bias: Any = None, activation: Callable[[Any], Any] | str | None = None, finish: Finish | None = None,
@@ -158,6 +160,7 @@ def arranged(scales: Any) -> Any:
     return made.reshape((high, deep, 32, 16))
 
 
+@underived()
 def gemm_grouped(
     a: Any, b: Any, ends: Any, out: Any = None, *, finish: Finish | None = None, config: Config | None = None
 ) -> Any:
@@ -191,6 +194,7 @@ def gemm_grouped(
     return out
 
 
+@underived()
 def gemm_fp8_block(
     a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, finish: Finish | None = None,
     config: Config | None = None,

@@ -27,7 +27,7 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_apart, one_of
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_apart, one_of, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.gemm.arrays import reshaped
 from cutelite.kernels.rows import gates
@@ -224,6 +224,7 @@ def fits(rows: int, k: int, n: int, normed: bool = False) -> bool:
 
 
 @untraced
+@underived()
 def linear_of_few(
     x: Any, weight: Any, out: Any = None, *, add: Any = None, norm: Any = None, eps: float = 0.0,
     gate: str | None = None, early: bool = False,
@@ -239,7 +240,7 @@ def linear_of_few(
     early   weight is there before the kernel ahead of this one has ended, as parameters are: blocks load it already
     Errors  `cl.ArgumentError` for arrays that do not fit
     """
-    given = Arguments("linear_of_few")
+    given = Arguments()
     if gate is not None:
         one_of("gate", gate, gates.ACTIVATIONS)
     given.array("x", x, HALVES, "... K", rows=True)

@@ -21,7 +21,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, instance
+from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
 from cutelite.kernels.gemm.call import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
@@ -358,6 +358,7 @@ tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
 
 @takes_jax
+@underived()
 def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config: Config | None = None) -> Any:
     """``(a * scale_a) @ (b * scale_b).T``, with scales spread over their blocks; returns `out`.
 

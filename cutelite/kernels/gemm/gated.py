@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from cutelite import Finish
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, one_of
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.rows import gates
@@ -53,6 +53,7 @@ def gradients_of(activation: str) -> Callable[..., None]:
     return finish
 
 
+@underived()
 def gated_product(
     x: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:
@@ -66,7 +67,7 @@ def gated_product(
     config      as for `gemm`
     Errors      `cl.ArgumentError` for arrays that do not fit
     """
-    given = Arguments("gated_product")
+    given = Arguments()
     given.array("x", x, HALVES, "... K")
     given.array("weight", weight, "x", "K COLUMNS")
     n, lead = int(weight.shape[1]) // 2, tuple(x.shape[:-1])
@@ -86,6 +87,7 @@ def pieces(name: str, columns: int) -> int:
     return wide
 
 
+@underived()
 def gated_gradient(
     dy: Any, weight: Any, halves: Any, activation: str = "silu", *, out: Any = None, config: Any = None
 ) -> Any:
@@ -99,7 +101,7 @@ def gated_gradient(
     config      as for `gemm`
     Errors      `cl.ArgumentError` for arrays that do not fit
     """
-    given = Arguments("gated_gradient")
+    given = Arguments()
     given.array("dy", dy, HALVES, "... K")
     given.array("weight", weight, "dy", "K N")
     n = int(weight.shape[1])

@@ -23,7 +23,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, instance, is_array
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, instance, is_array, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
@@ -134,7 +134,7 @@ def by_rows(
 ) -> Any:  # fmt: skip
     """`gemm` or `padded`."""
     given = cl.Finish(sums) if finish is None else finish
-    checked = Arguments("a grouped GEMM")
+    checked = Arguments()
     checked.array("a", a, (*HALVES, *FP8), "E M K" if kind == "padded" else "M K", rows=True)
     checked.array("b", b, "a", "E N K")
     checked.array("counts" if kind == "padded" else "ends", ends, "i32", "E", dense=True)
@@ -164,7 +164,7 @@ def by_rows(
 
 def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     """`gemm` of rows of A that are gathered, by the kernel of experts."""
-    given = Arguments("a grouped GEMM")
+    given = Arguments()
     given.array("a", a, HALVES, "M K", rows=True)
     given.array("b", b, "a", "E N K")
     given.array("ends", ends, "i32", "E", dense=True)
@@ -183,6 +183,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
 
 
 @takes_jax
+@underived()
 def gemm(
     a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
     config: Choice = None,
@@ -209,6 +210,7 @@ def gemm(
 
 
 @takes_jax
+@underived()
 def padded(
     a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
 ) -> Any:  # fmt: skip
@@ -221,6 +223,7 @@ def padded(
 
 
 @takes_jax
+@underived()
 def along_k(
     a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None
 ) -> Any:  # fmt: skip
@@ -233,7 +236,7 @@ def along_k(
     config      as for `gemm`
     Errors      ValueError for shapes that do not fit
     """
-    given = Arguments("along_k")
+    given = Arguments()
     given.array("a", a, HALVES, "T M", rows=True)
     given.array("b", b, "a", "T N", rows=True)
     given.array("ends", ends, "i32", "E", dense=True)

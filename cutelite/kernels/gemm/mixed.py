@@ -23,7 +23,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, as_number, instance, is_array, one_of
+from cutelite.kernels.arguments import Arguments, ArrayError, as_number, instance, is_array, one_of, underived
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.call import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
@@ -258,6 +258,7 @@ def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
 
 
 @takes_jax
+@underived()
 def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:
     """``x @ weights.T``; returns `out`.
 
@@ -271,7 +272,7 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
     """
     one_of("kind", kind, KINDS)
     n = None if n is None else as_number("n", n, whole=True, least=0)
-    given = Arguments("a GEMM with narrow weights")
+    given = Arguments()
     given.array("x", x, "bf16", "T K", rows=True)
     is_array("w", w)
     t, k = x.shape

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from cutelite import Finish
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.lib.piece import ROWS
@@ -45,6 +45,7 @@ def fits(rows: int, tokens: int, dim: int) -> bool:
     return (rows in (0, tokens) or tokens % ROWS == 0) and dim % 16 == 0 and 16 <= dim <= MOST
 
 
+@underived()
 def rotated_product(
     x: Any, weight: Any, cosines: Any, sines: Any, heads: int, dim: int, *, out: Any = None, config: Any = None
 ) -> Any:  # fmt: skip
@@ -58,7 +59,7 @@ def rotated_product(
     Errors          `cl.ArgumentError` for arrays that do not fit, or need a gradient: `dim` is a multiple of 16 up to
                     128, and of several sequences T is a multiple of 64
     """
-    given = Arguments("rotated_product")
+    given = Arguments()
     given.array("x", x, HALVES, "... T K")
     given.array("weight", weight, "x", "K N")
     tokens, columns, lead = int(x.shape[-2]), int(weight.shape[1]), tuple(x.shape[:-1])

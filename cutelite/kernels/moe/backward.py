@@ -17,6 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.moe import wgrad
 from cutelite.kernels.moe.call import check
@@ -79,6 +80,7 @@ class Gradients(NamedTuple):
 
 
 @untraced
+@underived()
 def experts_backward(
     gradient: Any, x: Any, gate_up: Any, down: Any, weights: Any, sums: Any, order: Sorted, *, matrices: bool = True
 ) -> Gradients:  # fmt: skip

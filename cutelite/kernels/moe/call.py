@@ -9,7 +9,7 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError, result_like
+from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError, result_like, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
@@ -20,6 +20,7 @@ DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 
 @untraced
+@underived(see="cutelite.kernels.moe.operators")
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.
 
@@ -50,6 +51,7 @@ class Kept(NamedTuple):
 
 
 @untraced
+@underived()
 def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Kept:
     """Compute `experts`, and return what `experts_backward` needs too."""
     return computed(x, gate_up, down, index, weights, None, True)
@@ -76,7 +78,7 @@ def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any
 
 def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     """Check the arguments and return the dtype of the GEMMs. Errors: ValueError."""
-    given = Arguments("experts (not of moe.operators)")
+    given = Arguments()
     given.array("x", x, HALVES, "T H", dense=True)
     given.array("down", down, "x", "E H I", dense=True)
     given.array("gate_up", gate_up, "x", (down.shape[0], 2 * down.shape[2], x.shape[1]), dense=True, why=MATRICES)

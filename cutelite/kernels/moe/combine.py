@@ -9,7 +9,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments
+from cutelite.kernels.arguments import FLOATS, Arguments, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES
 
@@ -46,6 +46,7 @@ def build(dtype: Any, k: int, weight: Any) -> Any:
     return combine
 
 
+@underived()
 def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * x[place[t, j]] for j)`` for every token t, in f32.
 

@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError
+from cutelite.kernels.arguments import Arguments, ArrayError, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.moe.call import MATRICES, check_choices
 from cutelite.kernels.moe.combine import combine
@@ -18,6 +18,7 @@ from cutelite.kernels.rows.quantise import quantise
 
 
 @untraced
+@underived()
 def scaled_experts(
     x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
 ) -> Any:  # fmt: skip
@@ -49,7 +50,7 @@ def scaled_experts(
 
 def check(x: Any, matrices: tuple[Any, Any], scales: tuple[Any, Any], index: Any, weights: Any) -> None:
     """Check shapes and dtypes. Errors: ValueError."""
-    (gate_up, down), given = matrices, Arguments("scaled_experts")
+    (gate_up, down), given = matrices, Arguments()
     given.array("x", x, "bf16", "T H", dense=True)
     given.array("down", down, "e4m3", "E H I", dense=True)
     count, hidden, inner = down.shape

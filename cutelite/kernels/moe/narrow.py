@@ -23,7 +23,7 @@ import cutelite as cl
 from cutelite import Smem, Tensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, as_number, is_array, one_of
+from cutelite.kernels.arguments import Arguments, ArrayError, as_number, is_array, one_of, underived
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
@@ -268,6 +268,7 @@ def run(
 
 
 @untraced
+@underived()
 def narrow_experts(
     x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int, out: Any = None
 ) -> Any:  # fmt: skip
@@ -279,7 +280,7 @@ def narrow_experts(
     inner    a multiple of 8
     Errors   ValueError for weights packed for other shapes
     """
-    given, inner = Arguments("narrow_experts"), as_number("inner", inner, whole=True, least=0)
+    given, inner = Arguments(), as_number("inner", inner, whole=True, least=0)
     one_of("kind", kind, KINDS)
     given.array("x", x, "bf16", "T H", dense=True)
     check_choices(given, index, weights)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import as_number, is_array, one_of, results
+from cutelite.kernels.arguments import as_number, is_array, one_of, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.select import ordered
@@ -91,6 +91,7 @@ def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any
     return route
 
 
+@underived(see="cutelite.kernels.moe.operators")
 def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32", out: Any = None) -> Routed:
     """Find the `k` most probable experts of each token.
 
@@ -152,6 +153,7 @@ def routing_backward(dtype: Any, kind: Any, experts: int, k: int, normalise: boo
     return backward
 
 
+@underived()
 def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool = True) -> Any:
     """Compute the gradient of the logits from that of the weights of ``made = route(logits, k, normalise=normalise)``.
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results
+from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_loss
@@ -377,6 +377,7 @@ def cross_entropy(
     return Losses(loss, lse)
 
 
+@underived()
 def cross_entropy_backward(
     gradient: Any,
     x: Any,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import FLOATS, Arguments, check_underived
+from cutelite.kernels.arguments import FLOATS, Arguments, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
@@ -88,6 +88,7 @@ def as_tuple(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
+@underived()
 def elementwise(
     function: Callable[..., Any],
     inputs: Sequence[Any],
@@ -115,8 +116,6 @@ def elementwise(
     if out is None:
         kinds = dtypes or (first.dtype.name,)
         out = [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in kinds]
-    else:
-        check_underived(**dict(zip(called, inputs, strict=False)))
     called = [*called[: len(inputs)], *(f"out[{i}]" if len(out) > 1 else "out" for i in range(len(out)))]
     made = [Rows(x, name, None, RESULTS, written=True) for name, x in zip(called[len(inputs) :], out, strict=True)]
     for name, each in zip(called, (*given, *made), strict=True):
@@ -165,6 +164,7 @@ def scaling(kind: Kind) -> Any:
     return scaled
 
 
+@underived()
 def scale(x: Any, by: Any) -> None:
     """Multiply an array in place by a number on the device. If that is 1, the array is neither read nor written.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import as_number, is_array, results
+from cutelite.kernels.arguments import as_number, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -98,6 +98,7 @@ def embedding(table: Any, places: Any, *, out: Any = None) -> Any:
     return out
 
 
+@underived()
 def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -> Any:
     """Compute the gradient of the table from the gradient dy of ``embedding(table, places)``.
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
-from cutelite.kernels.arguments import is_array, one_of
+from cutelite.kernels.arguments import is_array, one_of, underived
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.arrays import derived
 from cutelite.kernels.rows.elementwise import elementwise
@@ -114,6 +114,7 @@ def activated(x: Any, activation: str, *, out: Any = None) -> Any:
     )[0]
 
 
+@underived()
 def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute the gradient of x from the gradient dy of ``activated(x, activation)``. `out` may be dy or x."""
     both = out if out is None else (out,)
@@ -139,6 +140,7 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
     )[0]
 
 
+@underived()
 def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
     """Compute the gradients of gate and up from the gradient dy of ``gated(gate, up, activation)``.
 

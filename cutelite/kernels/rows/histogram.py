@@ -11,7 +11,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import as_number, is_array
+from cutelite.kernels.arguments import as_number, is_array, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, flat
 from cutelite.kernels.rows.plan import ACCESS, width
@@ -57,6 +57,7 @@ def bin_of(x: Any, bins: int, low: Any, scale: Any) -> tuple[Any, Any]:
     return min(cl.math.floor(place).to(i32), bins - 1), place >= 0.0 and place <= bins
 
 
+@underived()
 def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
     """Count numbers.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of
+from cutelite.kernels.arguments import HALVES, Arguments, as_number, one_of, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_gradient
@@ -31,6 +31,7 @@ class Made(NamedTuple):
     weight: Any
 
 
+@underived(see="cutelite.kernels.rows.operators_losses")
 def linear_cross_entropy(
     x: Any,
     weight: Any,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.arguments import as_number, instance, results
+from cutelite.kernels.arguments import as_number, instance, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import LONG, Narrow
@@ -749,6 +749,7 @@ class Gradients(NamedTuple):
     bias: Any
 
 
+@underived()
 def norm_backward(
     dy: Any,
     normed: Normed,

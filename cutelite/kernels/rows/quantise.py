@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32
-from cutelite.kernels.arguments import instance, is_array, one_of, results
+from cutelite.kernels.arguments import instance, is_array, one_of, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
@@ -91,6 +91,7 @@ class Quantised(NamedTuple):
     scale: Any
 
 
+@underived()
 def quantise(
     x: Any, narrow: Narrow | None = None, *, up: Any = None, activation: str = "silu", out: Any = None,
     how: Plan | None = None,
@@ -211,6 +212,7 @@ def bring(x: Any, tile: Any, first: Any, column: Any) -> None:
             tile[here, None].tile((wide,), (begin // wide,)).store(some.load())
 
 
+@underived()
 def transposed(x: Any, to: str | Narrow) -> Any:
     """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
 

@@ -17,7 +17,7 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, Misfit
+from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, Misfit, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, contiguous, derived
 from cutelite.kernels.rows.plan import ACCESS, after, follow
@@ -123,6 +123,7 @@ def build(t: Turn) -> Any:
     return rope
 
 
+@underived("cosines", "sines")
 def rope(
     q: Any,
     k: Any,

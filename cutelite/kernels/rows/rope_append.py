@@ -16,7 +16,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments
+from cutelite.kernels.arguments import FLOATS, Arguments, underived
 from cutelite.kernels.arrays import code_of, counter, empty
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
@@ -113,6 +113,7 @@ def grow(length: Tensor[i64, (1,)], by: i64) -> None:
     length[0] = length[0] + by
 
 
+@underived()
 def rope_append(
     q: Any, k: Any, v: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, out: Any = None
 ) -> Any:  # fmt: skip

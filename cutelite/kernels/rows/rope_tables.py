@@ -12,7 +12,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, as_number, one_of, results
+from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, as_number, one_of, results, underived
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import after, follow
 
@@ -41,6 +41,7 @@ def build(dtype: Any, place: Any) -> Any:
     return angles
 
 
+@underived()
 def rope_tables(positions: Any, frequencies: Any, dtype: str, *, scale: float = 1.0, out: Any = None) -> Any:
     """Compute ``cos(angles) * scale`` and ``sin(angles) * scale`` of ``angles = positions * frequencies``.
 

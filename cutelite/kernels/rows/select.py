@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32, i64, u32, u64
-from cutelite.kernels.arguments import Arguments, as_number, instance, results
+from cutelite.kernels.arguments import Arguments, as_number, instance, results, underived
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import MOST_THREADS, WARP, Plan, plan_fold
 from cutelite.kernels.rows.softmax import LOWEST, power
@@ -428,6 +428,7 @@ def sampling(dtype: Any, n: int, p: Plan) -> Any:
     return sample
 
 
+@underived()
 def sample(
     x: Any,
     chances: Any,

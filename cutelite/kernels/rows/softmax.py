@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32
-from cutelite.kernels.arguments import instance, result_like
+from cutelite.kernels.arguments import instance, result_like, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
@@ -198,6 +198,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     return out
 
 
+@underived()
 def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how: Plan | None = None) -> Any:
     """Compute the gradient of x from the gradient dy of y = softmax(x), or log_softmax(x).
 
