@@ -365,7 +365,7 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, dtype: Any, checked: Callab
 
 @pytest.mark.parametrize("p", [Plan(32, 1, 1, 8, 1, stages=1), Plan(32, 1, 2, 8, 1, ahead=1)], ids=str)
 def test_rows_that_are_copied_ahead_from_arrays_of_any_size(p: Plan) -> None:
-    ptx = soft.forward(cl.bf16, 512, p, False).compile(wide_dims=True).ptx
+    ptx = soft.forward(cl.bf16, 2048, p, False).compile(wide_dims=True).ptx
     assert len(set(re.findall(r"st\.global\.v4[^[]*\[(%\w+)", ptx))) == 1  # a thread's vectors share an address
 
 
