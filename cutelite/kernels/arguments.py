@@ -41,7 +41,9 @@ def as_number(
     above, least, most  what it has to be: greater, not less, not greater
     Errors  `Misfit`, which has the name
     """
-    found = plain_number(x)
+    torch = sys.modules.get("torch")
+    symbolic = torch is not None and isinstance(x, torch.SymInt)  # an extent of a traced tensor: it is fixed here
+    found = int(x) if symbolic else plain_number(x)
     fits = isinstance(found, Integral if whole else Real) and not isinstance(found, bool)
     if fits:
         with suppress(OverflowError):

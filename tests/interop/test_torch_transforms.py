@@ -10,13 +10,17 @@ pytest.importorskip("torch")
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.checkpoint import checkpoint
 
 from cutelite.kernels import gemm as kernels
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention.operators import attention
+from cutelite.kernels.attention.varlen import attention_varlen
 from cutelite.kernels.gemm.operators import gemm
 from cutelite.kernels.moe import operators as moe
 from cutelite.kernels.rows import operators as rows
+from cutelite.kernels.rows.operators_losses import linear_cross_entropy
+from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.softmax import softmax
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -106,6 +110,28 @@ def test_functions_go_to_operators_where_tensors_hold_no_data_or_are_to_be_cast(
         assert softmax(made).shape == a.shape and kernels.gemm(made[0], made[0].T).shape == (8, 8)
     with torch.autocast(DEVICE, dtype=torch.bfloat16):
         assert kernels.gemm(a[0], b).dtype == attend(q[0], q[0], q[0]).dtype == torch.bfloat16
+        starts = torch.tensor([0, 8], dtype=torch.int32, device=DEVICE)
+        assert attention_varlen(q[0, 0], q[0, 0], q[0, 0], starts).dtype == torch.bfloat16
+        target = torch.zeros(8, dtype=torch.int64, device=DEVICE)
+        loss = linear_cross_entropy(a[0], b.T, target)
+    torch.testing.assert_close(loss, linear_cross_entropy(halves[0][0], halves[1].T, target))
+
+
+def test_checkpoints_and_symbolic_sizes() -> None:
+    """Saved tensors are read once, and extents that torch.compile does not know may be counts."""
+    x, gate_up, down = (random(*shape).bfloat16().requires_grad_() for shape in ((5, 32), (2, 32, 32), (2, 32, 16)))
+    weights, index = moe.route(random(5, 4)[:, :2], 1, True)
+
+    def mixed(x: Any, gate_up: Any, down: Any) -> Any:
+        return reduced(moe.experts(x, gate_up, down, index, weights), "max", 0)
+
+    wanted = torch.autograd.grad(mixed(x, gate_up, down).float().sum(), (x, gate_up, down))
+    kept = checkpoint(mixed, x, gate_up, down, use_reentrant=False)
+    for found, right in zip(torch.autograd.grad(kept.float().sum(), (x, gate_up, down)), wanted, strict=True):
+        torch.testing.assert_close(found, right)
+    compiled = torch.compile(mixed, fullgraph=True, dynamic=True, backend="aot_eager")
+    with torch.no_grad():
+        assert torch.equal(compiled(x, gate_up, down), mixed(x, gate_up, down))
 
 
 def test_second_derivatives_are_refused() -> None:

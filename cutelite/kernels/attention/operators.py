@@ -228,6 +228,7 @@ def _differentiate(ctx: Any, do: Tensor | None, dlse: Tensor | None) -> tuple[An
 
 attention.register_autograd(_differentiate, setup_context=_remember)
 autocast(attention, "q", "k", "v")
+autocast(attention_varlen, "q", "k", "v")
 batched(attention, results=2)
 attention_varlen.register_autograd(_differentiate, setup_context=_remember)
 
@@ -284,5 +285,6 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
     @once_differentiable
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
         strict = torch.are_deterministic_algorithms_enabled()
-        found = backward(dense(do), dlse.contiguous(), ctx.saved_tensors, ctx.how, ctx.mods, strict)
-        return None, None, None, *found, *(None,) * (len(ctx.saved_tensors) - 5)
+        saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
+        found = backward(dense(do), dlse.contiguous(), saved, ctx.how, ctx.mods, strict)
+        return None, None, None, *found, *(None,) * (len(saved) - 5)

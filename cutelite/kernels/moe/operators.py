@@ -54,9 +54,9 @@ def _keep_experts(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...])
 
 
 def _differentiate_experts(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
-    needs, weights = ctx.needs_input_grad, ctx.saved_tensors[3]
-    found = experts_backward(gradient.contiguous(), *ctx.saved_tensors, needs[1] or needs[2])
-    of_weights = found[3].to(weights.dtype)
+    needs, saved = ctx.needs_input_grad, ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
+    found = experts_backward(gradient.contiguous(), *saved, needs[1] or needs[2])
+    of_weights = found[3].to(saved[3].dtype)
     each = found[0], found[1], found[2], None, of_weights
     return tuple(x if need else None for x, need in zip(each, needs, strict=True))
 

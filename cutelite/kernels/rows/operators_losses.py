@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import linear_cross_entropy as linear
 from cutelite.kernels.rows.elementwise import scale
@@ -135,3 +136,4 @@ def keeps_graph() -> bool:
 
 
 linear_loss.register_autograd(_differentiate, setup_context=_keep)
+autocast(linear_loss, "x", "weight")

@@ -139,10 +139,11 @@ def _differentiate_reduced(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None]:
     def spread(y: Tensor) -> Tensor:
         return (y if ctx.mode is None else y.unsqueeze(ctx.mode)).expand(ctx.shape)
 
-    if not ctx.saved_tensors:
+    saved = ctx.saved_tensors  # read once, as torch.utils.checkpoint wants it
+    if not saved:
         count = ctx.shape.numel() if ctx.mode is None else ctx.shape[ctx.mode]
         return spread(dy / count if ctx.operation == "mean" else dy).clone(), None, None
-    x, y = ctx.saved_tensors
+    x, y = saved
     mine = x == spread(y)
     return mine * spread(dy / (mine.sum() if ctx.mode is None else mine.sum(ctx.mode))), None, None
 
