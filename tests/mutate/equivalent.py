@@ -109,7 +109,8 @@ EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
 EXTENDED = "attention_backward_extended"
-NARROW = f"attention_backward attention_backward_ragged attention_backward_ordered {EXTENDED}"
+LOADED = "attention_backward attention_backward_ragged attention_backward_ordered"
+NARROW = f"{LOADED} {EXTENDED}"
 ORDERED_WIDE = "attention_backward_ordered_wide"
 WIDE = "attention_backward_wide"
 HALF_COPIED = "attention_backward_half"
@@ -118,8 +119,10 @@ DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
-BACKWARD = f"{NARROW} {WIDE} {ORDERED_WIDE} {EARLY}"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
+SWAPPED = f"{NARROW} {HALF_COPIED}"
+ALL_SEEN = f"attention_backward attention_backward_ragged {ORDERED} {WIDE} {EARLY}"  # no tile without queries
+BACKWARD = f"{ALL_SEEN} {EXTENDED}"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
 
 CLUSTERED = "blackwell_library_cluster"
@@ -653,6 +656,15 @@ ROWS: tuple[Row, ...] = (
     Row(
         EXTENDED,
         "stage",
+        "tensor.ptr",
+        "",
+        "state, tiles = cl.PipelineState(",
+        "it waits for the tile behind too, which is told before parts of three blocks need room",
+        (0,),
+    ),
+    Row(
+        EXTENDED,
+        "stage",
         "mul",
         "",
         "self.first * ROWS < self.key + ROWS - 1",
@@ -663,11 +675,24 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
     Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
     Row(BACKWARD, "late", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
-    Row(BACKWARD, "drop", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
-    Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(", QUERIES_BEFORE),
-    Row(BACKWARD, "late", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
-    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
-    Row(BACKWARD, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
+    Row(ALL_SEEN, "drop", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
+    Row(ALL_SEEN, "weaken", "mbarrier.wait", RELAXED, "tiles.tell(", QUERIES_BEFORE),
+    Row(ALL_SEEN, "late", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
+    Row(ALL_SEEN, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
+    Row(ALL_SEEN, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
+    *(
+        Row(EXTENDED, kind, op, detail, line, QUERIES_BEFORE)
+        for kind, op, detail in (("weaken", ARRIVE, RELAXED), ("drop", "bar.warp.sync", ""))
+        for line in ("tiles = tiles.advance() < compute(", "state, tiles = cl.PipelineState(")
+    ),
+    Row(
+        SWAPPED,
+        "stage",
+        "mul",
+        "",
+        "self.block.storage.grads, (ROWS, widest), (self.group, 0)",
+        "the warpgroups take each other's part, for all that they write",
+    ),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(once)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
@@ -695,7 +720,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(BACKWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(BACKWARD, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
-    Row(NARROW, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
+    Row(LOADED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
@@ -708,7 +733,7 @@ ROWS: tuple[Row, ...] = (
     Row(ORDERED, "weaken", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(ORDERED, "late", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(
-        f"{NARROW} {WIDE} {ORDERED_WIDE}",
+        f"{LOADED} {WIDE} {ORDERED_WIDE}",
         "late",
         "wgmma.wait_group",
         "",

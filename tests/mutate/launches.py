@@ -497,7 +497,7 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(330, 256, 64, rows=128, held=2, turned=False),
     "attention_backward_extended": attention_backward(
-        200, 384, 64, rows=128, turned=False, copied=4, fenced=True, extended=True
+        330, 512, 64, rows=128, turned=False, copied=4, fenced=True, extended=True
     ),
     "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
     "attention_backward_wide": attention_backward(150, 128, 136, turned=False, copied=0, wide=True),
@@ -505,7 +505,7 @@ LARGE: dict[str, Run] = {
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(200, 256, 128, held=3, copied=0, early=True),
     "attention_backward_half": attention_backward(
-        270, 256, 128, causal=False, copied=4, early=True, fenced=True, covered=True, extended=True
+        270, 384, 128, causal=False, copied=4, early=True, fenced=True, covered=True, extended=True
     ),
     "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),

@@ -126,7 +126,8 @@ class Block:
         """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""
         state, tiles = cl.PipelineState(self.plan.config.groups, group, 0), tiles.advance()
         while tiles.is_valid():
-            state, tiles = self.at(tiles.place).add(sums, group, state), tiles.advance()
+            state = self.at(tiles.place).add(sums, group, state)
+            tiles = tiles.advance()
 
     def add(self, sums: Sums, group: Any, state: Any) -> Any:
         """Add those of one tile; return the next state of `parts`."""
