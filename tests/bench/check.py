@@ -48,10 +48,12 @@ def example(name: str, *arguments: int) -> None:
 
 
 def library_gemm() -> None:
-    """Call the library's GEMM on 256 x 256 x 256."""
+    """Call the library's GEMM on 256 x 256 x 256, in a configuration that stays when picks change."""
     from cutelite.kernels.gemm import gemm
+    from cutelite.kernels.gemm.configs import Config
 
-    gemm(bf16(256, 256), bf16(256, 256))
+    config = Config((64, 64), pingpong=True, cluster=(1, 4), stages=10, buffers=1)
+    gemm(bf16(256, 256), bf16(256, 256), config=config)
 
 
 def library_attention() -> None:
