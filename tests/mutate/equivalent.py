@@ -650,7 +650,6 @@ ROWS: tuple[Row, ...] = (
         "both tiles have the same number there",
         (1, 2, 4, 5),
     ),
-    Row(HALF_COPIED, "drop", ARRIVE, "", "tiles = tiles.advance()", "nothing is told behind the last place", (-1,)),
     Row(HALF_COPIED, "stage", "tensor.ptr", "", "tiles = tiles.advance()", "nothing is told behind it", (-1,)),
     Row(EXTENDED, "drop", ARRIVE, "", "keys.consumer_release(once)", "the last tile alone has no queries", (-1,)),
     Row(
