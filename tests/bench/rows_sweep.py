@@ -67,16 +67,17 @@ def by_bulk(n: int, size: int, inputs: int = 1, held: int = 0, **more: Any) -> I
                         yield Plan(threads, 1, cluster, ACCESS // size, blocks, stages=stages, **more)
 
 
-def by_threads(n: int, size: int, inputs: int = 1) -> Iterator[Plan]:
-    """Rows that threads copy ahead, each its own vectors."""
+def by_threads(n: int, size: int, inputs: int = 1, held: int = 0, **more: Any) -> Iterator[Plan]:
+    """Rows that threads copy ahead, each its own vectors, beside `held` rows of weights in shared memory."""
     for each in (16, 32, 64, 128):
         for cluster in CLUSTERS:
             threads = threads_of(n, each, cluster)
             for blocks in range(1, 5) if threads >= 8 * WARP else ():
-                for ahead in (0, 1):
-                    bytes = threads * ACCESS * (each * size // ACCESS + ahead) * blocks * inputs
+                pieces = each * size // ACCESS
+                for ahead in sorted({0, 1, *((pieces // 2, pieces) if held or more else ())}):
+                    bytes = threads * ACCESS * ((pieces + ahead) * inputs + pieces * held) * blocks
                     if blocks * threads <= 1024 and bytes <= SHARED:
-                        yield Plan(threads, 1, cluster, ACCESS // size, blocks, ahead=ahead)
+                        yield Plan(threads, 1, cluster, ACCESS // size, blocks, ahead=ahead, **more)
 
 
 def with_sums(n: int, size: int, sums: int) -> Iterator[Plan]:
@@ -114,8 +115,11 @@ def tries(op: str, n: int, size: int) -> Iterator[Plan]:
     elif op in ("rms_norm", "layer_norm", "rms_norm_quantise"):
         for together in (1, 2) if n <= 16_384 or op == "rms_norm_quantise" else (1,):
             yield from in_registers(n, size, held=False, rows=together)
-        yield from in_registers(n, size, (16, 32)) if op == "rms_norm" else ()
+        yield from in_registers(n, size, (16, 32)) if op != "rms_norm_quantise" else ()
+        yield from in_registers(n, size, (8, 16, 32), early=True) if n <= 16_384 else ()
         yield from by_bulk(n, size, 1, OPERATIONS[op].held) if wide else ()
+        yield from by_bulk(n, size, held=False) if wide else ()
+        yield from by_threads(n, size, 1, OPERATIONS[op].held) if wide else ()
     elif op.endswith("norm_backward"):
         sums = 1 + (op == "layer_norm_backward")
         for shared in range(1, sums + 1) if wide else ():
@@ -127,6 +131,9 @@ def tries(op: str, n: int, size: int) -> Iterator[Plan]:
     elif op in ("rms_norm_residual", "layer_norm_residual", "cross_entropy_backward", "quantise_token"):
         yield from in_registers(n, size, held=False)
         yield from by_bulk(n, size) if wide and op == "quantise_token" else ()
+        if wide and op.endswith("residual"):
+            yield from by_threads(n, size, 2, OPERATIONS[op].held)
+            yield from by_threads(n, size, 2, held=False)
 
 
 def told(p: Plan | None) -> str:

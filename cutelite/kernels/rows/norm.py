@@ -2,7 +2,8 @@
 
     s = x + residual        y = (s - mean) * rstd * (offset + weight) + bias        rstd = 1 / sqrt(var + eps)
 
-RMSNorm has no mean: its var is the mean of s * s. LayerNorm's comes from the moments of each thread's elements, merged.
+RMSNorm has no mean: its var is the mean of s * s. LayerNorm's comes from the sums of s and s * s, and where the mean is
+large from a second pass.
 The derivative keeps the sums of weights' gradients in registers for all rows of a team, and a second kernel
 adds up what the teams have, always in the same order.
 """
@@ -42,9 +43,8 @@ G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
 BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
 HELD = 32  # elements that a thread reads at once
 KEPT = 64  # weighted elements of a thread that registers keep until their row's greatest is known
-AT_ONCE = 16  # elements of a thread whose moments are found together
-MOST_MEAN = 4.0  # mean^2 / variance up to which sums of squares give the variance
-MOST_MERGED = 1024.0  # the same, up to which merged means are as good as their sum: each merge may err by an ulp
+AT_ONCE = 16  # elements of a thread whose statistics are found together
+MOST_MEAN = {2: 4.0, 4: 0.5}  # mean^2 / variance up to which sums of squares give the variance, by bytes of an element
 STRANDS = 4  # independent partial sums of `dot`
 
 
@@ -104,7 +104,8 @@ class Norm:
 
         rows     of each what is held of it
         at_once  the greatest magnitude of the weighted elements too, by `weights`, a `RowPart` or None
-        Result   the statistics; of each row a list of its weighted vectors, where registers keep them, or ()
+        Result   the statistics; of each row the vectors that registers keep, or (): weighted ones with `at_once`, else
+                 sums of two arrays, which take no more registers than these
         """
 
         def look(before: Any, some: Any) -> Any:
@@ -115,16 +116,20 @@ class Norm:
                     weighted = self.weighted(v, vectors_of(weights, some))
                     top = max(top, abs(weighted).reduce("max"))
                     kept = (*kept, weighted) if keep else kept
+                elif keep:
+                    kept = (*kept, v)
                 if total is not None:
                     some.store(v.to(self.dtype), total)
-                return warp_sums(given[0], known) if by_mma else self.known(known, v, some), top, kept
+                return warp_sums(given[0], known) if by_mma else self.known(known, v), top, kept
 
             return tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
 
         part, by_mma = stream.part, self.by_mma(stream)
         few = part.vector * part.pieces * len(rows) <= HELD
-        keep = at_once and not stream.loops and part.vector * part.pieces * len(rows) <= KEPT
-        if totals[0] is not None or (few and not self.center) or keep:
+        keep = (
+            not stream.loops and part.vector * part.pieces * len(rows) <= KEPT if at_once else self.keeps_sums(stream)
+        )
+        if totals[0] is not None or (few and not by_mma) or keep:
             pieces = 1
         else:
             pieces = part.pieces if few else max(1, AT_ONCE // (part.vector * len(rows)))
@@ -133,6 +138,16 @@ class Norm:
         if by_mma:
             return tuple(own_sums(each[0]) for each in found), kept
         return tuple(each[:2] if at_once else each[0] for each in found), kept
+
+    def keeps_sums(self, stream: Any) -> bool:
+        """Tell whether registers keep the sums of two arrays."""
+        return len(stream.arrays) > 1 and not stream.outside and self.center
+
+    def kept_sums(self, stream: Any, held: Any, kept: Any) -> tuple[Any, Any]:
+        """Return what is held of the arrays' rows, and `kept`: of the sums that registers keep, and nothing more."""
+        if not self.keeps_sums(stream):
+            return held, kept
+        return ([together(stream.part, each) for each in kept],), [()] * len(kept)
 
     def by_mma(self, stream: Any) -> bool:
         """Tell whether mma gives LayerNorm's sums: for one input array of 16-bit elements, and teams of whole warps."""
@@ -143,20 +158,15 @@ class Norm:
     def statistics(self, stream: Any, known: Any, held: Any) -> tuple[Any, Any]:
         """Return the mean and variance of a row from its reduced sums `known`; the mean is 0 for RMSNorm.
 
-        Where the mean is large, ``E[x^2] - mean^2`` cancels, and merged means are off by some ulp of theirs: then a
-        second pass sums x - mean and its squares.
+        Where the mean is large, ``E[x^2] - mean^2`` cancels: then a second pass sums x - mean and its squares.
         """
         share = 1.0 / self.n
         if not self.center:
             return 0.0, known * share
-        if self.by_mma(stream):
-            total, squares = known
-            mean, most = total * share, MOST_MEAN
-            var = squares * share - mean * mean
-        else:
-            mean, squares, most = known.mean, known.squares, MOST_MERGED
-            var = squares * share
-        if mean * mean > most * var or squares == math.inf:
+        total, squares = known
+        mean = total * share
+        var = squares * share - mean * mean
+        if mean * mean > MOST_MEAN[self.dtype.bytes] * var or squares == math.inf:
 
             def differ(sums: Any, some: Any) -> Any:
                 v = some.keep(self.summed(*(each.of(some) for each in held)) - mean)
@@ -167,62 +177,19 @@ class Norm:
             mean, var = mean + apart, rest * share - apart * apart
         return mean, var
 
-    def combine(self, stream: Any) -> Any:
-        """Return the function that combines the statistics of two parts of a row."""
-        return merge if self.center and not self.by_mma(stream) else add
-
     def nothing(self, stream: Any) -> Any:
         """Return the statistics of no elements: None where the first are told apart at compile time."""
         if not stream.loops:
             return None
         if self.by_mma(stream):
             return cl.full((4,), 0, f32)
-        return Moments(f32(0), f32(0), f32(0)) if self.center else f32(0)
+        return (f32(0), f32(0)) if self.center else f32(0)
 
-    def known(self, before: Any, v: Any, some: Any) -> Any:
-        """Return the statistics of a thread's vectors up to `some`, `v`: sum of squares, or moments."""
-        if not self.center:
-            squares = (v * v).reduce("sum")
-            return squares if before is None else before + squares
-        more = moments(some, v)
-        if before is None:
-            return more
-        alike = some.whole and isinstance(some.start, int)  # all before are whole too
-        return next_moments(before, more, some) if alike else merge(before, more)
-
-
-class Moments(NamedTuple):
-    """The count and mean of some elements, and the sum of the squares of what they differ from it."""
-
-    count: f32
-    mean: f32
-    squares: f32
-
-
-def moments(some: Any, v: Any) -> Moments:
-    """Compute the moments of elements of a thread, in two steps, so that nothing cancels.
-
-    some  the `RowVectors` or the `RowPartition` that `v` is of
-    """
-    count = f32(v.n) if some.whole else some.keep(v * 0.0 + 1.0).reduce("sum")
-    mean = v.reduce("sum") * (1.0 / v.n) if some.whole else v.reduce("sum") / max(count, 1.0)
-    rest = some.keep(v - mean)
-    return Moments(count, mean, (rest * rest).reduce("sum"))
-
-
-def next_moments(before: Moments, more: Moments, some: Any) -> Moments:
-    """Merge the moments of a thread's vectors `some` with those before them, all of which are within the row."""
-    apart, share = more.mean - before.mean, some.pieces / (some.start + some.pieces)
-    squares = before.squares + more.squares + apart * (more.count * (1.0 - share)) * apart
-    return Moments(before.count + more.count, before.mean + apart * share, squares)
-
-
-def merge(a: Moments, b: Moments) -> Moments:
-    """Merge two moments (Chan, Golub, LeVeque 1979)."""
-    count = a.count + b.count
-    share, apart = b.count / max(count, 1.0), b.mean - a.mean
-    # in this order: what differs by 1e20 from the mean of no elements is no NaN
-    return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * (a.count * share) * apart)
+    def known(self, before: Any, v: Any) -> Any:
+        """Return the statistics of a thread's vectors, `before` and `v`: LayerNorm's sum, and the sum of squares."""
+        squares = (v * v).reduce("sum")
+        found = (v.reduce("sum"), squares) if self.center else squares
+        return found if before is None else add(before, found)
 
 
 def vectors_of(part: Any, some: Any) -> Any:
@@ -256,6 +223,14 @@ def weights_of(part: Any, given: Any, arrays: Any, whole: bool) -> Any:
 def by_piece(kept: Any) -> Any:
     """Return the function that gives vectors that registers keep, as `Written.result` does."""
     return lambda some, _: kept[some.start]
+
+
+def together(part: Any, vectors: Any) -> Any:
+    """Return the `RowPart` of all vectors of a thread."""
+    held = cl.make_rmem_tensor(vectors[0].dtype, cl.make_layout(part.shape))
+    for i in cl.static_range(part.pieces):
+        held[None, i].store(vectors[i].reshape((part.vector,)))
+    return cl.RowPart(part, held.load())
 
 
 def by_row(held: Any) -> list[Any]:
@@ -293,10 +268,10 @@ def forward(norm: Norm, p: Plan) -> Any:
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, counter=counter, **p.stream)
         given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
-        in_pieces = p.rows > 1 or part.vector * part.pieces > HELD
+        in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > HELD
 
         def first(rows: Any, _: Any, *held: Any) -> Any:
-            early = stream.outside or p.held  # under way during the reduction
+            early = p.held or (stream.outside and (stream.loops or not in_pieces))  # under way during the reduction
             vectors = weights_of(part, given, (w, b), early or not in_pieces) if at_once else None
             outs = [None if total is None else total[row, None] for row in rows]
             known, kept = norm.looked_at(stream, by_row(held), outs, at_once, vectors[0] if at_once else None)
@@ -306,6 +281,7 @@ def forward(norm: Norm, p: Plan) -> Any:
 
         def last(rows: Any, _: Any, before: Any, all: Any, *held: Any) -> None:
             vectors, kept = before
+            held, kept = (held, kept) if at_once else norm.kept_sums(stream, held, kept)
             early = BEFORE // p.rows if vectors is None and in_pieces and not kept[0] else 0
             vectors = weights_of(part, given, (w, b), not in_pieces) if vectors is None else vectors
 
@@ -325,8 +301,7 @@ def forward(norm: Norm, p: Plan) -> Any:
             made = [written(*each) for each in zip(rows, all, kept, by_row(held), strict=True)]
             write_pieces(stream, narrow, made, lambda some: [vectors_of(each, some) for each in vectors], early)
 
-        combine = sum_and_greatest if at_once else norm.combine(stream)
-        stream.each_reduced(first, last, lambda a, b: tuple(map(combine, a, b)))
+        stream.each_reduced(first, last, lambda a, b: tuple(map(sum_and_greatest if at_once else add, a, b)))
 
     return norm_forward
 

@@ -230,9 +230,9 @@ def plan_residual(n: int, vector: int, light: bool, center: bool) -> Plan:
     """Return the plan for a norm of two inputs, of which the sum is a result too.
 
     light   of 16-bit elements, and nothing but RMSNorm is computed
-    center  LayerNorm, whose moments need more registers for each element
+    center  LayerNorm
     """
-    each = 8 if light and 2048 < n <= 4096 else 16 if center else 32
+    each = 8 if light and 2048 < n <= 4096 else 16 if center and 2048 < n <= 4096 else 32
     p = plan(n, vector, each=each, registers=80 if light and 16_384 < n <= 65_536 else 64)
     return replace(p, held=False)
 
