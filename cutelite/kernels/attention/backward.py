@@ -229,8 +229,7 @@ def shared_memory(plan: Plan) -> Any:
         if plan.copied > 0:
             dq: Smem[f32, cl.row_major((config.groups, 4 * GROUP * plan.copied))]
         if config.extended:
-            of_q: Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
-            of_do: Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
+            base: Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
         else:
             base: Smem[f32, cl.row_major((config.stages, 2 * BM))]
         if plan.staged:
@@ -268,7 +267,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
                 cl.prefetch_tensormap(t)
         storage, given, threads = Storage.allocate(), Given(scale, offset, left, right, band), config.groups * GROUP
         starts, copies = Starts(of_queries, of_keys), plan.copied > 0
-        extra = 4 * EXTRA if config.extended else 8
+        extra = 2 * EXTRA if config.extended else 8
         keys, values = (
             cl.PipelineTmaAsync.create(1, BN * columns * dtype.bytes, threads, sync=False) for columns in (D, DV)
         )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32
-from cutelite.kernels.attention.backward_plan import BLOCKS, EXTRA, HK, H, Plan
+from cutelite.kernels.attention.backward_plan import BLOCKS, HK, H, Plan
 from cutelite.kernels.attention.scores import GROUP
 from cutelite.kernels.attention.tiles import Given
 from cutelite.records import dataclass
@@ -96,9 +96,8 @@ class Block:
             cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
             cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
             if config.extended:
-                for part, target in enumerate((storage.of_q, storage.of_do)):
-                    at = sequence.batch, head, (sequence.block + m) * config.rows, part * EXTRA
-                    cl.tma_load(base, target[None, None, state.index], at=at, barrier=full)
+                at = sequence.batch, head, (sequence.block + m) * config.rows, 0
+                cl.tma_load(base, storage.base[None, None, state.index], at=at, barrier=full)
             else:
                 of_rows = base[sequence.batch, head, sequence.block + m, None]
                 cl.cp_async_bulk(storage.base[state.index, None], of_rows, 8 * config.rows, barrier=full)

@@ -20,7 +20,7 @@ from cutelite.target import TARGETS
 B, H, HK, SQ, SK, MB, BLOCKS, ENDS = cl.dims("B H HK SQ SK MB BLOCKS ENDS")
 ARRAY_B, ARRAY_H, ARRAY_S = cl.dims("ARRAY_B ARRAY_H ARRAY_S")
 EXTRA = 16
-"""Columns by which operands are extended."""
+"""Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
 NOTHING = 1e30
 """The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
 SHARED = TARGETS["sm_90a"].smem_per_block
@@ -67,9 +67,8 @@ def chosen(problem: Problem) -> Config:
         return Config(turned=False, copied=0, wide=True, regs=(40, 232))
     if problem.dim <= 64:
         return Config(128, turned=False, copied=4 if extends else 8, fenced=extends, extended=extends)
-    copied = (2 if problem.right and extends else 4) if plain else 0
-    held = 2 if plain and extends else 3  # two leave room for dk and dv on their way out
-    return Config(held=held, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
+    copied = 4 if plain and not extends else 0
+    return Config(held=3, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
 
 
 class Sequence(NamedTuple):
@@ -164,22 +163,23 @@ class Plan(OfProblem):
     def base(self) -> Any:
         """The type of logsumexps and sums of rows.
 
-        Where they extend operands, they are 32 bf16 a row: three whose sum is the logsumexp divided by the scale, 13
-        zeros, three whose sum is the sum of the row, 13 zeros. Three have all bits of an f32.
+        Where they extend operands, they are 16 bf16 a row: three whose sum is the logsumexp divided by the scale, five
+        zeros, three whose sum is the sum of the row, five zeros. Three have all bits of an f32. A sum that is not
+        finite makes the row's probabilities NaN too, and with them dv in all columns.
         """
         if self.config.extended:
-            return Tensor[self.problem.dtype, (B, H, MB, 2 * EXTRA), cl.align(16)]
+            return Tensor[self.problem.dtype, (B, H, MB, EXTRA), cl.align(16)]
         return Tensor[f32, (B, H, MB, 2 * self.config.rows), cl.align(16)]
 
     def base_shape(self, blocks: int) -> tuple[int, int]:
         """Return the shape of a head's part of it."""
-        return (blocks * self.config.rows, 2 * EXTRA) if self.config.extended else (blocks, 2 * self.config.rows)
+        return (blocks * self.config.rows, EXTRA) if self.config.extended else (blocks, 2 * self.config.rows)
 
     @property
     def base_box(self) -> Any:
         """The type of the same in the kernel that multiplies."""
         if self.config.extended:
-            shape = B, H, MB, 2 * EXTRA
+            shape = B, H, MB, EXTRA
             return TmaTensor[self.problem.dtype, shape, (1, 1, self.config.rows, EXTRA), (None, None, None, 1)]
         return self.base
 
@@ -290,7 +290,7 @@ class Plan(OfProblem):
         """Tell whether dk and dv have memory of their own on their way out; else it is that of keys and values."""
         config, BM, BN, (D, DV) = self.config, self.config.rows, self.keys, self.dims
         rows = (D + DV) * BM * config.stages + BM * BN * config.held * (1 + config.wide)
-        base = config.stages * 4 * BM * (EXTRA if config.extended else 2)
+        base = config.stages * 2 * BM * (EXTRA if config.extended else 4)
         halves = (D + DV + max(D, DV)) * BN + rows
         return 2 * halves + 16 * GROUP * self.copied * config.groups + base + 1024 <= SHARED
 
@@ -365,16 +365,16 @@ def prepare(plan: Plan) -> Any:
                 elif plan.problem.ragged:
                     total = f32(0.0)  # whatever the next sequence has
                 if config.extended:
-                    pieces = cl.make_rmem_tensor(dtype, (2 * EXTRA,))
-                    pieces.store(cl.full((2 * EXTRA,), 0.0, dtype))
+                    pieces = cl.make_rmem_tensor(dtype, (EXTRA,))
+                    pieces.store(cl.full((EXTRA,), 0.0, dtype))
                     rest = cl.where(known == -INF, NOTHING, known / scale), total
                     for j in cl.static_range(2):
                         value = rest[j]
                         for i in cl.static_range(3):
-                            pieces[j * EXTRA + i] = value.to(dtype)
-                            value = value - pieces[j * EXTRA + i].to(f32)
+                            pieces[j * EXTRA // 2 + i] = value.to(dtype)
+                            value = value - pieces[j * EXTRA // 2 + i].to(f32)
                     whole = base[batch, head, m * BM + r, None]
-                    for j in cl.static_range(2 * EXTRA // 8):
+                    for j in cl.static_range(EXTRA // 8):
                         cl.local_tile(whole, (8,), (j,)).store(cl.local_tile(pieces, (8,), (j,)).load())
                 else:
                     at = r // 16 * 16 + r % 8 // 2 * 4 + r // 8 % 2 * 2 + r % 2  # as `Worker.of_rows` reads it

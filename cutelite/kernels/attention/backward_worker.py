@@ -62,33 +62,34 @@ class Worker:
         config = self.block.plan.config
         return (config.rows // config.groups, self.group) if config.wide else (config.rows, 0)
 
+    def own(self, rows: Any) -> Any:
+        """Return its queries' part of rows in shared memory."""
+        n, part = self.queries
+        return cl.local_tile(rows, (n, cl.size(rows) // self.block.plan.config.rows), (part, 0))
+
     def scores(self, q: Any, state: Any) -> Any:
         """Start the scores of its queries of a block: (keys, queries)."""
-        return self.product(self.k, q, "of_q", state)
+        return self.product(self.k, q, 0, state)
 
     def score_gradients(self, do: Any, state: Any) -> Any:
         """Start dP, the gradients of its probabilities."""
-        return self.product(self.v, do, "of_do", state)
+        return self.product(self.v, do, 1, state)
 
-    def product(self, own: Any, rows: Any, extension: str, state: Any) -> Any:
-        """Start ``own @ rows.T`` for its queries of a block. `extension`: the name of columns that are subtracted."""
-        n, part = self.queries
-        rows = cl.local_tile(rows, (n, cl.size(own) // ROWS), (part, 0))
-        acc = cl.wgmma.zeros_accumulator(n)
+    def product(self, own: Any, rows: Any, which: int, state: Any) -> Any:
+        """Start ``own @ rows.T`` for its queries of a block, less `of_rows` where operands are extended by them."""
+        rows, acc = self.own(rows), cl.wgmma.zeros_accumulator(self.queries[0])
         if not self.block.plan.config.extended:
             return multiply(own, rows, acc, False)
-        extra = getattr(self.block.storage, extension)[None, None, state.index]
         acc = cl.wgmma.mma_async(own, rows, acc, accumulate=False)
-        return multiply(self.minus_ones, cl.local_tile(extra, (n, EXTRA), (part, 0)), acc)
+        return multiply(self.minus_ones(which), self.own(self.block.storage.base[None, None, state.index]), acc)
 
-    @property
-    def minus_ones(self) -> Any:
-        """An operand A in registers: -1 in its first three columns, 0 in the others."""
+    def minus_ones(self, which: int) -> Any:
+        """Return an operand A in registers: -1 in the first three columns of one half, 0 elsewhere."""
         dtype = self.block.plan.problem.dtype
         held, t = cl.make_rmem_tensor(dtype, (8,)), cl.thread_idx.x % 4
         held.store(cl.full((8,), 0.0, dtype))
         for i in cl.static_range(4):  # columns 2 t and 2 t + 1 of two rows; the other four are columns from 8 on
-            held[i] = cl.where(t == 0 if i % 2 else t < 2, -1.0, 0.0).to(dtype)
+            held[4 * which + i] = cl.where(t == 0 if i % 2 else t < 2, -1.0, 0.0).to(dtype)
         return held.load()
 
     def changes(self, p: Any, dp: Any, slope: Any, total: Any) -> Any:
