@@ -181,16 +181,22 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
 def plan_softmax(n: int, vector: int, bytes: int, once: bool = False) -> Plan:
     """Return the plan for softmax: threads copy the longest rows ahead.
 
-    once  rows are read once, and registers keep their powers: the next row is copied to the same shared memory. Up to
-          131,072 16-bit elements three blocks of 64 a thread have more bytes under way, 96 KB a multiprocessor
+    once  rows are read once, and registers keep their powers: the next row is copied to the same shared memory
     """
     if once and 32_768 < n <= 131_072 and bytes == 2 and vector * bytes == ACCESS:
-        return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK)
+        return plan_three(n, vector)
     return plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
+
+
+def plan_three(n: int, vector: int) -> Plan:
+    """Return the plan with three blocks of 64 elements a thread: 96 KB of 16-bit elements a multiprocessor under way."""
+    return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK)
 
 
 def plan_loss(n: int, vector: int, bytes: int) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers."""
+    if 32_768 < n <= 131_072 and bytes == 2 and vector * bytes == ACCESS:
+        return plan_three(n, vector)
     return plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072))
 
 
@@ -214,6 +220,8 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
     if light and bytes == 2 and n <= 131_072:
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         return replace(plan(n, vector, each=each, alone=SMALL_BLOCK), held=each < 64)
+    if not light and bytes == 2 and 2048 < n <= 4096:
+        return plan(n, vector, each=16, registers=40)
     if n <= (32_768 if light else 16_384):
         return plan(n, vector) if light else replace(plan(n, vector, registers=80 if n <= 1024 else 64), held=False)
     if n <= 65_536 and bytes == 2:  # three blocks at a time, so that one copies while another reduces
@@ -305,8 +313,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     if (16_384 if sums == 1 else 8192) < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         part, least = power_of_two(n / 8192), power_of_two(n / 16_384)
         small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
-        two = Plan(512, 1, part, vector, 2), 1
-        chosen = (small if n <= 32_768 else large,) if sums == 1 else (two, small) if inputs == 2 else (small,)
+        two = (Plan(512, 1, part, vector, 2) if n <= 32_768 else Plan(512, 1, least, vector, 1)), 1
+        chosen = (small if n <= 32_768 else large,) if sums == 1 else (two, small) if inputs == 2 and n <= 65_536 else (small,)
         for p, stages in (*chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums))
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):

@@ -132,39 +132,46 @@ def quantise(
     return Quantised(q, scale)
 
 
-TILE_M, TILE_N, STRIP = 128, 64, 16  # rows and columns of a block's tile; rows of a thread, in two columns
-PAIRS, STRIPS = TILE_N // 2, TILE_M // STRIP
-THREADS, BLOCKS = PAIRS * STRIPS, 6  # threads of a block; blocks of a multiprocessor
+TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two columns
+STRIPS = TILE_M // STRIP
+
+
+def tile_columns(dtype: Any) -> int:
+    """Return how many columns a block's tile has: so many that its rows are 256 bytes."""
+    columns: int = 256 // dtype.bytes
+    return columns
 
 
 @cache
 def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None) -> Any:
     """Make the kernel that writes columns as rows; with `narrow` quantised in blocks of 128."""
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
-    out_wide = ACCESS // to.bytes
-    stores, pitch = TILE_M * TILE_N // (THREADS * out_wide), TILE_M + out_wide
+    tile_n, out_wide = tile_columns(dtype), ACCESS // to.bytes
+    pairs = tile_n // 2
+    threads = pairs * STRIPS
+    stores, pitch = TILE_M * tile_n // (threads * out_wide), TILE_M + out_wide
     # even columns, then odd ones: neighbouring threads, which have neighbouring pairs of columns, use different banks
-    apart = cl.make_layout(((2, PAIRS), TILE_M), stride=((PAIRS * pitch, pitch), 1))
+    apart = cl.make_layout(((2, pairs), TILE_M), stride=((pairs * pitch, pitch), 1))
 
-    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
+    @cl.kernel(block=threads, min_blocks=(1536 if to.bytes < dtype.bytes else 1024) // threads)
     def columns(
         x: Tensor[dtype, (M, N), (P, 1)],
         y: Tensor[to, (N, M), (Q, 1)],
         scales: Tensor[f32, (N, G), (None, None)] | None,
     ) -> None:
         follow()
-        tile, made, t = cl.shared(dtype, (TILE_M, TILE_N), align=16), cl.shared(to, apart, align=16), cl.thread_idx.x
-        first, column = cl.block_idx.x * TILE_M, cl.block_idx.y * TILE_N
+        tile, made, t = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, apart, align=16), cl.thread_idx.x
+        first, column = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n
         bring(x, tile, first, column)
         cl.syncthreads()
-        pair, strip = t % PAIRS, t // PAIRS
+        pair, strip = t % pairs, t // pairs
 
         def both(i: int) -> Any:
             return widened(tile[strip * STRIP + i, None].tile((2,), (pair,)).load())
 
         factors = cl.full((2,), 1, f32)
         if narrow is not None:
-            tops, top = cl.shared(f32, (STRIPS, TILE_N), align=16), abs(both(0))
+            tops, top = cl.shared(f32, (STRIPS, tile_n), align=16), abs(both(0))
             for i in cl.static_range(1, STRIP):
                 top = max(top, abs(both(i)))
             tops[strip, None].tile((2,), (pair,)).store(top)
@@ -181,7 +188,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
             made[pair * 2 + i, None].tile((STRIP,), (strip,)).store(v[i, None].load().to(to))
         cl.syncthreads()
         for i in cl.static_range(stores):
-            at = (i * THREADS + t) * out_wide
+            at = (i * threads + t) * out_wide
             row, begin = at // TILE_M, at % TILE_M
             if column + row < N:
                 out = cl.RowTile(first + begin, M, out_wide, 1, threads=1)
@@ -193,10 +200,10 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
 
 def bring(x: Any, tile: Any, first: Any, column: Any) -> None:
     """Copy a tile of a matrix that begins at row `first` and `column` to shared memory; elements beyond it become 0."""
-    (m, n), wide, t = x.shape, ACCESS // x.dtype.bytes, cl.thread_idx.x
-    row, begin = t * wide // TILE_N, t * wide % TILE_N  # a tile of rows is a multiple of what the block loads
-    step = THREADS * wide // TILE_N  # rows that the block loads at once
-    if first + TILE_M <= m and column + TILE_N <= n:
+    (m, n), wide, t, tile_n = x.shape, ACCESS // x.dtype.bytes, cl.thread_idx.x, tile.shape[1]
+    row, begin = t * wide // tile_n, t * wide % tile_n  # a tile of rows is a multiple of what the block loads
+    step = cl.block_dim.x * wide // tile_n  # rows that the block loads at once
+    if first + TILE_M <= m and column + tile_n <= n:
         held = cl.make_rmem_tensor(x.dtype, (wide, TILE_M // step))
         for i in cl.static_range(TILE_M // step):
             held[None, i].store(x[first + row + i * step, None].tile((wide,), ((column + begin) // wide,)).load())
@@ -234,5 +241,6 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
         kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
-        kernel[after((-(-rows.m // TILE_M), -(-rows.n // TILE_N)), THREADS)](rows.matrix, y, scale)
+        columns = tile_columns(rows.dtype)
+        kernel[after((-(-rows.m // TILE_M), -(-rows.n // columns)), columns // 2 * STRIPS)](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)
