@@ -314,7 +314,13 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         part, least = power_of_two(n / 8192), power_of_two(n / 16_384)
         small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
         two = (Plan(512, 1, part, vector, 2) if n <= 32_768 else Plan(512, 1, least, vector, 1)), 1
-        chosen = (small if n <= 32_768 else large,) if sums == 1 else (two, small) if inputs == 2 and n <= 65_536 else (small,)
+        chosen = (
+            (small if n <= 32_768 else large,)
+            if sums == 1
+            else (two, small)
+            if inputs == 2 and n <= 65_536
+            else (small,)
+        )
         for p, stages in (*chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums))
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
