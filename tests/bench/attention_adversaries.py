@@ -1,4 +1,6 @@
-"""Attention of inputs made against it, on one GPU: ``python tests/bench/attention_adversaries.py [--only KIND ...]``.
+"""Attention of inputs made against it, on one GPU.
+
+    python tests/bench/attention_adversaries.py [--only KIND ...] [--seed N]
 
 Errors are relative to results in float64, by the norm of all outputs and by the worst row, beside those of torch's
 kernels (flash and cuDNN) and FlashAttention-4's, where it can be imported. A case is WRONG where ours is more
@@ -357,8 +359,9 @@ def main() -> None:
     parser.add_argument(
         "--dims", nargs="+", type=int, default=[128, 64, 256], help="head dims, where kinds have several"
     )
+    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    torch.manual_seed(1)
+    torch.manual_seed(given.seed)
     print(torch.cuda.get_device_name(0), "torch", torch.__version__)
     for kind in given.only:
         KINDS[kind](given.dims)

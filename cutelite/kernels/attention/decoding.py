@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
-from cutelite.kernels.attention.plans import OfProblem, bring
+from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
 
@@ -73,6 +73,14 @@ class Part(NamedTuple):
     end: Any
 
 
+class Ring(NamedTuple):
+    """An array of the cache, and the ring of shared memory that its blocks of keys go through."""
+
+    array: Any
+    blocks: Any
+    pipe: Any
+
+
 @dataclass(frozen=True)
 class Plan(OfProblem):
     """The sizes that follow from a configuration and a problem, and the code of the kernel's threads.
@@ -107,31 +115,29 @@ class Plan(OfProblem):
         end = min(blocks, (cl.block_idx.x + 1) * given.blocks)
         return Part(batch, cl.block_idx.y // tiles, cl.block_idx.y % tiles * ROWS, length, start, end)
 
-    def produce(self, k: Any, v: Any, table: Any, storage: Any, keys: Any, values: Any, part: Part) -> None:
-        """Load keys and values from the last block to the first. Who: one thread."""
-        state = keys.producer_state()
+    def produce(self, rings: tuple[Ring, ...], table: Any, part: Part) -> None:
+        """Load blocks of keys, with all that belongs to them, from the last to the first. Who: one thread."""
+        state = rings[0].pipe.producer_state()
         for i in range(part.end - part.start):
-            first = (part.end - 1 - i) * self.config.columns
-            if table is None:
-                bring(k, storage.k, keys, state, (part.batch, part.kv, first, 0))
-                bring(v, storage.v, values, state, (part.batch, part.kv, first, 0))
-            else:
-                self.gather(k, v, table, storage, keys, values, state, first, part)
+            first, places = (part.end - 1 - i) * self.config.columns, self.places(table, part, part.end - 1 - i)
+            for array, blocks, pipe in rings:
+                pipe.producer_acquire(state)
+                for c in cl.static_range(self.config.columns // self.chunk):
+                    key = first + c * self.chunk
+                    at = (part.batch, part.kv, key, 0) if table is None else (places[c], part.kv, key % self.page, 0)
+                    target = cl.local_tile(blocks[None, None, state.index], (self.chunk, blocks.shape[1]), (c, 0))
+                    cl.tma_load(array, target, at=at, barrier=pipe.barrier(state))
             state = state.advance()
 
-    def gather(
-        self, k: Any, v: Any, table: Any, storage: Any, keys: Any, values: Any, state: Any, first: Any, part: Part
-    ) -> None:
-        """Load a block of keys and of values from its pages. Who: one thread."""
-        places = cl.make_rmem_tensor(i32, (self.config.columns // self.chunk,))
+    def places(self, table: Any, part: Part, block: Any) -> Any:
+        """Return the pages of a block's chunks; None without a table."""
+        if table is None:
+            return None
+        pages = cl.make_rmem_tensor(i32, (self.config.columns // self.chunk,))
         for c in cl.static_range(self.config.columns // self.chunk):
-            places[c] = table[part.batch, min((first + c * self.chunk) // self.page, i32(SLOTS) - 1)]
-        for tensor, ring, pipe, dim in ((k, storage.k, keys, self.dims[0]), (v, storage.v, values, self.dims[1])):
-            pipe.producer_acquire(state)
-            for c in cl.static_range(self.config.columns // self.chunk):
-                at = places[c], part.kv, (first + c * self.chunk) % self.page, 0
-                target = cl.local_tile(ring[None, None, state.index], (self.chunk, dim), (c, 0))
-                cl.tma_load(tensor, target, at=at, barrier=pipe.barrier(state))
+            slot = (block * self.config.columns + c * self.chunk) // self.page
+            pages[c] = table[part.batch, min(slot, i32(SLOTS) - 1)]
+        return pages
 
     def place(self, row: Any, kv: Any) -> tuple[Any, Any]:
         """Return the query and the head of a row."""
@@ -287,7 +293,7 @@ def of_parts(shaped: Plan, split: bool) -> Any:
         part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, given)
         if part.start < part.end:
             if cl.thread_idx.x == GROUP:
-                plan.produce(k, v, table, storage, keys, values, part)
+                plan.produce((Ring(k, storage.k, keys), Ring(v, storage.v, values)), table, part)
             elif cl.thread_idx.x < GROUP:
                 out, softmax = plan.consume(q, storage, keys, values, part, given)
                 if split:

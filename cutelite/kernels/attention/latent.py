@@ -33,9 +33,9 @@ from cutelite.kernels.attention.decoding import (
     Kernels,
     Part,
     Plan,
+    Ring,
     of_rows,
 )  # fmt: skip
-from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
 
@@ -60,22 +60,6 @@ class LatentPlan(Plan):
     def half(self) -> int:
         """Columns of the output that a warpgroup computes."""
         return self.problem.dim_v // 2
-
-    def produce_latents(self, latents: Any, table: Any, here: Here, part: Part) -> None:
-        """Load latents from the last block to the first. Who: one thread."""
-        state, chunk = here.latents.producer_state(), self.chunk
-        for i in range(part.end - part.start):
-            first = (part.end - 1 - i) * self.config.columns
-            if table is None:
-                state = bring(latents, here.storage.k, here.latents, state, (part.batch, 0, first, 0))
-            else:
-                here.latents.producer_acquire(state)
-                for c in cl.static_range(self.config.columns // chunk):
-                    place = table[part.batch, min((first + c * chunk) // self.page, i32(SLOTS) - 1)]
-                    target = cl.local_tile(here.storage.k[None, None, state.index], (chunk, self.dims[0]), (c, 0))
-                    at = place, 0, (first + c * chunk) % self.page, 0
-                    cl.tma_load(latents, target, at=at, barrier=here.latents.barrier(state))
-                state = state.advance()
 
     def values(self, here: Here, state: Any, half: int) -> Any:
         """Return half of the columns of the values of a block, as wgmma takes them."""
@@ -227,7 +211,7 @@ def of_latents(plan: LatentPlan, split: bool) -> Any:
             if cl.thread_idx.x >= 2 * GROUP:
                 cl.setmaxnreg_dec(REGISTERS[0])
                 if cl.thread_idx.x == 2 * GROUP:
-                    plan.produce_latents(k, table, here, part)
+                    plan.produce((Ring(k, storage.k, ring),), table, part)
             elif cl.thread_idx.x < GROUP:
                 cl.setmaxnreg_inc(REGISTERS[1])
                 out, sums = plan.lead(q, here, part, given)
