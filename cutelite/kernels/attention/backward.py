@@ -217,6 +217,9 @@ def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
 def shared_memory(plan: Plan) -> Any:
     """Return the shared memory of a thread block, a class."""
     config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
+    BASE: Any = Smem[f32, cl.row_major((config.stages, 2 * BM))]
+    if config.extended:
+        BASE = Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
 
     class Storage(cl.SharedStorage):
         k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D))]
@@ -228,10 +231,7 @@ def shared_memory(plan: Plan) -> Any:
         ds: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
         if plan.copied > 0:
             dq: Smem[f32, cl.row_major((config.groups, 4 * GROUP * plan.copied))]
-        if config.extended:
-            base: Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
-        else:
-            base: Smem[f32, cl.row_major((config.stages, 2 * BM))]
+        base: BASE
         if plan.staged:
             grads: Smem[dtype, cl.make_smem_layout(dtype, (BN, max(D, DV)))]
 

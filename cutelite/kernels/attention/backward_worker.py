@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.backward_block import Block, Sums
-from cutelite.kernels.attention.backward_plan import EXTRA, SK, Starts
+from cutelite.kernels.attention.backward_plan import SK, Starts
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.lang.given import given_by
 from cutelite.records import dataclass

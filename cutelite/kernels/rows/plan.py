@@ -189,7 +189,7 @@ def plan_softmax(n: int, vector: int, bytes: int, once: bool = False) -> Plan:
 
 
 def plan_three(n: int, vector: int) -> Plan:
-    """Return the plan with three blocks of 64 elements a thread: 96 KB of 16-bit elements a multiprocessor under way."""
+    """Return the plan with three blocks of 64 elements a thread: 96 KB of 16-bit elements are under way."""
     return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK)
 
 
@@ -314,13 +314,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         part, least = power_of_two(n / 8192), power_of_two(n / 16_384)
         small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
         two = (Plan(512, 1, part, vector, 2) if n <= 32_768 else Plan(512, 1, least, vector, 1)), 1
-        chosen = (
-            (small if n <= 32_768 else large,)
-            if sums == 1
-            else (two, small)
-            if inputs == 2 and n <= 65_536
-            else (small,)
-        )
+        first = (two, small) if inputs == 2 and n <= 65_536 else (small,)
+        chosen = first if sums != 1 else (small if n <= 32_768 else large,)
         for p, stages in (*chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums))
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
