@@ -239,6 +239,7 @@ CONFIGS += [
     *(slim(columns, 128, cluster=4) for columns in NARROW if columns <= 144),
     *(slim(columns, 128, True, 2) for columns in NARROW if 72 <= columns <= 176),
     *(slim(columns, 256) for columns in NARROW if columns <= 160),
+    *(slim(columns, 256, cluster=2) for columns in NARROW if 72 <= columns <= 160),
     *(swapped(rows, 64, True, together=blocks) for rows in ODD if rows <= 120 for blocks in (1, 2, 3, 4, 6, 8)),
     *(swapped(rows, 128, together=blocks) for rows in ODD for blocks in (1, 2, 3)),
     *(swapped(rows, 128, cluster=2) for rows in ODD),
@@ -247,6 +248,16 @@ CONFIGS += [
     *(swapped(rows, 128, cluster=4) for rows in ODD if rows <= 136),
     *(swapped(rows, 256, cluster=2) for rows in ODD if rows <= 136),
 ]
+
+CONFIGS += [
+    replace(slim(columns, 128, cluster=cluster, turned=turned), splits=splits, piece=32, buffers=1)
+    for columns in (64, 96, 128, 160, 192, 224, 256)
+    for cluster in (1, 2)
+    for turned in (False, True)
+    for splits in (2, 3, 4, 5, 6, 8, 10, 13)
+    if columns * splits <= 1024
+]
+"""Few tiles and a deep K: blocks share the K of a tile, alone or in clusters of two, and a second kernel adds up."""
 
 
 STREAMED = [
