@@ -315,6 +315,11 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
         two = (Plan(512, 1, part, vector, 2) if n <= 32_768 else Plan(512, 1, least, vector, 1)), 1
         first = (two, small) if inputs == 2 and n <= 65_536 else (small,)
+        if (inputs, sums) == (2, 2) and least in (1, 16):
+            # registers keep the second sum, which leaves room for a row more
+            p = ahead(small[0], n, bytes, stages=2, rows=6)
+            if p.stages and p.cluster <= most:
+                return replace(p, shared_sums=1)
         chosen = first if sums != 1 else (small if n <= 32_768 else large,)
         for p, stages in (*chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums))
