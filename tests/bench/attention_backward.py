@@ -32,11 +32,10 @@ def best(dim: int, causal: bool = False) -> Config:
 
 CONFIGS: dict[int, dict[str, Config]] = {
     128: {
-        "1/2 copied": best(128),
-        "1/4 copied": best(128, causal=True),
-        "registers": replace(best(128), copied=0, held=3),
-        "loads": replace(best(128), extended=False),
-        "loads, registers": replace(best(128), extended=False, copied=0),
+        "registers": best(128),
+        "1/4 copied": replace(best(128), copied=2, held=2),
+        "1/2 copied": replace(best(128), copied=4, held=2),
+        "loads, registers": replace(best(128), extended=False),
         "loads, 1/2 copied": replace(best(128), extended=False, copied=4),
         "dq last": replace(best(128), covered=False),
         "80, copied": Config(80),

@@ -38,7 +38,6 @@ from tests.bench.gemm_model import COLD_BYTES, MAJORS, operands, said, timed_in_
 
 Size = tuple[int, int, int, str]
 LARGEST, MOST = 1.1e12, 16_384
-KINDS = False  # time the best of each kind of tile
 
 
 def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
@@ -71,8 +70,8 @@ def firsts(configs: Iterable[Config]) -> Iterator[Config]:
             yield config
 
 
-def calls_of(size: Size, sets: list[Any], best: int) -> dict[str, Callable[[int], Any]]:
-    """The calls to be timed, by name: "pick" and further configurations first."""
+def calls_of(size: Size, sets: list[Any], best: int, kinds: bool) -> dict[str, Callable[[int], Any]]:
+    """The calls to be timed, by name, the pick first. kinds: of each kind of tile the first configuration alone."""
 
     def ours(config: Any, i: int) -> None:
         gemm(*sets[i], config=config)
@@ -80,7 +79,7 @@ def calls_of(size: Size, sets: list[Any], best: int) -> dict[str, Callable[[int]
     given: list[Any] = [*sets[0], fused_of()]
     problem, a, _, d, *_ = arguments(*given)
     able = (config for _, config in ranked(CONFIGS, problem, a, d))
-    configs = list(islice(firsts(able) if KINDS else able, best))
+    configs = list(islice(firsts(able) if kinds else able, best))
     return {said(config): partial(ours, config) for config in configs}
 
 
@@ -97,11 +96,11 @@ def library(name: str, sets: list[Any], i: int) -> None:
     torch.mm(sets[i][0], sets[i][1], out=sets[i][2])
 
 
-def measured(size: Size, best: int) -> dict[str, Any]:
+def measured(size: Size, best: int, kinds: bool) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
     m, n, k, major = size
     sets = sets_of(size)
-    calls = calls_of(size, sets, best)
+    calls = calls_of(size, sets, best, kinds)
     compile_all([partial(call, 0) for call in calls.values()])
     for name in ("cublas", "cublaslt"):
         calls[name] = partial(library, name, sets)
@@ -142,7 +141,6 @@ def main() -> None:
     parser.add_argument("--kinds", action="store_true", help="of these configurations the first of each kind of tile")
     parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = parser.parse_args(), time.monotonic()
-    globals()["KINDS"] = given.kinds
     sizes = [size for size in sizes_of(given.shapes, given.seed, given.aligned) if size[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
@@ -150,7 +148,8 @@ def main() -> None:
     if given.compile is not None:
         for size in sizes[given.compile :: given.jobs]:
             sets = sets_of(size, 1)
-            compile_all([partial(call, 0) for call in calls_of(size, sets, given.best).values()], 2)
+            calls = calls_of(size, sets, given.best, given.kinds)
+            compile_all([partial(call, 0) for call in calls.values()], 2)
         return
     ahead = [subprocess.Popen([sys.executable, *sys.argv, "--compile", str(i)]) for i in range(given.jobs)]
     for each in ahead:
@@ -161,7 +160,7 @@ def main() -> None:
         for number, size in enumerate(sizes):
             if time.monotonic() - start > given.seconds:
                 break
-            line = measured(size, given.best)
+            line = measured(size, given.best, given.kinds)
             file.write(json.dumps(line) + "\n")
             file.flush()
             found.append(told(line))
