@@ -183,20 +183,24 @@ def plan_softmax(n: int, vector: int, bytes: int, once: bool = False) -> Plan:
 
     once  rows are read once, and registers keep their powers: the next row is copied to the same shared memory
     """
-    if once and 32_768 < n <= 131_072 and bytes == 2 and vector * bytes == ACCESS:
-        return plan_three(n, vector)
+    if once and (p := three_blocks(n, vector, bytes)):
+        return p
     return plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
 
 
-def plan_three(n: int, vector: int) -> Plan:
-    """Return the plan with three blocks of 64 elements a thread: 96 KB of 16-bit elements are under way."""
-    return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK)
+def three_blocks(n: int, vector: int, bytes: int) -> Plan | None:
+    """Return the plan with three blocks a multiprocessor, of 64 elements a thread; None where it is not faster.
+
+    96 KB of 16-bit elements are under way there, of rows of more than 32,768 and up to 131,072.
+    """
+    fits = 32_768 < n <= 131_072 and bytes == 2 and vector * bytes == ACCESS
+    return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK) if fits else None
 
 
 def plan_loss(n: int, vector: int, bytes: int) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers."""
-    if 32_768 < n <= 131_072 and bytes == 2 and vector * bytes == ACCESS:
-        return plan_three(n, vector)
+    if p := three_blocks(n, vector, bytes):
+        return p
     return plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072))
 
 
@@ -240,7 +244,7 @@ def plan_residual(n: int, vector: int, light: bool, center: bool) -> Plan:
     light   of 16-bit elements, and nothing but RMSNorm is computed
     center  LayerNorm
     """
-    each = 8 if light and 2048 < n <= 4096 else 16 if center and 2048 < n <= 4096 else 32
+    each = 32 if not 2048 < n <= 4096 else 8 if light else 16 if center else 32
     p = plan(n, vector, each=each, registers=80 if light and 16_384 < n <= 65_536 else 64)
     return replace(p, held=False)
 
@@ -316,7 +320,7 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
         two = (Plan(512, 1, part, vector, 2) if n <= 32_768 else Plan(512, 1, least, vector, 1)), 1
         first = (two, small) if inputs == 2 and n <= 65_536 else (small,)
         if (inputs, sums) == (2, 2) and least in (1, 16):
-            # registers keep the second sum, which leaves room for a row more
+            # up to 16,384 and beyond 131,072 columns registers keep the second sum: there is room for a row more
             p = ahead(small[0], n, bytes, stages=2, rows=6)
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)
