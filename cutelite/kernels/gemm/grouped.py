@@ -70,7 +70,10 @@ def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *mo
 
 @cache
 def fitted(config: Config, problem: Problem) -> Problem:
-    """The problem with pieces that divide a configuration's tile, where the results are the sums."""
+    """The problem with pieces that divide a configuration's tile and fit shared memory, where the results are the sums.
+
+    If none fit, `made_for` refuses the result.
+    """
     if problem.finish is None or problem.finish.function is not sums:
         return problem
     wide = config.tile[1]  # a swizzle permutes pieces of 64 columns, else few pieces are better than many

@@ -158,7 +158,7 @@ class Table(NamedTuple):
     step, tile   microseconds of a step, and of a tile besides; `shown` is the part of it that nothing hides
     l2           microseconds for a byte from L2; `streamed` for one from DRAM that one block loads
     fixed        microseconds of a GEMM besides work and memory; `summed` for each element of the result, and
-    again        for each round. The last seven are of `priced`
+    again        for each round. The last eight are of `priced`
     """
 
     configs: Any
@@ -194,9 +194,9 @@ class Table(NamedTuple):
     again: Any = None
 
     def part(self, places: Any) -> Table:
-        """Return the table of those at some places."""
+        """Return the table of those at some places, without `narrower`, which `worth` reads before."""
         matrix = self.matrix[:, places]
-        return Table(self.configs[places], self.narrower, self.streams, self.numbers, matrix, *matrix)
+        return Table(self.configs[places], {}, self.streams, self.numbers, matrix, *matrix)
 
 
 @cache
@@ -259,6 +259,7 @@ def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
 
 
 OF_CONFIGS = Table._fields.index("step") - Table._fields.index("bm")
+"""Rows of `Table.matrix` ahead of those of `priced`."""
 
 
 class Work(NamedTuple):
