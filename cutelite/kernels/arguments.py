@@ -234,7 +234,7 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
 
     only    the parameters by which it has none; without names all
     see     the module whose function of this name has a derivative
-    Errors  `Misfit`, which has the parameter's name, of the function declared
+    Errors  the function raises `Misfit`, which names the parameter
     """
 
     def declared(function: F) -> F:

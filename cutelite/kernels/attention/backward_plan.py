@@ -255,7 +255,8 @@ class Plan(OfProblem):
             )
         along = i32(cl.ceil_div(SK, BN))
         causal = self.problem.right and not self.problem.left
-        last = cl.ceil_div(2 * i32(cl.grid_dim.x), along) if causal else 0  # twice as long as their longest tile
+        # two tiles for each thread block take as long as the longest one
+        last = cl.ceil_div(2 * i32(cl.grid_dim.x), along) if causal else 0
         key, head = cl.longest_first(index, along, i32(B) * heads, given.band, False, last)
         tile = Place(head // heads, head % heads, key * BN, 0, 0)
         begin, end = self.seeing(key * BN, self.tile(tile).sequence, given)
