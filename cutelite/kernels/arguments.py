@@ -230,7 +230,9 @@ def check_underived(**operands: Any) -> None:
 
 
 def underived(*only: str, see: str = "") -> Callable[[F], F]:
-    """Declare that a function has no derivative: it refuses tensors of torch that need a gradient, also in lists.
+    """Declare that a function has no derivative: it refuses tensors of torch that need a gradient.
+
+    Tensors in lists and tuples are found too.
 
     only    the parameters by which it has none; without names all
     see     the module whose function of this name has a derivative
@@ -247,10 +249,12 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
             torch = sys.modules.get("torch")
             if torch is not None and torch.is_grad_enabled():
                 for name, x in (*zip(names, args, strict=False), *kwargs.items()):
-                    each = x if type(x) in (list, tuple) else (x,) if getattr(x, "requires_grad", False) else ()
-                    if each and any(map(needs_gradient, each)) and name in apart:
-                        by = f" by {name}" if only else ""
-                        raise Misfit(f"{function.__name__} has no derivative{by}, and {name} needs a gradient: {ways}")
+                    for i, each in enumerate(x if isinstance(x, (list, tuple)) else (x,)):
+                        if getattr(each, "requires_grad", False) and needs_gradient(each) and name in apart:
+                            by, one = f" by {name}" if only else "", name if each is x else f"{name}[{i}]"
+                            raise Misfit(
+                                f"{function.__name__} has no derivative{by}, and {one} needs a gradient: {ways}"
+                            )
             return function(*args, **kwargs)
 
         return call  # type: ignore[return-value]

@@ -17,7 +17,9 @@ import cutelite as cl
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention import operators as attention
 from cutelite.kernels.gemm import operators as gemm
+from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import operators as moe
+from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import operators as rows
 from cutelite.kernels.rows.elementwise import elementwise
 from tests.kernels.test_bad_arguments import RIGHT
@@ -119,8 +121,14 @@ def test_a_gradient_is_refused() -> None:
         with torch.no_grad():
             operator.out(*given, out)
     assert torch.equal(out, rows.cumsum(x).detach())
-    with pytest.raises(cl.ArgumentError, match="elementwise has no derivative, and inputs needs a gradient"):
+    with pytest.raises(cl.ArgumentError, match=r"elementwise has no derivative, and inputs\[1\] needs a gradient"):
         elementwise(lambda a, b: a * b, (out.detach(), x), out=(out,), names=("a", "b"))
+    heads, tables = random(8, 16), random(8, 8)
+    with pytest.raises(cl.ArgumentError, match="rotated_product has no derivative, and weight needs a gradient"):
+        rotated_product(heads, random(16, 16).requires_grad_(), tables, tables, heads=1, dim=16)
+    normed = norm.rms_norm(x)
+    with pytest.raises(cl.ArgumentError, match=r"norm_backward has no derivative, and normed\[0\] needs a gradient"):
+        norm.norm_backward(out, normed)
 
 
 UPDATES = ("adamw",)
