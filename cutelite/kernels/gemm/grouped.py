@@ -12,7 +12,7 @@ the next group are cleared.
 
 from collections import Counter
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import log
 from typing import Any, Literal
@@ -68,7 +68,7 @@ def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *mo
     kernel[launch](a, b, d, c, None, None, None, 1.0, beta, tensors, ends, plain, None, None)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def fitted(config: Config, problem: Problem) -> Problem:
     """The problem with pieces that divide a configuration's tile and fit shared memory, where the results are the sums.
 

@@ -331,13 +331,13 @@ def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
     many = np.minimum(m, n) > FEW
     hopeless = (t.parts > steps) | (t.lone * rounds > 1) | (many & (t.clustered == 4) & (rounds > 2))
     if t.streams:
-        hopeless |= t.stream * filled == rounds
+        hopeless |= (t.stream > 0) & (filled == rounds)
         rounds = np.where(t.stream, filled, rounds)
     each, tile = np.ceil(steps / t.parts), t.tile + work.functions
     shown = tile * t.shown
     loading, share, step = units * t.blocks, t.share, t.step
     if work.rows is not None:
-        fewer = (t.clustered + t.swapped) == 1
+        fewer = (t.clustered == 1) & (t.swapped == 0)
         share = np.where(fewer, 128 * (np.minimum(t.bm, work.rows) + t.bn), share)
     if work.loads:
         step = np.maximum(step, share * work.loads)
