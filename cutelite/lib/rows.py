@@ -448,15 +448,18 @@ class RowTile:
         """
         held = make_rmem_tensor(row.dtype, make_layout(self.shape))
         held.store(v)
-        self.move_what_is_there(row, held, into=True)
+        if self.end is None:
+            mine = self.vectors(row)
+            for i in static_range(self.pieces):
+                mine[None, i].store(held[None, i].load())
+        else:
+            self.move_what_is_there(row, held, into=True)
 
     def move_what_is_there(self, row: Any, held: Any, into: bool) -> None:
         """Copy the elements that lie within the row between memory and registers."""
         for i in static_range(self.pieces):
             first = self.first(i)
-            if self.end is None:
-                self.vectors(row)[None, i].store(held[None, i].load())
-            elif first + self.vector <= self.end:
+            if first + self.vector <= self.end:
                 copy_vector(row, held, first // self.vector, self.vector, i, into)
             else:
                 copy_elements(row, held, first, self.end, self.vector, i, into)

@@ -315,16 +315,18 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
     if (16_384 if sums == 1 else 8192) < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
-        part, least = power_of_two(n / 8192), power_of_two(n / 16_384)
+        least = power_of_two(n / 16_384)
         small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
-        two = (Plan(512, 1, part, vector, 2) if n <= 32_768 else Plan(512, 1, least, vector, 1)), 1
-        first = (two, small) if inputs == 2 and n <= 65_536 else (small,)
         if (inputs, sums) == (2, 2) and least in (1, 16):
             # up to 16,384 and beyond 131,072 columns registers keep the second sum: there is room for a row more
             p = ahead(small[0], n, bytes, stages=2, rows=6)
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)
-        chosen = first if sums != 1 else (small if n <= 32_768 else large,)
+        if sums == 1:
+            chosen = [small if n <= 32_768 else large]
+        else:
+            wide = Plan(512, 1, power_of_two(n / 8192), vector, 2) if n <= 32_768 else Plan(512, 1, least, vector, 1)
+            chosen = [(wide, 1), small] if inputs == 2 and n <= 65_536 else [small]
         for p, stages in (*chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums))
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):

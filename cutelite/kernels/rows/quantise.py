@@ -136,24 +136,23 @@ TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two colu
 STRIPS = TILE_M // STRIP
 
 
-def tile_columns(dtype: Any) -> int:
-    """Return how many columns a block's tile has: so many that its rows are 256 bytes."""
+def tile_of(dtype: Any) -> tuple[int, int]:
+    """Return how many columns a block's tile has, whose rows are 256 bytes, and the threads of the block."""
     columns: int = 256 // dtype.bytes
-    return columns
+    return columns, columns // 2 * STRIPS
 
 
 @cache
 def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None) -> Any:
     """Make the kernel that writes columns as rows; with `narrow` quantised in blocks of 128."""
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
-    tile_n, out_wide = tile_columns(dtype), ACCESS // to.bytes
-    pairs = tile_n // 2
-    threads = pairs * STRIPS
+    (tile_n, threads), out_wide = tile_of(dtype), ACCESS // to.bytes
+    pairs, held = tile_n // 2, 1536 if to.bytes < dtype.bytes else 1024  # threads of a multiprocessor
     stores, pitch = TILE_M * tile_n // (threads * out_wide), TILE_M + out_wide
     # even columns, then odd ones: neighbouring threads, which have neighbouring pairs of columns, use different banks
     apart = cl.make_layout(((2, pairs), TILE_M), stride=((pairs * pitch, pitch), 1))
 
-    @cl.kernel(block=threads, min_blocks=(1536 if to.bytes < dtype.bytes else 1024) // threads)
+    @cl.kernel(block=threads, min_blocks=held // threads)
     def columns(
         x: Tensor[dtype, (M, N), (P, 1)],
         y: Tensor[to, (N, M), (Q, 1)],
@@ -241,6 +240,6 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
         kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
-        columns = tile_columns(rows.dtype)
-        kernel[after((-(-rows.m // TILE_M), -(-rows.n // columns)), columns // 2 * STRIPS)](rows.matrix, y, scale)
+        columns, threads = tile_of(rows.dtype)
+        kernel[after((-(-rows.m // TILE_M), -(-rows.n // columns)), threads)](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)
