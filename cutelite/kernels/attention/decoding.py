@@ -119,7 +119,8 @@ class Plan(OfProblem):
         """Load blocks of keys, with all that belongs to them, from the last to the first. Who: one thread."""
         state = rings[0].pipe.producer_state()
         for i in range(part.end - part.start):
-            first, places = (part.end - 1 - i) * self.config.columns, self.places(table, part, part.end - 1 - i)
+            first = (part.end - 1 - i) * self.config.columns
+            places = self.places(table, part, first)
             for array, blocks, pipe in rings:
                 pipe.producer_acquire(state)
                 for c in cl.static_range(self.config.columns // self.chunk):
@@ -129,13 +130,13 @@ class Plan(OfProblem):
                     cl.tma_load(array, target, at=at, barrier=pipe.barrier(state))
             state = state.advance()
 
-    def places(self, table: Any, part: Part, block: Any) -> Any:
-        """Return the pages of a block's chunks; None without a table."""
+    def places(self, table: Any, part: Part, first: Any) -> Any:
+        """Return the pages of the chunks of the block that begins with key `first`; None without a table."""
         if table is None:
             return None
         pages = cl.make_rmem_tensor(i32, (self.config.columns // self.chunk,))
         for c in cl.static_range(self.config.columns // self.chunk):
-            slot = (block * self.config.columns + c * self.chunk) // self.page
+            slot = (first + c * self.chunk) // self.page
             pages[c] = table[part.batch, min(slot, i32(SLOTS) - 1)]
         return pages
 
