@@ -9,6 +9,7 @@ import math
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -75,14 +76,17 @@ def errors(found: Any, want: Any) -> list[float]:
     return [float((x.double() - y).norm() / y.norm()) for x, y in zip(found, want, strict=True)]
 
 
-def fa4() -> Any:
-    """FlashAttention-4's interface, where it is installed and works; otherwise tell why not."""
+def of_fa4(q: Any, k: Any, v: Any, o: Any, do: Any, lse: Any, **how: Any) -> dict[str, Callable[[], Any]]:
+    """FlashAttention-4's call, by name; nothing where it is not installed or takes no such problem: why is told."""
     try:
         from flash_attn.cute import interface  # type: ignore[import-not-found]
-    except ImportError:
+
+        call = partial(interface._flash_attn_bwd, q, k, v, o, do, lse, softmax_scale=q.shape[-1] ** -0.5, **how)
+        call()
+    except Exception:
         traceback.print_exc()
-        return None
-    return interface
+        return {}
+    return {"FA4": call}
 
 
 def cudnn(q: Any, k: Any, v: Any, do: Any, causal: bool) -> Callable[[], Any]:
@@ -136,16 +140,10 @@ def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
     def ours(config: Config, **more: Any) -> Callable[[], Any]:
         return lambda: attention_backward(do, q, k, v, o, lse, out, causal=causal, config=config, **more)
 
-    calls = {name: ours(config) for name, config in configs.items()}
+    calls: dict[str, Callable[[], Any]] = {name: ours(config) for name, config in configs.items()}
     if len(configs) == 1:
         calls["deterministic"] = ours(next(iter(configs.values())), deterministic=True)
-    if interface := fa4():
-        calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, softmax_scale=dim**-0.5, causal=causal)
-        try:
-            calls["FA4"]()
-        except Exception:
-            traceback.print_exc()
-            del calls["FA4"]
+    calls |= of_fa4(q, k, v, o, do, lse, causal=causal)
     calls["cuDNN"] = cudnn(q, k, v, do, causal)
     flop = 10 * batch * heads * length**2 * dim / (2 if causal else 1)
     return f"{dim} {'causal' if causal else 'full'} {length}: {told(calls, flop)}"
@@ -178,18 +176,10 @@ def more(
     how: dict[str, Any] = {"causal": causal, "window": (window, None)}
     o, lse = attention(q, k, v, return_lse=True, **how)
     calls: dict[str, Callable[[], Any]] = {"cutelite": lambda: attention_backward(do, q, k, v, o, lse, **how)}
-    if interface := fa4():
-        ends = {} if window is None else {"window_size_left": window, "window_size_right": 0}
-        theirs = {"softmax_scale": dim**-0.5, "causal": causal, **ends}
-        calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, **theirs)
+    ends = {} if window is None else {"window_size_left": window, "window_size_right": 0}
+    calls |= of_fa4(q, k, v, o, do, lse, causal=causal, **ends)
     if window is None and kv_heads == heads:
         calls["cuDNN"] = cudnn(q, k, v, do, causal)
-    for name in list(calls):
-        try:
-            calls[name]()
-        except Exception:
-            traceback.print_exc()
-            del calls[name]
     seen = length**2 / (2 if causal else 1) if window is None else length * (window + 1) - (window + 1) ** 2 / 2
     return told(calls, batch * heads * seen * (6 * dim + 4 * dim_v))
 
@@ -205,11 +195,11 @@ def ragged(dim: int, causal: bool) -> str:
             off = errors([x[None, first:end, :2] for x in found], exact(q1, k1, v1, do1, causal))
             if end - first > 1 and not max(off) < 6e-3:
                 print("WRONG", dim, causal, end - first, off, flush=True)
-    calls = {"cutelite": lambda: attention_varlen_backward(do, q, k, v, o, lse, starts, causal=causal)}
-    if interface := fa4():
-        how = {"cu_seqlens_q": starts, "cu_seqlens_k": starts, "max_seqlen_q": max(RAGGED), "max_seqlen_k": max(RAGGED)}
-        how |= {"softmax_scale": dim**-0.5, "causal": causal}
-        calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, **how)
+    calls: dict[str, Callable[[], Any]] = {
+        "cutelite": lambda: attention_varlen_backward(do, q, k, v, o, lse, starts, causal=causal)
+    }
+    ends = {"cu_seqlens_q": starts, "cu_seqlens_k": starts, "max_seqlen_q": max(RAGGED), "max_seqlen_k": max(RAGGED)}
+    calls |= of_fa4(q, k, v, o, do, lse, causal=causal, **ends)
     flop = 10 * heads * dim * sum(n * n for n in RAGGED) / (2 if causal else 1)
     return f"{dim} {'causal' if causal else 'full'} sequences: {told(calls, flop)}"
 
