@@ -113,16 +113,17 @@ LOADED = "attention_backward attention_backward_ragged attention_backward_ordere
 NARROW = f"{LOADED} {EXTENDED}"
 ORDERED_WIDE = "attention_backward_ordered_wide"
 WIDE = "attention_backward_wide"
-HALF_COPIED = "attention_backward_half"
-EARLY = f"attention_backward_early {HALF_COPIED}"
+CHOSEN = "attention_backward_chosen"
+EARLY = f"attention_backward_early {CHOSEN}"
 DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
-SWAPPED = f"{NARROW} {HALF_COPIED}"
 ALL_SEEN = f"attention_backward attention_backward_ragged {ORDERED} {WIDE} {EARLY}"  # no tile without queries
-BACKWARD = f"{ALL_SEEN} {EXTENDED}"
+OTHERS = f"{NARROW} {WIDE} {ORDERED_WIDE} attention_backward_early"
+BACKWARD = f"{OTHERS} {CHOSEN}"
+THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
 
 CLUSTERED = "blackwell_library_cluster"
@@ -642,7 +643,7 @@ ROWS: tuple[Row, ...] = (
         "there is no kernel before it in this launch",
     ),
     Row(
-        HALF_COPIED,
+        CHOSEN,
         "stage",
         "tensor.load",
         "",
@@ -650,7 +651,6 @@ ROWS: tuple[Row, ...] = (
         "both tiles have the same number there",
         (1, 2, 4, 5),
     ),
-    Row(HALF_COPIED, "stage", "tensor.ptr", "", "tiles = tiles.advance()", "nothing is told behind it", (-1,)),
     Row(EXTENDED, "drop", ARRIVE, "", "keys.consumer_release(once)", "the last tile alone has no queries", (-1,)),
     Row(
         EXTENDED,
@@ -685,7 +685,7 @@ ROWS: tuple[Row, ...] = (
         for line in ("tiles = tiles.advance() < compute(", "state, tiles = cl.PipelineState(")
     ),
     Row(
-        SWAPPED,
+        NARROW,
         "stage",
         "mul",
         "",
@@ -696,11 +696,10 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
-    Row(f"{EXTENDED} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
-    Row(HALF_COPIED, "stage", "mul", "", "self.block.tile.key + self.first * ROWS", "all keys are there, and are seen"),
+    Row(f"{EXTENDED} {CHOSEN}", "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     *(
         Row(
-            BACKWARD,
+            OTHERS,
             "stage",
             "mul",
             "",
@@ -710,7 +709,7 @@ ROWS: tuple[Row, ...] = (
         for line in ("self.key + ROWS > sequence.keys", "self.key < length")
     ),
     Row(
-        BACKWARD,
+        OTHERS,
         "stage",
         "mul",
         "",
@@ -723,11 +722,13 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
-    Row(HALF_COPIED, "late", "wgmma.commit_group", "", "dq = self.of_queries(", "it closes the same group, later"),
-    Row(HALF_COPIED, "early", "wgmma.wait_group", "", "dk = cl.wgmma.wait_group(0, dk)", "it waits sooner: time alone"),
+    Row(CHOSEN, "late", "wgmma.commit_group", "", "dq = self.of_queries(", "it closes the same group, later"),
+    Row(CHOSEN, "early", "wgmma.wait_group", "", "dk = cl.wgmma.wait_group(0, dk)", "it waits sooner: time alone"),
+    Row(CHOSEN, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
+    Row(CHOSEN, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
     Row(f"{WIDE} {ORDERED_WIDE}", "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(f"{WIDE} {ORDERED_WIDE}", "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
-    Row(f"{NARROW} {ORDERED_WIDE} {HALF_COPIED}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
+    Row(f"{NARROW} {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
     Row(ORDERED, "drop", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(ORDERED, "weaken", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(ORDERED, "late", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),

@@ -329,14 +329,15 @@ def attention_combine(dim_v: int) -> Run:
 def attention_backward(
     sq: int, sk: int, dim: int, first: int = 0, causal: bool = True, ordered: bool = False, **config: Any
 ) -> Run:
-    """The kernel of attention's backward pass that multiplies, in a configuration.
+    """The kernel of attention's backward pass that multiplies, in a configuration, by default the one that is chosen.
 
     ordered  it adds up dq in the order of keys, in two thread blocks; otherwise there is one, for all tiles
     first    of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
     """
 
     def run() -> None:
-        made, problem = backward_plan.Config(**config), Problem(cl.bf16, dim, dim, right=causal, ragged=first > 0)
+        problem = Problem(cl.bf16, dim, dim, right=causal, ragged=first > 0)
+        made = backward_plan.Config(**config) if config else backward_plan.chosen(problem)
         plan, ragged, random = backward_plan.Plan(made, problem), int(first > 0), of_examples("common").random
         blocks = -(-sq // made.rows) + ragged
         q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
@@ -504,9 +505,7 @@ LARGE: dict[str, Run] = {
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(200, 256, 128, held=3, copied=0, early=True),
-    "attention_backward_half": attention_backward(
-        270, 384, 128, causal=False, copied=4, early=True, fenced=True, covered=True, extended=True
-    ),
+    "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
     "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),
     "attention_fp8": attention_fp8(308, 330),
