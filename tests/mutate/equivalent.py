@@ -556,6 +556,15 @@ ROWS: tuple[Row, ...] = (
     Row(
         TERMS, "stage", "tensor.ptr", "", "self.pipe.consumer_wait(state) < turn = without_terms(turn, here)", HELD_BACK
     ),
+    Row(
+        TERMS,
+        "stage",
+        "tensor.ptr",
+        "",
+        "tiles = tiles.advance()",
+        "tiles have blocks for which warpgroups take turns, so that all have read a place before one goes a tile further",
+        (-1,),
+    ),
     Row(TERMS, "drop", "mbarrier.wait", "", "here.terms.skip(turn.terms)", HELD_BACK),
     Row(TERMS, "weaken", "mbarrier.wait", RELAXED, "here.terms.skip(turn.terms)", HELD_BACK),
     Row(TERMS, "weaken", ARRIVE, RELAXED, "here.terms.skip(turn.terms)", "it has read nothing of them"),
