@@ -7,10 +7,12 @@ from functools import lru_cache
 from cutelite_rt.artifact import Artifact
 from cutelite_rt.gpu.device import Device
 from cutelite_rt.gpu.device import device as device_of
+from cutelite_rt.gpu.driver import CudaError
 from cutelite_rt.gpu.launch import Function, LaunchConfig, load
 
 # CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK: bytes that each block takes besides those it asks for
 _RESERVED_SMEM = 111
+_INVALID_CLUSTER_SIZE = 912  # CUDA_ERROR_INVALID_CLUSTER_SIZE
 _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry occupancy() { ret; }\n"
 
 
@@ -23,7 +25,8 @@ def max_active_clusters(cluster: int, ordinal: int | None = None, resident: int 
     cluster   blocks in a cluster; for 1 the result is the number of multiprocessors times `resident`
     ordinal   the device; default: the current one
     resident  blocks that share a multiprocessor; default: each block has one to itself
-    Errors   `CudaError` without a driver or a device, and for more blocks than a cluster can have
+    Result    0 where the device runs no cluster of that size
+    Errors    `CudaError` without a driver or a device
     """
     device = device_of(ordinal)
     return int(device.limits.sm_count) * resident if cluster == 1 else _clusters(cluster, device, resident)
@@ -52,4 +55,9 @@ def _clusters(cluster: int, device: Device, resident: int) -> int:
     shape = (cluster, 1, 1)
     reserved = device.attribute(_RESERVED_SMEM)
     smem = (device.limits.smem_per_block_optin + reserved) // resident // 128 * 128 - reserved
-    return resident_clusters(function, LaunchConfig(shape, (32, 1, 1), cluster=shape, smem=smem))
+    try:
+        return resident_clusters(function, LaunchConfig(shape, (32, 1, 1), cluster=shape, smem=smem))
+    except CudaError as problem:
+        if problem.number == _INVALID_CLUSTER_SIZE:
+            return 0
+        raise

@@ -13,6 +13,7 @@ import cutelite as cl
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import (
     MOST,
@@ -20,6 +21,7 @@ from cutelite.kernels.rows.plan import (
     plan,
     plan_fold,
     plan_light,
+    plan_loss,
     plan_norm,
     plan_softmax,
     plan_sums,
@@ -282,9 +284,18 @@ def test_sums_over_rows_fit_into_shared_memory(inputs: int, sums: int, most: int
             assert p.cluster <= most
 
 
-def test_gradients_need_no_cluster_that_the_gpu_lacks() -> None:
-    assert plan_sums(MOST, 8, 2, 2, 1).cluster == 16
-    assert plan_sums(MOST, 8, 2, 2, 1, most=8).cluster == 8
+@pytest.mark.parametrize(
+    ("choose", "more"),
+    [(plan_sums, (2, 1)), (plan_softmax, (True,)), (plan_loss, ())],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_plans_need_no_cluster_that_the_gpu_lacks(
+    choose: Any, more: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = Rows(np.zeros((1, 8), np.float32), "x")
+    assert rows.planned(choose, MOST, 8, 2, *more).cluster == 16
+    monkeypatch.setattr("cutelite.kernels.rows.arrays.clusters_at_once", lambda blocks, *_: 9 if blocks <= 8 else 0)
+    assert rows.planned(choose, MOST, 8, 2, *more).cluster == 8
 
 
 def test_what_is_refused() -> None:

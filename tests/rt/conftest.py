@@ -336,6 +336,9 @@ class FakeCuda:
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, function: int, threads: int, smem: int) -> tuple[int]:
         return (self.blocks_per_sm,)
 
+    def cuOccupancyMaxActiveClusters(self, function: int, config: Any) -> tuple[int]:
+        return (17,)
+
     def cuStreamSynchronize(self, stream: int) -> tuple[()]:
         return ()
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import cutelite_rt as rt
 from cutelite_rt.artifact import Artifact
+from cutelite_rt.gpu import occupancy
 from cutelite_rt.gpu.device import device
 from cutelite_rt.gpu.driver import CudaError
 from cutelite_rt.gpu.launch import Function, LaunchConfig, launch, load
@@ -174,6 +176,17 @@ def test_more_shared_memory_than_there_is(cuda: FakeCuda, config: LaunchConfig) 
 def test_large_clusters_are_opted_in(cuda: FakeCuda, cluster: tuple[int, int, int], allowed: int) -> None:
     run(loaded(), LaunchConfig((16, 4, 1), (64, 1, 1), cluster))
     assert cuda.function_attributes.get(14, 0) == allowed
+
+
+def test_of_a_cluster_that_the_device_does_not_run_none_run_at_once(cuda: FakeCuda) -> None:
+    occupancy._clusters.cache_clear()
+    assert rt.max_active_clusters(8) == 17
+    cuda.fail["cuOccupancyMaxActiveClusters"] = 912
+    assert rt.max_active_clusters(16) == 0
+    cuda.fail["cuOccupancyMaxActiveClusters"] = 1
+    with pytest.raises(CudaError, match="asking how many clusters"):
+        rt.max_active_clusters(16, resident=2)
+    occupancy._clusters.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite.kernels.arguments import is_array, needs_gradient, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of
-from cutelite.kernels.rows.plan import LONGEST, width
+from cutelite.kernels.rows.plan import LONGEST, MOST_BLOCKS, Plan, width
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 NAMES = "rows are of bfloat16, float16 or float32"
@@ -92,6 +93,15 @@ class Rows:
         resident  blocks that a multiprocessor holds
         """
         return clusters_at_once(cluster, self.matrix, resident)
+
+    def planned(self, choose: Callable[..., Plan], *given: Any, **more: Any) -> Plan:
+        """Return the plan of `choose`, with clusters that are not portable only where the GPU runs them.
+
+        choose  called with `given`, `more` and ``most=`` where its plan's clusters must be portable
+        """
+        p = choose(*given, **more)
+        fits = p.apart or p.cluster <= MOST_BLOCKS or self.at_once(p.cluster, p.blocks)
+        return p if fits else choose(*given, **more, most=MOST_BLOCKS)
 
 
 def contiguous(array: Any) -> Any:

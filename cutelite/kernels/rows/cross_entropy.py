@@ -422,7 +422,7 @@ def cross_entropy_gradient(
     targets, results = targets_of(rows, target), Rows(out, "out", written=True).like(rows, "out")
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     vector = math.gcd(rows.vector, results.vector)
-    p = instance("how", how, Plan) or plan_loss(rows.n, vector, rows.dtype.bytes)
+    p = instance("how", how, Plan) or rows.planned(plan_loss, rows.n, vector, rows.dtype.bytes)
     Arguments().array("gradient", gradient, "f32", tuple(x.shape[:-1]))
     given = (flat(each, rows.m) for each in (gradient, loss, lse))
     both(loss_of(rows, smoothing, z, ignore), p)[p.launch(rows)](

@@ -25,9 +25,10 @@ from cutelite.lib.rows import widened
 
 M, N = cl.dims("M N")  # rows, columns
 THREADS = 256  # threads of a block
-PIECES, BLOCKS = (4, 3, 1, 1), (4, 4, 6, 4)  # by number of inputs: accesses of a thread to each; blocks of an SM
+PIECES, BLOCKS = (2, 3, 1, 1), (6, 4, 6, 4)  # by number of inputs: accesses of a thread to each; blocks of an SM
 MOST_INPUTS, MOST_OUTPUTS = 4, 3
-SCALING = 132 * 4  # blocks of `scale`: one wave on an H200, so that a launch with nothing to do is short
+SCALED = 4  # accesses of a thread, and blocks of an SM, of `scale`
+SCALING = 132 * SCALED  # its blocks: one wave on an H200, so that a launch with nothing to do is short
 
 
 class Kind(NamedTuple):
@@ -151,14 +152,14 @@ def launch(function: Callable[..., Any], given: list[Rows], made: list[Rows], bl
 @cache
 def scaling(kind: Kind) -> Any:
     """Make the kernel that multiplies an array by a number on the device."""
-    size, dtype = THREADS * PIECES[0] * kind.vector, kind.dtype
+    size, dtype = THREADS * SCALED * kind.vector, kind.dtype
 
-    @cl.kernel(block=THREADS, min_blocks=BLOCKS[0])
+    @cl.kernel(block=THREADS, min_blocks=SCALED)
     def scaled(x: Tensor[dtype, (N,)], by: Tensor[f32, (1,)]) -> None:
         factor = by[0]
         if factor != 1.0:
             for at in range(cl.block_idx.x, cl.ceil_div(N, size), cl.grid_dim.x):
-                tile = cl.RowTile(at * size, N, kind.vector, PIECES[0])
+                tile = cl.RowTile(at * size, N, kind.vector, SCALED)
                 tile.store((tile.load(x).to(f32) * factor).to(dtype), x)
 
     return scaled
@@ -180,5 +181,5 @@ def scale(x: Any, by: Any) -> None:
     if not view.shape[0]:
         return
     kind = Kind(DTYPES[view.dtype], width(DTYPES[view.dtype].bytes, 0, view.pointer // DTYPES[view.dtype].bytes))
-    tiles = math.ceil(view.shape[0] / (THREADS * PIECES[0] * kind.vector))
+    tiles = math.ceil(view.shape[0] / (THREADS * SCALED * kind.vector))
     scaling(kind)[min(tiles, SCALING)](flat, by)

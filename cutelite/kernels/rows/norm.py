@@ -23,7 +23,6 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import (
     ACCESS,
-    MOST_BLOCKS,
     WARP,
     Plan,
     after,
@@ -406,11 +405,11 @@ def backward(norm: Norm, p: Plan) -> Any:
             return sums, None if add is None or not p.stages else part.load(add[row, None])
 
         def last(row: Any, asked: Any, more: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
-            inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n) if norm.center else f32(0)
+            inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n)
 
             def gradient(some: Any, more: Any) -> Any:
                 _, g, xhat = parts_of(some, asked, gs, xs)
-                d = (g - (xhat * inner + outer)) * asked[0]
+                d = ((g - outer if norm.center else g) - xhat * inner) * asked[0]
                 return (d if add is None else d + widened(more.of(some))).to(dtype)
 
             store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
@@ -547,29 +546,41 @@ SUMMING, GROUPS = 256, 64  # threads of a block that sums columns of long rows; 
 
 @cache
 def add_up(dtype: Any, columns: int) -> Any:
-    """Make the kernel that adds up the rows of an f32 matrix: a block for each `columns` of them, side by side."""
+    """Make the kernel that adds up the rows of one or two f32 matrices: a block for `columns` of one, side by side."""
     step = ADDING // columns  # rows at a time
 
     @cl.kernel(block=ADDING)
-    def column_sums(parts: Tensor[f32, (G, N)], out: Tensor[dtype, (N,)]) -> None:
+    def column_sums(
+        parts: Tensor[f32, (G, N)],
+        out: Tensor[dtype, (N,)],
+        more: Tensor[f32, (G, N)] | None,
+        other: Tensor[dtype, (N,)] | None,
+    ) -> None:
         follow()
         mine, at = cl.thread_idx.x // columns, cl.thread_idx.x % columns
-        column, total = cl.block_idx.x * columns + at, f32(0)
-        if column < N:
-            for first in range(mine, G, UNDER_WAY * step):
-                found = cl.make_rmem_tensor(f32, (UNDER_WAY,))
-                for i in cl.static_range(UNDER_WAY):
-                    row = first + i * step
-                    found[i] = parts[row, column] if row < G else f32(0)
-                total += found.load().reduce("sum")
-        sums = cl.shared(f32, (step, columns))
-        sums[mine, at] = total
-        cl.syncthreads()
-        if mine == 0 and column < N:
-            whole = f32(0)
-            for i in cl.static_range(step):
-                whole += sums[i, at]
-            out[column] = whole.to(dtype)
+        column, sums = cl.block_idx.x * columns + at, cl.shared(f32, (step, columns))
+
+        def added(parts: Any, out: Any) -> None:
+            total = f32(0)
+            if column < N:
+                for first in range(mine, G, UNDER_WAY * step):
+                    found = cl.make_rmem_tensor(f32, (UNDER_WAY,))
+                    for i in cl.static_range(UNDER_WAY):
+                        row = first + i * step
+                        found[i] = parts[row, column] if row < G else f32(0)
+                    total += found.load().reduce("sum")
+            sums[mine, at] = total
+            cl.syncthreads()
+            if mine == 0 and column < N:
+                whole = f32(0)
+                for i in cl.static_range(step):
+                    whole += sums[i, at]
+                out[column] = whole.to(dtype)
+
+        if more is None or cl.block_idx.y == 0:
+            added(parts, out)
+        else:
+            added(more, other)
 
     return column_sums
 
@@ -754,10 +765,7 @@ def norm_backward(
         gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
     )
     inputs, sums = 2 + (more is not None), (w is not None) + bias
-    given = rows.n, vector, rows.dtype.bytes, inputs, sums
-    p = instance("how", how, Plan) or plan_sums(*given)
-    if how is None and not rows.at_once(p.cluster, p.blocks):
-        p = plan_sums(*given, most=MOST_BLOCKS)
+    p = instance("how", how, Plan) or rows.planned(plan_sums, rows.n, vector, rows.dtype.bytes, inputs, sums)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (normed.mean, normed.rstd)]
     described = Norm(rows.dtype, rows.n, normed.mean is not None, kind, as_number("offset", offset))
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
@@ -777,17 +785,20 @@ def norm_backward(
         size = SUMMING * (ACCESS // rows.dtype.bytes)
         kernel = of_columns(described, math.gcd(gradients.vector, rows.vector))
         kernel[after((-(-rows.n // size), groups), SUMMING)](gradients.matrix, rows.matrix, *flat, dw, db)
-    return Gradients(dx, summed(dw, weight, kind), summed(db, dx if weight is None else weight, kind))
+    return Gradients(dx, *summed(dx if weight is None else weight, kind, dw, db))
 
 
-def summed(parts: Any, like: Any, dtype: Any) -> Any:
-    """Return the sums over the first mode of `parts`, in the dtype of `like`; None for None."""
-    if parts is None:
-        return None
-    (groups, n), out = parts.shape, empty(like, (parts.shape[1],))
-    columns = next((each for each in WIDTHS if groups * each <= UNDER_WAY * ADDING), WIDTHS[-1])
-    add_up(dtype, columns)[after(-(-n // columns), ADDING)](parts, out)
-    return out
+def summed(like: Any, dtype: Any, *matrices: Any) -> list[Any]:
+    """Return the sums over the first mode of two f32 matrices, in `dtype`, that of `like`; None for None."""
+    given = [each for each in matrices if each is not None]
+    outs = [None if each is None else empty(like, (each.shape[1],)) for each in matrices]
+    if given:
+        groups, n = given[0].shape
+        columns = next((each for each in WIDTHS if groups * each <= UNDER_WAY * ADDING), WIDTHS[-1])
+        pairs = [each for pair in zip(matrices, outs, strict=True) if pair[0] is not None for each in pair]
+        launch = after((-(-n // columns), len(given)), ADDING)
+        add_up(dtype, columns)[launch](*pairs, *[None] * (4 - len(pairs)))
+    return outs
 
 
 def weights(rows: Rows, weight: Any, bias: Any) -> tuple[Any, Any, Any]:

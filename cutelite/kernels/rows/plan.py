@@ -16,7 +16,8 @@ from cutelite.records import dataclass
 from cutelite.target.targets import WARP as WARP
 
 ACCESS = 16  # bytes that one access takes at most
-MOST_THREADS, MOST_BLOCKS = 1024, 8  # most threads of a block; most blocks of a portable cluster
+MOST_THREADS = 1024  # of a block
+MOST_BLOCKS, LARGE = 8, 16  # most blocks of a portable cluster, and of one that some GPUs run
 SMALL_BLOCK = 256  # least threads of a block of a cluster
 LONGEST = 2**31 - 1  # most elements of a row
 PART = 16_384  # elements of a row that blocks work on where they need nothing of the others
@@ -159,7 +160,7 @@ def plan_long(vector: int) -> Plan:
 
 
 @cache
-def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512) -> Plan:
+def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512, most: int = MOST_BLOCKS) -> Plan:
     """Return the plan for rows of `n` elements.
 
     each       elements that a thread should have
@@ -167,39 +168,41 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
     alone      threads that a block may have without a cluster; above, there are blocks of 256 and more in a cluster.
                Rows longer than a cluster's registers hold at `each` get longer parts; those above `MOST` stay where
                they are
+    most       blocks of a cluster
     """
     if n > MOST:
         return plan_long(vector)
     wanted = max(WARP, 1 << (-(-n // each) - 1).bit_length())
-    cluster = 1 if wanted <= alone else min(MOST_BLOCKS, wanted // SMALL_BLOCK)
+    cluster = 1 if wanted <= alone else min(most, wanted // SMALL_BLOCK)
     threads = min(wanted // cluster, MOST_THREADS)
     teams = max(1, 128 // threads) if cluster == 1 else 1
     resident = min(RESIDENT, REGISTERS // registers)
     return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
 
 
-def plan_softmax(n: int, vector: int, bytes: int, once: bool = False) -> Plan:
+def plan_softmax(n: int, vector: int, bytes: int, once: bool = False, most: int = LARGE) -> Plan:
     """Return the plan for softmax: threads copy the longest rows ahead.
 
     once  rows are read once, and registers keep their powers: the next row is copied to the same shared memory
+    most  blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if once and (p := three_blocks(n, vector, bytes)):
+    if once and (p := three_blocks(n, vector, bytes, most)):
         return p
     return plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
 
 
-def three_blocks(n: int, vector: int, bytes: int) -> Plan | None:
+def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
     """Return the plan with three blocks a multiprocessor, of 64 elements a thread; None where it is not faster.
 
-    96 KB of 16-bit elements are under way there, of rows of more than 32,768 and up to 131,072.
+    96 KB of 16-bit elements are under way there, of rows of more than 32,768 that clusters of up to `most` blocks hold.
     """
-    fits = 32_768 < n <= 131_072 and bytes == 2 and vector * bytes == ACCESS
-    return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK) if fits else None
+    fits = 32_768 < n <= 64 * SMALL_BLOCK * most and bytes == 2 and vector * bytes == ACCESS
+    return plan(n, vector, each=64, registers=80, alone=SMALL_BLOCK, most=most) if fits else None
 
 
-def plan_loss(n: int, vector: int, bytes: int) -> Plan:
-    """Return the plan for a loss with its gradient: as softmax's, but it needs more registers."""
-    if p := three_blocks(n, vector, bytes):
+def plan_loss(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
+    """Return the plan for a loss with its gradient: as softmax's, but it needs more registers. `most`: as there."""
+    if p := three_blocks(n, vector, bytes, most):
         return p
     return plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072))
 
@@ -307,7 +310,7 @@ def plan_two(n: int, vector: int, bytes: int) -> Plan:
     return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
 
 
-def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = 16) -> Plan:
+def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int = LARGE) -> Plan:
     """Return the plan for the derivative of a norm, which keeps sums over rows.
 
     inputs  that have rows, of elements of `bytes`

@@ -193,7 +193,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     out = result_like(x, out)
     results = Rows(out, "out", written=True).like(rows, "out")
     vector = math.gcd(rows.vector, results.vector)
-    p = instance("how", how, Plan) or plan_softmax(rows.n, vector, rows.dtype.bytes, once=not log)
+    p = instance("how", how, Plan) or rows.planned(plan_softmax, rows.n, vector, rows.dtype.bytes, once=not log)
     forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix, p.counter(rows))
     return out
 
