@@ -3,6 +3,7 @@
 plan.py            how many threads work on a row
 arrays.py          arguments as matrices of rows, and new arrays of the same library
 softmax.py         softmax, log_softmax          norm.py            rms_norm, layer_norm
+norm_forward.py    kernels of norms              norm_backward.py   and of their derivatives
 cross_entropy.py   cross_entropy                 elementwise.py    functions of elements
 gates.py           activations, SwiGLU, GeGLU    rope.py           rotary embedding
 quantise.py        8 bits, casts, transposes     narrow.py         scales

@@ -1,0 +1,244 @@
+"""The kernels of the derivatives of RMSNorm and LayerNorm (`norm_forward.py`).
+
+    dx = (g - mean(g) - xhat * mean(g * xhat)) * rstd        xhat = (s - mean) * rstd        g = dy * (offset + weight)
+
+Each team keeps sums over its rows of dy * xhat and of dy, for the gradients of weight and bias. A second kernel adds up
+what the teams have, always in the same order.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
+# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Tensor, f32
+from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
+from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
+from cutelite.lib.rows import widened
+
+M, N = cl.dims("M N")  # rows, columns
+G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
+ADDING, WIDTHS = 256, (256, 128, 64, 32, 16, 8)  # threads of a block that adds up columns; columns of one
+UNDER_WAY = 16  # loads of a thread under way together
+SUMMING, GROUPS = 256, 64  # threads of a block that sums columns of long rows; parts of the rows
+
+
+class Sums(NamedTuple):
+    """Sums over a row for its derivative: of g and of g * xhat, where g is dy * (offset + weight)."""
+
+    plain: f32
+    product: f32
+
+
+@cache
+def backward(norm: Norm, p: Plan) -> Any:
+    """Make the kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy.
+
+    It works piece by piece: xhat and g of a whole row would not fit into registers beside the sums.
+    """
+    dtype, n, weight = norm.dtype, norm.n, norm.weight
+    P, Q, R, S = pitches("P Q R S", p.vector)
+
+    @cl.kernel(**p.options)
+    def norm_backward(
+        dy: Tensor[dtype, (M, n), (P, 1)],
+        s: Tensor[dtype, (M, n), (Q, 1)],
+        w: Tensor[weight, (n,)] | None,
+        means: Tensor[f32, (M,)] | None,
+        rstds: Tensor[f32, (M,)],
+        add: Tensor[dtype, (M, n), (S, 1)] | None,
+        dx: Tensor[dtype, (M, n), (R, 1)],
+        dw: Tensor[f32, (G, n)] | None,
+        db: Tensor[f32, (G, n)] | None,
+    ) -> None:
+        follow()
+        team = cl.Team.create(p.threads, cluster=p.cluster)
+        part = cl.RowPartition(team, n, p.vector)
+        dws = None if dw is None else part_sums(part, p.shared_sums > 0)
+        dbs = None if db is None else part_sums(part, p.shared_sums > (dw is not None))
+        arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
+        stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
+        scale = None if w is None else stream.hold(w)(0) if piecewise(stream) else cl.RowPart(part, part.load(w))
+
+        def parts_of(some: Any, asked: Any, gs: Any, xs: Any) -> Any:
+            g, xhat = widened(gs.of(some)), (widened(xs.of(some)) - asked[1]) * asked[0]
+            return g, norm.weighted(g, vectors_of(scale, some)), xhat
+
+        def first(row: Any, asked: Any, gs: Any, xs: Any, *_: Any) -> Any:
+            def look(sums: Sums, some: Any) -> Sums:
+                d, g, xhat = parts_of(some, asked, gs, xs)
+                add_to(dws, some.start, d * xhat)
+                add_to(dbs, some.start, d)
+                return Sums(sums.plain + g.reduce("sum"), sums.product + dot(g, xhat))
+
+            sums = stream.walk(Sums(f32(0), f32(0)), look, pieces=1)
+            return sums, None if add is None or not p.stages else part.load(add[row, None])
+
+        def last(row: Any, asked: Any, more: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
+            inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n)
+
+            def gradient(some: Any, more: Any) -> Any:
+                _, g, xhat = parts_of(some, asked, gs, xs)
+                d = ((g - outer if norm.center else g) - xhat * inner) * asked[0]
+                return (d if add is None else d + widened(more.of(some))).to(dtype)
+
+            store_row(stream, gradient, adds[0] if adds else added(stream, add, row, more), dx[row, None])
+
+        stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
+        write_sums(part, (dws, dw), (dbs, db))
+
+    return norm_backward
+
+
+def added(stream: Any, add: Any, row: Any, loaded: Any) -> Any:
+    """Return the thread's part of a row of what is added to the gradient, or None; `loaded` is it already, or None."""
+    if add is None:
+        return None
+    if stream.loops:
+        return cl.RowPart(stream.part, add[row, None], 0, True)
+    return cl.RowPart(stream.part, stream.part.load(add[row, None]) if loaded is None else loaded)
+
+
+def piecewise(stream: Any) -> bool:
+    """Tell whether rows are worked on a few vectors at a time, so that nothing of a row is in registers."""
+    return stream.loops or stream.ahead is not None
+
+
+def store_row(stream: Any, gradient: Any, more: Any, out: Any) -> None:
+    """Store a row that `gradient` computes of some vectors and `more`: together where registers hold them.
+
+    No load moves above a store.
+    """
+    part = stream.part
+    if piecewise(stream):
+        stream.walk(None, lambda _, some: some.store(gradient(some, more), out), last=True)
+        return
+    held = cl.make_rmem_tensor(out.dtype, cl.make_layout(part.shape))
+    for i in cl.static_range(part.pieces):
+        held[None, i].store(gradient(part.piece(i), more).reshape((part.vector,)))
+    part.store(held.load(), out)
+
+
+@cache
+def of_columns(norm: Norm, vector: int) -> Any:
+    """Make the kernel that gives the sums of dy * xhat and of dy over every Gth row: for rows that no team can hold."""
+    dtype, wide = norm.dtype, ACCESS // norm.dtype.bytes
+    P, Q = pitches("P Q", vector)
+
+    @cl.kernel(block=SUMMING)
+    def norm_columns(
+        dy: Tensor[dtype, (M, N), (P, 1)],
+        s: Tensor[dtype, (M, N), (Q, 1)],
+        means: Tensor[f32, (M,)] | None,
+        rstds: Tensor[f32, (M,)],
+        dw: Tensor[f32, (G, N)] | None,
+        db: Tensor[f32, (G, N)] | None,
+    ) -> None:
+        follow()
+        tile = cl.RowTile(cl.block_idx.x * SUMMING * wide, N, wide, 1)
+        products, plain = cl.full(tile.shape, 0, f32), cl.full(tile.shape, 0, f32)
+        for row in range(cl.block_idx.y, M, cl.grid_dim.y):
+            d, mean = tile.load(dy[row, None]).to(f32), f32(0) if means is None else means[row]
+            xhat = (tile.load(s[row, None]).to(f32) - mean) * rstds[row]
+            products, plain = products + d * xhat, plain + d
+        for sums, out in ((products, dw), (plain, db)):
+            if out is not None:
+                tile.store(sums, out[cl.block_idx.y, None])
+
+    return norm_columns
+
+
+def add_to(sums: Any, number: int, v: Any) -> None:
+    """Add a vector of this number to a thread's sums, unless they are None."""
+    if sums is not None:
+        place = sums[None, number, 0]
+        place.store(place.load() + v.reshape((v.n,)))
+
+
+def part_sums(part: Any, in_shared: bool) -> Any:
+    """Zeros for a thread's part of a row, in registers or in shared memory, where no two threads meet in a bank.
+
+    Of shape (vector, pieces, teams): the last mode goes from this team to those behind it in shared memory.
+    """
+    width, team = min(part.vector, 4), part.team
+    if in_shared:
+        rest, each = part.vector // width, width * team.threads
+        size = each * rest * part.pieces
+        layout = cl.make_layout(((width, rest), part.pieces, team.teams), stride=((1, each), each * rest, size))
+        whole = cl.shared(f32, (size * team.teams,), align=16)
+        sums = cl.domain_offset((team.index * size + team.lane * width,), whole).view(layout)
+    else:
+        sums = cl.make_rmem_tensor(f32, cl.make_layout((part.vector, part.pieces, 1)))
+    cl.clear(sums[None, None, 0])
+    return sums
+
+
+def write_sums(part: Any, *pairs: Any) -> None:
+    """Write sums over rows to the matrices that they go to: of all teams of a block together, added up in order.
+
+    pairs  of `part_sums` and a matrix; None and None for what is not wanted
+    """
+    team = part.team
+    wanted = [
+        (sums if team.teams == 1 else in_shared_memory(part, sums), out) for sums, out in pairs if out is not None
+    ]
+    if team.teams > 1:
+        cl.syncthreads()
+    if team.teams == 1 or team.index == 0:
+        for sums, out in wanted:
+            total = sums[None, None, 0].load()
+            for i in cl.static_range(1, team.teams):
+                total = total + sums[None, None, i].load()
+            part.store(total, out[team.number() // team.teams, None])
+
+
+def in_shared_memory(part: Any, sums: Any) -> Any:
+    """Return `part_sums` in shared memory: those given, or a copy of those in registers."""
+    if sums.space == "smem":
+        return sums
+    place = part_sums(part, True)
+    place[None, None, 0].store(sums[None, None, 0].load())
+    return place
+
+
+@cache
+def add_up(dtype: Any, columns: int) -> Any:
+    """Make the kernel that adds up the rows of one or two f32 matrices: a block for `columns` of one, side by side."""
+    step = ADDING // columns  # rows at a time
+
+    @cl.kernel(block=ADDING)
+    def column_sums(
+        parts: Tensor[f32, (G, N)],
+        out: Tensor[dtype, (N,)],
+        more: Tensor[f32, (G, N)] | None,
+        other: Tensor[dtype, (N,)] | None,
+    ) -> None:
+        follow()
+        mine, at = cl.thread_idx.x // columns, cl.thread_idx.x % columns
+        column, sums = cl.block_idx.x * columns + at, cl.shared(f32, (step, columns))
+
+        def added(parts: Any, out: Any) -> None:
+            total = f32(0)
+            if column < N:
+                for first in range(mine, G, UNDER_WAY * step):
+                    found = cl.make_rmem_tensor(f32, (UNDER_WAY,))
+                    for i in cl.static_range(UNDER_WAY):
+                        row = first + i * step
+                        found[i] = parts[row, column] if row < G else f32(0)
+                    total += found.load().reduce("sum")
+            sums[mine, at] = total
+            cl.syncthreads()
+            if mine == 0 and column < N:
+                whole = f32(0)
+                for i in cl.static_range(step):
+                    whole += sums[i, at]
+                out[column] = whole.to(dtype)
+
+        if more is None or cl.block_idx.y == 0:
+            added(parts, out)
+        else:
+            added(more, other)
+
+    return column_sums

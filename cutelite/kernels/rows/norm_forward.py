@@ -1,0 +1,335 @@
+"""The kernel of RMSNorm and LayerNorm over rows, after adding a residual where there is one.
+
+    s = x + residual        y = (s - mean) * rstd * (offset + weight) + bias        rstd = 1 / sqrt(var + eps)
+
+RMSNorm has no mean: its var is the mean of s * s. LayerNorm's comes from the sums of s and s * s, and where the mean is
+large from a second pass.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
+# (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32
+from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.plan import WARP, Plan
+from cutelite.lib.rows import widened
+from cutelite.lib.warp_sums import own_sums, warp_sums
+from cutelite.records import dataclass
+
+M = cl.dims("M")  # rows
+G = cl.Dim("G", min=0)  # scales of a row
+BEFORE = 2  # vectors of weights that are read before they are needed, where there are more than
+HELD = 32  # elements that a thread reads at once
+KEPT = 64  # weighted elements of a thread that registers keep until their row's greatest is known
+AT_ONCE = 16  # elements of a thread whose statistics are found together
+MOST_MEAN = {2: 4.0, 4: 0.5}  # mean^2 / variance up to which sums of squares give the variance, by bytes of an element
+STRANDS = 4  # independent partial sums of `dot`
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A norm of rows of `n` elements.
+
+    dtype     of the rows
+    center    the mean is subtracted: LayerNorm
+    weight    the dtype of weight and bias
+    offset    added to the weight: 1.0 where weights are stored as what differs from 1
+    narrow    how results are quantised, if they are
+    """
+
+    dtype: Any
+    n: int
+    center: bool
+    weight: Any
+    offset: float
+    narrow: Narrow | None = None
+
+    @property
+    def result(self) -> Any:
+        """The dtype of results."""
+        return self.dtype if self.narrow is None else self.narrow.dtype
+
+    @property
+    def weighs_twice(self) -> bool:
+        """Tell whether weights count for a row's greatest magnitude, which is found with its sum of squares."""
+        return self.narrow is not None and self.narrow.block == 1 and not self.center and self.dtype.bytes == 2
+
+    def team(self, p: Plan) -> tuple[cl.Team, cl.RowPartition]:
+        """The team of this thread, and its part of a row."""
+        again = p.rows if self.center else 0  # a row that is gone through again is reduced again
+        return p.team(self.n, 1 + again) if self.narrow is None else p.team(self.n, 2 + again, self.narrow.block)
+
+    def summed(self, held: Any, *residual: Any) -> Any:
+        """Return the elements to be normed: those loaded, plus the residual if there is one."""
+        return widened(held) + widened(residual[0]) if residual else widened(held)
+
+    def weighted(self, v: Any, weights: Any) -> Any:
+        """Return elements times their weights; as they are where these are None."""
+        return v if weights is None else v * self.factors(weights)
+
+    def normed(self, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
+        """Return the norm of elements, by their weights and shifts, or None."""
+        v = (v - mean) * rstd if self.center else v * rstd
+        v = v if weights is None else v * self.factors(weights)
+        return v if shifts is None else v + widened(shifts)
+
+    def factors(self, weights: Any) -> Any:
+        """Return what weights come to as factors."""
+        return widened(weights) + self.offset if self.offset else widened(weights)
+
+    def looked_at(self, stream: Any, rows: Any, totals: Any, at_once: bool, weights: Any) -> tuple[Any, Any]:
+        """Return the statistics of this thread's part of some rows; write what is to be normed to `totals`, if given.
+
+        rows     of each what is held of it
+        at_once  the greatest magnitude of the weighted elements too, by `weights`, a `RowPart` or None
+        Result   the statistics; of each row the vectors that registers keep, or (): weighted ones with `at_once`, else
+                 sums of two arrays, which take no more registers than these
+        """
+
+        def look(before: Any, some: Any) -> Any:
+            def looked(known: Any, top: Any, kept: Any, held: Any, total: Any) -> Any:
+                given = [each.of(some) for each in held]
+                v = self.summed(*given)
+                if at_once:
+                    weighted = self.weighted(v, vectors_of(weights, some))
+                    top = max(top, abs(weighted).reduce("max"))
+                    kept = (*kept, weighted) if keep else kept
+                elif keep:
+                    kept = (*kept, v)
+                if total is not None:
+                    some.store(v.to(self.dtype), total)
+                return warp_sums(given[0], known) if by_mma else self.known(known, v), top, kept
+
+            return tuple(looked(*one, *more) for one, *more in zip(before, rows, totals, strict=True))
+
+        part, by_mma = stream.part, self.by_mma(stream)
+        few = part.vector * part.pieces * len(rows) <= HELD
+        keep = (
+            not stream.loops and part.vector * part.pieces * len(rows) <= KEPT if at_once else self.keeps_sums(stream)
+        )
+        if totals[0] is not None or (few and not by_mma) or keep:
+            pieces = 1
+        else:
+            pieces = part.pieces if few else max(1, AT_ONCE // (part.vector * len(rows)))
+        found = stream.walk(((self.nothing(stream), f32(0), ()),) * len(rows), look, pieces=pieces)
+        kept = [each[2] for each in found]
+        if by_mma:
+            return tuple(own_sums(each[0]) for each in found), kept
+        return tuple(each[:2] if at_once else each[0] for each in found), kept
+
+    def keeps_sums(self, stream: Any) -> bool:
+        """Tell whether registers keep the sums of two arrays."""
+        return len(stream.arrays) > 1 and not stream.outside and self.center
+
+    def kept_sums(self, stream: Any, held: Any, kept: Any) -> tuple[Any, Any]:
+        """Return what is held of the arrays' rows, and `kept`: of the sums that registers keep, and nothing more."""
+        if not self.keeps_sums(stream):
+            return held, kept
+        return ([together(stream.part, each) for each in kept],), [()] * len(kept)
+
+    def by_mma(self, stream: Any) -> bool:
+        """Tell whether mma gives LayerNorm's sums: for one input array of 16-bit elements, and teams of whole warps."""
+        return (
+            self.center and self.dtype.bytes == 2 and len(stream.arrays) == 1 and stream.part.team.threads % WARP == 0
+        )
+
+    def statistics(self, stream: Any, known: Any, held: Any) -> tuple[Any, Any]:
+        """Return the mean and variance of a row from its reduced sums `known`; the mean is 0 for RMSNorm.
+
+        Where the mean is large, ``E[x^2] - mean^2`` cancels: then a second pass sums x - mean and its squares.
+        """
+        share = 1.0 / self.n
+        if not self.center:
+            return 0.0, known * share
+        total, squares = known
+        mean = total * share
+        var = squares * share - mean * mean
+        if mean * mean > MOST_MEAN[self.dtype.bytes] * var or squares == math.inf:
+
+            def differ(sums: Any, some: Any) -> Any:
+                v = some.keep(self.summed(*(each.of(some) for each in held)) - mean)
+                return sums[0] + v.reduce("sum"), sums[1] + dot(v, v)
+
+            apart, rest = stream.part.team.reduce(stream.walk((f32(0), f32(0)), differ))
+            apart = apart * share
+            mean, var = mean + apart, rest * share - apart * apart
+        return mean, var
+
+    def nothing(self, stream: Any) -> Any:
+        """Return the statistics of no elements: None where the first are told apart at compile time."""
+        if not stream.loops:
+            return None
+        if self.by_mma(stream):
+            return cl.full((4,), 0, f32)
+        return (f32(0), f32(0)) if self.center else f32(0)
+
+    def known(self, before: Any, v: Any) -> Any:
+        """Return the statistics of a thread's vectors, `before` and `v`: LayerNorm's sum, and the sum of squares."""
+        squares = (v * v).reduce("sum")
+        found = (v.reduce("sum"), squares) if self.center else squares
+        return found if before is None else add(before, found)
+
+
+def vectors_of(part: Any, some: Any) -> Any:
+    """Return some vectors of a `RowPart`; None for None."""
+    return None if part is None else part.of(some)
+
+
+def dot(a: Any, b: Any) -> Any:
+    """Return the dot product of two vectors, in `STRANDS` independent chains of multiply-adds."""
+    a, b = a.reshape((a.n,)), b.reshape((b.n,))
+    strands = [a[i] * b[i] for i in range(min(STRANDS, a.n))]
+    for i in cl.static_range(STRANDS, a.n):
+        strands[i % STRANDS] = strands[i % STRANDS] + a[i] * b[i]
+    while len(strands) > 1:
+        strands = [x + y for x, y in zip(strands[::2], strands[1::2], strict=True)]
+    return strands[0]
+
+
+def add(a: Any, b: Any) -> Any:
+    """Add two sums, or tuples of sums."""
+    return tuple(map(add, a, b)) if isinstance(a, tuple) else a + b
+
+
+def weights_of(part: Any, given: Any, arrays: Any, whole: bool) -> Any:
+    """Return `RowPart` of weights and shifts: what `given` gives, or read from memory piece by piece; None for None."""
+    if whole:
+        return [None if each is None else each(0) for each in given]
+    return [None if each is None else cl.RowPart(part, each, 0, True) for each in arrays]
+
+
+def together(part: Any, vectors: Any) -> Any:
+    """Return the `RowPart` of all vectors of a thread."""
+    held = cl.make_rmem_tensor(vectors[0].dtype, cl.make_layout(part.shape))
+    for i in cl.static_range(part.pieces):
+        held[None, i].store(vectors[i].reshape((part.vector,)))
+    return cl.RowPart(part, held.load())
+
+
+def sum_and_greatest(a: Any, b: Any) -> Any:
+    """Merge two pairs of a sum and a greatest magnitude."""
+    return a[0] + b[0], max(a[1], b[1])
+
+
+@cache
+def forward(norm: Norm, p: Plan) -> Any:
+    """Make the kernel that computes y, and where they are wanted the sum with the residual, the mean and rstd."""
+    dtype, n, weight, narrow = norm.dtype, norm.n, norm.weight, norm.narrow
+    P, Q, R, S = p.pitches("P Q R S")
+
+    @cl.kernel(**p.options)
+    def norm_forward(
+        x: Tensor[dtype, (M, n), (P, 1)],
+        residual: Tensor[dtype, (M, n), (Q, 1)] | None,
+        w: Tensor[weight, (n,)] | None,
+        b: Tensor[weight, (n,)] | None,
+        y: Tensor[norm.result, (M, n), (R, 1)],
+        total: Tensor[dtype, (M, n), (S, 1)] | None,
+        means: Tensor[f32, (M,)] | None,
+        rstds: Tensor[f32, (M,)] | None,
+        scales: Tensor[f32, (M, G), (None, None)] | None,
+        counter: Tensor[i32, (1,)] | None,
+        eps: f32,
+    ) -> None:
+        team, part = norm.team(p)
+        arrays = (x,) if residual is None else (x, residual)
+        stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, counter=counter, **p.stream)
+        given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
+        at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
+        in_pieces = p.rows > 1 or part.vector * part.pieces * (1 + norm.keeps_sums(stream)) > HELD
+
+        def first(rows: Any, _: Any, *held: Any) -> Any:
+            early = p.held or (stream.outside and (stream.loops or not in_pieces))  # under way during the reduction
+            vectors = weights_of(part, given, (w, b), early or not in_pieces) if at_once else None
+            outs = [None if total is None else total[row, None] for row in rows]
+            known, kept = norm.looked_at(stream, list(zip(*held, strict=True)), outs, at_once, vectors and vectors[0])
+            vectors = weights_of(part, given, (w, b), True) if early and not at_once else vectors
+            return known, (vectors if early else None, kept)
+
+        def last(rows: Any, _: Any, before: Any, all: Any, *held: Any) -> None:
+            vectors, kept = before
+            held, kept = (held, kept) if at_once else norm.kept_sums(stream, held, kept)
+            early = BEFORE // p.rows if vectors is None and in_pieces and not kept[0] else 0
+            vectors = weights_of(part, given, (w, b), not in_pieces) if vectors is None else vectors
+
+            def written(row: Any, its: Any, kept: Any, held: Any) -> Written:
+                known, top = its if at_once else (its, None)
+                mean, var = norm.statistics(stream, known, held)
+                rstd = cl.math.rsqrt(var + eps)
+                write(team, row, (means, mean), (rstds, rstd))
+
+                def result(some: Any, found: Any) -> Any:
+                    v = norm.summed(*(each.of(some) for each in held))
+                    return norm.weighted(v, found[0]) if at_once else norm.normed(v, mean, rstd, *found)
+
+                made = (lambda some, _: kept[some.start]) if kept else result
+                out = None if scales is None else scales[row, None]
+                return Written(made, y[row, None], out, top, rstd if at_once else None)
+
+            made = [written(*each) for each in zip(rows, all, kept, zip(*held, strict=True), strict=True)]
+            write_pieces(stream, narrow, made, lambda some: [vectors_of(each, some) for each in vectors], early)
+
+        stream.each_reduced(first, last, lambda a, b: tuple(map(sum_and_greatest if at_once else add, a, b)))
+
+    return norm_forward
+
+
+class Written(NamedTuple):
+    """A row that is written piece by piece.
+
+    result  ``result(some, fetch(some))`` computes some vectors of it
+    y       where they go
+    scales  where their scales go, if they are quantised
+    top     the greatest magnitude of `result` in the row; None where it is not known
+    by      a factor of the whole row that `result` and `top` are without; None: there is none
+    """
+
+    result: Any
+    y: Any
+    scales: Any
+    top: Any
+    by: Any
+
+
+def write_pieces(stream: Any, narrow: Narrow | None, rows: list[Written], fetch: Any, early: int) -> None:
+    """Write rows and their scales piece by piece.
+
+    early  pieces that are fetched before they are needed: no load moves above a store
+    """
+    part = stream.part
+    if narrow is not None and narrow.block == 1 and rows[0].top is None:
+
+        def look(tops: Any, some: Any) -> Any:
+            found = fetch(some)
+            return tuple(
+                max(top, abs(some.keep(row.result(some, found))).reduce("max"))
+                for top, row in zip(tops, rows, strict=True)
+            )
+
+        tops = part.team.reduce(stream.walk((f32(0),) * len(rows), look), "max")
+        rows = [row._replace(top=top) for row, top in zip(rows, tops, strict=True)]
+
+    def write_some(coming: Any, some: Any) -> Any:
+        if early and some.start + early < part.pieces:
+            coming = (*coming, fetch(part.piece(some.start + early)))
+        found, coming = (coming[0], coming[1:]) if early else (fetch(some), coming)
+        for row in rows:
+            v = row.result(some, found)
+            v = v if narrow is None else narrow.quantised(some, v, row.scales, row.top, row.by)
+            some.store(v.to(row.y.dtype), row.y)
+        return coming
+
+    stream.walk(tuple(fetch(part.piece(i)) for i in range(min(early, part.pieces))), write_some, last=True)
+
+
+def write(team: Any, row: Any, *numbers: Any) -> None:
+    """Write numbers of a row, pairs of a tensor or None and what goes there: one thread of the team."""
+    if team.lane == 0 and team.rank == 0:
+        for out, number in numbers:
+            if out is not None:
+                out[row] = number
