@@ -396,7 +396,13 @@ def measure(name: str, n: int, dtype: Any, options: Any, warm: bool = False, kno
         return {}
     other = [torch.empty_like(s[0]) for s in sets]
     calls["copy"] = lambda i: other[i].copy_(sets[i][0])
-    taken = rounds({k: Replay(call, count, 5e-3, each) for k, call in calls.items()}, options.rounds)
+    replays: dict[str, Replay] = {}
+    for k, call in calls.items():
+        try:
+            replays[k] = Replay(call, count, 5e-3, each)
+        except Exception as problem:  # a call that waits for the GPU is in no graph
+            print(f"    {name} {n} {k}: {type(problem).__name__}: {str(problem).splitlines()[:1]}", flush=True)
+    taken = rounds(replays, options.rounds)
     bytes = {k: 2 * size if k == "copy" else op.moved(size, m) for k in taken}
     speed = {k: bytes[k] / statistics.median(times) * 1e-9 for k, times in taken.items()}
     print(f"{name:24} {m:6} x {n:<6} " + "  ".join(f"{k} {v:.0f}" for k, v in speed.items()), flush=True)

@@ -50,6 +50,9 @@ def liger(name: str) -> Call | None:
     if name == "layer_norm":
         layer = found("liger_kernel.ops.layer_norm", "layer_norm_forward")
         return lambda x, w, b: layer(x, w, b, 1e-5)
+    if name == "layer_norm_backward":
+        gradients = found("liger_kernel.ops.layer_norm", "layer_norm_backward")
+        return lambda dy, x, w, mean, rstd: gradients(dy, x, w, w, mean, rstd)
     return found("liger_kernel.ops.swiglu", "swiglu_forward") if name == "swiglu" else None
 
 
