@@ -15,11 +15,14 @@ import torch
 
 import cutelite as cl
 from cutelite.kernels.attention import attention as attend
+from cutelite.kernels.attention import backward_call
 from cutelite.kernels.attention import operators as attention
+from cutelite.kernels.gemm import grouped
 from cutelite.kernels.gemm import operators as gemm
 from cutelite.kernels.gemm.rotated import rotated_product
+from cutelite.kernels.moe import backward, call, routing
 from cutelite.kernels.moe import operators as moe
-from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import cross_entropy, gates, norm, softmax
 from cutelite.kernels.rows import operators as rows
 from cutelite.kernels.rows.elementwise import elementwise
 from tests.kernels.test_bad_arguments import RIGHT
@@ -150,6 +153,26 @@ def test_no_gradient_is_lost(name: str) -> None:
             else:
                 results = found if isinstance(found, tuple) else (found,)
                 assert any(isinstance(made, torch.Tensor) and made.requires_grad for made in results), word
+
+
+REFUSING: dict[Callable[..., Any], str] = {
+    softmax.softmax_backward: "dy y", cross_entropy.cross_entropy_backward: "gradient x target lse",
+    norm.norm_backward: "dy normed weight add", gates.activated_backward: "dy x activation",
+    routing.route_backward: "gradient logits made", grouped.padded: "a b counts",
+    call.experts_kept: "x gate_up down index weights",
+    backward.experts_backward: "gradient x gate_up down weights sums order",
+    backward_call.attention_varlen_backward: "do q k v o lse cu_seqlens_q dlse",
+}  # fmt: skip
+"""Functions without a derivative that `RIGHT` does not have, and their arguments."""
+
+
+@pytest.mark.parametrize("function", REFUSING)
+def test_each_argument_that_needs_a_gradient_is_refused(function: Callable[..., Any]) -> None:
+    """Before anything is asked of the others."""
+    words = REFUSING[function].split()
+    for word in words:
+        with pytest.raises(cl.ArgumentError, match=f"has no derivative, and {word} needs a gradient"):
+            function(**dict.fromkeys(words) | {word: torch.zeros(1, requires_grad=True)})
 
 
 def as_tensor(x: Any) -> Any:

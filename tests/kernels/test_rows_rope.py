@@ -62,7 +62,8 @@ def test_heads_before_tokens_and_positions_by_default(checked: Callable[[int], N
 
 
 def test_tokens_without_sequences() -> None:
-    q, k = random((6, 2, 16), np.float32), random((6, 1, 16), np.float32, 1)
+    """Of keys that are the same for all tokens, by a stride of 0."""
+    q, k = random((6, 2, 16), np.float32), np.broadcast_to(random((1, 1, 16), np.float32, 1), (6, 1, 16))
     cosines, sines = tables(8, 8)
     positions = np.array([7, 0, 1, 1, 3, 2], np.int32)
     found = rope(q, k, cosines, sines, positions)

@@ -20,11 +20,11 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.moe import wgrad
-from cutelite.kernels.moe.call import check
+from cutelite.kernels.moe.call import checked
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted
-from cutelite.kernels.rows.arrays import DTYPES
+from cutelite.kernels.rows.arrays import DTYPES, contiguous
 from cutelite.kernels.rows.gates import silu
 from cutelite.target.targets import WARP
 
@@ -91,7 +91,8 @@ def experts_backward(
     matrices  False: those of the matrices are not wanted, and empty
     Memory    ``pairs * (4 * inner + hidden)`` elements, while it runs
     """
-    dtype, (tokens, k) = check(x, gate_up, down, order.place, weights), order.place.shape
+    dtype, (x, gate_up, down, _, weights) = checked(x, gate_up, down, order.place, weights)
+    (tokens, k), gradient = order.place.shape, contiguous(gradient)
     (pairs, width), inner = sums.shape, down.shape[2]
     shapes = [tuple(each.shape) if matrices else (0,) for each in (gate_up, down)]
     of_x, of_gate_up, of_down = (empty(x, shape) for shape in (tuple(x.shape), *shapes))

@@ -14,6 +14,7 @@ from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
+from cutelite.kernels.rows.arrays import contiguous
 
 MATRICES = ": 2 * inner, as in down, and hidden, as in x"
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
@@ -24,7 +25,7 @@ DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
     """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.
 
-    x        (tokens, hidden), bf16 or f16, row-major
+    x        (tokens, hidden), bf16 or f16; arrays that are not row-major are copied
     gate_up  (experts, 2 * inner, hidden): the rows of the gate, then those of `up`; ``gate, up = gate_up[e] @ x[t]``
     down     (experts, hidden, inner)
     index    (tokens, k), i32 or i64: see `route`. A number that is no expert's adds nothing
@@ -59,7 +60,7 @@ def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> K
 
 def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any, kept: bool) -> Kept:
     """Compute the result, and with `kept` the sums."""
-    dtype = check(x, gate_up, down, index, weights)
+    dtype, (x, gate_up, down, index, weights) = checked(x, gate_up, down, index, weights)
     out = result_like(x, out, gate_up=gate_up, down=down, weights=weights)
     Arguments().array("out", out, code_of(x), tuple(x.shape), written=True, dense=True)
     order = sort(index, down.shape[0])
@@ -76,22 +77,23 @@ def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any
     return Kept(combine(found, order.place, weights, out=out), sums, order)
 
 
-def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
-    """Check the arguments and return the dtype of the GEMMs. Errors: ValueError."""
+def checked(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> tuple[Any, list[Any]]:
+    """Check the arguments, and return the dtype of the GEMMs and the arrays, row-major. Errors: ValueError."""
     given = Arguments()
-    given.array("x", x, HALVES, "T H", dense=True)
-    given.array("down", down, "x", "E H I", dense=True)
-    given.array("gate_up", gate_up, "x", (down.shape[0], 2 * down.shape[2], x.shape[1]), dense=True, why=MATRICES)
-    check_choices(given, index, weights)
+    given.array("x", x, HALVES, "T H")
+    given.array("down", down, "x", "E H I")
+    given.array("gate_up", gate_up, "x", (down.shape[0], 2 * down.shape[2], x.shape[1]), why=MATRICES)
+    chosen = check_choices(given, index, weights)
     if x.shape[1] % 8 or down.shape[2] % 8:
         raise ArrayError(f"down is {tuple(down.shape)}: hidden and inner are multiples of 8")
-    return DTYPES[code_of(x)]
+    return DTYPES[code_of(x)], [*map(contiguous, (x, gate_up, down)), *chosen]
 
 
-def check_choices(given: Arguments, index: Any, weights: Any) -> None:
-    """Check the choices of each token. An array checked before has the same number of tokens, "T"."""
-    given.array("index", index, PLACES, "T K", dense=True)
-    given.array("weights", weights, FLOATS, "T K", dense=True)
+def check_choices(given: Arguments, index: Any, weights: Any) -> tuple[Any, Any]:
+    """Check the choices of each token, and return them row-major. An array checked before has as many tokens, "T"."""
+    given.array("index", index, PLACES, "T K")
+    given.array("weights", weights, FLOATS, "T K")
+    return contiguous(index), contiguous(weights)
 
 
 def reference(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:

@@ -13,6 +13,7 @@ from cutelite.kernels.moe.call import MATRICES, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import BLOCK, Problem, run
 from cutelite.kernels.moe.routing import sort
+from cutelite.kernels.rows.arrays import contiguous
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.quantise import quantise
 
@@ -30,7 +31,7 @@ def scaled_experts(
     Sizes          hidden is a multiple of 16, inner of 128
     Errors         ValueError for shapes and dtypes that do not fit
     """
-    check(x, (gate_up, down), (gate_up_scale, down_scale), index, weights)
+    x, index, weights = checked(x, (gate_up, down), (gate_up_scale, down_scale), index, weights)
     (tokens, hidden), (count, _, inner), k = x.shape, down.shape, index.shape[1]
     out = empty(x, tuple(x.shape)) if out is None else out
     Arguments().array("out", out, "bf16", tuple(x.shape), written=True, dense=True)
@@ -48,16 +49,19 @@ def scaled_experts(
     return combine(found, order.place, weights, out=out)
 
 
-def check(x: Any, matrices: tuple[Any, Any], scales: tuple[Any, Any], index: Any, weights: Any) -> None:
-    """Check shapes and dtypes. Errors: ValueError."""
+def checked(
+    x: Any, matrices: tuple[Any, Any], scales: tuple[Any, Any], index: Any, weights: Any
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Check shapes and dtypes, and return x, index and weights row-major. Errors: ValueError."""
     (gate_up, down), given = matrices, Arguments()
-    given.array("x", x, "bf16", "T H", dense=True)
+    given.array("x", x, "bf16", "T H")
     given.array("down", down, "e4m3", "E H I", dense=True)
     count, hidden, inner = down.shape
     given.array("gate_up", gate_up, "e4m3", (count, 2 * inner, hidden), dense=True, why=MATRICES)
     for name, matrix, scale in zip(("gate_up", "down"), matrices, scales, strict=True):
         wanted = (count, *(-(-size // BLOCK) for size in matrix.shape[1:]))
         given.array(f"{name}_scale", scale, "f32", wanted, dense=True, why=f": one for each 128 x 128 of {name}")
-    check_choices(given, index, weights)
+    chosen = check_choices(given, index, weights)
     if hidden % 16 or inner % BLOCK:
         raise ArrayError(f"down is {tuple(down.shape)}: hidden is a multiple of 16, inner of {BLOCK}")
+    return contiguous(x), *chosen

@@ -29,6 +29,7 @@ from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.moe.routing import sort
+from cutelite.kernels.rows.arrays import contiguous
 from cutelite.kernels.rows.gates import silu
 from cutelite.records import dataclass
 
@@ -282,8 +283,8 @@ def narrow_experts(
     """
     given, inner = Arguments(), as_number("inner", inner, whole=True, least=0)
     one_of("kind", kind, KINDS)
-    given.array("x", x, "bf16", "T H", dense=True)
-    check_choices(given, index, weights)
+    given.array("x", x, "bf16", "T H")
+    x, (index, weights) = contiguous(x), check_choices(given, index, weights)
     (tokens, hidden), k = x.shape, index.shape[1]
     given.array("gate_up", gate_up, "i32", "E TILES_N TILES_K WORDS", dense=True)
     count, sizes = gate_up.shape[0], {"gate_up": (2 * inner, hidden), "down": (hidden, inner)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import is_array, needs_gradient, writable
+from cutelite.kernels.arguments import is_array, is_dense, needs_gradient, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import LONGEST, MOST_BLOCKS, Plan, width
 
@@ -106,7 +106,9 @@ class Rows:
 
 def contiguous(array: Any) -> Any:
     """Return the array if it is row-major, else a row-major copy."""
-    return array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
+    if hasattr(array, "contiguous"):
+        return array.contiguous()
+    return array if is_dense(array) else array.copy(order="C")
 
 
 def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:

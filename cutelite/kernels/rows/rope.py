@@ -92,8 +92,8 @@ def build(t: Turn) -> Any:
     """Make the kernel. A thread has the same angles in a few heads of a token."""
     dtype, n, v, units = t.dtype, t.n, t.vector, t.units
     groups = [-(-heads // HEADS) for heads in (t.queries, t.keys)]
-    steps = [(*(cl.Dim(f"{name}{i}", v) for i in range(3)), 1) for name in ("P", "Q", "R", "U")]
-    W, X = cl.Dim("W", v), cl.Dim("X", v)
+    steps = [(*(cl.Dim(f"{name}{i}", v, min=0) for i in range(3)), 1) for name in ("P", "Q", "R", "U")]
+    W, X = cl.Dim("W", v, min=0), cl.Dim("X", v, min=0)
 
     @cl.kernel(block=THREADS)
     def rope(
@@ -137,8 +137,8 @@ def rope(
 ) -> tuple[Any, Any]:
     """Turn queries and keys by the angles of their positions.
 
-    q, k            (sequences, tokens, heads, n) or (tokens, heads, n), bf16, f16 or f32, any strides, but elements
-                    of a head side by side; k may be None
+    q, k            (sequences, tokens, heads, n) or (tokens, heads, n), bf16, f16 or f32, any strides, 0 among
+                    them, but elements of a head side by side; k may be None
     cosines, sines  (positions, r / 2), r <= n: bf16, f16 or f32
     positions       (sequences, tokens) or (tokens,), int32 or int64; by default 0, 1, 2, ... in each sequence
     interleaved     neighbours are turned together, not halves

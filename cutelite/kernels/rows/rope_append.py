@@ -68,8 +68,8 @@ class Append:
 def build(t: Append) -> Any:
     """Make the kernel: a thread has a part of a head of a token."""
     dtype, n, v, total = t.dtype, t.n, t.vector, t.queries + 2 * t.keys
-    steps = [(*(cl.Dim(f"{name}{i}", v) for i in range(3)), 1) for name in ("P", "Q", "R", "U", "V", "W")]
-    X, Y = cl.Dim("X", v), cl.Dim("Y", v)
+    steps = [(*(cl.Dim(f"{name}{i}", v, min=0) for i in range(3)), 1) for name in ("P", "Q", "R", "U", "V", "W")]
+    X, Y = cl.Dim("X", v, min=0), cl.Dim("Y", v, min=0)
 
     @cl.kernel(block=THREADS)
     def append(
