@@ -2,7 +2,7 @@
 
 call.py        `gemm` on arrays, and its reference
 dense.py       its kernel: persistent, TMA, wgmma           configs.py     its configurations, and which fit a problem
-sums.py        the second kernel of tiles that several blocks share
+plan.py        what the kernel's threads do                 sums.py        adds up tiles that several blocks share
 operators.py   GEMMs as operators of torch
 fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K
 mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups anywhere, of sizes the device knows

@@ -30,8 +30,9 @@ from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
 from cutelite.kernels.gemm.call import all_for_tma, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
-from cutelite.kernels.gemm.dense import GROUP, NEAR, build
-from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, table_of
+from cutelite.kernels.gemm.dense import NEAR, build
+from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds
+from cutelite.kernels.gemm.plan import GROUP
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
 from cutelite.tune.warm import tuning_wanted
@@ -86,7 +87,7 @@ def fitting(
     configs: list[Config], problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any
 ) -> list[Config]:  # fmt: skip
     """Return the configurations worth measuring, the one that should be fastest first."""
-    groups, (m, n), of = ends.shape[0], d.shape[-2:], kept(configs) if configs is CONFIGS else table_of(configs)
+    groups, (m, n), of = ends.shape[0], d.shape[-2:], kept(configs)
     k, plain = a.shape[-1 if problem.majors[0] == "K" else -2], replace(problem, groups="")
     if problem.groups == "K":  # the model knows one round alone without clusters: the largest tile that fills it
         area, tiles = of.bm * of.bn, np.ceil(m / of.bm) * np.ceil(n / of.bn) * groups

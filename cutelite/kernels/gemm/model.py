@@ -229,14 +229,18 @@ def table_of(configs: Sequence[Config]) -> Table:
     return priced(bare, np.array([RATES.get(kind_of(config), unknown) for config in configs]), NUMBERS)
 
 
-_kept: dict[int, tuple[Sequence[Config], Table]] = {}
+_kept: list[tuple[list[Config], Table]] = []
+KEPT = 4
+"""Lists whose tables are kept: each takes some milliseconds to make."""
 
 
 def kept(configs: Sequence[Config]) -> Table:
-    """Return `table_of` a list that stays as it is as long as the process: made once, in some milliseconds."""
-    if id(configs) not in _kept:
-        _kept[id(configs)] = configs, table_of(configs)
-    return _kept[id(configs)][1]
+    """Return `table_of` a list: that of before where the list was among the last ones."""
+    for known, table in _kept:
+        if known == configs:
+            return table
+    _kept[:] = [(list(configs), table_of(configs)), *_kept[: KEPT - 1]]
+    return _kept[0][1]
 
 
 def priced(table: Table, rates: Any, numbers: Numbers) -> Table:

@@ -1,0 +1,470 @@
+"""The work of the threads of a block of the GEMM: `Plan`, with the numbers that follow from a configuration."""
+
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+# pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
+# (kernels are made for types that annotations cannot express for a type checker)
+
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import cutelite as cl
+from cutelite import f32, i32
+from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.kernels.gemm.loads import AHEAD, Loaded
+from cutelite.lang.given import given_by
+from cutelite.lib.multicast import by_turns
+from cutelite.records import dataclass
+
+M, N, K, L, C, E = cl.dims("M N K L C E")
+PITCHES = cl.dims("PA QA"), cl.dims("PB QB")  # of batches and of rows, of A and of B, where threads load them
+GROUP = 128  # threads of a warpgroup
+
+
+class Tile(NamedTuple):
+    """A place in the result and in K.
+
+    row, column  of the result, at which the tile begins
+    batch, out   of the operands and of the result
+    first        step along K at which it begins, and how many `steps` it has
+    group        of B, where it is not that of A
+    end          row or, of groups along K, column at which the tile's group ends
+    begin        column at which a group along K begins
+    """
+
+    row: Any
+    column: Any
+    batch: tuple[Any, ...]
+    out: tuple[Any, ...]
+    first: Any
+    steps: Any
+    group: tuple[Any, ...] | None = None
+    end: Any = None
+    begin: Any = 0
+
+    @property
+    def of_b(self) -> tuple[Any, ...]:
+        """The batch of B."""
+        return self.batch if self.group is None else self.group
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers that follow from a configuration for a problem, and what the threads of a block do by it."""
+
+    config: Config
+    problem: Problem
+
+    @property
+    def depth(self) -> int:
+        """Columns along K of a stage: a swizzled row of shared memory."""
+        return 128 // self.problem.bytes
+
+    @property
+    def rows(self) -> int:
+        """Rows of a warpgroup's tile."""
+        whole = self.config.pingpong or self.config.across
+        return self.config.tile[0] if whole else self.config.tile[0] // 2
+
+    @property
+    def each(self) -> int:
+        """Columns of B that a warpgroup multiplies by."""
+        return self.config.tile[1] // 2 if self.config.across else self.config.tile[1]
+
+    @property
+    def columns(self) -> int:
+        """Columns of results of a tile."""
+        return self.problem.columns(self.config.tile[1])
+
+    @property
+    def results(self) -> int:
+        """Columns of results of a warpgroup's tile."""
+        return self.problem.columns(self.each)
+
+    @property
+    def along(self) -> str:
+        """The mode along which results are contiguous, as an operand's major: 'K' for columns."""
+        return "MN" if self.problem.turned else "K"
+
+    def finish(self, given: cl.Finish, tensors: Any, shape: tuple[Any, Any], plain: Any) -> cl.Finish:
+        """The function that makes results of the sums, with its tensors."""
+        return replace(given, tensors=tensors or (), shape=shape, plain=plain)
+
+    def wait(self) -> None:
+        """Wait for the kernel before this one, if that has not been done to read where groups end."""
+        if not self.problem.groups:
+            cl.griddepcontrol_wait()
+
+    def lead(self, operand: str) -> tuple[Any, ...]:
+        """The mode of batches of A, B or D; () where it has none."""
+        have = {"": "ABD", "rows": "B", "padded": "ABD", "K": "D"}[self.problem.groups]
+        return (L,) if self.problem.batched and operand in have and operand != self.problem.shared else ()
+
+    def tiles(self, batches: tuple[Any, ...], ends: Any) -> Any:
+        """The scheduler, at the first tile. Groups wait for the kernel before this one, which may have counted them."""
+        config, problem, (BM, BN), (CM, CN) = self.config, self.problem, self.config.tile, self.config.cluster
+        across = cl.ceil_div(N, self.columns * CN) if problem.finish is None else cl.ceil_div(C, BN * CN)
+        counts = cl.ceil_div(M, BM * CM), across, *batches
+        if problem.groups:
+            cl.griddepcontrol_wait()
+        if config.stream:
+            how = config.stream, config.stages, config.swizzle, config.raster, self.in_clusters
+            return cl.StreamKTileScheduler.create(counts, cl.ceil_div(K, self.depth), *how)
+        if problem.groups not in ("rows", "padded"):
+            return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, self.in_clusters)
+        along = BM * CM, across, config.swizzle, self.in_clusters, problem.groups == "padded"
+        return cl.GroupedTileScheduler.create(ends, *along)
+
+    @property
+    def clustered(self) -> bool:
+        """True where blocks of a cluster bring tiles for each other."""
+        return self.config.cluster != (1, 1)
+
+    @property
+    def in_clusters(self) -> bool:
+        """True where a cluster takes one tile, or neighbouring tiles."""
+        return self.clustered or self.config.together > 1
+
+    @property
+    def turns(self) -> bool:
+        """True where blocks of a cluster bring whole tiles of what they share by turns."""
+        (bm, bn), (cm, cn), majors = self.config.tile, self.config.cluster, self.problem.majors
+        bn = bn // 2 if self.problem.halves else bn
+        return (majors[0] == "K" and by_turns(bm, cn)) or (majors[1] == "K" and by_turns(bn, cm))
+
+    @property
+    def few(self) -> int:
+        """Rows of A that are brought for a tile."""
+        rows = self.config.tile[0]
+        return rows if self.clustered else min(rows, self.problem.rows or rows)
+
+    @property
+    def laid(self) -> tuple[int, int, int]:
+        """The extents of a block's sums in global memory, where others add them to theirs."""
+        groups, unit = 1 if self.config.pingpong else 2, cl.TileParts.UNIT
+        return groups * self.rows * self.each // (GROUP * unit), GROUP, unit
+
+    def parts(self, given: Any, thread: Any, group: Any, number: Any) -> Any:
+        """Parts of tiles of this warpgroup: its `number` of two tells which, where both have part of each tile."""
+        if given is None or not self.config.stream:
+            return None
+        sums, flags = given
+        return cl.TileParts(sums, flags, thread, group, *(() if self.config.pingpong else (2, number)))
+
+    def mma(self, columns: int) -> Any:
+        """Return the instruction for this many columns."""
+        return cl.WarpgroupMmaOp(self.multiplied, self.problem.acc, columns, self.problem.b)
+
+    @property
+    def multiplied(self) -> Any:
+        """The dtype of A as it is multiplied."""
+        return self.problem.a if self.problem.prepare is None else self.problem.b
+
+    @property
+    def reads(self) -> Literal["wgmma", "both"]:
+        """The way stages are read, as a pipeline has it."""
+        return "wgmma" if self.problem.prepare is None else "both"
+
+    @property
+    def source(self) -> Literal["smem", "rmem"]:
+        """The place A is multiplied from: registers where a function makes it."""
+        return "smem" if self.problem.prepare is None else "rmem"
+
+    def place_in_rows(self, tiles: Any) -> Any:
+        """This block's next tile, of groups of rows."""
+        BM, (CM, CN) = self.config.tile[0], self.config.cluster
+        group, row, end, n = tiles.coordinate()
+        if self.clustered:
+            rank = cl.block_rank_in_cluster()
+            row, n = row + rank % CM * BM, n * CN + rank // CM
+        batch = (group,) if self.problem.groups == "padded" else ()
+        return Tile(row, n * self.columns, batch, batch, 0, i32(cl.ceil_div(K, self.depth)), (group,), end)
+
+    def place_in_k(self, tiles: Any, ends: Any) -> Any:
+        """This block's next tile, of groups along K; a group without columns has one step, of zeros."""
+        BM, (CM, CN) = self.config.tile[0], self.config.cluster
+        m, n, group = tiles.coordinate()
+        if self.clustered:
+            rank = cl.block_rank_in_cluster()
+            m, n = m * CM + rank % CM, n * CN + rank // CM
+        held = min(group, ends.shape[0] - 1)  # behind the last tile too one is asked for
+        end, begin = ends[held], i32(0)
+        if held > 0:
+            begin = ends[held - 1]
+        steps = max(1, (end - begin + self.depth - 1) // self.depth)
+        return Tile(m * BM, n * self.columns, (), (group,), 0, steps, (), end, begin)
+
+    def place(self, tiles: Any, ends: Any) -> Any:
+        """This block's next tile."""
+        if self.problem.groups:
+            return self.place_in_k(tiles, ends) if self.problem.groups == "K" else self.place_in_rows(tiles)
+        BM, (CM, CN), SPLITS = self.config.tile[0], self.config.cluster, self.config.splits
+        m, n, batch = tiles.coordinate()
+        steps, split = i32(cl.ceil_div(K, self.depth)), batch % SPLITS
+        parts = SPLITS * self.config.together
+        if self.config.together > 1:
+            split = split * self.config.together + cl.block_rank_in_cluster()
+        if self.clustered:
+            rank = cl.block_rank_in_cluster()
+            m, n = m * CM + rank % CM, n * CN + rank // CM
+        first, last = (steps * split // parts, steps * (split + 1) // parts) if parts > 1 else (0, steps)
+        if self.config.stream:
+            first, last = tiles.first, tiles.first + tiles.length
+        out = (batch,) if self.problem.batched or SPLITS > 1 else ()
+        whole = (batch // SPLITS,) if self.problem.batched else ()
+        if self.problem.shared:
+            left, right = ((), whole) if self.problem.shared == "A" else (whole, ())
+            return Tile(m * BM, n * self.columns, left, out, first, last - first, right)
+        return Tile(m * BM, n * self.columns, whole, out, first, last - first)
+
+    @property
+    def half(self) -> Any:
+        """Columns of each of the two halves of B."""
+        return N if self.problem.finish is None else C // 2
+
+    @property
+    def paired(self) -> bool:
+        """True where a function makes a column of results of two."""
+        return self.problem.finish is not None and self.problem.finish.paired
+
+    def operands(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """The tiles of A and B that this block brings."""
+        cluster, majors, columns = self.config.cluster, self.problem.majors, self.columns * (2 if self.paired else 1)
+        left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
+        return left, cl.OperandTile.create(b, columns, cluster, 1, majors[1])
+
+    def pipe(self) -> Any:
+        """The ring of stages."""
+        config, problem, consumers = self.config, self.problem, GROUP if self.config.pingpong else 2 * GROUP
+        if problem.loaded:
+            return cl.PipelineAsync.create(config.stages, GROUP, consumers, sync=False, reads="wgmma")
+        bytes = self.few * self.depth * problem.a.bytes + config.tile[1] * 128
+        peers, how = cl.multicast_peers(config.cluster), (False, self.reads, self.turns)
+        return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, *how)
+
+    @property
+    def regs(self) -> tuple[int, int]:
+        """Registers of a thread that loads, and of one that multiplies."""
+        return (168, 168) if self.problem.loaded else self.config.regs
+
+    def mapped(self, a: Any, b: Any, d: Any) -> tuple[Any, ...]:
+        """The arrays that TMA reads or writes."""
+        return (*(() if self.problem.loaded else (a, b)), *(() if self.problem.direct else (d,)))
+
+    def held(self, operand: Any, name: Literal["A", "B"]) -> Loaded:
+        """An operand, A or B, that threads load."""
+        which = "AB".index(name)
+        major, (batch, row), extent = self.problem.majors[which], PITCHES[which], (M, N)[which]
+        shape, lead = (extent, K) if major == "K" else (K, extent), self.lead(name)
+        sizes = (L, *shape, batch, row) if lead else (1, *shape, 0, row)
+        return Loaded(operand, sizes, major, (self.few, self.columns)[which], self.depth)
+
+    def load(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
+        """A warpgroup: fill the ring by loads, tile after tile."""
+        left, right, state = self.held(a, "A"), self.held(b, "B"), pipe.producer_state()
+        cl.griddepcontrol_wait()
+        while tiles.is_valid():
+            for i in range(-min(AHEAD, tile.steps), tile.steps):
+                if i + AHEAD < tile.steps:
+                    later = (tile.first + i + AHEAD) * self.depth
+                    left.prefetch(tile.batch, tile.row, later)
+                    right.prefetch(tile.of_b, tile.column, later)
+                if i >= 0:
+                    pipe.producer_acquire(state)
+                    k = (tile.first + i) * self.depth
+                    left.bring(storage.a[None, None, state.index], tile.batch, tile.row, k)
+                    right.bring(storage.b[None, None, state.index], tile.of_b, tile.column, k)
+                    cl.fence_proxy_async("shared::cta")
+                    pipe.producer_commit(state)
+                    state = state.advance()
+            tiles = tiles.advance()
+            tile = self.place(tiles, None)
+
+    def begin(self, a: Any, b: Any, tile: Any) -> None:
+        """One thread: wait for the kernel before, and first have L2 bring steps of B: what that one writes, L2 has."""
+        if self.config.early:
+            self.fetch(*self.operands(a, b), tile)
+        self.wait()
+
+    def fetch(self, left: Any, right: Any, tile: Any) -> None:
+        """One thread: bring first steps of B to L2."""
+        for i in range(min(self.config.early, tile.steps)):
+            k = (tile.first + i) * self.depth
+            if self.config.swapped:
+                left.prefetch(tile.batch, tile.row, k, self.depth)
+            else:
+                column = tile.column * 2 if self.paired else tile.column
+                for half in cl.static_range(2 if self.problem.halves else 1):
+                    right.prefetch(tile.of_b, column + half * self.half, k, self.depth)
+
+    def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
+        """One thread: fill the ring, tile after tile."""
+        left, right = self.operands(a, b)
+        state, backward = pipe.producer_state(), False
+        while tiles.is_valid():
+            for i in range(tile.steps):
+                pipe.producer_acquire(state)
+                full, k = pipe.barrier(state), (tile.first + (tile.steps - 1 - i if backward else i)) * self.depth
+                if self.problem.groups == "K":
+                    k = tile.begin + i * self.depth
+                few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
+                left.load(few, tile.batch, tile.row, k, full, turn=state.index)
+                if not self.problem.halves:
+                    column = tile.column * 2 if self.paired else tile.column
+                    right.load(storage.b[None, None, state.index], tile.of_b, column, k, full, turn=state.index)
+                else:
+                    for half in cl.static_range(2):
+                        part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
+                        right.load(part, tile.of_b, tile.column + half * self.half, k, full, turn=state.index)
+                state = state.advance()
+            tiles = tiles.advance()
+            tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
+        if self.clustered:
+            pipe.producer_tail(state)  # others still tell this block's barriers that they have read
+
+    def consume(
+        self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any, ends: Any, ahead: Any, parts: Any
+    ) -> None:  # fmt: skip
+        """A warpgroup: multiply what comes, and write what it adds up to."""
+        half = 0 if self.config.pingpong else group
+        down, right_of = (0, half) if self.config.across else (half, 0)
+        mma = cl.make_tiled_mma(replace(self.mma(self.each), a_source=self.source))
+        mine = mma.get_slice(cl.thread_idx.x % GROUP)
+        left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (down, 0)))
+        right = mine.partition_B(cl.local_tile(storage.b, (self.each, self.depth), (right_of, 0)))
+        state, count, written = pipe.consumer_state(), i32(0), i32(0)
+        if self.config.pingpong and group == 1:  # the first tile is the other one's
+            tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
+        while tiles.is_valid():
+            tile = self.place(tiles, ends)
+            row, column = tile.row + down * self.rows, tile.column + right_of * self.results
+            if parts is None or tile.first == 0:
+                sums.prepare(row, column, tile.out)
+            if self.config.pingpong:
+                turns.wait()
+            acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.each)))
+            if self.problem.prepare is None:
+                operands, own = (storage, left, right), (group, sums.ring.group)
+                acc, before, state = self.products(mma, acc, operands, pipe, state, tile, own)
+            else:
+                at = row, group == 1 if self.config.pingpong else count % 2 == 1
+                acc, before, state = self.of_prepared(mma, acc, left, right, pipe, state, tile, at, ahead)
+            if self.config.pingpong:
+                turns = turns.arrive()
+            acc = acc.wait()
+            pipe.consumer_release(before)
+            if parts is not None:
+                written = self.share(sums, acc, (row, column), tile, tiles, written, parts)
+            else:
+                done = acc if self.problem.gate is None else self.gated(acc)
+                sums.write(done, row, column, tile.out, count, tile.end if self.problem.finish else None)
+            tiles, count = tiles.advance(), count + 1
+            if self.config.pingpong:
+                tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
+        sums.ring.tail()
+
+    def share(
+        self, sums: Any, acc: Any, at: Any, tile: Any, tiles: Any, written: Any, parts: Any
+    ) -> Any:  # fmt: skip
+        """Write what a tile adds up to, with the parts of it that others have; or lay down the sums of a part.
+
+        Gives how many tiles have been written.
+        """
+        if tile.first > 0:
+            parts.put(tiles, acc)
+        else:
+            acc = parts.added(tiles, acc)
+            done = acc if self.problem.gate is None else self.gated(acc)
+            sums.write(done, *at, tile.out, written)
+            written = written + 1
+        return written
+
+    def products(
+        self, mma: Any, acc: Any, operands: Any, pipe: Any, state: Any, tile: Any, own: Any
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """Start the products of a tile. Gives the sums in flight, the stage that they still read, and the next one."""
+        (storage, left, right), (group, barrier) = operands, own
+        pipe.consumer_wait(state)
+        if self.problem.groups == "K":
+            self.trim(storage, state, tile, 0, group, barrier)
+        at = None, None, None, state.index
+        acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
+        before, state = state, state.advance()
+        for i in range(1, tile.steps):
+            pipe.consumer_wait(state)
+            if self.problem.groups == "K":
+                self.trim(storage, state, tile, i, group, barrier)
+            at = None, None, None, state.index
+            acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
+            pipe.consumer_release(before)
+            before, state = state, state.advance()
+        return acc, before, state
+
+    def of_prepared(
+        self, mma: Any, acc: Any, left: Any, right: Any, pipe: Any, state: Any, tile: Any, at: Any, ahead: Any
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """The same where a function makes A. The other warpgroup multiplies meanwhile: while products of this one run,
+        ptxas lets nothing make what the next ones take from registers."""
+        (row, backward), last = at, tile.steps - 1
+        for i in range(last):
+            step = tile.first + cl.where(backward, last - i, i)
+            made = self.prepared(left, pipe, state, row, step, ahead)
+            acc = cl.gemm(mma, acc, made, right[None, None, None, state.index]).wait()
+            pipe.consumer_release(state)
+            state = state.advance()
+        made = self.prepared(left, pipe, state, row, tile.first + cl.where(backward, 0, last), ahead)
+        acc = cl.gemm(mma, acc, made, right[None, None, None, state.index])
+        return acc, state, state.advance()
+
+    def prepared(self, left: Any, pipe: Any, state: Any, row: Any, step: Any, ahead: Any) -> Any:
+        """This thread's elements of A of a stage, once that is there, as they are multiplied."""
+        pipe.consumer_wait(state)
+        found = left[None, None, None, state.index].load().to(f32)
+        pipe.consumer_loaded(state)
+        column = step * self.depth
+        chunk = cl.Chunk(found.reshape((len(found),)), row, column, (M, K), cl.thread_idx.x % GROUP)
+        made = self.problem.prepare.function(chunk, *ahead)  # type: ignore[union-attr]
+        if column + self.depth > K:
+            made = chunk.inside(made)
+        return made.to(self.problem.b)
+
+    def trim(self, storage: Any, state: Any, tile: Any, step: Any, group: Any, own: Any) -> None:
+        """A warpgroup: clear what a stage holds of columns of K behind the tile's group."""
+        left, thread = tile.end - tile.begin - step * self.depth, cl.thread_idx.x % GROUP
+        if left < self.depth:
+            shared = not self.config.pingpong  # each warpgroup has its rows of A, and clears a half of B
+            half = group if shared else 0
+            for held, rows in ((storage.a, self.rows), (storage.b, self.config.tile[1] // (2 if shared else 1))):
+                stage = held[None, None, state.index]
+                for i in cl.static_range(-(-rows // GROUP)):
+                    row = thread + i * GROUP
+                    if row < rows:
+                        for k in range(max(left, 0), self.depth):
+                            stage[half * rows + row, k] = held.dtype(0.0)
+            cl.fence_proxy_async("shared::cta")
+            if shared:
+                cl.NamedBarrier(4, 2 * GROUP).sync()
+            else:
+                own.sync()
+
+    def gated(self, acc: Any) -> Any:
+        """Apply the gate: it and `up` lie side by side in an accumulator."""
+        return Gated([GatedRows(x, self.problem.gate, self.columns // 2) for x in acc.parts])
+
+
+class Gated(NamedTuple):
+    """Results as an accumulator has them: for each 64 rows, those of a thread."""
+
+    parts: list[Any]
+
+
+@dataclass(frozen=True)
+class GatedRows:
+    """Results of 64 rows, made when they are taken: `x` has `half` elements of the gate, then those of `up`."""
+
+    x: Any
+    gate: Any
+    half: int
+
+    def __getitem__(self, part: slice) -> Any:
+        gate = given_by("gate", self.gate(self.x[part]), self.x[part])
+        return gate * self.x[part.start + self.half : part.stop + self.half]
