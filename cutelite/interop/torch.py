@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, overload
 
 import torch
+from torch.autograd import forward_ad
 
 from cutelite.dispatch.divert import diverted, left_out, nothing
+from cutelite_rt import ArgumentError
 
 Function = Callable[..., Any]
 WIDE = torch.float32, torch.float16, torch.bfloat16
@@ -34,7 +36,21 @@ def traced(*tensors: Any) -> bool:
         return True
     if left_out():
         return False
+    check_tangents(*tensors)
     return any(_without_data(x) for x in tensors if isinstance(x, torch.Tensor))
+
+
+def check_tangents(*tensors: Any) -> None:
+    """Check that no tensor has a tangent: of an operator without a forward-mode derivative torch loses it in silence.
+
+    Errors  `cutelite.ArgumentError`
+    """
+    if forward_ad._current_level >= 0:
+        for x in tensors:
+            if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
+                raise ArgumentError(
+                    "a tensor has a tangent, and there are no forward-mode derivatives: use torch.autograd"
+                )
 
 
 def _without_data(x: torch.Tensor) -> bool:

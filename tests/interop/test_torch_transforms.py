@@ -12,6 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
+import cutelite as cl
 from cutelite.kernels import gemm as kernels
 from cutelite.kernels.attention import attention as attend
 from cutelite.kernels.attention.operators import attention
@@ -134,8 +135,11 @@ def test_checkpoints_and_symbolic_sizes() -> None:
         assert torch.equal(compiled(x, gate_up, down), mixed(x, gate_up, down))
 
 
-def test_second_derivatives_are_refused() -> None:
+def test_second_and_forward_derivatives_are_refused() -> None:
     """By attention with functions too, whose first gradients would else count as constants."""
+    for function, x in ((softmax, random(2, 8)), (lambda x: kernels.gemm(x, x), random(8, 8).bfloat16())):
+        with pytest.raises(cl.ArgumentError, match="no forward-mode derivatives"):
+            torch.func.jvp(function, (x,), (x,))
     q = random(1, 8, 1, 16).bfloat16().requires_grad_()
     o = attend(q, q.detach(), q.detach(), score_mod=lambda score, b, h, q_idx, kv_idx: score + 1.0)
     (dq,) = torch.autograd.grad(o.float().square().sum(), q, create_graph=True)
