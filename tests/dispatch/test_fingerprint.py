@@ -339,6 +339,19 @@ def test_a_library_is_told_by_its_version(monkeypatch: pytest.MonkeyPatch) -> No
     assert before.isdisjoint(kernel_with(x).digest for x in values)
 
 
+def test_an_assert_of_a_test_module_counts_by_pytest_s_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest writes calls of its own modules into the code, which reach all of pytest and its state."""
+
+    def asserts(x: int) -> None:
+        assert x == 1
+
+    before = source(asserts)
+    assert before.digest
+    assert len(before.names) < 10
+    monkeypatch.setattr("_pytest.__version__", "1")
+    assert source(asserts).digest != before.digest
+
+
 def test_arrays_of_other_libraries_are_not_constants() -> None:
     class Tensor:
         def __dlpack__(self) -> None: ...
