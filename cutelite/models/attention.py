@@ -21,7 +21,8 @@ from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
 from cutelite.models.layers import KINDS, TYPES, Linear, plain, project, projected, taken
-from cutelite.models.operators import rotated_linear
+from cutelite.models.operators import rotated_linear, rotated_linear_backward
+from cutelite.models.sums import entered
 
 NAME = "cutelite"
 """The name of this attention in `transformers`."""
@@ -233,15 +234,16 @@ class Attention:
             return out if residual is None else residual + out, weights
         shape, (cos, sin) = hidden_states.shape[:-1], position_embeddings
         parts, each = [self.q_proj, self.k_proj, self.v_proj], self.k_proj.out_features // self.head_dim
-        normed, turned = getattr(self, "q_norm", None) is not None, False
-        if not normed and type(cache) is not StaticCache and rotates(hidden_states, parts, self.head_dim, cos):
-            count, turned = self.q_proj.out_features // self.head_dim + each, True
-            weights = [part.weight for part in parts]
-            heads = rotated_linear(hidden_states, weights, *tables(cos, sin), count, self.head_dim)
+        normed = getattr(self, "q_norm", None) is not None
+        turned = not normed and type(cache) is not StaticCache and rotates(hidden_states, parts, self.head_dim, cos)
+        if turned:
+            weights, x = [part.weight for part in parts], entered(hidden_states, parts[0].entered_from)
+            q, k, v = (Turned.apply if wants_gradient(x, *weights) else turned_heads)(
+                *tables(cos, sin), each, x, *weights
+            )
         else:
-            heads = projected(hidden_states, parts)
-        heads = heads.view(*shape, -1, self.head_dim)
-        q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
+            heads = projected(hidden_states, parts).view(*shape, -1, self.head_dim)
+            q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):
             q, k = self.q_norm(q), self.k_norm(k)
         held = None if turned else static(cache, self.layer_idx, q, k, v)
@@ -274,8 +276,38 @@ def rotates(x: Tensor, parts: list[Any], dim: int, cos: Tensor) -> bool:
     fits = x.ndim == 3 and rotated_fits(rows, x.shape[1], dim) and rows >= MANY
     if not (alone and fits and len(cos) == 1 and cos.shape[-1] == dim):
         return False
-    weights = [part.weight for part in parts]
-    return taken(x, *weights) and not wants_gradient(x, *weights)
+    return taken(x, *(part.weight for part in parts))
+
+
+def turned_heads(cosines: Tensor, sines: Tensor, keys: int, x: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
+    """Return rotated queries and keys, and values, (B, S, heads, D) each: views of the result of one GEMM.
+
+    keys  the number of heads of keys
+    """
+    dim = 2 * cosines.shape[-1]
+    count = (len(weights[0]) + len(weights[1])) // dim
+    heads = rotated_linear(x, weights, cosines, sines, count, dim).unflatten(-1, (-1, dim))
+    made: tuple[Tensor, ...] = heads.split([count - keys, keys, keys], dim=-2)
+    return made
+
+
+class Turned(torch.autograd.Function):  # type: ignore[misc]
+    """`turned_heads` with its derivative: gradients are turned back into the matrix that a GEMM multiplies."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, cosines: Tensor, sines: Tensor, keys: int, x: Tensor, *weights: Tensor
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        ctx.save_for_backward(cosines, sines, x, *weights)
+        return turned_heads(cosines, sines, keys, x, *weights)
+
+    @staticmethod
+    def backward(ctx: Any, dq: Tensor, dk: Tensor, dv: Tensor) -> tuple[Any, ...]:
+        cosines, sines, x, *weights = ctx.saved_tensors
+        needs = [ctx.needs_input_grad[3], any(ctx.needs_input_grad[4:])]
+        of_x, of_weights = rotated_linear_backward(dq, dk, dv, x, weights, cosines, sines, needs)
+        parts = of_weights.split([len(weight) for weight in weights]) if needs[1] else [None] * len(weights)
+        return None, None, None, of_x if needs[0] else None, *parts
 
 
 def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:

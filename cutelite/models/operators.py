@@ -21,7 +21,9 @@ from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.rows import gates
+from cutelite.kernels.rows.operators_elements import whole
 from cutelite.kernels.rows.operators_numbers import embedding_backward
+from cutelite.kernels.rows.rope import rope
 
 FEW = 256
 """The most rows for which a product takes only as long as loading its weights."""
@@ -112,6 +114,34 @@ def rotated_linear(
 @rotated_linear.register_fake
 def _(x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, heads: int, dim: int) -> Tensor:
     return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
+
+
+@custom_op("cutelite::rotated_linear_backward", mutates_args=())
+def rotated_linear_backward(
+    dq: Tensor, dk: Tensor, dv: Tensor, x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor,
+    needs: Sequence[bool],
+) -> list[Tensor]:  # fmt: skip
+    """Return the gradients of x and of all weights of `rotated_linear`, as `linear_backward` does.
+
+    dq, dk, dv  (..., T, heads, dim): of queries and keys after the rotation, and of values
+    """
+    counts, dim = [each.shape[-2] for each in (dq, dk, dv)], dq.shape[-1]
+    grad = x.new_empty((*x.shape[:-1], sum(counts) * dim))
+    q, k, v = grad.unflatten(-1, (-1, dim)).split(counts, dim=-2)
+    rope(whole(dq), whole(dk), cosines, sines, inverse=True, out=(q, k))
+    v.copy_(dv)
+    return list(linear_backward(grad, x, weights, needs))
+
+
+@rotated_linear_backward.register_fake
+def _(
+    dq: Tensor, dk: Tensor, dv: Tensor, x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor,
+    needs: Sequence[bool],
+) -> list[Tensor]:  # fmt: skip
+    rows = sum(len(weight) for weight in weights)
+    return [
+        x.new_empty(shape if need else (0,)) for shape, need in zip((x.shape, (rows, x.shape[-1])), needs, strict=True)
+    ]
 
 
 @dense.register_fake

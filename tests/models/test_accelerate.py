@@ -73,8 +73,10 @@ def test_logits(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3", "Qwen3Moe"])
-def test_gradients(name: str) -> None:
-    model, ids = made(name), tokens()
+def test_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of Llama as if tokens were many, so that its GEMM rotates queries and keys."""
+    model, ids = made(name), tokens(1 if name == "Llama" else 2)
+    monkeypatch.setattr(attention, "MANY", 1)
 
     def gradients(of: Any) -> tuple[float, dict[str, Any]]:
         of.zero_grad()
