@@ -23,6 +23,7 @@ from cutelite.kernels.rows.plan import (
     plan_light,
     plan_loss,
     plan_norm,
+    plan_residual,
     plan_softmax,
     plan_sums,
     plan_two,
@@ -258,7 +259,7 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
     "choose",
     [
         *(plan, plan_fold, plan_light, of_two_bytes(plan_two), of_two_bytes(plan_softmax), of_two_bytes(plan_norm, 3)),
-        *(of_two_bytes(plan_sums, 2, 1), of_two_bytes(plan_sums, 3, 2)),
+        *(of_two_bytes(plan_sums, 2, 1), of_two_bytes(plan_sums, 3, 2), of_two_bytes(plan_residual, True)),
     ],
 )
 def test_plans_hold_every_length(choose: Any) -> None:
@@ -286,7 +287,7 @@ def test_sums_over_rows_fit_into_shared_memory(inputs: int, sums: int, most: int
 
 @pytest.mark.parametrize(
     ("choose", "more"),
-    [(plan_sums, (2, 1)), (plan_softmax, (True,)), (plan_loss, ())],
+    [(plan_sums, (2, 1)), (plan_softmax, (True,)), (plan_loss, ()), (plan_residual, (True,))],
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_plans_need_no_cluster_that_the_gpu_lacks(

@@ -117,7 +117,7 @@ def apply(
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
     others = (*([] if more is None else [more]), *(Rows(each, "", kinds=RESULTS) for each in (y, total)))
     aligned = math.gcd(rows.vector, *(each.vector for each in others))
-    p = how or plan_for(norm, aligned, more is not None, w is not None, b is not None)
+    p = how or plan_for(norm, rows, aligned, more is not None, w is not None, b is not None)
     p = p if narrow is None else p.narrowed(aligned, narrow.block == 1 and aligned * rows.dtype.bytes == ACCESS)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     forward(norm, p)[p.launch(rows)](
@@ -135,7 +135,7 @@ def apply(
     return Normed(y, total, mean, rstd, scale)
 
 
-def plan_for(norm: Norm, aligned: int, residual: bool, weight: bool, bias: bool) -> Plan:
+def plan_for(norm: Norm, rows: Rows, aligned: int, residual: bool, weight: bool, bias: bool) -> Plan:
     """Return the plan of a norm by the length of its rows and by what it has besides.
 
     aligned  all arrays' rows begin at multiples of this many elements. Where results are quantised, a thread's vectors
@@ -144,7 +144,7 @@ def plan_for(norm: Norm, aligned: int, residual: bool, weight: bool, bias: bool)
     n, size, narrow = norm.n, norm.dtype.bytes, norm.narrow
     vector = aligned if narrow is None else ACCESS // size
     if residual:
-        return plan_residual(n, vector, narrow is None and not norm.center and size == 2, norm.center)
+        return rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
     if norm.weighs_twice and not bias:
         # beyond `LONG` weights are in shared memory, as LayerNorm's are
         return plan_norm(n, vector, size, 3) if aligned == vector and n > LONG else plan_narrow(n, vector)

@@ -241,12 +241,18 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
     return found if found.stages and (rows > 2 or p.cluster > 1) else replace(plan(n, vector), held=light)
 
 
-def plan_residual(n: int, vector: int, light: bool, center: bool) -> Plan:
+def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LARGE) -> Plan:
     """Return the plan for a norm of two inputs, of which the sum is a result too.
 
-    light   of 16-bit elements, and nothing but RMSNorm is computed
+    light   of 16-bit elements, and nothing but the norm is computed
     center  LayerNorm
+    most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
+    if light and center and 65_536 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
+        wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
+        if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
+            return p
+    light = light and not center
     each = 32 if not 2048 < n <= 4096 else 8 if light else 16 if center else 32
     p = plan(n, vector, each=each, registers=80 if light and 16_384 < n <= 65_536 else 64)
     return replace(p, held=False)
@@ -287,13 +293,17 @@ def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
     return replace(p, stages=stages) if copied and rows * -(-n // p.cluster) * bytes <= SHARED else p
 
 
-def queued(p: Plan, n: int, bytes: int, inputs: int = 1, least: int = 1, most: int | None = None) -> Plan:
+def queued(
+    p: Plan, n: int, bytes: int, inputs: int = 1, least: int = 1, most: int | None = None, held: int = 0
+) -> Plan:
     """Return the plan with vectors that threads copy ahead, if shared memory holds a row and at least `least` more.
 
     most  the number of vectors a thread copies ahead, at most; by default as many as it has of a row
+    held  weights in shared memory
     """
     pieces = -(-n // (p.cluster * p.threads * p.vector))
-    more = min(pieces if most is None else most, SHARED // (p.threads * p.vector * bytes * inputs) - pieces)
+    slots = SHARED // (p.threads * p.vector * bytes) - pieces * held
+    more = min(pieces if most is None else most, slots // inputs - pieces)
     return replace(p, ahead=more) if n % p.vector == 0 and p.vector * bytes == ACCESS and more >= least else p
 
 
