@@ -58,9 +58,9 @@ class Case:
     vectors  how many vectors of a row's length
     target   whether a column of each row comes last
     sums     whether it has results over all rows, so that no row may be hard
-    least    the fewest columns: gradients of norms of one element are nothing but rounding
+    least    the fewest columns: gradients of one element are nothing but rounding
     left     rows that are left out, as their sum comes to infinity in some order
-    parts    a function of x: what rounding is relative to; by default the result itself
+    parts    a function of the arguments: what rounding is relative to; by default the result itself
     prepare  what is made of the arguments before both: a result of the forward function, for example
     """
 
@@ -109,8 +109,21 @@ def rms_back(dy: Any, x: Any, w: Any) -> Any:
     return norm.norm_backward(dy, norm.rms_norm(x, w, eps=EPS), w)[:2]
 
 
+def parts_of(back: Callable[..., Any], center: bool) -> Callable[..., Any]:
+    """Return the function that gives what a norm's gradients round relative to: that of x is what its parts leave."""
+
+    def found(dy: Any, x: Any, w: Any, *b: Any) -> Any:
+        apart = x - x.mean(-1, keepdim=True) if center else x
+        return dy * w * (apart.square().mean(-1, keepdim=True) + EPS).rsqrt(), *tuple_of(back(dy, x, w, *b))[1:]
+
+    return found
+
+
 def layer_back(dy: Any, x: Any, w: Any, b: Any) -> Any:
     return tuple(norm.norm_backward(dy, norm.layer_norm(x, w, b, eps=EPS), w, bias=True))
+
+
+RMS_PARTS, LAYER_PARTS = parts_of(gradients(rms), False), parts_of(gradients(layer), True)
 
 
 def loss(smoothing: float) -> Callable[..., Any]:
@@ -238,10 +251,12 @@ CASES: dict[str, Case] = {
         lambda x, r, w, b: norm.layer_norm(x, w, b, residual=r, eps=EPS)[:2],
         lambda x, r, w, b: (layer(x + r, w, b), x + r), 2, 2,
     ),
-    "rms_norm, dx": Case(first(rms_back), first(gradients(rms)), 2, 1, hard=1, least=3),
-    "rms_norm, gradients": Case(rms_back, gradients(rms), 2, 1, sums=True, least=3),
-    "layer_norm, dx": Case(first(layer_back), first(gradients(layer)), 2, 2, hard=1, least=3),
-    "layer_norm, gradients": Case(layer_back, gradients(layer), 2, 2, sums=True, least=3),
+    "rms_norm, dx": Case(first(rms_back), first(gradients(rms)), 2, 1, hard=1, parts=first(RMS_PARTS)),
+    "rms_norm, gradients": Case(rms_back, gradients(rms), 2, 1, sums=True, parts=RMS_PARTS),
+    "layer_norm, dx": Case(
+        first(layer_back), first(gradients(layer)), 2, 2, hard=1, parts=first(LAYER_PARTS)
+    ),
+    "layer_norm, gradients": Case(layer_back, gradients(layer), 2, 2, sums=True, parts=LAYER_PARTS),
     "cross_entropy": Case(lambda x, t: entropy.cross_entropy(x, t).loss, loss(0.0), target=True),
     "cross_entropy, smoothed": Case(
         lambda x, t: entropy.cross_entropy(x, t, smoothing=0.1).loss, loss(0.1), target=True

@@ -188,7 +188,8 @@ def plan_softmax(n: int, vector: int, bytes: int, once: bool = False, most: int 
     """
     if once and (p := three_blocks(n, vector, bytes, most)):
         return p
-    return plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
+    p = plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
+    return replace(p, teams=2, blocks=2 * p.blocks) if p.threads == WARP else p
 
 
 def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
@@ -226,7 +227,7 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
     light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
     if light and bytes == 2 and n <= 131_072:
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
-        return replace(plan(n, vector, each=each, alone=SMALL_BLOCK), held=each < 64)
+        return plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
     if n <= (32_768 if light else 16_384):
@@ -248,14 +249,13 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
     center  LayerNorm
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if light and center and 65_536 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
+    if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
         if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
             return p
-    light = light and not center
-    each = 32 if not 2048 < n <= 4096 else 8 if light else 16 if center else 32
-    p = plan(n, vector, each=each, registers=80 if light and 16_384 < n <= 65_536 else 64)
-    return replace(p, held=False)
+    each = 32 if not 2048 < n <= 4096 else 16 if center else 8 if light else 32
+    registers = 80 if light and not center and 16_384 < n <= 32_768 else 64
+    return replace(plan(n, vector, each=each, registers=registers), held=False)
 
 
 def plan_narrow(n: int, vector: int) -> Plan:
@@ -347,10 +347,13 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     if 512 < n <= 1024 and (inputs, bytes) == (2, 2):
         if sums == 1:
             return replace(plan(n, vector, registers=160), shared_sums=1, early=True)
-        return replace(plan(n, vector, each=8), teams=8, blocks=1, shared_sums=1)
+        return replace(plan(n, vector, each=16, registers=80), teams=4, blocks=3, shared_sums=2, early=True)
     if n <= 1024:
         return plan(n, vector, each=8)
     if 2048 < n <= 4096 and (inputs, bytes) == (2, 2):
+        p = ahead(Plan(SMALL_BLOCK, 1, 1, vector, 2), n, bytes, stages=2, rows=2 * 6)
+        if sums == 2 and p.stages:  # registers keep the second sum
+            return replace(p, shared_sums=1)
         p = replace(plan(n, vector, each=16, registers=128), shared_sums=sums, early=True)
         return p if sums == 1 else replace(p, teams=2, blocks=1)
     if n <= 8192:
