@@ -42,8 +42,8 @@ CONFIGS: dict[int, dict[str, Config]] = {
         "80, copied": Config(80),
     },
     64: {
-        "1/2 copied": best(64),
-        "1/4 copied": replace(best(64), copied=2),
+        "1/4 copied": best(64),
+        "1/2 copied": replace(best(64), copied=4),
         "registers": replace(best(64), copied=0),
         "covered": replace(best(64), covered=True),
         "loads, copied": replace(best(64), extended=False, copied=8),

@@ -497,9 +497,7 @@ LARGE: dict[str, Run] = {
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(330, 256, 64, rows=128, held=2, turned=False),
-    "attention_backward_extended": attention_backward(
-        330, 512, 64, rows=128, turned=False, copied=4, fenced=True, extended=True
-    ),
+    "attention_backward_extended": attention_backward(330, 512, 64),
     "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
     "attention_backward_wide": attention_backward(150, 128, 136, turned=False, copied=0, wide=True),
     "attention": attention(308, 330, columns=64, guess=True),

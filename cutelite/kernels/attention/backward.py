@@ -190,7 +190,7 @@ class Wide(Worker):
         changes.consumer_wait(full)
         dv = multiply(cl.select(p, (1, 0)), self.columns(do), dv)
         dk = multiply(cl.select(by_query, (1, 0)), self.columns(q), dk)
-        dq = multiply(by_query, self.columns(storage.k), cl.wgmma.zeros_accumulator(plan.columns), False)
+        dq = multiply(by_query, self.columns(block.k), cl.wgmma.zeros_accumulator(plan.columns), False)
         dv, dk, dq = cl.wgmma.wait_group(0, dv, dk, dq)
         rows.consumer_release(state)
         changes.consumer_release(full)
@@ -222,8 +222,8 @@ def shared_memory(plan: Plan) -> Any:
         BASE = Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
 
     class Storage(cl.SharedStorage):
-        k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D))]
-        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV))]
+        k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D, plan.ahead))]
+        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV, plan.ahead))]
         q: Smem[dtype, cl.make_smem_layout(dtype, (BM, D, config.stages))]
         do: Smem[dtype, cl.make_smem_layout(dtype, (BM, DV, config.stages))]
         if config.wide:
@@ -269,7 +269,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         starts, copies = Starts(of_queries, of_keys), plan.copied > 0
         extra = 2 * EXTRA if config.extended else 8
         keys, values = (
-            cl.PipelineTmaAsync.create(1, BN * columns * dtype.bytes, threads, sync=False) for columns in (D, DV)
+            cl.PipelineTmaAsync.create(plan.ahead, BN * columns * dtype.bytes, threads, sync=False)
+            for columns in (D, DV)
         )
         rows = cl.PipelineTmaAsync.create(config.stages, BM * ((D + DV) * dtype.bytes + extra), threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
@@ -303,8 +304,9 @@ def compute(block: Block, tiles: Any, sums: Sums, results: Results) -> None:
     group, number, kind = cl.warpgroup_idx() - 1, cl.u32(0), Wide if block.plan.config.wide else Narrow
     tiles = tiles.advance()
     while tiles.is_valid():
-        once = cl.PipelineState(1, 0, tiles.state.index ^ 1)  # the queue's two places alternate, as the phase does
-        number = kind(block.at(tiles.place), group, sums).run(once, number, results)
+        at, turns = tiles.state.index ^ 1, tiles.state.phase  # the queue has two places: keys and values go as it does
+        once = cl.PipelineState(1, 0, at) if block.plan.ahead == 1 else cl.PipelineState(2, at, turns ^ at)
+        number = kind(block.at(tiles.place, once.index), group, sums).run(once, number, results)
         tiles = tiles.advance()
     if cl.thread_idx.x % GROUP == 0:
         cl.cp_async_bulk_wait_group(0, read=True)

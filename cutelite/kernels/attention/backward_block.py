@@ -40,11 +40,22 @@ class Block:
     storage: Any
     pipes: Pipes
     given: Given
-    tile: Any = None  # a `Tile`
+    tile: Any = None  # a `Tile`, whose keys and values are those of number `held`
+    held: Any = None
 
-    def at(self, place: Any) -> Any:
-        """Return the state for the tile at a place."""
-        return Block(self.plan, self.storage, self.pipes, self.given, self.plan.tile(place))
+    def at(self, place: Any, held: Any = None) -> Any:
+        """Return the state for the tile at a place, whose keys and values are in buffer `held`."""
+        return Block(self.plan, self.storage, self.pipes, self.given, self.plan.tile(place), held)
+
+    @property
+    def k(self) -> Any:
+        """The tile's keys in shared memory."""
+        return self.storage.k[None, None, self.held]
+
+    @property
+    def v(self) -> Any:
+        """Its values."""
+        return self.storage.v[None, None, self.held]
 
     @property
     def steps(self) -> Any:
@@ -77,7 +88,7 @@ class Block:
         once, state = self.pipes.keys.producer_state(), self.pipes.rows.producer_state()
         tiles = tiles.begin()
         while tiles.is_valid():
-            once, state = once.advance(), self.at(tiles.place).load(q, k, v, do, base, once, state)
+            once, state = once.advance(), self.at(tiles.place, once.index).load(q, k, v, do, base, once, state)
             tiles = tiles.tell(tiles.take())  # as late as loads allow, so that no tile waits for a long one
 
     def load(self, q: Any, k: Any, v: Any, do: Any, base: Any, once: Any, state: Any) -> Any:
@@ -115,11 +126,11 @@ class Block:
 
     def bring(self, k: Any, v: Any, once: Any) -> None:
         """Load values and keys, once the tile before has done with them: with values first."""
-        (keys, values, *_), storage, at = self.pipes, self.storage, self.of_keys
+        (keys, values, *_), at = self.pipes, self.of_keys
         values.producer_acquire(once)
-        cl.tma_load(v, storage.v, at=at, barrier=values.barrier(once))
+        cl.tma_load(v, self.v, at=at, barrier=values.barrier(once))
         keys.producer_acquire(once)
-        cl.tma_load(k, storage.k, at=at, barrier=keys.barrier(once))
+        cl.tma_load(k, self.k, at=at, barrier=keys.barrier(once))
 
     def accumulate(self, tiles: Any, sums: Sums, group: Any) -> None:
         """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""

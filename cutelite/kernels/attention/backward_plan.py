@@ -66,7 +66,7 @@ def chosen(problem: Problem) -> Config:
     if problem.dim > 128:
         return Config(turned=False, copied=0, wide=True, regs=(40, 232))
     if problem.dim <= 64:
-        return Config(128, turned=False, copied=4 if extends else 8, fenced=extends, extended=extends)
+        return Config(128, turned=False, copied=2 if extends else 8, fenced=extends, extended=extends)
     copied = 4 if plain and not extends else 0
     return Config(held=3, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
 
@@ -289,10 +289,19 @@ class Plan(OfProblem):
     @property
     def staged(self) -> bool:
         """Tell whether dk and dv have memory of their own on their way out; else it is that of keys and values."""
+        return self.fits(1)
+
+    @property
+    def ahead(self) -> int:
+        """The number of tiles whose keys and values are held: with the next one's a warpgroup waits for no other."""
+        return 2 if self.fits(2) else 1
+
+    def fits(self, ahead: int) -> bool:
+        """Tell whether there is room for keys and values of `ahead` tiles, and for dk and dv on their way out."""
         config, BM, BN, (D, DV) = self.config, self.config.rows, self.keys, self.dims
         rows = (D + DV) * BM * config.stages + BM * BN * config.held * (1 + config.wide)
         base = config.stages * 2 * BM * (EXTRA if config.extended else 4)
-        halves = (D + DV + max(D, DV)) * BN + rows
+        halves = ((D + DV) * ahead + max(D, DV)) * BN + rows
         return 2 * halves + 16 * GROUP * self.copied * config.groups + base + 1024 <= SHARED
 
     @property

@@ -39,12 +39,12 @@ class Worker:
     @property
     def k(self) -> Any:
         """Its keys in shared memory."""
-        return cl.local_tile(self.block.storage.k, (ROWS, self.block.plan.dims[0]), (self.first, 0))
+        return cl.local_tile(self.block.k, (ROWS, self.block.plan.dims[0]), (self.first, 0))
 
     @property
     def v(self) -> Any:
         """Its values."""
-        return cl.local_tile(self.block.storage.v, (ROWS, self.block.plan.dims[1]), (self.first, 0))
+        return cl.local_tile(self.block.v, (ROWS, self.block.plan.dims[1]), (self.first, 0))
 
     @property
     def first(self) -> Any:
@@ -111,11 +111,11 @@ class Worker:
 
     def keys_of(self, once: Any) -> None:
         """Wait for keys and values, and overwrite those of another sequence with zeros."""
-        plan, tile, storage = self.block.plan, self.block.tile, self.block.storage
+        plan, tile = self.block.plan, self.block.tile
         self.block.pipes.keys.consumer_wait(once)
         self.block.pipes.values.consumer_wait(once)
         if plan.problem.ragged and tile.key + plan.keys > tile.sequence.keys:
-            self.clear_behind((storage.k, storage.v), plan.keys, tile.sequence.keys - tile.key)
+            self.clear_behind((self.block.k, self.block.v), plan.keys, tile.sequence.keys - tile.key)
 
     def of_rows(self, state: Any, which: int) -> Any:
         """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, queries / 8).
@@ -174,8 +174,8 @@ class Worker:
 
     def of_queries(self, state: Any) -> Any:
         """Start this warpgroup's part of dS @ K."""
-        plan, storage = self.block.plan, self.block.storage
-        left, right = storage.ds[None, None, state.index], cl.select(storage.k, (1, 0))
+        plan, block = self.block.plan, self.block
+        left, right = block.storage.ds[None, None, state.index], cl.select(block.k, (1, 0))
         if plan.config.turned:
             left, right = right, left
         left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
