@@ -34,13 +34,12 @@ from cutelite.layout.frozen import Frozen
 from cutelite.tuples import NamedTuple
 
 OURS = frozenset(("cutelite", "cutelite_rt"))
-LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib"))
-"""Libraries whose objects count by name and version. Python executes their functions, the frontend does not compile
-them (`front.calls.NATIVE_PACKAGES`)."""
+LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib", "pytest", "_pytest"))
+"""Libraries whose objects count by name and version: Python executes their functions, the frontend does not compile
+them (`front.calls.NATIVE_PACKAGES`), but for pytest's, which are in the code of each `assert` of a test module."""
 
-TOOLS = frozenset(("llvmlite", "pytest", "_pytest"))
-"""Libraries that are no part of kernels: their modules and objects count by name and version. pytest's are in the code
-of each `assert` of a test module."""
+TOOLS = frozenset(("llvmlite",))
+"""Compiler libraries, no part of kernels: their modules and objects count by name and version."""
 
 NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__", "dir"))
 """Builtins that reach names which do not occur in the bytecode."""
