@@ -114,13 +114,16 @@ NARROW = f"{LOADED} {EXTENDED}"
 ORDERED_WIDE = "attention_backward_ordered_wide"
 WIDE = "attention_backward_wide"
 CHOSEN = "attention_backward_chosen"
-EARLY = f"attention_backward_early {CHOSEN}"
+LOADED_EARLY = "attention_backward_early"
+EARLY = f"{LOADED_EARLY} {CHOSEN}"
 DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
-ALL_SEEN = f"attention_backward attention_backward_ragged {ORDERED} {WIDE} {EARLY}"  # no tile without queries
+ALL_SEEN = (
+    f"attention_backward attention_backward_ragged {ORDERED} {WIDE} {EARLY}"  # the last tile alone may have no queries
+)
 OTHERS = f"{NARROW} {WIDE} {ORDERED_WIDE} attention_backward_early"
 BACKWARD = f"{OTHERS} {CHOSEN}"
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
@@ -660,7 +663,39 @@ ROWS: tuple[Row, ...] = (
         "both tiles have the same number there",
         (1, 2, 4, 5),
     ),
-    Row(EXTENDED, "drop", ARRIVE, "", "keys.consumer_release(once)", "the last tile alone has no queries", (-1,)),
+    Row(
+        f"{EXTENDED} {LOADED_EARLY}",
+        "drop",
+        ARRIVE,
+        "",
+        "keys.consumer_release(once)",
+        "the last tile alone has no queries",
+        (-1,),
+    ),
+    *(
+        Row(
+            LOADED_EARLY,
+            kind,
+            "mbarrier.wait",
+            detail,
+            "self.rows_of(state, place) < self.skip(so_far)",
+            "dS of the block before has come from the other warpgroup, which had released the queries before that",
+        )
+        for kind, detail in (("drop", ""), ("weaken", RELAXED))
+    ),
+    Row(LOADED_EARLY, "stage", "mul", "", "self.rows_of(state, place) < self.skip(so_far)", "they are not read"),
+    Row(
+        LOADED_EARLY,
+        "weaken",
+        ARRIVE,
+        RELAXED,
+        "rows.consumer_release(state) < self.skip(so_far)",
+        "it has read nothing",
+    ),
+    *(
+        Row(LOADED_EARLY, kind, "mbarrier.wait", detail, "changes.producer_acquire( < self.skip(so_far)", THREE_HELD)
+        for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
+    ),
     Row(
         EXTENDED,
         "stage",
@@ -708,7 +743,7 @@ ROWS: tuple[Row, ...] = (
     Row(f"{EXTENDED} {CHOSEN}", "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     *(
         Row(
-            OTHERS,
+            NARROW,
             "stage",
             "mul",
             "",
@@ -718,7 +753,7 @@ ROWS: tuple[Row, ...] = (
         for line in ("self.key + ROWS > sequence.keys", "self.key < length")
     ),
     Row(
-        OTHERS,
+        NARROW,
         "stage",
         "mul",
         "",

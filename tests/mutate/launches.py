@@ -502,7 +502,7 @@ LARGE: dict[str, Run] = {
     "attention_backward_wide": attention_backward(150, 128, 136, turned=False, copied=0, wide=True),
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
-    "attention_backward_early": attention_backward(200, 256, 128, held=3, copied=0, early=True),
+    "attention_backward_early": attention_backward(270, 512, 128, held=3, copied=0, early=True),
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
     "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),
