@@ -255,16 +255,18 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize("dim", [64, 128, 256])
-@pytest.mark.parametrize("right", [False, True])
-def test_registers_suffice(dim: int, right: bool) -> None:
+@pytest.mark.parametrize(
+    ("dim", "dim_v", "right"),
+    [(64, 64, True), (96, 96, True), (128, 128, False), (128, 128, True), (192, 128, True), (256, 256, False)],
+)
+def test_registers_suffice(dim: int, dim_v: int, right: bool) -> None:
     """ptxas neither spills nor serialises products."""
-    problem = Problem(cl.bf16, dim, dim, right=right)
+    problem = Problem(cl.bf16, dim, dim_v, right=right)
     config, plan = chosen(problem), Plan(chosen(problem), problem)
-    blocks, shape = 512 // config.rows + 1, (1, 2, 512, dim)
+    blocks, of_k, of_v = 512 // config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     compiled = build(config, problem).gradients.compile(
-        *[shape] * 4, (1, 2, *plan.base_shape(blocks)), (1, 2, blocks, config.groups, 64 * plan.columns), None,
-        (1,), *[shape] * 2, 1.0, 0, 0, 0, 1, arch="sm_90a",
+        of_k, of_k, of_v, of_v, (1, 2, *plan.base_shape(blocks)), (1, 2, blocks, config.groups, 64 * plan.columns),
+        None, (1,), of_k, of_v, 1.0, 0, 0, 0, 1, arch="sm_90a",
     )  # fmt: skip
     assert (compiled.spills, compiled.warnings) == (0, [])
 

@@ -504,6 +504,8 @@ LARGE: dict[str, Run] = {
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(270, 512, 128, held=3, copied=0, early=True),
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
+    "attention_backward_apart": attention_backward(200, 256, 136, copied=0, turned=False, apart=True, extended=True),
+    "attention_backward_96": attention_backward(200, 256, 96),
     "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),
     "attention_fp8": attention_fp8(308, 330),

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Smem, Tensor, f32, i32
+from cutelite import Smem, Tensor, f16, f32, i32
 from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
 from cutelite.kernels.attention.backward_plan import EXTRA, HK, SK, SQ, STARTS, Config, H, Plan, Starts, finish, prepare
 from cutelite.kernels.attention.backward_worker import Results, Worker, multiply
@@ -92,20 +92,11 @@ class Narrow(Worker):
     def step(self, so_far: Any, behind: Any) -> Any:
         """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
         (dk, dv, number, place, last), block, plan = so_far, self.block, self.block.plan
-        (_, _, rows, changes, _), early = block.pipes, plan.config.early
+        (_, _, rows, changes, _) = block.pipes
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
         before = changes.consumer_state_at(number - 1)
         q, do = self.rows_of(state, place)
-        lse = self.of_rows(state, 0) if early else None
-        s, dp = cl.wgmma.wait_group(1, self.scores(q, state), keep=self.score_gradients(do, state))
-        p, slope = self.powers(s, lse if early else self.of_rows(state, 0), place)
-        total = self.of_rows(state, 1) if early else None
-        dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(plan.problem.dtype))
-        dv = multiply(packed, cl.select(do, (1, 0)), dv)
-        if plan.config.fenced:
-            dp, p = cl.wgmma.fence_operand(dp, p)
-        ds = self.changes(p, dp, slope, total if early else self.of_rows(state, 1))
-        ds = cl.wgmma.fence_operand(ds, held=False)
+        dv, ds = (self.apart if plan.config.apart else self.beside)(q, do, dv, state, place)
         changes.producer_acquire(change)
         if plan.config.covered:
             if behind:
@@ -121,17 +112,45 @@ class Narrow(Worker):
             rows.consumer_release(state)
         else:
             dk = self.of_keys(ds, q, dk, change)
+            if plan.config.apart:
+                dv, dk = cl.wgmma.wait_group(0, dv, dk)
+                rows.consumer_release(state)
             if behind:
                 changes.consumer_wait(before)
-                dv, dk, dq = cl.wgmma.wait_group(1, dv, dk, keep=self.of_queries(before))
-                rows.consumer_release(state)
+                dq = self.of_queries(before)
+                if not plan.config.apart:
+                    dv, dk, dq = cl.wgmma.wait_group(1, dv, dk, keep=dq)
+                    rows.consumer_release(state)
                 dq = cl.wgmma.wait_group(0, dq)
                 changes.consumer_release(before)
                 self.add(dq, last, number - 1)
-            else:
+            elif not plan.config.apart:
                 dv, dk = cl.wgmma.wait_group(0, dv, dk)
                 rows.consumer_release(state)
         return dk, dv, number + 1, block.following(place), place[2]
+
+    def beside(self, q: Any, do: Any, dv: Any, state: Any, place: Any) -> tuple[Any, Any]:
+        """Start scores beside dP, then dv + P.T @ dO; return this and dS."""
+        plan, early = self.block.plan, self.block.plan.config.early
+        lse = self.of_rows(state, 0) if early else None
+        s, dp = cl.wgmma.wait_group(1, self.scores(q, state), keep=self.score_gradients(do, state))
+        p, slope = self.powers(s, lse if early else self.of_rows(state, 0), place)
+        total = self.of_rows(state, 1) if early else None
+        dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(plan.problem.dtype))
+        dv = multiply(packed, cl.select(do, (1, 0)), dv)
+        if plan.config.fenced:
+            dp, p = cl.wgmma.fence_operand(dp, p)
+        ds = self.changes(p, dp, slope, total if early else self.of_rows(state, 1))
+        return dv, cl.wgmma.fence_operand(ds, held=False)
+
+    def apart(self, q: Any, do: Any, dv: Any, state: Any, place: Any) -> tuple[Any, Any]:
+        """Compute scores, then dP, then start dv + P.T @ dO; return this and dS. P waits for dP as f16."""
+        s = cl.wgmma.wait_group(0, self.scores(q, state))
+        p, slope = self.powers(s, self.of_rows(state, 0), place)
+        held = cl.wgmma.fence_operand(p.to(f16), held=False)
+        dp = cl.wgmma.wait_group(0, self.score_gradients(do, state))
+        ds = cl.wgmma.fence_operand(self.changes(held.to(f32), dp, slope, self.of_rows(state, 1)), held=False)
+        return multiply(held.to(self.block.plan.problem.dtype), cl.select(do, (1, 0)), dv), ds
 
     def of_keys(self, ds: Any, q: Any, dk: Any, change: Any) -> Any:
         """Start dk + dS.T @ Q, and give dS to the other warpgroups."""
@@ -209,7 +228,7 @@ class Wide(Worker):
 def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
     """Return the kernels. `ordered`: dq is added up in the order of keys, so that equal inputs give equal bits."""
     if ordered:
-        config = replace(config, copied=8, stages=1 if config.wide else config.stages)
+        config = replace(config, copied=8, stages=1 if config.wide or config.apart else config.stages)
     plan = Plan(config, problem)
     return Kernels(prepare(plan), gradients(plan, ordered), finish(plan))
 
@@ -217,15 +236,16 @@ def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
 def shared_memory(plan: Plan) -> Any:
     """Return the shared memory of a thread block, a class."""
     config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
+    of_k, of_q, of_v = plan.spans
     BASE: Any = Smem[f32, cl.row_major((config.stages, 2 * BM))]
     if config.extended:
         BASE = Smem[dtype, cl.make_smem_layout(dtype, (BM, EXTRA, config.stages))]
 
     class Storage(cl.SharedStorage):
-        k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D, plan.ahead))]
-        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV, plan.ahead))]
-        q: Smem[dtype, cl.make_smem_layout(dtype, (BM, D, config.stages))]
-        do: Smem[dtype, cl.make_smem_layout(dtype, (BM, DV, config.stages))]
+        k: Smem[dtype, plan.laid((BN, D, plan.ahead), of_k)]
+        v: Smem[dtype, plan.laid((BN, DV, plan.ahead), of_v)]
+        q: Smem[dtype, plan.laid((BM, D, config.stages), of_q)]
+        do: Smem[dtype, plan.laid((BM, DV, config.stages), of_v)]
         if config.wide:
             p: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
         ds: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
@@ -233,26 +253,26 @@ def shared_memory(plan: Plan) -> Any:
             dq: Smem[f32, cl.row_major((config.groups, 4 * GROUP * plan.copied))]
         base: BASE
         if plan.staged:
-            grads: Smem[dtype, cl.make_smem_layout(dtype, (BN, max(D, DV)))]
+            grads: Smem[dtype, cl.row_major((config.groups, BN * max(D, DV) // config.groups)), 1024]
 
     return Storage
 
 
 def gradients(plan: Plan, ordered: bool) -> Any:
     """Return the kernel that computes all five products."""
-    config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
-    d, e = plan.problem.dim, plan.problem.dim_v
-    Q, DO, K, V = plan.box(H, SQ, d, BM), plan.box(H, SQ, e, BM), plan.box(HK, SK, d, BN), plan.box(HK, SK, e, BN)
+    config, dtype, BM, BN = plan.config, plan.problem.dtype, plan.config.rows, plan.keys
+    d, e, (of_k, of_q, of_v) = plan.problem.dim, plan.problem.dim_v, plan.spans
+    Q, K, DK = plan.box(H, SQ, d, BM, of_q), plan.box(HK, SK, d, BN, of_k), plan.box(HK, SK, d, ROWS, of_k)
+    DO, V, DV = plan.box(H, SQ, e, BM, of_v), plan.box(HK, SK, e, BN, of_v), plan.box(HK, SK, e, ROWS, of_v)
 
     Storage = shared_memory(plan)
 
     @cl.kernel(block=(1 + config.groups) * GROUP)
     def gradients(
         q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: plan.turns | None,
-        counter: Tensor[i32, (1,)] | None, dk: plan.box(HK, SK, d, ROWS), dv: plan.box(HK, SK, e, ROWS), scale: f32,
-        offset: i32, left: i32, right: i32, band: i32, dk_array: plan.array(HK, SK, d) = None,
-        dv_array: plan.array(HK, SK, e) = None, of_queries: STARTS = None, of_keys: STARTS = None,
-        tables: plan.tables = (),
+        counter: Tensor[i32, (1,)] | None, dk: DK, dv: DV, scale: f32, offset: i32, left: i32, right: i32, band: i32,
+        dk_array: plan.array(HK, SK, d) = None, dv_array: plan.array(HK, SK, e) = None, of_queries: STARTS = None,
+        of_keys: STARTS = None, tables: plan.tables = (),
     ) -> None:  # fmt: skip
         """
         base     logsumexps and row sums of o * do, as `prepare` writes them
@@ -270,9 +290,10 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         extra = 2 * EXTRA if config.extended else 8
         keys, values = (
             cl.PipelineTmaAsync.create(plan.ahead, BN * columns * dtype.bytes, threads, sync=False)
-            for columns in (D, DV)
+            for columns in plan.dims
         )
-        rows = cl.PipelineTmaAsync.create(config.stages, BM * ((D + DV) * dtype.bytes + extra), threads, sync=False)
+        row = sum(plan.dims) * dtype.bytes + extra
+        rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False) if copies else None
         tiles = cl.TileQueue.create(

@@ -120,8 +120,8 @@ def differentiate(
     deterministic = bool(deterministic)
     problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
     config = instance("config", config, Config) or chosen(problem)
-    if config.extended and (problem.dtype != cl.bf16 or problem.score_mod is not None):
-        raise ValueError("config.extended is for bf16 without a score_mod")
+    if config.extended and problem.score_mod is not None:
+        raise ValueError("config.extended is for problems without a score_mod")
     if left_out():
         return
     if 0 in (batch, sq, sk):
@@ -159,4 +159,5 @@ def launch(
     given = (q, k, v, do, base, sums, turns, taken, dk, dv, *numbers, *arrays[1:], *starts, tuple(captured))
     resident = min(tiles * kv_heads * batch, clusters_at_once(1, q))
     kernels.gradients[cl.Launch(resident, (1 + config.groups) * GROUP, pdl=True)](*given)
+    scale *= 2.0**-plan.lift
     kernels.finish[cl.Launch(grid, GROUP * config.groups, pdl=True)](dq, sums, scale, arrays[0], *starts)

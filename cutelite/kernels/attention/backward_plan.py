@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Tensor, TmaTensor, bf16, f32, i32
+from cutelite import Tensor, TmaTensor, bf16, f16, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
@@ -21,7 +21,13 @@ B, H, HK, SQ, SK, MB, BLOCKS, ENDS = cl.dims("B H HK SQ SK MB BLOCKS ENDS")
 ARRAY_B, ARRAY_H, ARRAY_S = cl.dims("ARRAY_B ARRAY_H ARRAY_S")
 EXTRA = 16
 """Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
-NOTHING = 1e30
+FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)}
+"""The factors of the numbers whose sum is an f32, which wgmma multiplies them by, greatest first.
+
+bf16 has the range of an f32, so that three have all its bits. f16 has not: these five have the bits above 2^-48 of
+numbers below 2^31.
+"""
+NOTHING = {bf16: 1e30, f16: 2.0**30}
 """The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
 SHARED = TARGETS["sm_90a"].smem_per_block
 
@@ -39,9 +45,10 @@ class Config:
     copied   eighths of dq that bulk copies add to the sums from shared memory; the others are added from registers
     early    load logsumexps before the wait for scores, and sums of rows before the wait for dP. Takes registers
     fenced   start all of dv += P.T @ dO before dS is computed, also where ptxas would start the first part alone
+    apart    start dP when probabilities are packed, not beside scores, and dv behind dS: takes fewer registers
     covered  multiply dq of the block before ahead of dk, so that dq is added while dk is multiplied; otherwise last
     extended products subtract logsumexps and sums of rows, which are further columns of their operands (`Plan.base`);
-             otherwise they are loaded. For bf16 without a `score_mod`
+             otherwise they are loaded. Without a `score_mod`
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
 
@@ -55,6 +62,7 @@ class Config:
     wide: bool = False
     fenced: bool = False
     covered: bool = False
+    apart: bool = False
     extended: bool = False
     regs: tuple[int, int] = (24, 240)
 
@@ -62,13 +70,15 @@ class Config:
 def chosen(problem: Problem) -> Config:
     """Return the configuration measured best for a problem (docs/lab/attention-backward.md)."""
     plain = not problem.left and problem.score_mod is None and problem.mask_mod is None  # others take registers
-    extends = problem.dtype == bf16 and problem.score_mod is None  # f16 has too small a range
+    extends = problem.score_mod is None
     if problem.dim > 128:
+        if extends and problem.dim <= 192 and problem.dim_v <= 128:
+            return Config(copied=0, turned=False, apart=True, extended=True)
         return Config(turned=False, copied=0, wide=True, regs=(40, 232))
     if problem.dim <= 64:
         return Config(128, turned=False, copied=2 if extends else 8, fenced=extends, extended=extends)
-    copied = 4 if plain and not extends else 0
-    return Config(held=3, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
+    turned, copied = problem.dim > 96, 4 if plain and not extends else 0
+    return Config(held=3, turned=turned, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
 
 
 class Sequence(NamedTuple):
@@ -141,8 +151,30 @@ class Plan(OfProblem):
     @property
     def dims(self) -> tuple[int, int]:
         """Columns of q and k, and of v, in shared memory, where TMA fills those beyond the head dim with zeros."""
-        unit = BOX * self.config.groups if self.config.wide else BOX
-        return -(-self.problem.dim // unit) * unit, -(-self.problem.dim_v // unit) * unit
+        units = BOX // 2 * (self.config.groups if self.config.wide else 1), BOX // 2
+        unit = ROWS * self.config.groups if self.config.turned else units[0]
+        return max(BOX, -(-self.problem.dim // unit) * unit), max(BOX, -(-self.problem.dim_v // units[0]) * units[0])
+
+    @property
+    def by_rows(self) -> bool:
+        """Tell whether a warpgroup's part of a block of dq is 64 of its rows, as its product has them, or columns."""
+        return self.config.turned or self.config.rows > ROWS
+
+    @property
+    def spans(self) -> tuple[int, int, int]:
+        """The columns that are contiguous in shared memory, and a box of TMA: of k, of q, and of v and do.
+
+        They divide the columns of a warpgroup's part of a product.
+        """
+        (D, DV), groups = self.dims, self.config.groups if self.config.wide else 1
+        of_k = D if self.by_rows else self.columns
+        k, q, v = (next(n for n in (64, 32, 16) if part % n == 0) for part in (of_k, D // groups, DV // groups))
+        return k, q, v
+
+    def laid(self, shape: tuple[int, ...], span: int) -> Any:
+        """Return the layout of a tile (rows, columns), or of several, with `span` contiguous columns."""
+        atom = cl.make_smem_layout_atom(self.problem.dtype, "K", f"{2 * span}B")
+        return cl.tile_to_shape(atom, shape, (0, 1, 2)[: len(shape)])
 
     @property
     def keys(self) -> int:
@@ -163,13 +195,19 @@ class Plan(OfProblem):
     def base(self) -> Any:
         """The type of logsumexps and sums of rows.
 
-        Where they extend operands, they are 16 bf16 a row: three whose sum is the logsumexp divided by the scale, five
-        zeros, three whose sum is the sum of the row, five zeros. Three have all bits of an f32. A sum that is not
-        finite makes the row's probabilities NaN too, and with them dv in all columns.
+        Where they extend operands, they are 16 elements a row: in the first half those whose sum, times `FACTORS`, is
+        the logsumexp divided by the scale, in the second those of the sum of the row. A sum that is not finite, for f16
+        2^31 or more, makes the row's probabilities NaN too, and with them dv in all columns.
         """
         if self.config.extended:
             return Tensor[self.problem.dtype, (B, H, MB, EXTRA), cl.align(16)]
         return Tensor[f32, (B, H, MB, 2 * self.config.rows), cl.align(16)]
+
+    def split(self, value: Any, pieces: Any, first: int) -> None:
+        """Write numbers whose sum, times `FACTORS`, is an f32, to `pieces`, from the first one on."""
+        for i, factor in enumerate(FACTORS[self.problem.dtype]):
+            pieces[first + i] = (value * (1 / factor)).to(pieces.dtype)
+            value = value - pieces[first + i].to(f32) * factor
 
     def base_shape(self, blocks: int) -> tuple[int, int]:
         """Return the shape of a head's part of it."""
@@ -305,6 +343,11 @@ class Plan(OfProblem):
         return 2 * halves + 16 * GROUP * self.copied * config.groups + base + 1024 <= SHARED
 
     @property
+    def lift(self) -> int:
+        """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""
+        return 14 if self.config.apart and self.problem.dtype == bf16 else 0
+
+    @property
     def copied(self) -> int:
         """The number of groups of 4 f32, from a thread's first one on, that bulk copies add to the sums of dq."""
         return self.columns // 8 * self.config.copied // 8
@@ -334,7 +377,8 @@ STARTS = Tensor[i32, (ENDS,)] | None
 
 def prepare(plan: Plan) -> Any:
     """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
-    config, dtype, BM, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.dims
+    config, dtype, BM, D = plan.config, plan.problem.dtype, plan.config.rows, plan.dims[0]
+    DV = -(-plan.problem.dim_v // BOX) * BOX
     O = plan.box(H, SQ, plan.problem.dim_v, BM)  # noqa: E741
     ROW = Tensor[f32, (B, H, SQ)]
 
@@ -377,12 +421,9 @@ def prepare(plan: Plan) -> Any:
                 if config.extended:
                     pieces = cl.make_rmem_tensor(dtype, (EXTRA,))
                     pieces.store(cl.full((EXTRA,), 0.0, dtype))
-                    rest = cl.where(known == -INF, NOTHING, known / scale), total
+                    rest = cl.where(known == -INF, NOTHING[dtype], known / scale), total
                     for j in cl.static_range(2):
-                        value = rest[j]
-                        for i in cl.static_range(3):
-                            pieces[j * EXTRA // 2 + i] = value.to(dtype)
-                            value = value - pieces[j * EXTRA // 2 + i].to(f32)
+                        plan.split(rest[j], pieces, j * EXTRA // 2)
                     whole = base[batch, head, m * BM + r, None]
                     for j in cl.static_range(EXTRA // 8):
                         cl.local_tile(whole, (8,), (j,)).store(cl.local_tile(pieces, (8,), (j,)).load())
@@ -400,16 +441,16 @@ def finish(plan: Plan) -> Any:
 
     @cl.kernel(block=threads)
     def finish(
-        dq: plan.box(H, SQ, dim, BM), sums: plan.sums, scale: f32, rows: plan.array(H, SQ, dim) = None,
+        dq: plan.box(H, SQ, dim, BM, plan.spans[0]), sums: plan.sums, scale: f32, rows: plan.array(H, SQ, dim) = None,
         of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
-        tile = cl.shared(plan.problem.dtype, cl.make_smem_layout(plan.problem.dtype, (BM, plan.dims[0])), align=1024)
+        tile = cl.shared(plan.problem.dtype, plan.laid((BM, plan.dims[0]), plan.spans[0]), align=1024)
         cl.griddepcontrol_wait()
         values = plan.accumulators(sums[batch, head, m, part, None], plan.columns // 8).load() * scale
         whole = cl.select(tile, (1, 0)) if config.turned else tile
-        target = cl.local_tile(whole, (ROWS, plan.columns), (0, part) if config.wide else (part, 0))
+        target = cl.local_tile(whole, (ROWS, plan.columns), (part, 0) if plan.by_rows else (0, part))
         plan.put(values.reshape((plan.columns // 2,)), target, config.turned)
         cl.fence_proxy_async("shared::cta")
         cl.syncthreads()

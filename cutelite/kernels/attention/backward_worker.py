@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.backward_block import Block, Sums
-from cutelite.kernels.attention.backward_plan import SK, Starts
+from cutelite.kernels.attention.backward_plan import FACTORS, SK, Starts
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.lang.given import given_by
 from cutelite.records import dataclass
@@ -81,15 +81,18 @@ class Worker:
         if not self.block.plan.config.extended:
             return multiply(own, rows, acc, False)
         acc = cl.wgmma.mma_async(own, rows, acc, accumulate=False)
-        return multiply(self.minus_ones(which), self.own(self.block.storage.base[None, None, state.index]), acc)
+        return multiply(self.minus_factors(which), self.own(self.block.storage.base[None, None, state.index]), acc)
 
-    def minus_ones(self, which: int) -> Any:
-        """Return an operand A in registers: -1 in the first three columns of one half, 0 elsewhere."""
+    def minus_factors(self, which: int) -> Any:
+        """Return an operand A in registers: `FACTORS`, negative, in the first columns of one half, 0 elsewhere."""
         dtype = self.block.plan.problem.dtype
         held, t = cl.make_rmem_tensor(dtype, (8,)), cl.thread_idx.x % 4
         held.store(cl.full((8,), 0.0, dtype))
         for i in cl.static_range(4):  # columns 2 t and 2 t + 1 of two rows; the other four are columns from 8 on
-            held[4 * which + i] = cl.where(t == 0 if i % 2 else t < 2, -1.0, 0.0).to(dtype)
+            own: Any = 0.0
+            for j, factor in reversed(list(enumerate(FACTORS[dtype][i % 2 :: 2]))):
+                own = cl.where(t <= j, -factor, own)
+            held[4 * which + i] = own.to(dtype)
         return held.load()
 
     def changes(self, p: Any, dp: Any, slope: Any, total: Any) -> Any:
@@ -129,7 +132,10 @@ class Worker:
         return fours[None, cl.thread_idx.x % 4, None, part, which].load().reshape((2, 1, n // 8))
 
     def powers(self, s: Any, base: Any, place: Any) -> Any:
-        """Return probabilities, 0 where a query does not see a key, and `score_mod`'s slope. `base`: `of_rows`."""
+        """Return probabilities, 0 where a query does not see a key, and `score_mod`'s slope.
+
+        Probabilities are 2 to the power `Plan.lift` times as large. `base` is what `of_rows` returns.
+        """
         block, (m, head, _), slope, (n, part) = self.block, place, 1.0, self.queries
         s = s.reshape((2, 2, n // 8))
         problem, given, sequence = block.plan.problem, block.given, block.tile.sequence
@@ -151,6 +157,7 @@ class Worker:
             p = cl.math.exp2(s * LOG2E - base, fast=True)
         else:
             s = s * (given.scale * LOG2E)
+            s = s + float(block.plan.lift) if block.plan.lift else s
             p = cl.math.exp2(s if base is None else s - base, fast=True)
         modified = problem.score_mod is not None or problem.mask_mod is not None
         masked = modified or self.key + ROWS > sequence.keys
@@ -178,7 +185,10 @@ class Worker:
         left, right = block.storage.ds[None, None, state.index], cl.select(block.k, (1, 0))
         if plan.config.turned:
             left, right = right, left
-        left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
+        if plan.by_rows:
+            left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
+        else:
+            right = cl.local_tile(right, (plan.columns, plan.keys), (self.group, 0))
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
     def add(self, dq: Any, at: Any, number: Any) -> None:
@@ -222,32 +232,32 @@ class Worker:
         last  how `conclude` adds the last part of dq
         """
         block = self.block
-        (keys, values, *_), sequence, staged = block.pipes, block.tile.sequence, block.plan.staged
+        (keys, values, *_), sequence, plan, staged = block.pipes, block.tile.sequence, block.plan, block.plan.staged
         length = block.plan.written(sequence.number, sequence.key, sequence.keys, results.starts.keys, i32(SK))
         of_k, of_v = self.k, self.v
         if staged:
             values.consumer_release(once)
-            of_k = of_v = self.staging
+            of_k, of_v = (self.staging(n, span) for n, span in zip(plan.dims, plan.spans[::2], strict=True))
             self.settle()
-        self.write(grads[1], of_v, results.tensors[1], results.arrays[1], length)
+        dv = grads[1] * 2.0**-plan.lift if plan.lift else grads[1]
+        self.write(dv, of_v, results.tensors[1], results.arrays[1], length)
         self.conclude(once, last)
         if staged:
             self.settle()
         elif not block.plan.config.wide:  # wide: others read these columns before P is complete
             block.everyone.sync()  # the others have read these keys
-        self.write(grads[0] * block.given.scale, of_k, results.tensors[0], results.arrays[0], length)
+        dk = grads[0] * (block.given.scale * 2.0**-plan.lift)
+        self.write(dk, of_k, results.tensors[0], results.arrays[0], length)
         if not staged:
             self.settle()
             keys.consumer_release(once)
             values.consumer_release(once)
 
-    @property
-    def staging(self) -> Any:
-        """This warpgroup's part of the memory through which dv and dk leave, where that is not the tile's own."""
-        plan, widest = self.block.plan, max(self.block.plan.dims)
-        if plan.config.wide:  # columns of its own for dv and for dk, which may differ in width
-            return cl.local_tile(self.block.storage.grads, (ROWS, widest // plan.config.groups), (0, self.group))
-        return cl.local_tile(self.block.storage.grads, (ROWS, widest), (self.group, 0))
+    def staging(self, columns: int, span: int) -> Any:
+        """Return this warpgroup's part of the memory through which dv and dk leave, if it is not the tile's own."""
+        plan = self.block.plan
+        n = columns // plan.config.groups if plan.config.wide else columns
+        return cl.with_layout(self.block.storage.grads[self.group, None], plan.laid((ROWS, n), span))
 
     def settle(self) -> None:
         """Wait until what this warpgroup has written to global memory has been read from shared memory."""
@@ -282,7 +292,7 @@ class Worker:
                             pair = cl.local_tile(row, (2,), ((column + 8 * c + spots[0][1]) // 2,))
                             pair.store(rows[4 * c + 2 * i : 4 * c + 2 * i + 2])
         else:
-            piece = cl.local_tile(target, (ROWS, n), (0, 0 if self.block.plan.staged else column // n))
+            piece = target if self.block.plan.staged else cl.local_tile(target, (ROWS, n), (0, column // n))
             self.block.plan.put(grad, piece)
             cl.fence_proxy_async("shared::cta")
             self.together.sync()

@@ -29,9 +29,9 @@ class OfProblem:
         plan: Any = self
         return replace(plan, problem=bound(plan.problem, tables), arrays=True) if tables else plan
 
-    def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
-        """Return the type of an array (batch, heads, length, dim) that TMA reads or writes in boxes of `rows`."""
-        return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, BOX), (None, None, None, 1)]
+    def box(self, heads: Any, length: Any, dim: int, rows: int, columns: int = BOX) -> Any:
+        """Return the type of an array (batch, heads, length, dim) that TMA reads or writes in boxes (rows, columns)."""
+        return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, columns), (None, None, None, 1)]
 
 
 def bring(tensor: Any, ring: Any, pipe: Any, state: Any, at: Any) -> Any:
