@@ -104,12 +104,12 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     q, k, v = inputs(1, 2, 300, 2, 1, 64)
     kernels = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, page, True)
     (k, table), (v, _) = (paged(x, [300], page) for x in (k, v)) if page else ((k, None), (v, None))
-    parts, sums = np.empty((2, *q.shape), np.float32), np.empty((2, 1, 2, 2), np.float32)
+    parts, sums = np.empty((1, 2, 2, 2, 64), np.float32), np.empty((1, 2, 2, 2), np.float32)
     arrays, lengths = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), parts, sums), np.array([290], np.int32)
     numbers = 0.1 / LN2, 1, 1 << 30, 0, 3, ()
     report = kernels.parts.check((2, 1, 1), None, *arrays, lengths, table, None, *numbers, seeds=2, notes=False)
     assert not report.kinds, str(report)
-    report = kernels.combine.check(1, None, parts, sums, q.copy(), sums[0].copy(), lengths, None, 300, 1 << 30, 3)
+    report = kernels.combine.check((2, 2, 1), None, parts, sums, q.copy(), sums[..., 0].copy(), lengths, None, 300, 1 << 30, 3)
     assert not report.kinds, str(report)
 
 
@@ -119,7 +119,7 @@ def test_registers_suffice(dim: int) -> None:
     from cutelite.kernels.attention.decoding import chosen
 
     kernels = build(chosen(dim), Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
-    cache, parts = [(9, 8, 16, dim)] * 2, ((4, 1, 1, 64, dim), (4, 1, 64, 1))
+    cache, parts = [(9, 8, 16, dim)] * 2, ((1, 1, 64, 4, dim), (1, 64, 1, 4))
     numbers = 1.0, 1, 0, 0, 4, ()
     compiled = kernels.parts.compile((1, 1, 64, dim), *cache, *parts, (1,), (1, 9), None, *numbers, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])

@@ -74,7 +74,7 @@ def test_scores_that_outgrow_every_block_and_a_sequence_without_keys() -> None:
 def test_no_race_in_a_few_schedules() -> None:
     q, c = inputs(1, 2, 300, 2, 192)
     kernels = build(CHOSEN, Problem(cl.bf16, 192, 128, right=True), 2, 0, True)
-    parts, sums = np.empty((1, *q.shape[:3], 128), np.float32), np.empty((1, 1, 2, 2), np.float32)
+    parts, sums = np.empty((*q.shape[:3], 1, 128), np.float32), np.empty((1, 2, 2, 1), np.float32)
     arrays, lengths = (q, c.reshape(1, 1, 300, 192), parts, sums), np.array([290], np.int32)
     report = kernels.parts.check(
         (1, 1, 1), None, *arrays, lengths, None, 0.1 / LN2, 1, 1 << 30, 0, 5, seeds=2, notes=False
@@ -85,7 +85,7 @@ def test_no_race_in_a_few_schedules() -> None:
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 def test_registers_suffice() -> None:
     kernels = build(CHOSEN, Problem(cl.bf16, 576, 512, right=True), 128, 64, True)
-    arrays = (1, 1, 128, 576), (9, 1, 64, 576), (4, 1, 1, 128, 512), (4, 1, 128, 1)
+    arrays = (1, 1, 128, 576), (9, 1, 64, 576), (1, 1, 128, 4, 512), (1, 128, 1, 4)
     compiled = kernels.parts.compile(*arrays, (1,), (1, 9), 1.0, 1, 0, 0, 4, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
 

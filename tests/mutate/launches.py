@@ -316,10 +316,10 @@ def attention_combine(dim_v: int) -> Run:
 
         random, splits = of_examples("common").random, 6
         plan = decoding.Plan(decoding.Config(), scores.Problem(cl.bf16, dim_v, dim_v), 2, 0)
-        parts, sums = random(splits, 1, 1, 2, dim_v), random(splits, 1, 2, 1)
+        parts, sums = random(1, 1, 2, splits, dim_v), random(1, 2, 1, splits)
         o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
         keys = splits * plan.config.columns
-        decoding.of_rows(plan)[cl.Launch(2, decoding.WARPS * 32, pdl=True)](
+        decoding.of_rows(plan)[cl.Launch((2, 1, 1), decoding.WARPS * 32, pdl=True)](
             parts, sums, o, lse, None, sinks, keys, keys, 1
         )
 

@@ -267,7 +267,7 @@ def of_parts(shaped: Plan, split: bool) -> Any:
     O: Any = Tensor[dtype, (B, SQ, H, problem.dim_v), (OB, OS, OH, 1)]  # noqa: E741
     LSE: Any = Tensor[f32, (B, H, SQ)]
     if split:
-        O, LSE = Tensor[f32, (SPLITS, B, SQ, H, problem.dim_v)], Tensor[f32, (SPLITS, B, H, SQ)]  # noqa: E741
+        O, LSE = Tensor[f32, (B, SQ, H, SPLITS, problem.dim_v)], Tensor[f32, (B, H, SQ, SPLITS)]  # noqa: E741
 
     class Storage(cl.SharedStorage):
         q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]
@@ -298,20 +298,28 @@ def of_parts(shaped: Plan, split: bool) -> Any:
             elif cl.thread_idx.x < GROUP:
                 out, softmax = plan.consume(q, storage, keys, values, part, given)
                 if split:
-                    o, lse = o[cl.block_idx.x, None, None, None, None], lse[cl.block_idx.x, None, None, None]
+                    o, lse = o[None, None, None, cl.block_idx.x, None], lse[None, None, None, cl.block_idx.x]
                 plan.finish(out, softmax, o, lse, None if split else sinks, part)
 
     return parts
 
 
 def of_rows(plan: Plan) -> Any:
-    """Return the kernel that combines parts: a block of threads for each row, a thread for each split's logsumexp."""
+    """Return the kernel that combines parts: a block of threads for each row, whose warps share the parts.
+
+    Its grid is (heads, queries, sequences).
+    """
     DV, BN, dtype = plan.problem.dim_v, plan.config.columns, plan.problem.dtype
     wide = -(-DV // 128)  # pieces of 4 columns that a thread adds up
 
+    def weights(tops: Any, top: Any) -> tuple[Any, Any]:
+        """Return the factors of what has the logsumexps `tops`, and the greatest of these and `top`, to which they go."""
+        top = max(top, tops.reduce("max"))
+        return cl.math.exp2((tops - cl.where(top == -INF, 0.0, top)) * (1.0 / LN2), fast=True), top
+
     @cl.kernel(block=WARPS * 32)
     def combine(
-        parts: Tensor[f32, (SPLITS, B, SQ, H, DV), cl.align(16)], sums: Tensor[f32, (SPLITS, B, H, SQ)],
+        parts: Tensor[f32, (B, SQ, H, SPLITS, DV), cl.align(16)], sums: Tensor[f32, (B, H, SQ, SPLITS)],
         o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
         lengths: Tensor[i32, (B,)] | None, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
     ) -> None:  # fmt: skip
@@ -321,46 +329,49 @@ def of_rows(plan: Plan) -> Any:
         blocks  blocks of keys of a split
         """
         cl.griddepcontrol_launch_dependents()
-        weights, added = cl.shared(f32, (MOST_SPLITS,)), cl.shared(f32, (DV, WARPS), align=16)
-        row, thread, warp, lane = i32(cl.block_idx.x), cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32
-        head, rest = row % i32(H), row // i32(H)
-        query, batch = rest % i32(SQ), rest // i32(SQ)
-        length: Any = keys if lengths is None else min(keys, lengths[batch])
-        seen = max(1, (length + BN - 1) // BN)
-        first = min(seen - 1, max(0, length - low) // BN) // blocks
-        count = (seen + blocks - 1) // blocks - first
-        team = cl.Team.create(reductions=2)
+        added, of_warps = cl.shared(f32, (DV, WARPS), align=16), cl.shared(f32, (WARPS, 2), align=16)
+        head, query, batch = (i32(x) for x in cl.block_idx)
+        thread, warp, lane, first, count = cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32, i32(0), i32(SPLITS)
+        if lengths is not None or plan.problem.left:
+            length: Any = keys if lengths is None else min(keys, lengths[batch])
+            seen = max(1, (length + BN - 1) // BN)
+            first = min(seen - 1, max(0, length - low) // BN) // blocks
+            count = (seen + blocks - 1) // blocks - first
         cl.griddepcontrol_wait()
-        own = f32(-INF)
-        if thread < count:
-            own = sums[first + thread, batch, head, query]
-        sink = f32(-INF if sinks is None else sinks[head])
-        top = max(team.reduce(own, "max"), sink)
-        base = cl.where(top == -INF, 0.0, top)
-        weight = cl.math.exp2((own - base) / LN2, fast=True)
-        weights[thread] = weight
-        total = team.reduce(weight) + cl.math.exp2((sink - base) / LN2, fast=True)
-        out = cl.full((4 * wide,), 0.0, f32)
+        top, total, out = f32(-INF), f32(0.0), cl.full((4 * wide,), 0.0, f32)
         for i in range((count + WARPS * TOGETHER - 1) // (WARPS * TOGETHER)):
+            tops, held = cl.make_rmem_tensor(f32, (TOGETHER,)), cl.make_rmem_tensor(f32, (4, wide, TOGETHER))
+            tops.fill(-INF)
+            held.fill(0.0)
+            for j in cl.static_range(TOGETHER):  # logsumexps too: so there is one wait for memory
+                split = (i * TOGETHER + j) * WARPS + warp
+                if split < count:
+                    tops[j] = sums[batch, head, query, first + split]
+                    part = parts[batch, query, head, first + split, None]
+                    for c in cl.static_range(wide):
+                        if c * 128 + lane * 4 < DV:
+                            held[None, c, j].store(cl.local_tile(part, (4,), (c * 32 + lane,)).load())
+            each, greatest = weights(tops.load(), top)
+            keep, _ = weights(cl.full((1,), top, f32), greatest)
+            out, total, top = out * keep[0], total * keep[0] + each.reduce("sum"), greatest
             for j in cl.static_range(TOGETHER):
-                split, held = (i * TOGETHER + j) * WARPS + warp, cl.make_rmem_tensor(f32, (4 * wide,))
-                held.fill(0.0)
-                for c in cl.static_range(wide):
-                    if c * 128 + lane * 4 < DV and split < count:
-                        part = parts[first + split, batch, query, head, None]
-                        cl.local_tile(held, (4,), (c,)).store(cl.local_tile(part, (4,), (c * 32 + lane,)).load())
-                out = out + held.load() * weights[min(split, MOST_SPLITS - 1)]
+                out = out + held[None, None, j].load().reshape((4 * wide,)) * each[j]
         for c in cl.static_range(wide):
             if c * 128 + lane * 4 < DV:
-                piece = cl.local_tile(added[None, warp], (4,), (c * 32 + lane,))
-                piece.store(out[4 * c : 4 * c + 4])
+                cl.local_tile(added[None, warp], (4,), (c * 32 + lane,)).store(out[4 * c : 4 * c + 4])
+        if lane == 0:
+            of_warps[warp, 0], of_warps[warp, 1] = top, total
         cl.syncthreads()
-        inverse = cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
+        each, top = weights(of_warps[None, 0].load(), f32(-INF if sinks is None else sinks[head]))
+        total = (of_warps[None, 1].load() * each).reduce("sum")
+        if sinks is not None:
+            total = total + weights(cl.full((1,), sinks[head], f32), top)[0][0]
+        each = each * cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
         for c in cl.static_range(-(-DV // (WARPS * 32))):
             column = c * WARPS * 32 + thread
             if column < DV:
-                o[batch, query, head, column] = (added[column, None].load().reduce("sum") * inverse).to(dtype)
+                o[batch, query, head, column] = (added[column, None].load() * each).reduce("sum").to(dtype)
         if thread == 0:
-            lse[batch, head, query] = cl.where(total == 0.0, -INF, base + cl.math.log2(total, fast=True) * LN2)
+            lse[batch, head, query] = cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
 
     return combine

@@ -101,9 +101,9 @@ def attend_decode(
     if splits == 1:
         kernels.parts[grid](q, *cache, out, lse, lengths, table, sinks, *numbers)
     else:
-        parts, sums = empty(q, (splits, *out.shape), "f32"), empty(q, (splits, *lse.shape), "f32")
+        parts, sums = empty(q, (*out.shape[:3], splits, dim_v), "f32"), empty(q, (*lse.shape, splits), "f32")
         kernels.parts[grid](q, *cache, parts, sums, lengths, table, sinks, *numbers)
-        launch = cl.Launch(batch * sq * heads, WARPS * 32, pdl=True)
+        launch = cl.Launch((heads, sq, batch), WARPS * 32, pdl=True)
         low = FAR if left is None else left + sq if causal != "top-left" else FAR
         kernels.combine[launch](parts, sums, out, lse, lengths, sinks, keys, low, blocks)
     return (out, lse) if return_lse else out

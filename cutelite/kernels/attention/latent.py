@@ -184,7 +184,7 @@ def of_latents(plan: LatentPlan, split: bool) -> Any:
     O: Any = Tensor[dtype, (B, SQ, H, problem.dim_v), (OB, OS, OH, 1)]  # noqa: E741
     LSE: Any = Tensor[f32, (B, H, SQ)]
     if split:
-        O, LSE = Tensor[f32, (SPLITS, B, SQ, H, problem.dim_v)], Tensor[f32, (SPLITS, B, H, SQ)]  # noqa: E741
+        O, LSE = Tensor[f32, (B, SQ, H, SPLITS, problem.dim_v)], Tensor[f32, (B, H, SQ, SPLITS)]  # noqa: E741
 
     class Storage(cl.SharedStorage):
         q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]
@@ -207,7 +207,7 @@ def of_latents(plan: LatentPlan, split: bool) -> Any:
         part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, given)
         if part.start < part.end:
             if split:
-                o, lse = o[cl.block_idx.x, None, None, None, None], lse[cl.block_idx.x, None, None, None]
+                o, lse = o[None, None, None, cl.block_idx.x, None], lse[None, None, None, cl.block_idx.x]
             if cl.thread_idx.x >= 2 * GROUP:
                 cl.setmaxnreg_dec(REGISTERS[0])
                 if cl.thread_idx.x == 2 * GROUP:

@@ -89,8 +89,8 @@ def attend_latent(
     if splits == 1:
         kernels.parts[grid](q, cache, out, lse, lengths, table, *numbers)
     else:
-        parts, sums = empty(q, (splits, *out.shape), "f32"), empty(q, (splits, *lse.shape), "f32")
+        parts, sums = empty(q, (*out.shape[:3], splits, dim_v), "f32"), empty(q, (*lse.shape, splits), "f32")
         kernels.parts[grid](q, cache, parts, sums, lengths, table, *numbers)
-        launch = cl.Launch(batch * sq * heads, WARPS * 32, pdl=True)
+        launch = cl.Launch((heads, sq, batch), WARPS * 32, pdl=True)
         kernels.combine[launch](parts, sums, out, lse, lengths, None, keys, FAR, blocks)
     return (out, lse) if return_lse else out
