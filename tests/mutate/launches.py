@@ -312,16 +312,13 @@ def attention_combine(dim_v: int) -> Run:
     """The kernel of attention's decoding, of latents too, that combines parts: two rows of six parts, with sinks."""
 
     def run() -> None:
-        from cutelite.kernels.attention import decoding, scores
+        from cutelite.kernels.attention import combining
 
         random, splits = of_examples("common").random, 6
-        plan = decoding.Plan(decoding.Config(), scores.Problem(cl.bf16, dim_v, dim_v), 2, 0)
         parts, sums = random(1, 1, 2, splits, dim_v), random(1, 2, 1, splits)
         o, lse, sinks = random(1, 1, 2, dim_v, dtype="bfloat16"), np.empty((1, 2, 1), np.float32), random(2)
-        keys = splits * plan.config.columns
-        decoding.of_rows(plan)[cl.Launch((2, 1, 1), decoding.WARPS * 32, pdl=True)](
-            parts, sums, o, lse, None, sinks, keys, keys, 1
-        )
+        kernel, keys = combining.of_rows(cl.bf16, dim_v, 64, False), splits * 64
+        kernel[cl.Launch((2, 1, 1), combining.WARPS * 32, pdl=True)](parts, sums, o, lse, None, sinks, keys, keys, 1)
 
     return run
 

@@ -13,17 +13,14 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
+from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, of_rows
 from cutelite.kernels.attention.plans import OfProblem
-from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem, Sight, modified
+from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
 
-B, H, HK, SQ, PAGES, PAGE, SLOTS, SPLITS = cl.dims("B H HK SQ PAGES PAGE SLOTS SPLITS")
+HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
 QB, QS, QH = cl.dims("QB:8 QS:8 QH:8")
-OB, OS, OH = cl.dims("OB:2 OS:2 OH:2")
 THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
-WARPS = 4  # of a block that combines: they share a row
-MOST_SPLITS = WARPS * 32
-TOGETHER = 8  # splits that a warp loads at once
 
 
 @dataclass(frozen=True)
@@ -252,7 +249,7 @@ class Kernels(NamedTuple):
 def build(config: Config, problem: Problem, together: int, page: int, split: bool) -> Kernels:
     """Return the kernels. `split`: keys are split over blocks of threads; else the first kernel writes the output."""
     plan = Plan(config, problem, together, page)
-    return Kernels(of_parts(plan, split), of_rows(plan))
+    return Kernels(of_parts(plan, split), of_rows(problem.dtype, problem.dim_v, config.columns, problem.left))
 
 
 def of_parts(shaped: Plan, split: bool) -> Any:
@@ -302,76 +299,3 @@ def of_parts(shaped: Plan, split: bool) -> Any:
                 plan.finish(out, softmax, o, lse, None if split else sinks, part)
 
     return parts
-
-
-def of_rows(plan: Plan) -> Any:
-    """Return the kernel that combines parts: a block of threads for each row, whose warps share the parts.
-
-    Its grid is (heads, queries, sequences).
-    """
-    DV, BN, dtype = plan.problem.dim_v, plan.config.columns, plan.problem.dtype
-    wide = -(-DV // 128)  # pieces of 4 columns that a thread adds up
-
-    def weights(tops: Any, top: Any) -> tuple[Any, Any]:
-        """Return the factors of what has the logsumexps `tops`, and the greatest of these and `top`, to which they go."""
-        top = max(top, tops.reduce("max"))
-        return cl.math.exp2((tops - cl.where(top == -INF, 0.0, top)) * (1.0 / LN2), fast=True), top
-
-    @cl.kernel(block=WARPS * 32)
-    def combine(
-        parts: Tensor[f32, (B, SQ, H, SPLITS, DV), cl.align(16)], sums: Tensor[f32, (B, H, SQ, SPLITS)],
-        o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
-        lengths: Tensor[i32, (B,)] | None, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
-    ) -> None:  # fmt: skip
-        """
-        keys    the length of each sequence where `lengths` is None
-        low     keys before the sequence's end that any of its queries sees, at most
-        blocks  blocks of keys of a split
-        """
-        cl.griddepcontrol_launch_dependents()
-        added, of_warps = cl.shared(f32, (DV, WARPS), align=16), cl.shared(f32, (WARPS, 2), align=16)
-        head, query, batch = (i32(x) for x in cl.block_idx)
-        thread, warp, lane, first, count = cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32, i32(0), i32(SPLITS)
-        if lengths is not None or plan.problem.left:
-            length: Any = keys if lengths is None else min(keys, lengths[batch])
-            seen = max(1, (length + BN - 1) // BN)
-            first = min(seen - 1, max(0, length - low) // BN) // blocks
-            count = (seen + blocks - 1) // blocks - first
-        cl.griddepcontrol_wait()
-        top, total, out = f32(-INF), f32(0.0), cl.full((4 * wide,), 0.0, f32)
-        for i in range((count + WARPS * TOGETHER - 1) // (WARPS * TOGETHER)):
-            tops, held = cl.make_rmem_tensor(f32, (TOGETHER,)), cl.make_rmem_tensor(f32, (4, wide, TOGETHER))
-            tops.fill(-INF)
-            held.fill(0.0)
-            for j in cl.static_range(TOGETHER):  # logsumexps too: so there is one wait for memory
-                split = (i * TOGETHER + j) * WARPS + warp
-                if split < count:
-                    tops[j] = sums[batch, head, query, first + split]
-                    part = parts[batch, query, head, first + split, None]
-                    for c in cl.static_range(wide):
-                        if c * 128 + lane * 4 < DV:
-                            held[None, c, j].store(cl.local_tile(part, (4,), (c * 32 + lane,)).load())
-            each, greatest = weights(tops.load(), top)
-            keep, _ = weights(cl.full((1,), top, f32), greatest)
-            out, total, top = out * keep[0], total * keep[0] + each.reduce("sum"), greatest
-            for j in cl.static_range(TOGETHER):
-                out = out + held[None, None, j].load().reshape((4 * wide,)) * each[j]
-        for c in cl.static_range(wide):
-            if c * 128 + lane * 4 < DV:
-                cl.local_tile(added[None, warp], (4,), (c * 32 + lane,)).store(out[4 * c : 4 * c + 4])
-        if lane == 0:
-            of_warps[warp, 0], of_warps[warp, 1] = top, total
-        cl.syncthreads()
-        each, top = weights(of_warps[None, 0].load(), f32(-INF if sinks is None else sinks[head]))
-        total = (of_warps[None, 1].load() * each).reduce("sum")
-        if sinks is not None:
-            total = total + weights(cl.full((1,), sinks[head], f32), top)[0][0]
-        each = each * cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
-        for c in cl.static_range(-(-DV // (WARPS * 32))):
-            column = c * WARPS * 32 + thread
-            if column < DV:
-                o[batch, query, head, column] = (added[column, None].load() * each).reduce("sum").to(dtype)
-        if thread == 0:
-            lse[batch, head, query] = cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
-
-    return combine

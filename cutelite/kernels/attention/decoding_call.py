@@ -10,7 +10,8 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
-from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Config, build, chosen
+from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS
+from cutelite.kernels.attention.decoding import THREADS, Config, build, chosen
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 

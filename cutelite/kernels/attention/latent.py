@@ -13,29 +13,8 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
-from cutelite.kernels.attention.decoding import (
-    HK,
-    OB,
-    OH,
-    OS,
-    PAGE,
-    PAGES,
-    QB,
-    QH,
-    QS,
-    SLOTS,
-    SPLITS,
-    SQ,
-    B,
-    Config,
-    Given,
-    H,
-    Kernels,
-    Part,
-    Plan,
-    Ring,
-    of_rows,
-)  # fmt: skip
+from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, of_rows
+from cutelite.kernels.attention.decoding import HK, PAGE, PAGES, QB, QH, QS, SLOTS, Config, Given, Kernels, Part, Plan, Ring
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
 
@@ -173,7 +152,7 @@ class LatentPlan(Plan):
 def build(config: Config, problem: Problem, together: int, page: int, split: bool) -> Kernels:
     """Return the kernels, as `decoding.build`. `together`: all heads."""
     plan = LatentPlan(config, problem, together, page)
-    return Kernels(of_latents(plan, split), of_rows(plan))
+    return Kernels(of_latents(plan, split), of_rows(problem.dtype, problem.dim_v, config.columns, False))
 
 
 def of_latents(plan: LatentPlan, split: bool) -> Any:

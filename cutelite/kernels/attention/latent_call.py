@@ -10,7 +10,8 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, positive, seen
-from cutelite.kernels.attention.decoding import WARPS, Config
+from cutelite.kernels.attention.combining import WARPS
+from cutelite.kernels.attention.decoding import Config
 from cutelite.kernels.attention.decoding_call import balanced, check_cache
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
