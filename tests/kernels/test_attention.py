@@ -233,6 +233,19 @@ def test_sinks_are_in_the_sums() -> None:
     np.testing.assert_allclose(o.astype(np.float64), want * share, atol=8e-3, rtol=8e-3)
 
 
+@pytest.mark.sm(90)  # for its time alone
+def test_terms_by_distance_fit_beside_the_widest_tiles() -> None:
+    def near(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score + 1.0 / (1 + abs(q_idx - kv_idx))
+
+    problem = Problem(cl.bf16, 192, 192, score_mod=near)
+    shapes = *[(1, 1, 512, 192)] * 4, (1, 1, 512)
+    compiled = build(chosen(192), problem).compile(
+        *shapes, None, (1,), 1.0, 0, 0, 0, 1, *(None,) * 5, (), arch="sm_90a"
+    )
+    assert compiled.spills == 0
+
+
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 @pytest.mark.parametrize(("dim", "queries"), [(64, 8192), (64, 512), (128, 512), (192, 512), (256, 512)])
 def test_powers_are_taken_while_values_are_multiplied(dim: int, queries: int) -> None:

@@ -109,7 +109,8 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     numbers = 0.1 / LN2, 1, 1 << 30, 0, 3, ()
     report = kernels.parts.check((2, 1, 1), None, *arrays, lengths, table, None, *numbers, seeds=2, notes=False)
     assert not report.kinds, str(report)
-    report = kernels.combine.check((2, 2, 1), None, parts, sums, q.copy(), sums[..., 0].copy(), lengths, None, 300, 1 << 30, 3)
+    results = q.copy(), sums[..., 0].copy()
+    report = kernels.combine.check((2, 2, 1), None, parts, sums, *results, lengths, None, 300, 1 << 30, 3)
     assert not report.kinds, str(report)
 
 

@@ -25,7 +25,7 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
     wide = -(-DV // 128)  # pieces of 4 columns that a thread adds up
 
     def weights(tops: Any, top: Any) -> tuple[Any, Any]:
-        """Return the factors of what has the logsumexps `tops`, and the greatest of these and `top`, to which they go."""
+        """Return the factors of parts with logsumexps `tops`, and the greatest of these and `top`, which they go by."""
         top = max(top, tops.reduce("max"))
         return cl.math.exp2((tops - cl.where(top == -INF, 0.0, top)) * (1.0 / LN2), fast=True), top
 
@@ -43,7 +43,13 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
         cl.griddepcontrol_launch_dependents()
         added, of_warps = cl.shared(f32, (DV, WARPS), align=16), cl.shared(f32, (WARPS, 2), align=16)
         head, query, batch = (i32(x) for x in cl.block_idx)
-        thread, warp, lane, first, count = cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32, i32(0), i32(SPLITS)
+        thread, warp, lane, first, count = (
+            cl.thread_idx.x,
+            cl.thread_idx.x // 32,
+            cl.thread_idx.x % 32,
+            i32(0),
+            i32(SPLITS),
+        )
         if lengths is not None or left:
             length: Any = keys if lengths is None else min(keys, lengths[batch])
             seen = max(1, (length + columns - 1) // columns)

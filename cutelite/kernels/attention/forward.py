@@ -274,7 +274,7 @@ def build(config: Config, problem: Problem) -> Any:
         group = cl.warpgroup_idx() - 1
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
         kind, where = plan.tiles.walk(given, (of_queries, of_keys), counts)
-        terms = Terms.of(plan.problem, plan.tiles.rows, BN, 2 if D < 256 else 1)
+        terms = Terms.of(plan.problem, plan.tiles.rows, BN, 2 if D + DV < 384 else 1)
         tiles = cl.TileQueue.create(kind, where, plan.tiles.count(), counter, G * GROUP + (LANES if terms else 0))
         here = Here(storage, queries, keys, values, given, listed, terms)
         cl.pipeline_init_sync()

@@ -14,7 +14,21 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, of_rows
-from cutelite.kernels.attention.decoding import HK, PAGE, PAGES, QB, QH, QS, SLOTS, Config, Given, Kernels, Part, Plan, Ring
+from cutelite.kernels.attention.decoding import (
+    HK,
+    PAGE,
+    PAGES,
+    QB,
+    QH,
+    QS,
+    SLOTS,
+    Config,
+    Given,
+    Kernels,
+    Part,
+    Plan,
+    Ring,
+)
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
 
