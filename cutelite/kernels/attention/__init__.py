@@ -9,7 +9,7 @@ scores.py          score functions and masks, applied to a fragment of scores
 relative.py        those that go by the distance of key and query alone: computed once for each
 blocks.py          block masks
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
-decoding.py        its kernels
+decoding.py        its kernels                    combining.py       the one that combines parts
 fp8_call.py        `attention_fp8` on arrays: the forward pass in e4m3
 fp8.py             its kernel
 latent_call.py     `decode_latent` on arrays: the same of latents (MLA)

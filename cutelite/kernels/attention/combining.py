@@ -14,6 +14,41 @@ MOST_SPLITS = WARPS * 32
 TOGETHER = 8  # splits that a warp loads at once
 
 
+def weights(tops: Any, top: Any) -> tuple[Any, Any]:
+    """Return the factors of parts with logsumexps `tops`, and the greatest of these and `top`, which they go by."""
+    top = max(top, tops.reduce("max"))
+    return cl.math.exp2((tops - cl.where(top == -INF, 0.0, top)) * (1.0 / LN2), fast=True), top
+
+
+def share(parts: Any, sums: Any, first: Any, count: Any, DV: int) -> tuple[Any, Any, Any]:
+    """Return a warp's share of a row: the greatest logsumexp, the sum of weights, and this thread's columns.
+
+    parts   (SPLITS, DV), of which `count` from `first` on are combined; every fourth one is the warp's
+    sums    (SPLITS,): their logsumexps
+    Result  four columns of each 128; 0 where there are none
+    """
+    warp, lane, wide = cl.thread_idx.x // 32, cl.thread_idx.x % 32, -(-DV // 128)
+    top, total, out = f32(-INF), f32(0.0), cl.full((4 * wide,), 0.0, f32)
+    for i in range((count + WARPS * TOGETHER - 1) // (WARPS * TOGETHER)):
+        tops, held = cl.make_rmem_tensor(f32, (TOGETHER,)), cl.make_rmem_tensor(f32, (4, wide, TOGETHER))
+        tops.fill(-INF)
+        held.fill(0.0)
+        for j in cl.static_range(TOGETHER):  # logsumexps too: so there is one wait for memory
+            split = (i * TOGETHER + j) * WARPS + warp
+            if split < count:
+                tops[j] = sums[first + split]
+                part = parts[first + split, None]
+                for c in cl.static_range(wide):
+                    if c * 128 + lane * 4 < DV:
+                        held[None, c, j].store(cl.local_tile(part, (4,), (c * 32 + lane,)).load())
+        each, greatest = weights(tops.load(), top)
+        keep, _ = weights(cl.full((1,), top, f32), greatest)
+        out, total, top = out * keep[0], total * keep[0] + each.reduce("sum"), greatest
+        for j in cl.static_range(TOGETHER):
+            out = out + held[None, None, j].load().reshape((4 * wide,)) * each[j]
+    return top, total, out
+
+
 def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
     """Return the kernel that combines parts: a block of threads for each row, whose warps share the parts.
 
@@ -22,12 +57,6 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
     left     queries do not see the first keys
     Grid     (heads, queries, sequences)
     """
-    wide = -(-DV // 128)  # pieces of 4 columns that a thread adds up
-
-    def weights(tops: Any, top: Any) -> tuple[Any, Any]:
-        """Return the factors of parts with logsumexps `tops`, and the greatest of these and `top`, which they go by."""
-        top = max(top, tops.reduce("max"))
-        return cl.math.exp2((tops - cl.where(top == -INF, 0.0, top)) * (1.0 / LN2), fast=True), top
 
     @cl.kernel(block=WARPS * 32)
     def combine(
@@ -43,38 +72,17 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
         cl.griddepcontrol_launch_dependents()
         added, of_warps = cl.shared(f32, (DV, WARPS), align=16), cl.shared(f32, (WARPS, 2), align=16)
         head, query, batch = (i32(x) for x in cl.block_idx)
-        thread, warp, lane, first, count = (
-            cl.thread_idx.x,
-            cl.thread_idx.x // 32,
-            cl.thread_idx.x % 32,
-            i32(0),
-            i32(SPLITS),
-        )
+        thread, warp, lane = cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32
+        first, count = i32(0), i32(SPLITS)
         if lengths is not None or left:
             length: Any = keys if lengths is None else min(keys, lengths[batch])
             seen = max(1, (length + columns - 1) // columns)
             first = min(seen - 1, max(0, length - low) // columns) // blocks
             count = (seen + blocks - 1) // blocks - first
         cl.griddepcontrol_wait()
-        top, total, out = f32(-INF), f32(0.0), cl.full((4 * wide,), 0.0, f32)
-        for i in range((count + WARPS * TOGETHER - 1) // (WARPS * TOGETHER)):
-            tops, held = cl.make_rmem_tensor(f32, (TOGETHER,)), cl.make_rmem_tensor(f32, (4, wide, TOGETHER))
-            tops.fill(-INF)
-            held.fill(0.0)
-            for j in cl.static_range(TOGETHER):  # logsumexps too: so there is one wait for memory
-                split = (i * TOGETHER + j) * WARPS + warp
-                if split < count:
-                    tops[j] = sums[batch, head, query, first + split]
-                    part = parts[batch, query, head, first + split, None]
-                    for c in cl.static_range(wide):
-                        if c * 128 + lane * 4 < DV:
-                            held[None, c, j].store(cl.local_tile(part, (4,), (c * 32 + lane,)).load())
-            each, greatest = weights(tops.load(), top)
-            keep, _ = weights(cl.full((1,), top, f32), greatest)
-            out, total, top = out * keep[0], total * keep[0] + each.reduce("sum"), greatest
-            for j in cl.static_range(TOGETHER):
-                out = out + held[None, None, j].load().reshape((4 * wide,)) * each[j]
-        for c in cl.static_range(wide):
+        of_row = parts[batch, query, head, None, None], sums[batch, head, query, None]
+        top, total, out = share(*of_row, first, count, DV)
+        for c in cl.static_range(out.n // 4):
             if c * 128 + lane * 4 < DV:
                 cl.local_tile(added[None, warp], (4,), (c * 32 + lane,)).store(out[4 * c : 4 * c + 4])
         if lane == 0:
