@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, gemm
-from cutelite.kernels.gemm.call import arguments, fused_of
+from cutelite.kernels.gemm.call import arguments, fused_of, vectors_pay
 from cutelite.kernels.gemm.dense import ranked
 from cutelite.kernels.gemm.model import kind_of
 from cutelite.tune.compile import compile_all
@@ -77,6 +77,8 @@ def calls_of(size: Size, sets: list[Any], best: int, kinds: bool) -> dict[str, C
         gemm(*sets[i], config=config)
 
     given: list[Any] = [*sets[0], fused_of()]
+    if vectors_pay(*given):
+        return {"vectors": lambda i: gemm(*sets[i])}
     problem, a, _, d, *_ = arguments(*given)
     able = (config for _, config in ranked(CONFIGS, problem, a, d))
     configs = list(islice(firsts(able) if kinds else able, best))

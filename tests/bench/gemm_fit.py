@@ -37,6 +37,7 @@ from cutelite.kernels.gemm.model import (
     Work,
     in_bursts,
     kind_of,
+    lasting,
     priced,
     table_of,
 )
@@ -120,7 +121,7 @@ class Fit:
         """The logarithms of the times of all measurements."""
         numbers, rates = at[: len(NUMBERS)], at[len(NUMBERS) :].reshape(-1, 5)
         made = priced(self.table, np.exp(rates)[self.kind], Numbers(*np.exp(numbers)))
-        return np.log(in_bursts(made, self.work, self.at_once)[0])
+        return np.log(lasting(*in_bursts(made, self.work, self.at_once)))
 
     def slopes(self, at: Any, found: Any, step: float = 1e-6) -> Any:
         """How the times change with each number. A rate is one of five, and changes those of its kind alone."""

@@ -6,6 +6,7 @@ plan.py        what the kernel's threads do                 sums.py        adds 
 operators.py   GEMMs as operators of torch
 fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K
 mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups anywhere, of sizes the device knows
+vectors.py     at most 8 rows times a matrix that TMA cannot read
 few.py         few rows, as in decoding, with a norm or a gate   gated.py   gradients of a gate, in a GEMM
 prepare.py     a kernel that makes A ahead of a GEMM        pitch.py       copies of rows that TMA cannot read
 rotated.py     rotary embedding, in a GEMM                  on_jax.py      GEMMs within `jax.jit`

@@ -16,7 +16,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper, is_dense
 from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm import pitch
+from cutelite.kernels.gemm import pitch, vectors
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
     check_added,
@@ -177,6 +177,9 @@ def multiply(
     if a.shape[-1] == 0:
         like = a if prepare is None else empty(b, tuple(a.shape))
         a, b, prepare = of_no_columns(like, -1), of_no_columns(b, -2), None
+    if config is None and gate is None and prepare is None and vectors_pay(a, b, out, fused):
+        by_vectors(a, b, out, fused)
+        return out
     given = arguments(a, b, out, fused, precision, gate, prepare)
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
         given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
@@ -404,6 +407,26 @@ def loads_pay(a: Any, b: Any) -> bool:
         and 16 <= prod(x.shape) <= LOADED for x in views
     )  # fmt: skip
     return able and not (lies_for_tma(a, -1) and lies_for_tma(b, -2))
+
+
+def vectors_pay(a: Any, b: Any, out: Any, fused: cl.Fused) -> bool:
+    """Tell whether `vectors` is to compute the product: few rows, or columns, by a matrix that TMA cannot read."""
+    scaled = fused.scales.a is not None or fused.scales.b is not None
+    if a.ndim != 2 or b.ndim != 2 or fused.finish is not None or scaled or code_of(out) not in vectors.OUT:
+        return False
+    few = out.shape[0] <= out.shape[1]
+    able = vectors.pays(a, b) if few else vectors.pays(b.swapaxes(0, 1), a.swapaxes(0, 1))
+    return able and not (lies_for_tma(b, -2) if few else lies_for_tma(a, -1)) and not loads_pay(a, b)
+
+
+def by_vectors(a: Any, b: Any, out: Any, fused: cl.Fused) -> None:
+    """Compute the product by `vectors`."""
+    check_places({"a": rt.read(a), "b": rt.read(b)}, rt.read(out), fused)
+    if out.shape[0] > out.shape[1]:
+        c = None if fused.c is None else fused.c.swapaxes(0, 1)
+        a, b, out = b.swapaxes(0, 1), a.swapaxes(0, 1), out.swapaxes(0, 1)
+        fused = replace(fused, c=c, by_row=True)
+    vectors.run(a, b, out, fused)
 
 
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:

@@ -179,21 +179,22 @@ def slim(
 ) -> Config:  # fmt: skip
     """A tile of any width that wgmma has, 8 to 256, with as many stages as shared memory holds.
 
-    high     its rows: 64, 128 or 256
+    high     its rows: 64, 128, 192 or 256
     cluster  blocks along these rows, which load together what all of them multiply by
     turned   a swapped tile
     """
-    halves = high // 64 if pingpong else high // 128
-    most = min(112 if turned or wide % 64 else 64, wide * (high // 64) // together)  # each block finishes a piece
-    sectors = 8 if turned or wide % 16 else 16  # columns of results whose rows fill sectors of 32 bytes
-    pieces = [p for p in range(max(8, most // 8 * 8), 0, -8) if wide % p == 0 and p % sectors == 0] or [8]
-    if pieces[0] <= 16 and wide > 112 and together == 1:
-        pieces.insert(0, wide)
-    several = (2, 1) if cluster > 1 and pieces[0] <= 112 and halves * (wide // pieces[0]) % 2 == 0 else (1,)
+    across = not pingpong and high % 128 > 0
+    part, halves = wide // 2 if across else wide, high // 64 if pingpong or across else high // 128
+    most = min(112 if turned or part % 64 else 64, part * (high // 64) // together)  # each block finishes a piece
+    sectors = 8 if turned or part % 16 else 16  # columns of results whose rows fill sectors of 32 bytes
+    pieces = [p for p in range(max(8, most // 8 * 8), 0, -8) if part % p == 0 and p % sectors == 0] or [8]
+    if pieces[0] <= 16 and part > 112 and together == 1:
+        pieces.insert(0, part)
+    several = (2, 1) if cluster > 1 and pieces[0] <= 112 and halves * (part // pieces[0]) % 2 == 0 else (1,)
     ways = [(pieces[0], buffers) for buffers in several] + [(piece, 1) for piece in pieces if piece >= 32]
     deep = {way: min(12, (228_000 - 256 * way[0] * way[1]) // (128 * (high + wide))) for way in ways}
     piece, buffers = next((way for way in ways if deep[way] > 3), ways[0])  # three stages are too few
-    regs = (24, 240) if halves * wide > 384 else (40, 232)
+    regs = (24, 240) if halves * part > 384 or across else (40, 232)
     return Config(
         (high, wide), pingpong, (cluster, 1), deep[piece, buffers], piece, buffers, together=together, regs=regs,
         swapped=turned,
@@ -249,9 +250,10 @@ CONFIGS += [
     *(swapped(rows, 256, cluster=2) for rows in ODD if rows <= 136),
 ]
 
+SPLIT = (64, 96, 128, 160, 192, 224, 256)
 CONFIGS += [
     replace(slim(columns, 128, cluster=cluster, turned=turned), splits=splits, piece=32, buffers=1)
-    for columns in (64, 96, 128, 160, 192, 224, 256)
+    for columns in SPLIT
     for cluster in (1, 2)
     for turned in (False, True)
     for splits in (2, 3, 4, 5, 6, 8, 10, 13)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cutelite_rt as rt
-from cutelite.kernels.gemm.configs import ODD, WIDTHS, Config, Problem, wide
+from cutelite.kernels.gemm.configs import ODD, SPLIT, WIDTHS, Config, Problem, wide
 
 
 class Numbers(NamedTuple):
@@ -45,24 +45,24 @@ class Numbers(NamedTuple):
     restart               a further round of such
     """
 
-    start: float = 1.023
-    soon: float = 2463
-    apart: float = 0.5878
-    l2: float = 1.117e-07
-    l2_clustered: float = 4.857e-08
-    dram: float = 1.198e-07
-    again: float = 0.4028
-    outgrown: float = 2.858e07
-    stream: float = 6.507e-06
-    stream_clustered: float = 1.0e-05
-    hidden: float = 0.1003
-    partial: float = 0.8914
-    shallow: float = 0.04827
-    second: float = 2.17
-    second_byte: float = 2.275e-07
-    meeting: float = 1.285
-    meeting_byte: float = 2.434e-05
-    restart: float = 3.245
+    start: float = 0.858
+    soon: float = 2550
+    apart: float = 0.6683
+    l2: float = 1.078e-07
+    l2_clustered: float = 5.059e-08
+    dram: float = 1.24e-07
+    again: float = 0.413
+    outgrown: float = 2.88e07
+    stream: float = 6.321e-06
+    stream_clustered: float = 9.506e-06
+    hidden: float = 0.09361
+    partial: float = 0.9937
+    shallow: float = 0.04981
+    second: float = 2.196
+    second_byte: float = 2.292e-07
+    meeting: float = 1.354
+    meeting_byte: float = 2.405e-05
+    restart: float = 3.242
 
 
 NUMBERS = Numbers()
@@ -91,23 +91,23 @@ Kind = tuple[int, bool, tuple[int, int]]
 Rates = tuple[float, float, float, float, float]
 
 RATES: dict[Kind, Rates] = {
-    (64, True, (1, 1)): (0.0646, 0.0017, 1e-12, 0.011, 0.00513),
-    (64, True, (1, 2)): (0.3814, 4.32e-05, 1e-12, 0.013, 0.00331),
-    (64, True, (1, 4)): (0.0223, 0.00172, 1e-12, 0.146, 0.00396),
-    (64, True, (2, 1)): (0.1140, 0.000991, 1e-12, 0.018, 0.00985),
-    (64, True, (4, 1)): (0.0828, 0.000671, 1e-12, 0.351, 0.0157),
-    (128, False, (1, 1)): (0.1874, 0.00161, 1e-12, 0.059, 0.0193),
-    (128, False, (1, 2)): (0.0875, 0.00199, 1e-12, 0.834, 0.0109),
-    (128, False, (1, 4)): (0.0410, 0.00193, 1e-12, 0.858, 0.038),
-    (128, False, (2, 1)): (0.2560, 4.56e-05, 4.72e-06, 0.264, 0.0169),
-    (128, False, (4, 1)): (0.2184, 6.9e-05, 1e-12, 1.004, 0.00742),
+    (64, True, (1, 1)): (0.0753, 0.00141, 1e-12, 0.009, 0.0128),
+    (64, True, (1, 2)): (0.3148, 4.67e-05, 1e-12, 0.013, 0.00595),
+    (64, True, (1, 4)): (0.0253, 0.00178, 1e-12, 0.127, 0.00288),
+    (64, True, (2, 1)): (0.1280, 0.000854, 1e-12, 0.021, 0.0129),
+    (64, True, (4, 1)): (0.0937, 0.00038, 1e-12, 0.358, 0.0226),
+    (128, False, (1, 1)): (0.1701, 0.00126, 1e-12, 0.054, 0.0261),
+    (128, False, (1, 2)): (0.0794, 0.00215, 1e-12, 0.870, 0.0143),
+    (128, False, (1, 4)): (0.0372, 0.00163, 1e-12, 0.958, 0.0516),
+    (128, False, (2, 1)): (0.2490, 4.67e-05, 4.81e-06, 0.277, 0.0214),
+    (128, False, (4, 1)): (0.2416, 0.000101, 1e-12, 0.775, 0.00728),
     (128, True, (1, 1)): (0.0507, 0.000925, 1e-08, 0.343, 0.00625),
-    (128, True, (1, 2)): (0.0064, 0.00238, 1e-12, 1.603, 0.0104),
-    (128, True, (2, 1)): (0.1412, 0.000847, 5.71e-06, 1.036, 0.0111),
-    (128, True, (4, 1)): (0.1492, 0.00133, 1e-12, 0.085, 0.00312),
-    (256, False, (1, 1)): (0.5607, 0.000545, 1e-12, 0.412, 0.0278),
-    (256, False, (1, 2)): (0.1744, 0.00363, 1e-12, 0.655, 0.0222),
-    (256, False, (2, 1)): (0.2181, 0.00267, 3.69e-06, 4.060, 0.0117),
+    (128, True, (1, 2)): (0.0067, 0.00239, 1e-12, 1.599, 0.0107),
+    (128, True, (2, 1)): (0.1795, 0.000393, 5.16e-06, 0.888, 0.0167),
+    (128, True, (4, 1)): (0.0890, 0.00192, 1e-12, 0.078, 0.00463),
+    (256, False, (1, 1)): (0.5318, 0.000509, 1e-12, 0.405, 0.0304),
+    (256, False, (1, 2)): (0.1720, 0.0035, 1e-12, 0.672, 0.0247),
+    (256, False, (2, 1)): (0.2539, 0.00216, 5.06e-06, 3.015, 0.00753),
 }
 """(rows of a tile, ping-pong, cluster) -> what loads do not set, by a tile's columns: a step takes a constant,
 so much for each column, and for their square; a tile besides its steps a constant, and so much for each column."""
@@ -200,9 +200,13 @@ class Table(NamedTuple):
 
 
 @cache
-def next_below(width: int, major: str) -> float:
-    """Return the next smaller width of a tile of which an operand of this major can be, or 0.5 without one."""
-    return max((w for w in ((*WIDTHS, *ODD) if major == "K" else ALONG_ROWS) if w < width), default=0.5)
+def next_below(width: int, major: str, splits: bool) -> float:
+    """Return the next smaller width of a tile of which an operand of this major can be, or 0.5 without one.
+
+    splits  of tiles whose sums another kernel adds up, of which there are fewer widths
+    """
+    widths = SPLIT if splits else (*WIDTHS, *ODD) if major == "K" else ALONG_ROWS
+    return max((w for w in widths if w < width), default=0.5)
 
 
 def table_of(configs: Sequence[Config]) -> Table:
@@ -214,7 +218,7 @@ def table_of(configs: Sequence[Config]) -> Table:
     bm, bn, cm, cn, *more = np.array(rows, np.float64).T
     together, splits, _, _, blocks, _, swapped, stream = more
     narrower = {
-        (left, right): np.array([next_below(c.tile[1], left if c.swapped else right) for c in configs])
+        (left, right): np.array([next_below(c.tile[1], left if c.swapped else right, c.splits > 1) for c in configs])
         for left, right in product(("K", "MN"), repeat=2)
     }
     lies = swapped == 0

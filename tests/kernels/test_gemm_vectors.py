@@ -1,0 +1,22 @@
+"""Few rows, or columns, by a matrix that TMA cannot read: `kernels.gemm.vectors`."""
+
+from __future__ import annotations
+
+import pytest
+
+from cutelite.kernels.gemm import call, vectors
+from tests.run.test_gemm import compare, relu
+
+pytestmark = pytest.mark.usefixtures("everywhere")
+CASES = [((1, 37, 602), "KK"), ((2, 70, 203), "KN"), ((70, 3, 134), "KK"), ((61, 1, 44), "MN")]
+
+
+@pytest.mark.parametrize(("shape", "majors"), CASES, ids=str)
+def test_rows_that_begin_anywhere(
+    shape: tuple[int, int, int], majors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Rows end within the vectors and turns of all threads, and nothing else computes the product."""
+    monkeypatch.setattr(call, "LOADED", 0)
+    monkeypatch.setattr(call, "pick", None)
+    monkeypatch.setattr(vectors, "WIDE", 0)
+    compare(shape, majors=majors, c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu)
