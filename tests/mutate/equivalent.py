@@ -674,6 +674,19 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(
+            EXTENDED,
+            kind,
+            "mbarrier.wait",
+            detail,
+            f"{what}.producer_acquire(once)",
+            "the last tile alone has no queries, and what it overwrites was read two tiles ago",
+            (-1,),
+        )
+        for kind, detail in (("drop", ""), ("weaken", RELAXED))
+        for what in ("keys", "values")
+    ),
+    *(
+        Row(
             LOADED_EARLY,
             kind,
             "mbarrier.wait",
