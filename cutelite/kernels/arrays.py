@@ -48,6 +48,15 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
     return numpy.empty(shape, getattr(ml_dtypes, row.numpy or ""))
 
 
+def row_apart(array: Any, columns: int) -> Any:
+    """The array (1, C) of torch, CuPy or NumPy, contiguous along C, with other `columns` from a row to the next."""
+    library, shape = reader_library(type(array)), tuple(array.shape)
+    if library == "torch":
+        return array.as_strided(shape, (columns, 1))
+    module = sys.modules["cupy" if library == "cupy" else "numpy"]
+    return module.lib.stride_tricks.as_strided(array, shape, (columns * array.itemsize, array.itemsize))
+
+
 def clusters_at_once(blocks: int, like: Any, resident: int = 1) -> int:
     """Return the number of clusters of `blocks` blocks that run at once on the GPU that holds `like`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cutelite.kernels.gemm import call, vectors
+from cutelite.kernels.gemm.configs import swapped
 from tests.run.test_gemm import compare, relu
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -20,3 +21,10 @@ def test_rows_that_begin_anywhere(
     monkeypatch.setattr(call, "pick", None)
     monkeypatch.setattr(vectors, "WIDE", 0)
     compare(shape, majors=majors, c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu)
+
+
+def test_one_row_is_never_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a row alone it does not matter where the next one would begin."""
+    monkeypatch.setattr(call, "LOADED", 0)
+    monkeypatch.setattr(call, "copy_all", lambda *pairs: pairs and pytest.fail("copied"))
+    compare((1, 72, 44), majors="MN", config=swapped(8, 64, True))

@@ -14,7 +14,7 @@ from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper, is_dense
-from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
+from cutelite.kernels.arrays import code_of, empty, has_tensor_memory, row_apart
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import pitch, vectors
 from cutelite.kernels.gemm.arrays import (
@@ -389,7 +389,12 @@ def laid_for_tma(operand: Any, k: int, along_k: bool) -> tuple[Any, tuple[Any, A
         return operand, None
     view = rt.read(operand)
     bytes = DTYPES[view.dtype].bytes
-    row = next((mode for mode in modes_of(bytes, k, along_k) if view.strides[mode] == 1), k)
+    modes = [mode for mode in modes_of(bytes, k, along_k) if view.strides[mode] == 1]
+    lone = [mode for mode in modes if len(view.shape) == 2 and view.shape[-3 - mode] == 1 and view.pointer % 16 == 0]
+    if lone:  # of one row it does not matter where the next one would begin
+        held = row_apart(operand if lone[0] == -1 else operand.swapaxes(0, 1), -(-max(view.shape) // 16) * 16)
+        return held if lone[0] == -1 else held.swapaxes(0, 1), None
+    row = next(iter(modes), k)
     high, wide = view.shape[-3 - row], view.shape[row]
     made = empty(operand, (*view.shape[:-2], high, -(-wide * bytes // 16) * 16 // bytes))[..., :wide]
     source = operand if row == -1 else operand.swapaxes(-1, -2)
