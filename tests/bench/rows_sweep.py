@@ -85,10 +85,10 @@ def with_sums(n: int, size: int, sums: int) -> Iterator[Plan]:
     for each in (8, 16, 32):
         for cluster in (1, 2):
             threads = threads_of(n, each, cluster)
-            blocks = {max(threads, each) for each in ((4 * WARP, 16 * WARP, 32 * WARP) if cluster == 1 else (0,))}
+            blocks = {max(threads, each) for each in ((128, 256, 512, 1024) if cluster == 1 else (0,))}
             for block in blocks if threads else ():
                 teams = block // threads
-                for registers in (64, 96, 128) if each < 32 else (96, 128, 160):
+                for registers in (64, 80, 128) if each < 32 else (96, 128, 160):
                     for shared in range(sums + 1) if REGISTERS // registers >= block and teams < 16 else ():
                         count = REGISTERS // registers // block
                         p = Plan(threads, teams, cluster, ACCESS // size, count, shared_sums=shared)
@@ -122,7 +122,7 @@ def tries(op: str, n: int, size: int) -> Iterator[Plan]:
         yield from by_threads(n, size, 1, OPERATIONS[op].held) if wide else ()
     elif op.endswith("norm_backward"):
         sums = 1 + (op == "layer_norm_backward")
-        for shared in range(1, sums + 1) if wide else ():
+        for shared in range(1, sums + 1) if n >= 4096 else ():
             yield from by_bulk(n, size, 2, 2 * shared, shared_sums=shared)
         yield from with_sums(n, size, sums) if n <= 16_384 else ()
     elif op in ("cross_entropy", "quantise_block"):
