@@ -92,7 +92,7 @@ def attend_decode(
     tiles = -(-sq * together // ROWS) * kv_heads
     count = -(-keys // config.columns)
     if splits is None:
-        splits = balanced(tiles * batch, count, clusters_at_once(1, q) * config.beside)
+        splits = balanced(tiles * batch, count, clusters_at_once(1, q) * config.beside, config.beside)
     blocks = -(-count // splits)
     splits = -(-count // blocks)
     kernels = build(config, problem, together, 0 if table is None else page, splits > 1)
@@ -125,13 +125,15 @@ def check_cache(given: Arguments, lengths: Any, table: Any, page: int, name: str
             raise ArrayError(f"{name} have pages of {page} keys: with a table a multiple of 8")
 
 
-def balanced(tiles: int, blocks: int, at_once: int) -> int:
+def balanced(tiles: int, blocks: int, at_once: int, beside: int = 1) -> int:
     """Return the number of parts to split keys into, so that few multiprocessors idle at the end.
 
     tiles    tiles of rows, of all sequences
     blocks   blocks of keys of a sequence
-    at_once  blocks of threads that run at once
+    at_once  blocks of threads that run at once, `beside` of them on a multiprocessor: one alone keeps its memory busy
     """
+    if 0.9 * at_once / beside <= tiles <= at_once:
+        return 1
 
     def busy(splits: int) -> float:
         waves = tiles * splits / at_once
