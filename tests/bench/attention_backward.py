@@ -27,8 +27,8 @@ RAGGED = 17, 8192, 300, 1024, 2048, 77, 512, 4096, 1, 128, 3000, 640, 1500, 250,
 """Lengths of sequences that lie one after the other."""
 
 
-def best(dim: int, causal: bool = False) -> Config:
-    return chosen(Problem(cl.bf16, dim, dim, right=causal))
+def best(dim: int, causal: bool = False, length: int = 0) -> Config:
+    return chosen(Problem(cl.bf16, dim, dim, right=causal), length)
 
 
 CONFIGS: dict[int, dict[str, Config]] = {
@@ -241,7 +241,7 @@ def main() -> None:
                         dim,
                         causal,
                         length,
-                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": best(dim, causal)},
+                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": best(dim, causal, length)},
                     ),
                     flush=True,
                 )

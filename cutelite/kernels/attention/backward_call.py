@@ -119,7 +119,8 @@ def differentiate(
     masks = left is not None, right is not None
     deterministic = bool(deterministic)
     problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
-    config = instance("config", config, Config) or chosen(problem)
+    each = sk // max(1, starts[1].shape[0] - 1) if starts else sk
+    config = instance("config", config, Config) or chosen(problem, each)
     if config.extended and problem.score_mod is not None:
         raise ValueError("config.extended is for problems without a score_mod")
     if left_out():

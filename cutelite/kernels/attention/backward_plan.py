@@ -67,8 +67,11 @@ class Config:
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(problem: Problem) -> Config:
-    """Return the configuration measured best for a problem (docs/lab/attention-backward.md)."""
+def chosen(problem: Problem, keys: int = 0) -> Config:
+    """Return the configuration measured best for a problem (docs/lab/attention-backward.md).
+
+    keys  of a sequence, on average. Where there are few, room for those of the next tile counts for more (`Plan.ahead`)
+    """
     plain = not problem.left and problem.score_mod is None and problem.mask_mod is None  # others take registers
     extends = problem.score_mod is None
     if problem.dim > 128:
@@ -76,7 +79,8 @@ def chosen(problem: Problem) -> Config:
             return Config(copied=0, turned=False, apart=True, extended=True)
         return Config(turned=False, copied=0, wide=True, regs=(40, 232))
     if problem.dim <= 64:
-        return Config(128, turned=False, copied=2 if extends else 8, fenced=extends, extended=extends)
+        copied = (2 if keys <= 2048 else 4) if extends else 8
+        return Config(128, turned=False, copied=copied, fenced=extends, extended=extends)
     turned, copied = problem.dim > 96, 4 if plain and not extends else 0
     return Config(held=3, turned=turned, copied=copied, early=True, fenced=True, covered=plain, extended=extends)
 
