@@ -262,6 +262,14 @@ CONFIGS += [
 """Few tiles and a deep K: blocks share the K of a tile, alone or in clusters of two, and a second kernel adds up."""
 
 
+CONFIGS += [
+    *(slim(columns, 192, True, 2, turned=turned) for columns in range(72, 136, 8) for turned in (False, True)),
+    *(slim(columns, 192, False, 2, turned=turned) for columns in (144, 160, 176, 192) for turned in (False, True)),
+    *(replace(slim(208, 192, False, 2, turned=turned), stages=4) for turned in (False, True)),
+]
+"""Tiles of 192 rows: each warpgroup has all of them, of a tile of its own or of half of its columns."""
+
+
 STREAMED = [
     replace(config, stream=rounds)
     for config in (
@@ -349,7 +357,7 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # others read a tile too that this block brings, or there are no registers left
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
         return False
-    if config.across and (problem.halves or config.swapped or config.together > 1 or problem.groups == "K"):
+    if config.across and (problem.halves or config.together > 1 or problem.groups == "K"):
         return False
     if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):
         return False  # what a group's end clears in shared memory, no block of a cluster may bring to another

@@ -40,7 +40,11 @@ from cutelite.tune.warm import tuning_wanted
 WIDE = (64, 96, 128, 160, 192, 208, 256)
 """Columns of tiles, in whole pieces."""
 CONFIGS = [
-    *(c for c in ALL if not (c.swapped or c.across) and c.splits * c.together == 1 and c.of_b in WIDE),
+    *(
+        c
+        for c in ALL
+        if not (c.swapped or c.across) and c.splits * c.together == 1 and c.of_b in WIDE and c.tile[0] != 192
+    ),
     Config(cluster=(1, 1), buffers=1),
     Config((128, 128), True, (1, 1), 5, buffers=1),
 ]

@@ -67,7 +67,7 @@ class Vectors:
     @property
     def warps(self) -> int:
         """Warps of a block."""
-        return 8 if self.along == "K" else 16
+        return 8
 
     @property
     def across(self) -> int:
