@@ -189,7 +189,12 @@ def plan_softmax(n: int, vector: int, bytes: int, once: bool = False, most: int 
     if once and (p := three_blocks(n, vector, bytes, most)):
         return p
     p = plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
-    return replace(p, teams=2, blocks=2 * p.blocks) if p.threads == WARP else p
+    return halved(p, n)
+
+
+def halved(p: Plan, n: int) -> Plan:
+    """Return the plan with blocks of half as many rows, and twice as many blocks, for rows of 513 to 2048 elements."""
+    return replace(p, teams=p.teams // 2, blocks=2 * p.blocks) if 512 < n <= 2048 else p
 
 
 def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
@@ -227,9 +232,13 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
     light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
     if light and bytes == 2 and n <= 131_072:
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
-        return plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK)
+        return halved(plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK), n)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
+    if not light and bytes == 2 and 8192 < n <= 16_384:  # two rows ahead, of which registers hold one
+        p = ahead(Plan(512, 1, 1, vector, 1, outside=False), n, bytes, stages=2, rows=rows + 1)
+        if p.stages:
+            return p
     if n <= (32_768 if light else 16_384):
         return plan(n, vector) if light else replace(plan(n, vector, registers=80 if n <= 1024 else 64), held=False)
     if n <= 65_536 and bytes == 2:  # three blocks at a time, so that one copies while another reduces
@@ -309,7 +318,9 @@ def queued(
 
 def plan_light(n: int, vector: int) -> Plan:
     """Return the plan where each element of the result needs little more than its own of the inputs."""
-    return plan(n, vector) if n <= 8192 else plan(n, vector, each=16, registers=32, alone=1024)
+    if n <= 8192:
+        return plan(n, vector, each=16) if 2048 < n <= 4096 else halved(plan(n, vector), n)
+    return plan(n, vector, each=16, registers=32, alone=1024)
 
 
 def plan_two(n: int, vector: int, bytes: int) -> Plan:
@@ -327,7 +338,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     sums    of rows that are kept, f32
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if (16_384 if sums == 1 else 8192) < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
+    shortest = 16_384 if sums == 1 else 4096 if inputs == 2 else 8192
+    if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
         small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
         if (inputs, sums) == (2, 2) and least in (1, 16):
@@ -345,11 +357,11 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
                 return replace(p, shared_sums=sums)
     if 512 < n <= 1024 and (inputs, bytes) == (2, 2):
-        if sums == 1:
-            return replace(plan(n, vector, registers=160), shared_sums=1, early=True)
-        return replace(plan(n, vector, each=16, registers=80), teams=4, blocks=3, shared_sums=2, early=True)
+        return replace(plan(n, vector, registers=160), shared_sums=1, early=True)
     if n <= 1024:
         return plan(n, vector, each=8)
+    if n <= 2048 and (inputs, sums, bytes) == (2, 2, 2):
+        return replace(plan(n, vector, each=16), teams=2, blocks=3, shared_sums=2, early=True)
     if 2048 < n <= 4096 and (inputs, bytes) == (2, 2):
         p = ahead(Plan(SMALL_BLOCK, 1, 1, vector, 2), n, bytes, stages=2, rows=2 * 6)
         if sums == 2 and p.stages:  # registers keep the second sum
