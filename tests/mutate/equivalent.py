@@ -108,9 +108,9 @@ BEHIND = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_loaded"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
-EXTENDED = "attention_backward_extended"
+EXTENDED, APART = "attention_backward_extended", "attention_backward_apart"
 LOADED = "attention_backward attention_backward_ragged attention_backward_ordered"
-NARROW = f"{LOADED} {EXTENDED}"
+NARROW = f"{LOADED} {EXTENDED} {APART}"
 ORDERED_WIDE = "attention_backward_ordered_wide"
 WIDE = "attention_backward_wide"
 CHOSEN = "attention_backward_chosen"
@@ -121,9 +121,7 @@ FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
-ALL_SEEN = (
-    f"attention_backward attention_backward_ragged {ORDERED} {WIDE} {EARLY}"  # the last tile alone may have no queries
-)
+ALL_SEEN = f"attention_backward attention_backward_ragged {ORDERED} {WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
 OTHERS = f"{NARROW} {WIDE} {ORDERED_WIDE} attention_backward_early"
 BACKWARD = f"{OTHERS} {CHOSEN}"
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
@@ -772,8 +770,8 @@ ROWS: tuple[Row, ...] = (
     Row(CHOSEN, "early", "wgmma.wait_group", "", "dk = cl.wgmma.wait_group(0, dk)", "it waits sooner: time alone"),
     Row(CHOSEN, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
     Row(CHOSEN, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
-    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
-    Row(f"{WIDE} {ORDERED_WIDE}", "early", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
+    Row(f"{WIDE} {ORDERED_WIDE} {APART}", "drop", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
+    Row(f"{WIDE} {ORDERED_WIDE} {APART}", "early", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
     Row(f"{NARROW} {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
     Row(ORDERED, "drop", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(ORDERED, "weaken", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
@@ -798,7 +796,60 @@ ROWS: tuple[Row, ...] = (
         "P, or dS, is written and read there alone, a stage ahead of the barriers",
     ),
     Row(f"{WIDE} {ORDERED_WIDE}", "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
-    Row(f"{WIDE} {EARLY} {EXTENDED}", "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
+    *(
+        Row(APART, kind, op, detail, f"{what}.producer_acquire(once)", "every tile has queries here", (-1,))
+        for what in ("keys", "values")
+        for kind, op, detail in (
+            ("drop", "mbarrier.wait", ""),
+            ("weaken", "mbarrier.wait", RELAXED),
+            ("parity", "mbarrier.wait", ""),
+            ("drop", EXPECT, ""),
+            ("bytes", EXPECT, ""),
+        )
+    ),
+    *(
+        Row(
+            APART,
+            kind,
+            "mbarrier.wait",
+            detail,
+            "keys.producer_acquire(once)",
+            "values, which are released after keys, have been waited for",
+            (0,),
+        )
+        for kind, detail in (("drop", ""), ("weaken", RELAXED))
+    ),
+    *(
+        Row(APART, kind, op, detail, "self.rows_of(state, place) < self.skip(so_far)", "it reads none of these queries")
+        for kind, op, detail in (
+            ("drop", "mbarrier.wait", ""),
+            ("weaken", "mbarrier.wait", RELAXED),
+            ("stage", "tensor.ptr", ""),
+            ("stage", "mul", ""),
+        )
+    ),
+    *(
+        Row(
+            APART,
+            kind,
+            op,
+            detail,
+            "changes.producer_acquire(change) < self.skip(so_far)",
+            "both warpgroups have met since, at the end of the tile before",
+        )
+        for kind, op, detail in (
+            ("drop", "mbarrier.wait", ""),
+            ("weaken", "mbarrier.wait", RELAXED),
+            ("late", "mbarrier.wait", ""),
+            ("stage", "tensor.ptr", ""),
+        )
+    ),
+    Row(APART, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
+    Row(APART, "drop", "wgmma.commit_group", "", "return multiply(held.to(", LARGER_GROUP),
+    Row(
+        APART, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too", (-1,)
+    ),
+    Row(f"{WIDE} {EARLY} {EXTENDED} {APART}", "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
 )
 
 
