@@ -694,14 +694,21 @@ ROWS: tuple[Row, ...] = (
         )
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
     ),
-    Row(LOADED_EARLY, "stage", "mul", "", "self.rows_of(state, place) < self.skip(so_far)", "they are not read"),
+    Row(
+        LOADED_EARLY,
+        "stage",
+        "mul",
+        "",
+        "self.rows_of(state, place) < self.skip(so_far)",
+        "it reads none of these queries",
+    ),
     Row(
         LOADED_EARLY,
         "weaken",
         ARRIVE,
         RELAXED,
         "rows.consumer_release(state) < self.skip(so_far)",
-        "it has read nothing",
+        "it has read none of these queries",
     ),
     *(
         Row(LOADED_EARLY, kind, "mbarrier.wait", detail, "changes.producer_acquire( < self.skip(so_far)", THREE_HELD)
