@@ -130,6 +130,8 @@ def test_inline_ptx_gives_what_it_says() -> None:
         y, z = cl.inline_ptx("{ mov.b32 $out0, $a; mov.b64 $out1, {$a, $a}; } // $$", (u32, u64), a=x)
         assert (y.dtype, z.dtype) == (u32, u64)
         assert cl.inline_ptx("st.global.u32 [$p], $a;", p=t, a=x) is None
+        with pytest.raises(CompileError, match="gives numbers and vectors, not a run-time u32"):
+            cl.inline_ptx("mov.u32 $out, 0;", x)
 
     function = build(body, (np.zeros(4, np.uint32),), 32)
     first, second, third = (op for op in function.ops() if isinstance(op, asm.InlinePtx))
