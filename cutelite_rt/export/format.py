@@ -6,6 +6,7 @@ may rely on this: every field is of its declared type, and within bounds.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import types
@@ -105,13 +106,19 @@ def _check(path: str, value: Any, wanted: Any, depth: int) -> None:
 
 
 def _check_kind(path: str, value: Any, wanted: Any, depth: int) -> None:
-    cls = type(value)
+    cls: Any = type(value)
     if cls not in KINDS.values() or not (hasattr(cls, "leaves") if wanted is Parameter else cls is wanted):
         raise _wrong(path, value, "a parameter" if wanted is Parameter else f"a {wanted.__name__.lower()}")
-    for field, annotation in typing.get_type_hints(cls, include_extras=True).items():
+    for field, annotation in _annotations(cls):
         _check(f"{path}.{field}", getattr(value, field), annotation, depth + 1)
     for field, words in getattr(value, "misfits", tuple)():
         raise _wrong(f"{path}.{field}", getattr(value, field, cls.__name__), words)
+
+
+@functools.cache
+def _annotations(cls: type) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of a class with their annotations."""
+    return tuple(typing.get_type_hints(cls, include_extras=True).items())
 
 
 def _member(path: str, value: Any, members: tuple[Any, ...]) -> Any:
