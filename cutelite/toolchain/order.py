@@ -36,6 +36,7 @@ _FLOAT = re.compile(
     r"(ex2|lg2|rcp|rsqrt|sqrt|sin|cos|tanh|div)\.|(add|sub|mul|fma|mad|neg|abs)\.\S*f32|cvt\.\S*(f32|f16|e4m3|e5m2)"
 )
 _LABEL = re.compile(r"\s*([$%\w]+):")
+_END = re.compile(r"(?<!\S)(ret|exit)$")
 _BRANCH = re.compile(r"(@!?\S+\s+)?bra(\.uni)?\s+([$%\w]+)")
 
 # The lower nine bits of instructions of sm_90, which do not depend on the forms of operands.
@@ -81,14 +82,18 @@ def _around(program: Program) -> dict[int, tuple[int, int]]:
 def _longest(program: Program, back: dict[int, list[int]] | None, start: int) -> int:
     """Return the most operations on a path from `start` to a product or fence; backwards if `back` has predecessors."""
     done: dict[int, int] = {}
-    work, seen = [(start, False)], {start}
+    work, seen, nowhere = [(start, False)], {start}, Step()
     while work:
         at, leaving = work.pop()
-        step = program.get(at, Step())
+        step = program.get(at, nowhere)
         over = step.stops or step.fence is not None
         ahead = () if over else step.next if back is None else back.get(at, ())
         if leaving:
-            done[at] = (0 if over else step.arithmetic) + max((done.get(near, 0) for near in ahead), default=0)
+            most = 0  # `max` of a generator takes longer
+            for near in ahead:
+                if done.get(near, 0) > most:
+                    most = done[near]
+            done[at] = most if over else most + step.arithmetic
             continue
         work.append((at, True))
         for near in ahead:
@@ -104,11 +109,11 @@ def _of_ptx(ptx: str) -> Program:
     program = {}
     for i, text in enumerate(statements):
         after: tuple[int, ...] = (i + 1,)
-        if found := _BRANCH.search(text):
+        if "bra" in text and (found := _BRANCH.search(text)):  # patterns are slower than `in`
             after = (labels.get(found[3], i + 1), *(after if found[1] else ()))
-        elif re.search(r"(?<!\S)(ret|exit)$", text) and not text.startswith("@"):
+        elif text.endswith(("ret", "exit")) and _END.search(text) and not text.startswith("@"):
             after = ()
-        fence = _FENCE.search(text)
+        fence = _FENCE.search(text) if "pmevent" in text else None
         program[i] = Step(
             bool(_FLOAT.match(text)), after, int(fence[1]) if fence else None, text.find("wgmma.mma_async") >= 0
         )
