@@ -119,10 +119,12 @@ def compare(
     bench   times the calls in turns; default: `do_bench`, which takes `cache`, `graph` and the `options`
     Result  ``print(...)``, ``.save("out.svg")``, ``.rows``. A competitor whose `make` or first call raises is reported
             as failed
-    Errors  TypeError if both flops and bytes are given; `CudaError`
+    Errors  TypeError for other rivals, or both flops and bytes; `CudaError`
     """
     if flops is not None and bytes is not None:
         raise TypeError("compare() takes flops= or bytes=, not both")
+    if not isinstance(rivals, Mapping) or not rivals or not all(map(callable, rivals.values())):
+        raise TypeError(f"compare() takes a dict of functions of a shape by name, not {rivals!r}")
     work = flops or bytes
     unit, scale = ("us", 1.0) if work is None else ("TFLOPS", 1e12) if flops else ("GB/s", 1e9)
     rows = []

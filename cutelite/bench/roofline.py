@@ -80,10 +80,12 @@ def roofline(call: Callable[[], object], machine: str | Machine = "H200") -> lis
     """Simulate the launches that `call` makes. Return the roofline of each.
 
     machine  'H100', 'H200', or the peak rates of another GPU
-    Errors   ValueError for an unknown machine; errors of launches
+    Errors   TypeError for what cannot be called; ValueError for an unknown machine; errors of launches
 
     Arrays are written as by the launches; those on a GPU are copied to the host and back.
     """
+    if not callable(call):
+        raise TypeError(f"roofline() takes a function that makes launches, not {call!r}")
     if isinstance(machine, str) and machine not in MACHINES:
         raise ValueError(
             f"the peak rates of {machine!r} are not known, only of {', '.join(MACHINES)}: give a `Machine`"

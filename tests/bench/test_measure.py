@@ -126,6 +126,9 @@ def test_a_comparison_of_times_stars_the_shortest() -> None:
     rivals = {"a": lambda n: lambda: None, "b": lambda n: lambda: None}
     found = cl.compare(rivals, [7], bench=lambda calls, **_: {"a": made("a", 2e-6), "b": made("b", 1e-6)})
     assert found.table().splitlines()[2].split() == ["7", "2.0", "1.0*"]
+    for wrong in ({}, {"a": 3}, 3):
+        with pytest.raises(TypeError, match="functions of a shape by name"):
+            cl.compare(wrong, [])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not both"):
         cl.compare(rivals, [7], flops=lambda n: n, bytes=lambda n: n)
 

@@ -43,5 +43,7 @@ def test_another_machine() -> None:
     slow = Machine("slow", 1e18, {}, {"f32": 1.0})
     (found,) = cl.roofline(lambda: axpy[1](x, y, 3.0), slow)
     assert found.bound == "plain" and found.seconds == 192.0
+    with pytest.raises(TypeError, match="makes launches, not 3"):
+        cl.roofline(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'H900' are not known, only of H100, H200"):
         cl.roofline(lambda: None, "H900")
