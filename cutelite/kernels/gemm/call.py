@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Function = Callable[[Any], Any]
 ROWS = (8, 16, 32, 64)
 """Rows of A that a tile loads, as one box of TMA, where A has no more."""
-LOADED = 1 << 15
+LOADED = 1 << 16
 """Elements of an operand up to which threads load it where TMA cannot."""
 EARLY = 128 << 10
 """Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
