@@ -81,8 +81,8 @@ def chosen(problem: Problem, keys: int = 0) -> Config:
     if problem.dim <= 64:
         copied = (2 if keys <= 2048 else 4) if extends else 8
         return Config(128, turned=False, copied=copied, fenced=extends, extended=extends)
-    turned = problem.dim > 96
-    return Config(held=3, turned=turned, copied=0, early=True, fenced=True, covered=plain, extended=extends)
+    stages, turned = (3, False) if max(problem.dim, problem.dim_v) <= 96 else (2, problem.dim > 96)
+    return Config(64, 2, stages, 3, turned, copied=0, early=True, fenced=True, covered=plain, extended=extends)
 
 
 class Sequence(NamedTuple):
