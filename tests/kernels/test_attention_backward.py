@@ -124,6 +124,7 @@ def test_masks_and_lengths(sq: int, sk: int, how: dict[str, Any]) -> None:
 def test_head_dims_types_and_batches() -> None:
     compare(*inputs(140, 150, 4, 2, 64, np.float16, batch=2), causal=True)
     compare(*inputs(70, 150, 1, 1, 96, np.float16), causal=True)
+    compare(*inputs(20, 20, 1, 1, 64, np.float16), scale=1e-10)  # logsumexps divided by it leave f16's range
     compare(*inputs(40, 50, 1, 1, 40))
 
 

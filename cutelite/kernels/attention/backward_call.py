@@ -120,7 +120,7 @@ def differentiate(
     deterministic = bool(deterministic)
     problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
     each = sk // max(1, starts[1].shape[0] - 1) if starts else sk
-    config = instance("config", config, Config) or chosen(problem, each)
+    config = instance("config", config, Config) or chosen(problem, each, scale)
     if config.extended and problem.score_mod is not None:
         raise ValueError("config.extended is for problems without a score_mod")
     if left_out():
