@@ -40,7 +40,7 @@ class Numbers(NamedTuple):
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
     shallow               the part by which steps take longer with three stages or fewer
-    second, second_byte   a second kernel that adds up sums, and a byte of these
+    second, second_byte   a second kernel that adds up sums, with what its start costs the kernel behind; a byte of these
     meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
     restart               a further round of such
     """
@@ -58,7 +58,7 @@ class Numbers(NamedTuple):
     hidden: float = 0.09361
     partial: float = 0.9937
     shallow: float = 0.04981
-    second: float = 2.196
+    second: float = 3.8
     second_byte: float = 2.292e-07
     meeting: float = 1.354
     meeting_byte: float = 2.405e-05
