@@ -40,7 +40,7 @@ class Numbers(NamedTuple):
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
     shallow               the part by which steps take longer with three stages or fewer
-    second, second_byte   a second kernel that adds up sums, with what its start costs the kernel behind; a byte of these
+    second, second_byte   a second kernel that adds up sums, with the start of the one behind it; a byte of these
     meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
     restart               a further round of such
     """
