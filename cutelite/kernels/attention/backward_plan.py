@@ -71,7 +71,7 @@ def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
     """Return the configuration measured best for a problem (docs/lab/attention-backward.md).
 
     keys   of a sequence, on average. Where there are few, room for the next tile's counts for more (`Plan.ahead`)
-    scale  of scores. By a smaller one than 2^-26, logsumexps divided by it may leave the range that `FACTORS` has in f16
+    scale  of scores. Logsumexps divided by one below 2^-26 may leave the range that `FACTORS` has in f16
     """
     plain = not problem.left and problem.score_mod is None and problem.mask_mod is None  # others take registers
     extends = problem.score_mod is None and (problem.dtype == bf16 or scale >= 2.0**-26)
