@@ -138,10 +138,7 @@ def _(
     dq: Tensor, dk: Tensor, dv: Tensor, x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor,
     needs: Sequence[bool],
 ) -> list[Tensor]:  # fmt: skip
-    rows = sum(len(weight) for weight in weights)
-    return [
-        x.new_empty(shape if need else (0,)) for shape, need in zip((x.shape, (rows, x.shape[-1])), needs, strict=True)
-    ]
+    return unwritten(x, sum(len(weight) for weight in weights), needs)
 
 
 @dense.register_fake
@@ -166,7 +163,12 @@ def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: S
 
 @linear_backward.register_fake
 def _(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
-    shapes = (x.shape, (grad.shape[-1], x.shape[-1]))
+    return unwritten(x, grad.shape[-1], needs)
+
+
+def unwritten(x: Tensor, rows: int, needs: Sequence[bool]) -> list[Tensor]:
+    """Return gradients without contents, of x and of weights of so many rows; empty ones where they are not needed."""
+    shapes = (x.shape, (rows, x.shape[-1]))
     return [x.new_empty(shape if need else (0,)) for shape, need in zip(shapes, needs, strict=True)]
 
 

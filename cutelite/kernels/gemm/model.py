@@ -58,7 +58,7 @@ class Numbers(NamedTuple):
     hidden: float = 0.09361
     partial: float = 0.9937
     shallow: float = 0.04981
-    second: float = 3.8
+    second: float = 3.8  # of a decoding step, not of the fit: times of one GEMM alone do not show what follows
     second_byte: float = 2.292e-07
     meeting: float = 1.354
     meeting_byte: float = 2.405e-05
@@ -112,7 +112,8 @@ RATES: dict[Kind, Rates] = {
     (256, False, (2, 1)): (0.2539, 0.00216, 5.06e-06, 3.015, 0.00753),
 }
 """(rows of a tile, ping-pong, cluster) -> what loads do not set, by a tile's columns: a step takes a constant,
-so much for each column, and for their square; a tile besides its steps a constant, and so much for each column."""
+so much for each column, and for their square; a tile besides its steps a constant, and so much for each column.
+Those of 192 rows are estimates."""
 
 
 def kind_of(config: Config) -> Kind:

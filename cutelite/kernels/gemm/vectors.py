@@ -40,6 +40,7 @@ CHUNK = 1024  # elements of a row of x that a block holds at once
 AT_ONCE = 8  # rows of w of which a warp loads its part at once
 ROUNDS = 2  # blocks for each multiprocessor, at least, as long as K can be shared out
 WIDEST = 8  # blocks of a cluster
+WARPS = 8  # of a block
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,6 @@ class Vectors:
     blocks: int = 1
     by_row: bool = False
     activation: Callable[[Any], Any] | None = None
-
-    @property
-    def warps(self) -> int:
-        """Warps of a block."""
-        return 8
 
     @property
     def across(self) -> int:
@@ -96,7 +92,7 @@ class Vectors:
                 self.add(held[j, None].load().to(f32), factor, sums, m)
 
     def strip(self, w: Any, row: Any, column: Any) -> Any:
-        """This thread's elements of a row of w, f32."""
+        """Load this thread's elements of a row of w."""
         held = cl.make_rmem_tensor(self.dtype, (self.each, self.side))
         for i in cl.static_range(self.side):
             unit = min(column // self.each + i * WARP, N // self.each - 1)
@@ -106,7 +102,7 @@ class Vectors:
     def stage(self, x: Any, start: Any, end: Any, factors: Any) -> None:
         """Load columns of x to shared memory, those from `start` on. Who: all threads."""
         cl.syncthreads()
-        for i in range(cl.thread_idx.x, self.rows * CHUNK, self.warps * WARP):
+        for i in range(cl.thread_idx.x, self.rows * CHUNK, WARPS * WARP):
             if start + i % CHUNK < end:
                 factors[i // CHUNK, i % CHUNK] = x[i // CHUNK, start + i % CHUNK].to(f32)
         cl.syncthreads()
@@ -114,14 +110,14 @@ class Vectors:
     def of_rows(self, w: Any, start: Any, count: Any, column: Any, factors: Any, sums: Any) -> None:
         """Multiply this warp's part of `count` rows of w from `start` on by the staged elements of x."""
         warp = cl.thread_idx.x // WARP
-        whole = count // (AT_ONCE * self.warps)
+        whole = count // (AT_ONCE * WARPS)
         for i in cl.range(whole, unroll=2):
-            at = (i * self.warps + warp) * AT_ONCE
+            at = (i * WARPS + warp) * AT_ONCE
             held = [self.strip(w, start + at + j, column) for j in range(AT_ONCE)]
             for j in cl.static_range(AT_ONCE):
                 for m in cl.static_range(self.rows):
                     self.add(flat(held[j]), factors[m, at + j], sums, m)
-        for k in range(whole * AT_ONCE * self.warps + warp, count, self.warps):
+        for k in range(whole * AT_ONCE * WARPS + warp, count, WARPS):
             held = self.strip(w, start + k, column)
             for m in cl.static_range(self.rows):
                 self.add(flat(held), factors[m, k], sums, m)
@@ -165,8 +161,7 @@ def build(kind: Vectors, of_bias: Any) -> Any:
 
 def dots(kind: Vectors, X: Any, W: Any, RESULTS: Any, BIAS: Any) -> Any:
     """Make the kernel where w is contiguous along K."""
-    rows, across, warps = kind.rows, kind.across, kind.warps
-    threads = warps * WARP
+    rows, across, threads = kind.rows, kind.across, WARPS * WARP
 
     @cl.kernel(block=threads)
     def product(
@@ -174,7 +169,7 @@ def dots(kind: Vectors, X: Any, W: Any, RESULTS: Any, BIAS: Any) -> Any:
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
         first, units, thread = cl.block_idx.x * across, i32(K // kind.each), cl.thread_idx.x
-        sums, parts = cl.make_rmem_tensor(f32, (across, rows)), cl.shared(f32, (warps, across * rows))
+        sums, parts = cl.make_rmem_tensor(f32, (across, rows)), cl.shared(f32, (WARPS, across * rows))
         sums.fill(0.0)
         cl.griddepcontrol_wait()
         for i in cl.range(units // threads, unroll=2):
@@ -196,8 +191,7 @@ def dots(kind: Vectors, X: Any, W: Any, RESULTS: Any, BIAS: Any) -> Any:
 
 def sums_of_rows(kind: Vectors, X: Any, W: Any, RESULTS: Any, BIAS: Any) -> Any:
     """Make the kernel where w is contiguous along N."""
-    rows, across, warps = kind.rows, kind.across, kind.warps
-    threads = warps * WARP
+    rows, across, threads = kind.rows, kind.across, WARPS * WARP
 
     @cl.kernel(block=threads, cluster=(kind.blocks, 1, 1) if kind.blocks > 1 else None)
     def product(
@@ -207,7 +201,7 @@ def sums_of_rows(kind: Vectors, X: Any, W: Any, RESULTS: Any, BIAS: Any) -> Any:
         thread = cl.thread_idx.x
         first, rank = cl.block_idx.x // kind.blocks * across, cl.block_idx.x % kind.blocks
         column = first + thread % WARP * kind.each
-        factors, parts = cl.shared(f32, (rows, CHUNK)), cl.shared(f32, (warps, rows, across))
+        factors, parts = cl.shared(f32, (rows, CHUNK)), cl.shared(f32, (WARPS, rows, across))
         totals = cl.shared(f32, (rows, across))
         sums = cl.make_rmem_tensor(f32, (kind.each * kind.side, rows))
         sums.fill(0.0)
@@ -271,10 +265,10 @@ def run(x: Any, w: Any, out: Any, fused: cl.Fused) -> None:
     strips = -(-n // kind.across)
     if along == "N":
         wanted, blocks = ROUNDS * clusters_at_once(1, out), 1
-        while blocks < WIDEST and strips * blocks < wanted and k >= 2 * blocks * AT_ONCE * kind.warps:
+        while blocks < WIDEST and strips * blocks < wanted and k >= 2 * blocks * AT_ONCE * WARPS:
             blocks *= 2
         kind = replace(kind, blocks=blocks)
     of_bias = f32 if fused.bias is None else getattr(cl, rt.read(fused.bias).dtype)
-    launch = cl.Launch(strips * kind.blocks, kind.warps * WARP, pdl=True)
+    launch = cl.Launch(strips * kind.blocks, WARPS * WARP, pdl=True)
     given = w.swapaxes(0, 1) if along == "K" else w
     build(kind, of_bias)[launch](x, given, out, fused.c, fused.bias, fused.alpha, fused.beta)
