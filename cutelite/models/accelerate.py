@@ -8,6 +8,9 @@ architectures have layers with equal code under other class names. A layer that 
 is left unchanged and named.
 """
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportCallIssue=false
+# (torch is not installed where types are checked)
+
 from __future__ import annotations
 
 import functools
@@ -18,6 +21,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
+import torch
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.models.gemma import modeling_gemma
@@ -27,9 +31,9 @@ from transformers.models.olmo2 import modeling_olmo2
 from transformers.models.qwen2 import modeling_qwen2
 from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.qwen3_moe import modeling_qwen3_moe
+from transformers.pytorch_utils import Conv1D
 
 from cutelite.models import attention, calls, experts, layers, loss
-from cutelite.models.operators import beside
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ KNOWN = (
     ),
     Known("router", (modeling_qwen3_moe.Qwen3MoeTopKRouter,), layers.Router),
     Known("dense layer", (nn.Linear,), layers.Linear),
+    Known("dense layer", (Conv1D,), layers.TurnedLinear),
     Known(
         "embedding", (nn.Embedding,), layers.Embedding,
         lambda layer: layer.max_norm is None and not (layer.scale_grad_by_freq or layer.sparse),
@@ -99,15 +104,19 @@ NAMED = "Attention", "MLP", "Mlp", "DecoderLayer", "Block", "Experts", "Router"
 
 @dataclass
 class Report:
-    """The changes of `accelerate`: names of changed modules by kind of layer, and of unchanged ones by reason."""
+    """The changes of `accelerate`: names of changed modules by kind of layer, and of unchanged ones by reason.
+
+    notes   what else is to be known, in sentences
+    """
 
     changed: dict[str, list[str]] = field(default_factory=dict)
     left: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        lines = [f"{kind}: {len(names)}" for kind, names in self.changed.items()]
+        lines = [f"{kind}: {len(names)}" for kind, names in self.changed.items()] or ["nothing is left to change"]
         lines += [f"left, {why}: {len(names)}, as {names[0]}" for why, names in self.left.items()]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
 
 
 def accelerate(model: nn.Module) -> Report:
@@ -116,7 +125,11 @@ def accelerate(model: nn.Module) -> Report:
     model   a model of `transformers`. Its `state_dict` keeps its names; weights that share an input are moved next to
             each other in memory. Forward, backward, generation and `torch.compile` work as before
     Result  a `Report` of the layers that were changed and those that were not. `restore` undoes the changes
+    Errors  TypeError for what is no model, such as the name of one
     """
+    if not isinstance(model, nn.Module):
+        what = f"the class {model.__name__}" if isinstance(model, type) else f"{type(model).__name__} {model!r:.60}"
+        raise TypeError(f"accelerate takes a model, as AutoModelForCausalLM.from_pretrained(...) gives it, not {what}")
     report = Report()
     for name, layer in inner_first(model):
         known = next((known for known in KNOWN if is_like(layer, known.like) and known.if_(layer)), None)
@@ -130,7 +143,8 @@ def accelerate(model: nn.Module) -> Report:
             and (list(layer.parameters(recurse=False)) or type(layer).__name__.endswith(NAMED))
         ):
             report.left.setdefault(f"unknown {type(layer).__name__}", []).append(name)
-        lay_out(layer)
+        if isinstance(layer, layers.Joined):
+            layer.join()
     if isinstance(model, PreTrainedModel) and not isinstance(model, calls.Whole):
         model.__class__ = subclass(calls.Whole, model.__class__)
     if hasattr(model, "set_attn_implementation"):
@@ -142,7 +156,23 @@ def accelerate(model: nn.Module) -> Report:
                 report.changed.setdefault("experts", []).append(name)
         if "experts" in report.changed:
             model.set_experts_implementation(experts.NAME)
+    report.notes += notes(model, report)
     return report
+
+
+def notes(model: nn.Module, report: Report) -> Iterator[str]:
+    """Yield what a user should know besides what was changed and left."""
+    if any(why.endswith("Attention") for why in report.left) and asks_by_name(model):
+        yield "layers of unknown attention call cutelite's kernel too, where they have neither a mask nor dropout"
+    dense = (x for x in model.modules() if isinstance(x, layers.Linear | layers.TurnedLinear))
+    wide = sorted({str(x.weight.dtype) for x in dense if x.weight.dtype in (torch.float32, torch.float64)})
+    if wide:
+        yield f"dense layers and attention of {' and '.join(wide)} are torch's: the kernels take bfloat16 and float16"
+
+
+def asks_by_name(model: Any) -> bool:
+    """Tell whether the model looks up its attention by the name that it was given."""
+    return getattr(getattr(model, "config", None), "_attn_implementation", None) == attention.NAME
 
 
 def restore(model: nn.Module) -> None:
@@ -160,15 +190,6 @@ def inner_first(model: nn.Module) -> Iterator[tuple[str, Any]]:
     yield from reversed(list(model.named_modules()))
 
 
-def lay_out(layer: Any) -> None:
-    """Move weights next to each other in memory that one GEMM can multiply."""
-    groups = {layers.GatedMLP: ("gate_proj", "up_proj"), attention.Attention: ("q_proj", "k_proj", "v_proj")}
-    for kind, names in groups.items():
-        parts = [getattr(layer, name) for name in names] if isinstance(layer, kind) else []
-        if parts and all(isinstance(part, layers.Linear) and layers.taken(part.weight) for part in parts):
-            beside([part.weight for part in parts])
-
-
 @cache
 def subclass(by: Any, of: Any) -> type:
     """Return a subclass of `by` and `of` that computes as `by` does; its `forward` has the signature of `of`'s."""
@@ -177,8 +198,24 @@ def subclass(by: Any, of: Any) -> type:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         return by.forward(self, *args, **kwargs)
 
-    space = {"_before_cutelite": of, "__module__": of.__module__, "forward": forward}
-    return type(of.__name__, (by, of), space)
+    before, added = getattr(of, "_before_cutelite", of), (*getattr(of, "_by_cutelite", ()), by)
+
+    def reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
+        return remade, (before, added), self.__getstate__()
+
+    space = {"_before_cutelite": before, "_by_cutelite": added, "__module__": of.__module__, "__reduce_ex__": reduced}
+    return type(of.__name__, (by, of), space | {"forward": forward})
+
+
+def remade(of: Any, added: tuple[Any, ...]) -> Any:
+    """Return an object for `pickle` and `copy` to fill, of the class that `accelerate` gave a layer of class `of`.
+
+    added  the base classes that it gained, the first one first
+    """
+    attention.register()  # in a process that has accelerated no model yet
+    experts.register()
+    kind = functools.reduce(lambda made, by: subclass(by, made), added, of)
+    return kind.__new__(kind)
 
 
 def is_like(layer: Any, classes: tuple[type, ...]) -> bool:

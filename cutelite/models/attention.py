@@ -4,6 +4,9 @@
 other architectures, whose layers are left unchanged, use the kernel too.
 """
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+# (torch is not installed where types are checked)
+
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +23,7 @@ from cutelite.kernels.attention.operators import decode, wants_gradient
 from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
-from cutelite.models.layers import KINDS, TYPES, Linear, plain, project, projected, taken
+from cutelite.models.layers import KINDS, TYPES, Joined, Linear, plain, project, projected, taken
 from cutelite.models.operators import rotated_linear, rotated_linear_backward
 from cutelite.models.sums import entered
 
@@ -204,9 +207,10 @@ def register() -> None:
     AttentionMaskInterface.register(NAME, mask)
 
 
-class Attention:
+class Attention(Joined):
     """Attention of a decoder: one GEMM, rotary embedding, attention, and one GEMM that adds the residual."""
 
+    parts = "q_proj", "k_proj", "v_proj"
     config: Any
     head_dim: int
     scaling: float

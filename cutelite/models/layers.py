@@ -3,6 +3,9 @@
 If the kernels do not support a call (a dtype, a hook in between), the layer's own code is called.
 """
 
+# pyright: reportMissingImports=false, reportIncompatibleMethodOverride=false, reportCallIssue=false
+# (torch is not installed where types are checked)
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +19,7 @@ from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.moe.operators import route
 from cutelite.kernels.rows.operators import norm_backward, norm_forward
 from cutelite.kernels.rows.operators_elements import gated_halves, rope_tables
-from cutelite.models.operators import gated_linear, gated_mlp, linear, lookup
+from cutelite.models.operators import beside, gated_linear, gated_mlp, linear, lookup
 from cutelite.models.sums import entered, gathered, summed
 
 TYPES = torch.bfloat16, torch.float16
@@ -44,6 +47,17 @@ class Linear:
     def forward(self, x: Tensor) -> Tensor:
         """Return ``x @ weight.T + bias``."""
         return gathered(own(self, entered(x, self.entered_from), None), self.gathered_over)
+
+
+class TurnedLinear:
+    """GPT-2's dense layer, whose weight is (inputs, outputs)."""
+
+    weight: Tensor
+    bias: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return ``x @ weight + bias``."""
+        return linear(x, [self.weight.T], self.bias) if taken(x, self.weight) else super().forward(x)  # type: ignore[misc]
 
 
 class Embedding:
@@ -128,9 +142,36 @@ def keeps_frequencies(rotary: Any) -> bool:
     return "dynamic" not in rotary.rope_type and rotary.rope_type != "longrope"
 
 
-class GatedMLP:
+class Joined:
+    """A layer that keeps weights with the same input next to each other in memory, so that one GEMM multiplies them.
+
+    parts   the names of their layers
+    """
+
+    parts: tuple[str, ...]
+
+    def join(self) -> None:
+        """Move the weights next to each other, where they are not and the GEMMs take them."""
+        dense = [getattr(self, name) for name in self.parts]
+        if all(isinstance(part, Linear) and taken(part.weight) for part in dense):
+            beside([part.weight for part in dense])
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+        """Convert as `nn.Module` does for `to`, `cuda` and `half`: it makes a new tensor of each weight."""
+        self = super()._apply(*args, **kwargs)  # type: ignore[misc]
+        self.join()
+        return self
+
+    def __setstate__(self, state: Any) -> None:
+        """Be filled by `copy.deepcopy`, which copies each weight, or `pickle`."""
+        super().__setstate__(state)  # type: ignore[misc]
+        self.join()
+
+
+class GatedMLP(Joined):
     """``down(silu(gate(x)) * up(x))``: gate and up in one GEMM if their weights are next to each other in memory."""
 
+    parts = "gate_proj", "up_proj"
     gate_proj: Any
     up_proj: Any
     down_proj: Any

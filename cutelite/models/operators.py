@@ -5,6 +5,7 @@ and fills the GPU better. `beside` moves weights so that this is possible; each 
 """
 
 # mypy: disable-error-code="untyped-decorator"
+# pyright: reportMissingImports=false, reportCallIssue=false
 # (torch is not installed where types are checked)
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ def beside(weights: Sequence[Tensor]) -> None:
 
 def joined(weights: Sequence[Tensor]) -> Tensor | None:
     """Return all rows of the weights as one matrix on their memory; None if they are not contiguous."""
+    if len(weights) == 1:
+        return weights[0].detach()
     first, at = weights[0], weights[0].data_ptr()
     allocation = first.untyped_storage().data_ptr()
     for weight in weights:

@@ -97,7 +97,10 @@ def calls_of(what: Any, how: dict[str, Any]) -> list[Callable[[], object]]:
     if own is not None:
         return list(own(**how))
     if how:
-        raise TypeError(f"warm() takes {', '.join(how)} only for objects that know their calls, not for {what!r}")
+        raise TypeError(
+            f"warm() takes {', '.join(how)} only for objects that know their calls, such as a model behind "
+            f"cutelite.models.accelerate; not for {type(what).__name__}"
+        )
     calls = list(what) if isinstance(what, Iterable) else [what]
     for call in calls:
         if not callable(call):

@@ -3,10 +3,14 @@
 Tiny models of random weights; on a GPU where there is one, else simulated.
 """
 
+# pyright: reportMissingImports=false
+# (torch is not installed where types are checked)
+
 from __future__ import annotations
 
 import copy
 import importlib
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,7 @@ pytest.importorskip("transformers")
 
 import torch
 import transformers
+from transformers.pytorch_utils import Conv1D
 
 import cutelite as cl
 from cutelite.models import accelerate, attention, layers, restore
@@ -253,6 +258,38 @@ def test_weights_beside_each_other_keep_their_names() -> None:
     x = torch.randn(3, 64, dtype=torch.bfloat16, device=DEVICE)
     weights = [layer.q_proj.weight, layer.k_proj.weight]
     assert off(linear(x, weights), x.double() @ torch.cat(weights).double().T) < 4e-3
+
+
+def test_copies_and_conversions_keep_weights_beside_each_other() -> None:
+    model = made("Llama")
+    accelerate(model)
+    kinds = [type(layer) for layer in model.modules()]
+    copies = copy.deepcopy(model), pickle.loads(pickle.dumps(model)), copy.deepcopy(model).float().bfloat16()
+    for other in copies:
+        assert [type(layer) for layer in other.modules()] == kinds
+        heads, mlp = other.model.layers[0].self_attn, other.model.layers[1].mlp
+        assert joined([heads.q_proj.weight, heads.k_proj.weight, heads.v_proj.weight]) is not None
+        assert joined([mlp.gate_proj.weight, mlp.up_proj.weight]) is not None
+        assert all(map(torch.equal, other.state_dict().values(), model.state_dict().values()))
+
+
+def test_a_dense_layer_of_gpt2() -> None:
+    own = torch.nn.Sequential(Conv1D(24, 32)).to(DEVICE, torch.bfloat16)
+    model, x = copy.deepcopy(own), torch.randn(2, 3, 32, device=DEVICE, dtype=torch.bfloat16)
+    assert accelerate(model).changed == {"dense layer": ["0"]}
+    for each in own, model:
+        each(x).square().sum().backward()
+    assert off(model(x), own(x)) < 8e-3
+    assert off(model[0].weight.grad, own[0].weight.grad) < 2e-2 and off(model[0].bias.grad, own[0].bias.grad) < 2e-2
+
+
+def test_what_a_report_says_besides() -> None:
+    with pytest.raises(TypeError, match=r"takes a model.*not str 'a/name'"):
+        accelerate("a/name")
+    with pytest.raises(TypeError, match="not the class LlamaForCausalLM"):
+        accelerate(transformers.LlamaForCausalLM)
+    assert "torch.float32 are torch's" in str(accelerate(model := made("Llama", torch.float32)))
+    assert str(accelerate(model)).startswith("nothing is left to change")
 
 
 def test_a_warm_model_compiles_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
