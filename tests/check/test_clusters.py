@@ -1,10 +1,10 @@
-"""Clusters: each other's shared memory, and blocks that exit too early."""
+"""Clusters: each other's shared memory, what blocks bring for each other, and blocks that exit too early."""
 
 import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Constexpr, Tensor, TmaTensor, f32, i32
+from cutelite import Constexpr, PipelineState, Tensor, TmaTensor, f32, i32
 from tests.check.slips import assert_caught, report
 
 N, M = cl.dims("N M")
@@ -179,3 +179,110 @@ def test_blocks_release_to_those_that_share_with_them() -> None:
     for rank in range(4):
         np.testing.assert_array_equal(out[rank, :, 0], a)
         np.testing.assert_array_equal(out[rank, :, 1], b)
+
+
+@cl.kernel(block=64, cluster=2)
+def halves(src: TmaTensor[f32, (M, 32), (4, 32)], out: Tensor[f32, (2, M, 32)], slip: Constexpr[str]) -> None:
+    """Each block brings half of each tile into both, through a ring of two stages; a warp of each copies tiles out."""
+    tiles, full, empty = cl.tma_shared(src, 4), cl.shared(cl.mbarrier, (2,)), cl.shared(cl.mbarrier, (2,))
+    lane, rank = cl.thread_idx.x % 32, cl.block_rank_in_cluster()
+    if cl.thread_idx.x == 0:
+        for s in cl.static_range(2):
+            full[s].init(1)
+            empty[s].init(1 if slip == "own consumers alone" else 2)
+        cl.fence_mbarrier_init()
+    if slip == "met in the block":
+        cl.syncthreads()
+    else:
+        cl.cluster_sync()
+    steps = M // 8 - rank if slip in ("fewer steps", "fewer steps, without the last barrier") else M // 8
+    if cl.thread_idx.x == 0:
+        state = PipelineState.producer(2)
+        for n in range(steps):
+            at = state.index
+            if slip != "one does not wait" or rank == 0:
+                empty[at].wait(state.phase)
+            few = slip == "half the bytes" or (slip == "half the bytes of one" and rank == 1)
+            full[at].arrive_expect_tx(src.tile_bytes * (1 if few else 2))
+            mask = 1 << rank if slip == "brought to one" else 0b11
+            half = tiles[at * 2 + rank, None, None]
+            cl.tma_load(src, half, at=(n * 8 + rank * 4, 0), barrier=full[at], multicast=mask)
+            state = state.advance()
+    elif cl.thread_idx.x >= 32:
+        state = PipelineState.consumer(2)
+        for n in range(steps):
+            at = state.index
+            if slip != "one tile left out" or rank == 0 or n != 1:
+                full[at].wait(state.phase)
+            for row in cl.static_range(8):
+                out[rank, n * 8 + row, lane] = tiles[at * 2 + row // 4, row % 4, lane]
+            cl.syncwarp()
+            if slip == "released at home":
+                if lane == 0:
+                    empty[at].arrive(2)
+            elif slip == "released to the other":
+                if lane == 0:
+                    empty[at].remote(1 - rank).arrive(2)
+            elif slip == "own consumers alone":
+                if lane == 0:
+                    empty[at].arrive()
+            elif lane < 2:
+                empty[at].remote(lane).arrive(cluster=True)
+            state = state.advance()
+    if "last barrier" not in slip:
+        cl.cluster_sync()
+
+
+@pytest.mark.parametrize(
+    ("slip", "kinds"),
+    [
+        ("", set()),
+        ("met in the block", {"block-not-started"}),
+        ("own consumers alone", {"race", "mbarrier-phase"}),
+        ("released at home", {"race", "mbarrier-phase"}),
+        ("released to the other", {"race", "mbarrier-phase"}),
+        ("one does not wait", {"mbarrier", "mbarrier-phase"}),
+        ("half the bytes", {"mbarrier-phase"}),
+        ("half the bytes of one", {"race", "mbarrier-phase"}),
+        ("brought to one", {"deadlock"}),
+        ("one tile left out", {"race", "mbarrier-phase"}),
+        ("fewer steps", {"deadlock"}),
+        ("fewer steps, without the last barrier", {"exit-pending", "exited-block"}),
+        ("without the last barrier", {"exit-pending", "exited-block"}),
+    ],
+)
+def test_tiles_that_two_blocks_share(slip: str, kinds: set[str]) -> None:
+    arrays = np.arange(1024, dtype=np.float32).reshape(32, 32), np.zeros((2, 32, 32), np.float32)
+    for seed in (0, 1):
+        found = report(halves, 2, arrays, slip, [seed])
+        assert found.kinds & kinds or not (slip or found.kinds), f"{slip} under seed {seed}: {found}"
+
+
+@cl.kernel(block=32, cluster=2)
+def dealt(
+    src: Tensor[i32, (4, 32)], word: Tensor[i32, (1,)], out: Tensor[i32, (2, 4, 32)], slip: Constexpr[str]
+) -> None:
+    """Blocks share rows that a counter deals out, half of each loaded by each block."""
+    rows, row, lane = cl.shared(i32, (32,)), cl.shared(i32, (1,)), cl.thread_idx.x
+    rank = cl.block_rank_in_cluster()
+    for _ in range(2):
+        if lane == 0 and slip == "each takes its own":
+            row[0] = cl.atomic_add(word, 0, 1) // 2
+        elif lane == 0 and rank == 0:
+            row[0] = cl.atomic_add(word, 0, 1)
+        cl.cluster_sync()
+        at = row[0] if slip else cl.mapa(row, 0)[0]
+        cl.mapa(rows, lane // 16)[rank * 16 + lane % 16] = src[at, rank * 16 + lane % 16]
+        cl.cluster_sync()
+        out[rank, at, lane] = rows[lane]
+        cl.cluster_sync()
+
+
+@pytest.mark.parametrize("slip", ["", "each takes its own"])
+def test_results_that_depend_on_who_comes_first(slip: str) -> None:
+    arrays = np.arange(128, dtype=np.int32).reshape(4, 32), np.zeros(1, np.int32), np.zeros((2, 4, 32), np.int32)
+    kinds = {"schedule-dependent"} if slip else set()
+    noted = dealt.check(4, None, *(array.copy() for array in arrays), slip, notes=False)
+    assert noted, noted
+    assert {note.kind for note in noted.notes} == kinds
+    assert dealt.check(4, None, *(array.copy() for array in arrays), slip, ordered=("out",)).kinds == kinds

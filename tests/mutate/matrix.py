@@ -264,9 +264,10 @@ def originals(kernels: Sequence[str], seeds: int, jobs: int) -> int:
 
 
 def alarms_of(kernel: str, seeds: Sequence[int]) -> list[str]:
-    """Return the reports on an original kernel."""
+    """Return the reports on an original kernel, and notes: of results that depend on the schedule."""
     base = launched(kernel)
-    return list(map(str, check(base, base.function, seeds).findings))
+    report = check(base, base.function, seeds)
+    return list(map(str, (*report.findings, *report.notes)))
 
 
 def describe(o: MutantRun) -> str:

@@ -9,6 +9,7 @@ findings.py   what was found, as data and as text    lanes.py     which thread m
 costs.py      bank conflicts and sectors, as notes   limits.py    what is too large
 places.py     addresses of strong accesses, and what is released with each
 updates.py    the order of updates that do not commute
+results.py    what arguments hold, by other schedules
 """
 
 from cutelite.sim.checker.findings import CheckFailed, CheckReport, Finding

@@ -131,7 +131,8 @@ class CheckReport:
     """The result of a check; true where nothing is wrong.
 
     findings  mistakes in the order in which they were found; each pair of lines once
-    notes     costs of time: bank conflicts, uncoalesced accesses
+    notes     costs of time: bank conflicts, uncoalesced accesses; other arguments than `ordered` ones whose contents
+              depend on the schedule
     seeds     the schedules that were run: all of them, even after a finding that ended one
     blocks    how many blocks each schedule checked, and how many the grid has
     ops       ops executed in all schedules; an op counts once for all threads that execute it together

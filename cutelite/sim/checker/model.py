@@ -56,6 +56,7 @@ from cutelite.sim.checker.phases import WAITING, Phases
 from cutelite.sim.checker.places import Place, Writer
 from cutelite.sim.checker.records import Barrier, Block, Exited, Group
 from cutelite.sim.checker.reporter import Reporter
+from cutelite.sim.checker.results import Results
 from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow, reach_of
 from cutelite.sim.checker.updates import Last, Orders, Update, Updates
 from cutelite.sim.error import SimError
@@ -119,7 +120,12 @@ class Checker:
     """The checker of the memory model; implements `sim.events.Observer`."""
 
     def __init__(
-        self, reporter: Reporter, written: set[str], ahead: Ahead | None = None, orders: Orders | None = None
+        self,
+        reporter: Reporter,
+        written: set[str],
+        ahead: Ahead | None = None,
+        orders: Orders | None = None,
+        results: Results | None = None,
     ) -> None:
         self.report = reporter
         self.ahead = ahead
@@ -131,6 +137,8 @@ class Checker:
         self.clocks = Clocks()
         self.accesses = Accesses(self.clocks)
         self._updates = None if orders is None else Updates(orders, self.accesses)
+        self._results = results
+        self._strong: set[int] = set()  # regions with strong accesses
         self.written = written  # names of global memory that is written in the launch: only there reads matter
         self.incomplete = False  # some of it was read before that was known
         self._blocks: dict[Any, Block] = {}
@@ -168,7 +176,7 @@ class Checker:
             if not self._matters(region, kind):
                 return None
         shadow = self._shadow(region, unit)
-        work = holder.work if isinstance(holder, Agent) else None
+        work = _work_of(holder)
         op = holder.op if work is None else work.op
         if kind != "read" and id(region) in self._places and getattr(op, "semantic", None) is None:
             self._forget_places(region, offset, unit)
@@ -181,6 +189,8 @@ class Checker:
                 if not isinstance(actor, Worker) or not self.accesses.passed(shadow, offset, unit, actor, number, site):
                     granules, _ = shadow.indices(offset, unit)
                     self._settle(block, site, region, shadow, granules, actor, None)
+                if kind == "atomic":
+                    self._strong.add(id(region))
                 if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
                     self._update(block, work.op, Update(region, offset, unit, data), block.first + work.tid[:1], work)
             return None
@@ -200,6 +210,7 @@ class Checker:
         if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
             self._update(block, op, Update(region, offset, unit, data), threads, None)
         if semantic is not None:
+            self._strong.add(id(region))
             return self._synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
         return None
 
@@ -234,7 +245,7 @@ class Checker:
     def _must_be_after(self, block: Block, holder: Any, region: Region, offset: Array, lanes: Array, kind: str) -> None:
         """Report accesses of global memory before griddepcontrol.wait: a kernel ahead may still write it."""
         assert self.ahead is not None
-        work = holder.work if isinstance(holder, Agent) else None
+        work = _work_of(holder)
         op = holder.op if work is None else work.op
         if (work is not None and work.queue == "none" and work.barrier is None) or getattr(op, "cache", "") == "nc":
             return  # a prefetch; a promise that nobody writes
@@ -360,9 +371,17 @@ class Checker:
             )  # fmt: skip
 
     def finish(self) -> None:
-        """Report, at the end of a schedule, updates that came in another order than in the first one."""
+        """Report, at the end of a schedule, what came in another order, or out otherwise, than in the first one."""
         for region, offsets, last in self._updates.differing() if self._updates is not None else ():
             self.report.differing_updates(last.block, region, offsets, last.op, self._threads(np.array([last.agent])))
+        for region, shadow, offsets in self._results.differing(self._shadows.values()) if self._results else ():
+            if id(region) not in self._strong:
+                granules = np.unique((offsets + shadow.lead) // shadow.granule)
+                wrote = granules[shadow.w_site[granules] > 0]
+                sites = shadow.w_site[wrote[:1]].tolist()
+                op = self.accesses.sites[sites[0]].op if sites else None
+                ordered = self._updates is not None and self._updates.holds(region, offsets)
+                self.report.differing_results(region, offsets, op, self._threads(shadow.w_who[wrote]), ordered)
 
     def _within(self, granules: Array, actor: Actor, site: int) -> list[Conflict]:
         """Return the conflicts between threads that write to the same place by one instruction."""
@@ -881,7 +900,7 @@ class Checker:
         places = self._places.setdefault(id(region), {})
         me = Writer(reach_of(op), block.number, block.rank)
         written: Any = data
-        seen: Array | None = None
+        seen: Any = None
         for at in sorted(set(offset.tolist())):
             mine = (offset == at).nonzero()[0]
             place = places.get(at)
@@ -894,7 +913,8 @@ class Checker:
                     numbers = self._look(block, place, threads[mine], loads)
                     self._acquire(place, me, threads[mine], numbers, semantic)
                     if np.count_nonzero(numbers < place.last):
-                        seen = region.view(unit)[1][(offset - (-region.base % unit)) // unit] if seen is None else seen
+                        if seen is None:
+                            seen = region.view(unit)[1][(offset - (-region.base % unit)) // unit]
                         seen[mine] = [place.value(n).data for n in numbers.tolist()]
                         block.machine.launch.changed()  # at the next time they see a later one
                 continue
@@ -1125,6 +1145,11 @@ _HANDLERS: dict[type[Any], Callable[[Checker, Block, Any], None]] = {
     TmemFree: Checker._free,
     **dict.fromkeys(_OF_MBARRIERS, Checker._mbarrier),
 }
+
+
+def _work_of(holder: Any) -> Work | None:
+    """Return the asynchronous work that makes an access; None for threads."""
+    return holder.work if isinstance(holder, Agent) else None
 
 
 def _later(order: Array, same_place: Array) -> Array:

@@ -50,6 +50,7 @@ ORDERED_UPDATES = (
     "release that the next one acquires"
 )
 SAME_ORDER = "order them by what they compute, not by who comes first"
+SAME_RESULT = "let what is computed, and of what, follow from the place of the result, not from who comes first"
 
 ASTRAY = {
     "early": (
@@ -133,6 +134,22 @@ class Reporter:
         """Report updates of an ordered argument that came in another order than under an earlier schedule."""
         message = "atomic updates whose order shows in the result come in another order than in the first schedule"
         self._updates(block, region, offsets, 1, message, (_side("latest update", op, threads),), SAME_ORDER)
+
+    def differing_results(self, region: Region, offsets: Array, op: Op | None, threads: Threads, wrong: bool) -> None:
+        """Report an argument that holds something else than after an earlier schedule; a note if it may."""
+        message = f"{len(offsets)} bytes of an argument are others than after the first schedule"
+        place = region.place("gmem", region.base + int(offsets.min()))
+        extent = place.offset, place.offset + int(offsets.max() - offsets.min())
+        sides = () if op is None else (_side("latest write", op, threads),)
+        severity, notes = ("error", ()) if wrong else ("note", (Note(f"schedule of seed {self.seed}"),))
+        kind = "schedule-dependent"
+        self._add(
+            (kind, place.name),
+            Finding(
+                kind, message, sides, "gmem", extent, place.name, self.seed, self.kernel, severity,
+                help=SAME_RESULT, notes=notes,
+            ),
+        )  # fmt: skip
 
     def _updates(
         self, block: Any, region: Region, offsets: Array, granule: int, message: str, sides: tuple[Side, ...], help: str

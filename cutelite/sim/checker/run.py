@@ -20,6 +20,7 @@ from cutelite.sim.checker.findings import CheckReport, Finding
 from cutelite.sim.checker.limits import TooLarge, check_size
 from cutelite.sim.checker.model import Ahead, Checker
 from cutelite.sim.checker.reporter import Reporter
+from cutelite.sim.checker.results import Results
 from cutelite.sim.checker.updates import Orders
 from cutelite.sim.error import SimError
 from cutelite.sim.launch import Extent
@@ -70,7 +71,8 @@ def check(
     untouched names of arguments that no kernel ahead writes (where this one writes them, nor reads): not so these.
               None: what a thread reads before that instruction, and then executes it, is taken to be among them
     ordered   names of arguments in which atomic updates that do not commute, such as sums of floats, come in one order,
-              so that results are the same bits each time: something orders any two of a number, in all schedules alike
+              so that results are the same bits each time: something orders any two of a number, in all schedules alike.
+              They hold the same after each schedule
     stdout    where printf of the first schedule writes; nowhere if None
     others    as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
               left them
@@ -141,11 +143,13 @@ class _Checking:
         check_size(self.function.name, self.arrays)
         self._before = [(array, array.copy()) for array in self.arrays if array.flags.writeable]
         self._fresh = True
+        self._results = Results() if self.facts["sample"] is None else None
 
     def under(self, seed: int, stdout: TextIO | None) -> None:
         """Check one schedule; run it again if an argument turned out to be written after it had been read."""
         while True:
-            checker = Checker(Reporter(self.function.name, seed, self.found), self.written, self.ahead, self.orders)
+            reporter = Reporter(self.function.name, seed, self.found)
+            checker = Checker(reporter, self.written, self.ahead, self.orders, self._results)
             try:
                 self._run(self.program, seed, checker, stdout)
                 checker.finish()
@@ -162,8 +166,10 @@ class _Checking:
         """Return the report of all schedules."""
         total, sample = int(np.prod(self.grid)), self.facts["sample"]
         checked = total if sample is None else min(sample, total)
+        wrong = [finding for finding in self.found.values() if finding.severity == "error"]
+        notes += tuple(finding for finding in self.found.values() if finding.severity == "note")
         return CheckReport(
-            self.function.name, _without_echoes(self.found.values()), notes, numbers, (checked, total), self.ops,
+            self.function.name, _without_echoes(wrong), notes, numbers, (checked, total), self.ops,
             seconds, self.errors[0] if self.errors else None,
         )  # fmt: skip
 
