@@ -48,7 +48,7 @@ class Narrow(Worker):
         self.keys_of(once)
         so_far = dk, dv, number, block.first, block.first[2]
         skipped: Any = i32(0)
-        if plan.problem.right and plan.config.rows < plan.keys and self.unseen:
+        if plan.skips and self.unseen:
             so_far, skipped = self.skip(so_far), i32(1)
         for i in range(skipped, block.steps):
             so_far = self.step(so_far, i > 0)
@@ -271,8 +271,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
     def gradients(
         q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: plan.turns | None,
         counter: Tensor[i32, (1,)] | None, dk: DK, dv: DV, scale: f32, offset: i32, left: i32, right: i32, band: i32,
-        dk_array: plan.array(HK, SK, d) = None, dv_array: plan.array(HK, SK, e) = None, of_queries: STARTS = None,
-        of_keys: STARTS = None, tables: plan.tables = (),
+        dk_array: plan.array("DK", HK, SK, d) = None, dv_array: plan.array("DV", HK, SK, e) = None,
+        of_queries: STARTS = None, of_keys: STARTS = None, tables: plan.tables = (),
     ) -> None:  # fmt: skip
         """
         base     logsumexps and row sums of o * do, as `prepare` writes them

@@ -18,7 +18,6 @@ from cutelite.records import dataclass
 from cutelite.target import TARGETS
 
 B, H, HK, SQ, SK, MB, BLOCKS, ENDS = cl.dims("B H HK SQ SK MB BLOCKS ENDS")
-ARRAY_B, ARRAY_H, ARRAY_S = cl.dims("ARRAY_B ARRAY_H ARRAY_S")
 EXTRA = 16
 """Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
 FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)}
@@ -73,14 +72,14 @@ def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
     keys   of a sequence, on average. Where there are few, room for the next tile's counts for more (`Plan.ahead`)
     scale  of scores. Logsumexps divided by one below 2^-26 may leave the range that `FACTORS` has in f16
     """
-    plain = not problem.left and problem.score_mod is None and problem.mask_mod is None  # others take registers
+    plain = problem.score_mod is None and problem.mask_mod is None  # others take registers
     extends = problem.score_mod is None and (problem.dtype == bf16 or scale >= 2.0**-26)
     if problem.dim > 128:
         if extends and problem.dim <= 192 and problem.dim_v <= 128:
             return Config(copied=0, turned=False, apart=True, extended=True)
         return Config(turned=False, copied=0, wide=True, regs=(40, 232))
     if problem.dim <= 64:
-        copied = (2 if keys <= 2048 else 4) if extends else 8
+        copied = (2 if keys <= 2048 and not problem.ragged else 4) if extends else 8  # ragged ones would spill
         return Config(128, turned=False, copied=copied, fenced=extends, extended=extends)
     stages, turned = (3, False) if max(problem.dim, problem.dim_v) <= 96 else (2, problem.dim > 96)
     return Config(64, 2, stages, 3, turned, copied=0, early=True, fenced=True, covered=plain, extended=extends)
@@ -244,9 +243,9 @@ class Plan(OfProblem):
         strides = tuple(math.prod(inner[i:]) for i in range(len(inner) + 1))
         return cl.with_layout(array, cl.make_layout((B * H * BLOCKS, *inner), strides))
 
-    def array(self, heads: Any, length: Any, dim: int) -> Any:
+    def array(self, name: str, heads: Any, length: Any, dim: int) -> Any:
         """Return the type of the same tensors for access by rows, which ragged sequences need; None for others."""
-        shape, strides = (B, heads, length, dim), (ARRAY_B, ARRAY_H, ARRAY_S, 1)
+        shape, strides = (B, heads, length, dim), (*cl.dims(f"{name}_B {name}_H {name}_S"), 1)
         return Tensor[self.problem.dtype, shape, strides] | None
 
     def ragged(self, number: Any, starts: Starts) -> Sequence:
@@ -328,6 +327,11 @@ class Plan(OfProblem):
     def gaps(self) -> bool:
         """Tell whether there may be tiles whose keys no query sees."""
         return self.problem.ragged or self.problem.left or self.problem.right
+
+    @property
+    def skips(self) -> bool:
+        """Tell whether a warpgroup passes by a first block that sees none of its keys. Ragged ones would spill."""
+        return self.problem.right and self.config.rows < self.keys and not self.problem.ragged
 
     @property
     def staged(self) -> bool:
@@ -446,8 +450,8 @@ def finish(plan: Plan) -> Any:
 
     @cl.kernel(block=threads)
     def finish(
-        dq: plan.box(H, SQ, dim, BM, plan.spans[0]), sums: plan.sums, scale: f32, rows: plan.array(H, SQ, dim) = None,
-        of_queries: STARTS = None, of_keys: STARTS = None,
+        dq: plan.box(H, SQ, dim, BM, plan.spans[0]), sums: plan.sums, scale: f32,
+        rows: plan.array("DQ", H, SQ, dim) = None, of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
