@@ -132,7 +132,8 @@ def mask(
         if fixed and (q_length <= FEW or q_offset + q_length == kv_length):
             return all_keys(batch_size, q_offset + q_length, more.get("device", "cpu"))
         if not fixed and q_length <= FEW:
-            return (q_offset + q_length).to(torch.int32).reshape(1, 1, 1, 1).expand(batch_size, 1, 1, 1).contiguous()
+            lengths = torch.empty((batch_size, 1, 1, 1), dtype=torch.int32, device=q_offset.device)
+            return torch.add(q_offset.expand(lengths.shape), q_length, out=lengths)  # one kernel
     made: Tensor | None = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
     )
@@ -153,7 +154,8 @@ class Backbone:
     """A model that does not search for masks if only the future is masked.
 
     `transformers` searches positions and masks of tokens for packed or padded sequences. In a CUDA graph or
-    under torch.compile it cannot, and would write out whole masks.
+    under torch.compile it cannot, and would write out whole masks. The position of one token behind a static cache is
+    the cache's length as it lies, instead of two kernels' result.
     """
 
     config: Any
@@ -161,9 +163,13 @@ class Backbone:
     def forward(self, input_ids: Tensor | None = None, attention_mask: Any = None, **more: Any) -> Any:
         """Call the model's own `forward`, with lengths as the mask if no mask, positions or cache are given."""
         tokens = input_ids if input_ids is not None else more.get("inputs_embeds")
-        asked = attention_mask, *(more.get(name) for name in ("position_ids", "past_key_values", "cache"))
-        if all(x is None for x in asked) and tokens is not None and self.config._attn_implementation == NAME:
-            attention_mask = all_keys(tokens.shape[0], tokens.shape[1], tokens.device)
+        caches = [more[name] for name in ("past_key_values", "cache") if more.get(name) is not None]
+        if tokens is not None and more.get("position_ids") is None:
+            if attention_mask is None and not caches and self.config._attn_implementation == NAME:
+                attention_mask = all_keys(tokens.shape[0], tokens.shape[1], tokens.device)
+            place: Any = next((cache.get_seq_length() for cache in caches if type(cache) is StaticCache), None)
+            if tokens.shape[1] == 1 and isinstance(place, Tensor) and place.device == tokens.device:
+                more["position_ids"] = place.reshape(1, 1)
         return super().forward(input_ids, attention_mask=attention_mask, **more)  # type: ignore[misc]
 
 
