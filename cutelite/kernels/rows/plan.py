@@ -25,6 +25,7 @@ MOST = 262_144  # elements of a row that the registers of a cluster hold; longer
 SHARED = 220_000  # bytes of shared memory for rows
 RESIDENT = 2048  # threads that a multiprocessor holds
 REGISTERS = 65_536  # registers of a multiprocessor
+MULTIPROCESSORS = 132  # of an H100 or H200
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,16 @@ def after(grid: Any, block: int) -> cl.Launch:
     return cl.Launch(grid, block, pdl=True)
 
 
-def follow() -> None:
-    """Let the next kernel's blocks start, and wait for the kernel before. A kernel calls this first."""
+def follow(ask: Any = None, blocks: int = 0) -> None:
+    """Let the next kernel's blocks start, and wait for the kernel before. A kernel calls this first.
+
+    ask     called before the wait, in blocks that may have started by then: it lets what they read come to L2, which
+            is coherent, so that what the kernel before has yet to write is not read too early
+    blocks  blocks that a multiprocessor holds
+    """
     cl.griddepcontrol_launch_dependents()
+    if ask is not None and cl.block_idx.y * cl.grid_dim.x + cl.block_idx.x < MULTIPROCESSORS * blocks:
+        ask()
     cl.griddepcontrol_wait()
 
 

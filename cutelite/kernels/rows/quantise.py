@@ -8,6 +8,7 @@ q, scale = transposed(x, Narrow(block=128))       # of columns
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# pyright: reportInvalidTypeForm=false, reportOptionalSubscript=false, reportOptionalMemberAccess=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
@@ -134,6 +135,7 @@ def quantise(
 
 TILE_M, STRIP = 128, 16  # rows of a block's tile; rows of a thread, in two columns
 STRIPS = TILE_M // STRIP
+LINE = 128  # bytes that a prefetch brings
 
 
 def tile_of(dtype: Any) -> tuple[int, int]:
@@ -148,7 +150,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
     (tile_n, threads), out_wide = tile_of(dtype), ACCESS // to.bytes
     pairs, held = tile_n // 2, 1536 if to.bytes < dtype.bytes else 1024  # threads of a multiprocessor
-    stores, pitch = TILE_M * tile_n // (threads * out_wide), TILE_M + out_wide
+    pitch = TILE_M + out_wide
     # even columns, then odd ones: neighbouring threads, which have neighbouring pairs of columns, use different banks
     apart = cl.make_layout(((2, pairs), TILE_M), stride=((pairs * pitch, pitch), 1))
 
@@ -158,10 +160,11 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         y: Tensor[to, (N, M), (Q, 1)],
         scales: Tensor[f32, (N, G), (None, None)] | None,
     ) -> None:
-        follow()
-        tile, made, t = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, apart, align=16), cl.thread_idx.x
-        first, column = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n
-        bring(x, tile, first, column)
+        first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
+        whole = (first + TILE_M <= M) & (column + tile_n <= N)
+        follow(lambda: ask_for(x, first, column, tile_n, whole), held // threads)
+        tile, made = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, apart, align=16)
+        bring(x, tile, first, column, whole)
         cl.syncthreads()
         pair, strip = t % pairs, t // pairs
 
@@ -186,23 +189,27 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
         for i in cl.static_range(2):
             made[pair * 2 + i, None].tile((STRIP,), (strip,)).store(v[i, None].load().to(to))
         cl.syncthreads()
-        for i in cl.static_range(stores):
-            at = (i * threads + t) * out_wide
-            row, begin = at // TILE_M, at % TILE_M
-            if column + row < N:
-                out = cl.RowTile(first + begin, M, out_wide, 1, threads=1)
-                part = made[row, None].tile((out_wide,), (begin // out_wide,)).load()
-                out.store(part.reshape((out_wide, 1)), y[column + row, None])
+        hand_over(made, y, first, column, TILE_M * tile_n // (threads * out_wide), whole)
 
     return columns
 
 
-def bring(x: Any, tile: Any, first: Any, column: Any) -> None:
-    """Copy a tile of a matrix that begins at row `first` and `column` to shared memory; elements beyond it become 0."""
+def ask_for(x: Any, first: Any, column: Any, tile_n: int, whole: Any) -> None:
+    """Let a tile of a matrix, if it is `whole`, come to L2."""
+    line = LINE // x.dtype.bytes  # elements
+    for at in range(cl.thread_idx.x, TILE_M * tile_n // line if whole else 0, cl.block_dim.x):
+        cl.prefetch(x, (first + at * line // tile_n, column + at * line % tile_n))
+
+
+def bring(x: Any, tile: Any, first: Any, column: Any, whole: Any) -> None:
+    """Copy a tile of a matrix that begins at row `first` and `column` to shared memory; elements beyond it become 0.
+
+    whole  all of the tile lies within the matrix
+    """
     (m, n), wide, t, tile_n = x.shape, ACCESS // x.dtype.bytes, cl.thread_idx.x, tile.shape[1]
     row, begin = t * wide // tile_n, t * wide % tile_n  # a tile of rows is a multiple of what the block loads
     step = cl.block_dim.x * wide // tile_n  # rows that the block loads at once
-    if first + TILE_M <= m and column + tile_n <= n:
+    if whole:
         held = cl.make_rmem_tensor(x.dtype, (wide, TILE_M // step))
         for i in cl.static_range(TILE_M // step):
             held[None, i].store(x[first + row + i * step, None].tile((wide,), ((column + begin) // wide,)).load())
@@ -218,6 +225,19 @@ def bring(x: Any, tile: Any, first: Any, column: Any) -> None:
             tile[here, None].tile((wide,), (begin // wide,)).store(some.load())
 
 
+def hand_over(made: Any, y: Any, first: Any, column: Any, stores: int, whole: Any) -> None:
+    """Write a tile that is transposed, `made`, by `stores` accesses of each thread; the rest is as for `bring`."""
+    (n, m), wide, t, threads = y.shape, ACCESS // y.dtype.bytes, cl.thread_idx.x, cl.block_dim.x
+    each = TILE_M // wide  # threads for a row
+    for i in cl.static_range(stores):
+        row, begin = (i * threads + t) // each, (i * threads + t) % each * wide
+        part = made[row, None].tile((wide,), (begin // wide,)).load()
+        if whole:
+            y[column + row, None].tile((wide,), ((first + begin) // wide,)).store(part)
+        elif column + row < n:
+            cl.RowTile(first + begin, m, wide, 1, threads=1).store(part.reshape((wide, 1)), y[column + row, None])
+
+
 @underived()
 def transposed(x: Any, to: str | Narrow) -> Any:
     """Transpose a matrix while casting it, or quantising it in blocks of 128 along its columns.
@@ -231,7 +251,7 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     narrow = to if isinstance(to, Narrow) else None
     if narrow is None:
         one_of("to", to, RESULTS)
-    kind = narrow.dtype if narrow else RESULTS.get(to)
+    kind = to.dtype if isinstance(to, Narrow) else RESULTS.get(to)
     if kind is None or len(x.shape) != 2 or (narrow and narrow.block != TILE_M):
         raise cl.ArgumentError(f"x is {tuple(x.shape)}, of which {to!r} cannot be the transposed")
     rows = Rows(x, "x", most=None)
