@@ -115,7 +115,8 @@ ORDERED_WIDE = "attention_backward_ordered_wide"
 WIDE = "attention_backward_wide"
 CHOSEN = "attention_backward_chosen"
 LOADED_EARLY = "attention_backward_early"
-EARLY = f"{LOADED_EARLY} {CHOSEN}"
+NARROWER = "attention_backward_96"
+EARLY = f"{LOADED_EARLY} {CHOSEN} {NARROWER}"
 DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_relative attention_blocks"
@@ -123,8 +124,11 @@ TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the wa
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
 ALL_SEEN = f"attention_backward attention_backward_ragged {ORDERED} {WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
 OTHERS = f"{NARROW} {WIDE} {ORDERED_WIDE} attention_backward_early"
-BACKWARD = f"{OTHERS} {CHOSEN}"
+BACKWARD = f"{OTHERS} {CHOSEN} {NARROWER}"
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
+CAME_BEHIND = (
+    "dS of the block before has come from the other warpgroup, which had read then what was here three blocks ago"
+)
 SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
 
 CLUSTERED = "blackwell_library_cluster"
@@ -662,7 +666,7 @@ ROWS: tuple[Row, ...] = (
         (1, 2, 4, 5),
     ),
     Row(
-        f"{EXTENDED} {LOADED_EARLY}",
+        f"{EXTENDED} {LOADED_EARLY} {NARROWER} {APART}",
         "drop",
         ARRIVE,
         "",
@@ -747,7 +751,7 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
-    Row(f"{EXTENDED} {CHOSEN}", "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
+    Row(f"{EXTENDED} {CHOSEN} {NARROWER}", "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     *(
         Row(
             NARROW,
@@ -773,10 +777,28 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
-    Row(CHOSEN, "late", "wgmma.commit_group", "", "dq = self.of_queries(", "it closes the same group, later"),
-    Row(CHOSEN, "early", "wgmma.wait_group", "", "dk = cl.wgmma.wait_group(0, dk)", "it waits sooner: time alone"),
+    Row(
+        f"{CHOSEN} {NARROWER}",
+        "late",
+        "wgmma.commit_group",
+        "",
+        "dq = self.of_queries(",
+        "it closes the same group, later",
+    ),
+    Row(
+        f"{CHOSEN} {NARROWER}",
+        "early",
+        "wgmma.wait_group",
+        "",
+        "dk = cl.wgmma.wait_group(0, dk)",
+        "it waits sooner: time alone",
+    ),
     Row(CHOSEN, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
     Row(CHOSEN, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
+    *(
+        Row(NARROWER, kind, "mbarrier.wait", detail, "changes.producer_acquire(", CAME_BEHIND)
+        for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
+    ),
     Row(f"{WIDE} {ORDERED_WIDE} {APART}", "drop", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
     Row(f"{WIDE} {ORDERED_WIDE} {APART}", "early", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
     Row(f"{NARROW} {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
@@ -804,17 +826,6 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(f"{WIDE} {ORDERED_WIDE}", "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
     *(
-        Row(APART, kind, op, detail, f"{what}.producer_acquire(once)", "every tile has queries here", (-1,))
-        for what in ("keys", "values")
-        for kind, op, detail in (
-            ("drop", "mbarrier.wait", ""),
-            ("weaken", "mbarrier.wait", RELAXED),
-            ("parity", "mbarrier.wait", ""),
-            ("drop", EXPECT, ""),
-            ("bytes", EXPECT, ""),
-        )
-    ),
-    *(
         Row(
             APART,
             kind,
@@ -827,13 +838,27 @@ ROWS: tuple[Row, ...] = (
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
     ),
     *(
-        Row(APART, kind, op, detail, "self.rows_of(state, place) < self.skip(so_far)", "it reads none of these queries")
+        Row(
+            f"{APART} {NARROWER}",
+            kind,
+            op,
+            detail,
+            "self.rows_of(state, place) < self.skip(so_far)",
+            "it reads none of these queries",
+        )
         for kind, op, detail in (
             ("drop", "mbarrier.wait", ""),
             ("weaken", "mbarrier.wait", RELAXED),
-            ("stage", "tensor.ptr", ""),
             ("stage", "mul", ""),
         )
+    ),
+    Row(
+        APART,
+        "stage",
+        "tensor.ptr",
+        "",
+        "self.rows_of(state, place) < self.skip(so_far)",
+        "it reads none of these queries",
     ),
     *(
         Row(

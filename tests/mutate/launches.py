@@ -64,11 +64,16 @@ def case(module: str, test: str, *arguments: Any) -> Run:
     return lambda: getattr(importlib.import_module(f"tests.{module}"), test)(*arguments)
 
 
+def put(module: Any, **values: Any) -> None:
+    """Give globals of a module other values."""
+    module.__dict__.update(values)
+
+
 def alone(module: str, blocks: int = 1) -> Any:
     """Import a module of GEMMs, whose persistent kernels then run on `blocks` blocks or clusters, not one for each
     multiprocessor, so that each has several tiles."""
     made = importlib.import_module(f"cutelite.kernels.gemm.{module}")
-    vars(made)["clusters_at_once"] = lambda size, like: blocks
+    put(made, clusters_at_once=lambda size, like: blocks)
     return made
 
 
@@ -130,6 +135,28 @@ def gemm_rotated() -> None:
     rotated_product(x, weight.T, random(64, 16), random(64, 16), heads=3, dim=32, config=config)
 
 
+def gemm_vectors(along: Literal["K", "N"]) -> Run:
+    """Two rows by a matrix that TMA cannot read: two blocks, which share K where the matrix is contiguous along N."""
+
+    def run() -> None:
+        from cutelite.kernels.gemm import vectors
+
+        n, k = (6, 2048 + 200) if along == "K" else (70, 200)  # more than a round of loads, or three of staged columns
+        kind = vectors.Vectors(cl.bf16, cl.f32, 2, 8 if along == "K" else 1, along, blocks=1 if along == "K" else 2)
+        x, w = (
+            of_examples("common").random(*s, dtype="bfloat16") for s in ((2, k), (n, k) if along == "K" else (k, n))
+        )
+        out, blocks, kept = np.empty((2, n), np.float32), -(-n // kind.across) * kind.blocks, vectors.CHUNK
+        try:
+            put(vectors, CHUNK=64)
+            kernel = vectors.build.__wrapped__(kind, cl.f32)
+            kernel[cl.Launch(blocks, vectors.WARPS * 32, pdl=True)](x, w, out, None, None, 1.0, 0.0)
+        finally:
+            put(vectors, CHUNK=kept)
+
+    return run
+
+
 def gemm_prepared() -> None:
     """The dense GEMM with a function that computes A from 8-bit numbers: two warpgroups that share its stages."""
 
@@ -153,7 +180,7 @@ def blackwell(kind: str = "", tiles: tuple[int, int] = (1, 3), groups: tuple[int
         from cutelite.kernels.blackwell import call as made
         from cutelite.kernels.blackwell.configs import Config
 
-        vars(made)["clusters_at_once"] = lambda blocks, like: 1
+        put(made, clusters_at_once=lambda blocks, like: 1)
         chosen, random = Config(**config), of_examples("common").random
         m, n = (count * each for count, each in zip(tiles, chosen.tile, strict=True))
         if kind == "fp8_block":
@@ -324,20 +351,29 @@ def attention_combine(dim_v: int) -> Run:
 
 
 def attention_backward(
-    sq: int, sk: int, dim: int, first: int = 0, causal: bool = True, ordered: bool = False, **config: Any
+    sq: int,
+    sk: int,
+    dim: int,
+    first: int = 0,
+    causal: bool = True,
+    ordered: bool = False,
+    dim_v: int = 0,
+    **config: Any,
 ) -> Run:
     """The kernel of attention's backward pass that multiplies, in a configuration, by default the one that is chosen.
 
+    dim_v    columns of values; 0: as many as of keys
     ordered  it adds up dq in the order of keys, in two thread blocks; otherwise there is one, for all tiles
     first    of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
     """
 
     def run() -> None:
-        problem = Problem(cl.bf16, dim, dim, right=causal, ragged=first > 0)
+        problem = Problem(cl.bf16, dim, dim_v or dim, right=causal, ragged=first > 0)
         made = backward_plan.Config(**config) if config else backward_plan.chosen(problem)
         plan, ragged, random = backward_plan.Plan(made, problem), int(first > 0), of_examples("common").random
         blocks = -(-sq // made.rows) + ragged
-        q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
+        q, k = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sk))
+        do, v = (random(1, 1, n, problem.dim_v, dtype="bfloat16") for n in (sq, sk))
         base = random(1, 1, *plan.base_shape(blocks), dtype="bfloat16" if made.extended else "float32")
         sums = np.zeros((1, 1, blocks, made.groups, 64 * plan.columns), np.float32)
         turns = np.zeros((1, 1, blocks, made.groups), np.int32) if ordered else None
@@ -357,7 +393,7 @@ def experts(tokens: int, rows: int, kept: bool = False) -> Run:
     def run() -> None:
         from cutelite.kernels.moe import grouped
 
-        vars(grouped)["clusters_at_once"] = lambda blocks, like: 1
+        put(grouped, clusters_at_once=lambda blocks, like: 1)
         random, n, k = of_examples("common").random, 128, 136 if kept else 264  # the ring turns at each place
         x, b, d = (random(*shape, dtype="bfloat16") for shape in ((tokens, k), (3, 2 * n, k), (rows, n)))
         ends, places = np.array([70, 70, rows], np.int32), np.arange(rows, dtype=np.int32) % tokens
@@ -374,7 +410,7 @@ def experts_gradient(side: Literal["A", "B"]) -> Run:
     def run() -> None:
         from cutelite.kernels.moe import wgrad
 
-        vars(wgrad)["clusters_at_once"] = lambda blocks, like: 1
+        put(wgrad, clusters_at_once=lambda blocks, like: 1)
         random, rows = of_examples("common").random, np.arange(201, dtype=np.int32) % 60
         a, b = (random(count, 136, dtype="bfloat16") for count in ((60, 201) if side == "A" else (201, 60)))
         ends, d = np.array([70, 70, 201], np.int32), random(3, 136, 136, dtype="bfloat16")
@@ -387,7 +423,7 @@ def experts_narrow() -> None:
     """The GEMM of experts with weights of 4 bits, on one block: two tiles of weights, three of rows."""
     from cutelite.kernels.moe import narrow
 
-    vars(narrow)["clusters_at_once"] = lambda blocks, like: 1
+    put(narrow, clusters_at_once=lambda blocks, like: 1)
     numbers, rows = np.random.default_rng(0), np.arange(60, dtype=np.int32) % 30
     x, d = (of_examples("common").random(*shape, dtype="bfloat16") for shape in ((30, 264), (60, 72)))
     w = narrow.pack(numbers.integers(-8, 8, (2, 72, 264)), np.ones((2, 72, 9)), "i4")
@@ -482,6 +518,8 @@ LARGE: dict[str, Run] = {
     "gemm_finished": gemm_finished,
     "gemm_pointers": gemm_pointers,
     "gemm_prepared": gemm_prepared,
+    "gemm_vectors_dots": gemm_vectors("K"),
+    "gemm_vectors_sums": gemm_vectors("N"),
     "gemm_fp8_block": special(
         "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=4, buffers=1, regs=(40, 232)
     ),
@@ -495,14 +533,14 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(330, 256, 64, rows=128, held=2, turned=False),
     "attention_backward_extended": attention_backward(330, 512, 64),
-    "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
+    "attention_backward_ragged": attention_backward(670, 90, 64, 20),
     "attention_backward_wide": attention_backward(150, 128, 136, turned=False, copied=0, wide=True),
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(270, 512, 128, held=3, copied=0, early=True),
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
-    "attention_backward_apart": attention_backward(200, 256, 136, copied=0, turned=False, apart=True, extended=True),
-    "attention_backward_96": attention_backward(200, 256, 96),
+    "attention_backward_apart": attention_backward(270, 512, 136, copied=0, turned=False, apart=True, extended=True),
+    "attention_backward_96": attention_backward(270, 512, 96),
     "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),
     "attention_fp8": attention_fp8(308, 330),
@@ -577,13 +615,12 @@ def small_steps() -> None:
     from cutelite.kernels.rows import adamw
 
     p, g, m, v = ([np.full(n, i, np.float32) for n in (2500, 1500)] for i in range(4))
-    made = vars(adamw)
-    kept = made["clusters_at_once"], made["TAKEN"]
+    kept = {name: vars(adamw)[name] for name in ("clusters_at_once", "TAKEN")}
     try:
-        made["clusters_at_once"], made["TAKEN"] = lambda *_: 2, 1
+        put(adamw, clusters_at_once=lambda *_: 2, TAKEN=1)
         adamw.adamw(p, g, m, v, 1)
     finally:
-        made["clusters_at_once"], made["TAKEN"] = kept
+        put(adamw, **kept)
 
 
 def small_sort() -> None:
@@ -608,7 +645,9 @@ ROWS_KERNELS = (
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS.split()}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}
-ORDERED = dict.fromkeys(("attention_backward_ordered", "attention_backward_ordered_wide"), ("sums",))
+ORDERED: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("attention_backward_ordered", "attention_backward_ordered_wide"), ("sums",)
+)
 
 
 class _Found(Exception):
