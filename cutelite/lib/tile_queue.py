@@ -11,6 +11,8 @@
 
 A queue is a frozen value: `begin`, `tell` and `advance` return the next one. Where tiles differ in length, call `take`
 late in a tile: a tile that is taken waits until this block is done with the one before.
+
+Each block takes tiles of its own, in a cluster too: blocks that share what they load have to agree on tiles otherwise.
 """
 
 from __future__ import annotations
