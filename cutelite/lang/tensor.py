@@ -474,7 +474,8 @@ def byte_swizzle(layout: ComposedLayout, dtype: DType) -> Swizzle:
 
 def _slices(key: Any) -> bool:
     if isinstance(key, tuple):
-        return any([_slices(each) for each in key])  # a list: each is checked
+        found = [_slices(each) for each in key]  # of all, since each is checked
+        return any(found)
     if isinstance(key, slice) and key != WHOLE:
         raise mistake(
             "slice", "only whole modes can be sliced", help="write `:` or None, or take a tile: `t.tile(...)`"

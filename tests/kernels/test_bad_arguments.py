@@ -29,6 +29,7 @@ from cutelite.kernels.blackwell import call as blackwell
 from cutelite.kernels.blackwell.attention_call import attention as attention_blackwell
 from cutelite.kernels.gemm import fp8_block, grouped, mixed, pointers
 from cutelite.kernels.gemm.call import gemm
+from cutelite.kernels.gemm.configs import Config
 from cutelite.kernels.gemm.few import linear_of_few
 from cutelite.kernels.gemm.gated import gated_gradient, gated_product
 from cutelite.kernels.gemm.rotated import rotated_product
@@ -324,6 +325,8 @@ FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: gemm(ones(8, 8), ones(8, 16), gate=lambda: 3),  # type: ignore[arg-type,misc]
         r"gate must be a function of \(x\), and",
     ),
+    "bias with gaps": (lambda: gemm(ones(8, 8), ones(8, 8), bias=ones(16)[::2]), "bias has gaps"),
+    "a tile of 100 rows": (lambda: gemm(ones(8, 8), ones(8, 8), config=Config((100, 64))), "tiles have 64, 128, 192"),
     "beta for nothing": (lambda: gemm(ones(8, 8), ones(8, 8), beta=1.0), "c is None, but beta is 1.0"),
 }
 

@@ -48,7 +48,7 @@ def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
     """
     left, right = tuple(a.shape), tuple(b.shape)
     pairs = zip(reversed(left[:-2]), reversed(right[:-2]), strict=False)
-    alike = len(left) >= 2 and len(right) >= 2 and left[-1] == right[-2]
+    alike = min(a.ndim, b.ndim) >= 2 and left[-1] == right[-2]
     if not alike or any(x != y and 1 not in (x, y) for x, y in pairs):
         raise ArrayError(
             f"a is {left} and b is {right}: they are (..., M, K) and (..., K, N), batches that are alike or 1"
@@ -118,7 +118,7 @@ def check_added(b: Any, out: Any, fused: cl.Fused) -> None:
     if fused.c is not None:
         given.array("c", fused.c, code_of(out), shape, rows=True, why=PRODUCT)
     if fused.bias is not None:
-        given.array("bias", fused.bias, FLOATS, shape[-1:], why=PRODUCT)
+        given.array("bias", fused.bias, FLOATS, shape[-1:], dense=True, why=PRODUCT)
     one, (m, n) = prod(b.shape[:-2]) == 1, shape[-2:]
     by_row = [(m,), (m, 1), *([(prod(shape[:-1]), 1), (*shape[:-1], 1)] if one else [])]
     for name, scale, wanted in (("scale_a", fused.scales.a, by_row), ("scale_b", fused.scales.b, [(n,), (1, n)])):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from cutelite import Finish, Prepare
+from cutelite.kernels.arguments import Misfit
 from cutelite.lib.multicast import by_turns
 from cutelite.records import dataclass
 
@@ -44,6 +45,13 @@ class Config:
     swapped: bool = False
     stream: int = 0
     early: int = 0
+
+    def __post_init__(self) -> None:
+        high, across = self.tile
+        if high not in (64, 128, 192, 256) or across % 8 or not 8 <= across <= 320 or self.stages < 2:
+            raise Misfit(
+                f"{self}: tiles have 64, 128, 192 or 256 rows, a multiple of 8 columns up to 320, and 2 stages or more"
+            )
 
     @property
     def blocks(self) -> int:

@@ -8,6 +8,9 @@ activations other than 'relu', or of integers. An activation that is a function 
 torch.compile traces it, the graph breaks.
 """
 
+# pyright: reportMissingImports=false
+# (torch need not be installed where types are checked)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -42,6 +45,8 @@ def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
     if torch.compiler.is_compiling():
         return not callable(how.activation)
     given = [x for x in (a, b, *how[:4]) if x is not None]
+    if not all(isinstance(x, Tensor) for x in given):
+        return False  # arrays of other libraries beside tensors: the function on arrays checks them
     derived = torch.is_grad_enabled() and any(x.requires_grad for x in given)
     if callable(how.activation) or left_out():
         if derived and not left_out():
