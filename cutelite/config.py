@@ -220,15 +220,18 @@ _warned_of: set[str] = set()
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:
-    """Return the names that begin with `CUTELITE_` and are not in the table."""
+    """Return the names that begin with `CUTELITE_`, or nearly, and are not in the table."""
     known = {row.name for row in VARIABLES}
-    return sorted(name for name in environment if name.startswith("CUTELITE_") and name not in known)
+    return sorted(name for name in environment if name.startswith(_MEANT) and name not in known)
+
+
+_MEANT = ("CUTELITE_", "CUTLITE_", "CUTELIGHT_", "CUTELIT_", "CUTE_LITE_")
 
 
 def _nearest(name: str) -> str:
     import difflib  # 2 ms, and only a misspelling needs it
 
-    close = difflib.get_close_matches(name, [row.name for row in VARIABLES], 1)
+    close = difflib.get_close_matches(name.upper(), [row.name for row in VARIABLES], 1)
     return f"; did you mean {close[0]}?" if close else ""
 
 

@@ -206,7 +206,10 @@ def parsed(text: str) -> dict[str, Any]:
     if not isinstance(text, str):
         raise OptionError(f"options are a text, such as '--opt-level=3', not {text!r}")
     rows = {flag: row for row in OPTIONS for flag in (row.flag, *row.aliases)}
-    words = shlex.split(text)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:  # a quotation without an end
+        raise OptionError(f"options={text!r}: {str(error).lower()}") from None
     found: dict[str, Any] = {}
     while words:
         flag, equals, value = words.pop(0).partition("=")

@@ -63,6 +63,9 @@ def test_a_wrong_value_names_the_variable_and_what_it_takes(name: str, value: st
 def test_a_misspelt_name_is_warned_of() -> None:
     with pytest.warns(UserWarning, match="CUTELITE_CAHCE is set, .*did you mean CUTELITE_CACHE?"):
         assert config.read({"CUTELITE_CAHCE": "0"}) == config.Config()
+    for name, meant in (("CUTELITE_dump", "CUTELITE_DUMP"), ("CUTLITE_PRINT", "CUTELITE_PRINT")):
+        with pytest.warns(UserWarning, match=f"{name} is set, .*did you mean {meant}?"):
+            config.read({name: "all"})
 
 
 def test_a_misspelt_name_is_warned_of_once() -> None:

@@ -141,6 +141,7 @@ def test_exports_take_options(ptxas: str) -> None:
         ("--opt-levle=1", "--opt-levle is none of the options"),
         ("--opt-level=4", "--opt-level=4: takes a whole number from 0 to 3"),
         ("--opt-level", "--opt-level needs a value: a whole number from 0 to 3"),
+        ("--ptxas-options='-v", 'options="--ptxas-options=\'-v": no closing quotation'),
         (3, "options are a text, such as '--opt-level=3', not 3"),
         ("--keep-ptx", "--keep-ptx is no option of a kernel here: `compiled.ptx` has it"),
         ("--gpu-arch=sm_80", "--gpu-arch is no option of a kernel here: `arch=` of `compile`"),

@@ -83,9 +83,11 @@ _hooks: dict[tuple[str, str], tuple[Callable[[StageEvent], Any], ...]] = {}  # r
 def _registering(when: str, stages: tuple[str, ...]) -> Callable[[Hook], Hook]:
     if any(map(callable, stages)):
         raise TypeError(f'write @cl.{when}_stage("llvm") above the function, with names of stages: {", ".join(STAGES)}')
-    wrong = [stage for stage in stages if stage not in STAGES]
-    if wrong or not stages:
-        raise ValueError(f"{wrong[0] if wrong else 'nothing'!r} is no stage; the stages are {', '.join(STAGES)}")
+    if not stages:
+        raise ValueError(f"name the stages at which to call the hook: {', '.join(STAGES)}")
+    for stage in stages:
+        if stage not in STAGES:
+            raise ValueError(f"{stage!r} is no stage; the stages are {', '.join(STAGES)}")
 
     def register(hook: Hook) -> Hook:
         global _hooks

@@ -8,11 +8,13 @@ So any code that launches kernels can be run to find out which kernels it needs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from cutelite.diag import CompileError, Mistake
 from cutelite_rt import forks
 from cutelite_rt.launcher.asked import DIVERTED
 
@@ -34,6 +36,15 @@ def diverted(to: Diversion | None) -> Iterator[None]:
         with _lock:
             DIVERTED.value -= 1
         diversion.reset(token)
+
+
+def on_host(what: str) -> None:
+    """Refuse a launch from within a kernel, which is being compiled. Errors: `CompileError`."""
+    builder = sys.modules.get("cutelite.ir.builder")  # where nothing is compiled it is not imported
+    if builder is not None and builder.Builder.current() is not None:
+        text = f"{what} is launched in a kernel, and only the host launches"
+        help = "a kernel that is called by another one, without a grid, is inlined; a cl.program launches several"
+        raise CompileError(Mistake("launch", text, help=help))
 
 
 def nothing(*launch: Any) -> None:

@@ -19,7 +19,7 @@ from cutelite.diag import CompileError
 from cutelite.dispatch.arguments import ArgumentError, Bound, as_declared, described
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.device import arch_of, device_of, host_array
-from cutelite.dispatch.divert import diversion
+from cutelite.dispatch.divert import diversion, on_host
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import (
     PERSISTENT,
@@ -295,6 +295,7 @@ class Kernel:
     def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
         """Launch by Python, and keep the outcome under the key that the compiled launcher gave."""
         keep_out()
+        on_host(self.__name__)
         instead = diversion.get()
         if instead is None:
             named(self.__name__, self._launch_anew, key, held[1], args, kwargs)

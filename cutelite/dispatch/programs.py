@@ -20,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import cutelite_rt as rt
@@ -27,7 +28,7 @@ from cutelite import config
 from cutelite.dispatch import building
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.device import has_gpu
-from cutelite.dispatch.divert import diversion, diverted
+from cutelite.dispatch.divert import diversion, diverted, on_host
 from cutelite.dispatch.launch import Launch
 from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import SCALARS, Scalar
@@ -156,12 +157,18 @@ class Program:
         self._groups: dict[Hashable, _Group] = {}
         self._lock = forks.lock()
         self._entry: Callable[..., None] = self._by_python
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise TypeError(f"a program is a plain function, not {function!r}")
         for parameter in self._signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TypeError(f"{self.__name__}() has `*{parameter.name}`: a program names its parameters")
 
     def __repr__(self) -> str:
         return f"<program {self.__qualname__}{self._signature}>"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Return the program as a method: its object is the first argument, a constant."""
+        return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> str:
         """Pickle the program by name, as functions are; a copy is the program itself."""
@@ -187,6 +194,7 @@ class Program:
 
         group, key  the group whose launcher was called, and the key that it did not find; None without a launcher
         """
+        on_host(f"the program {self.__name__}")
         arguments = self._arguments(args, kwargs)
         views = {name: rt.read(x) for name, x in arguments.items() if is_array(x)}
         places = {view.device for view in views.values()}

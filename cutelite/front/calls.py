@@ -34,7 +34,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.index import Axes
-from cutelite.lang.promotion import is_numpy_number, to_dtype
+from cutelite.lang.promotion import is_numpy_number, no_dtype, to_dtype
 from cutelite.ops.registers import Elect
 
 MAX_DEPTH = 400
@@ -344,6 +344,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(function, Runtime):
         raise mistake("call", f"{describe(function)} cannot be called")
     if not callable(function):
+        if hasattr(function, "per_word"):
+            raise no_dtype(function)
         held = describe(function)
         help = f"write `{held}.x`, or `x, y, z = {held}`" if isinstance(function, Axes) else ""
         raise mistake("call", f"{held} cannot be called", help=help)

@@ -1,7 +1,8 @@
 """The meeting of paths: their states become one.
 
 A slot that holds the same on every path stays as it is, compile-time or run-time. Where numbers differ they
-become a parameter of the block; a literal takes the type of the run-time values it meets. What cannot meet
+become a parameter of the block; a literal takes the type of the run-time values it meets. Tensors that differ in what
+is known of their alignment alone meet in the least. What cannot meet
 becomes a `Conflict`, an error only if it is used.
 """
 
@@ -16,7 +17,7 @@ from cutelite.front import tree
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of, together
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Jump, Value
-from cutelite.ir.types import InFlight, Type, Vec, boolean, f32, i32, i64
+from cutelite.ir.types import InFlight, Type, Vec, boolean, f32, i32, i64, meet
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.lazy import Lazy
@@ -145,7 +146,7 @@ def join_types(leaves: Iterable[Any]) -> Any:
             typed.append(leaf.value.type)
     if not typed:
         return _join_literals(untyped)
-    t = typed[0] if len(typed) == 1 else _in_flight(typed)
+    t = typed[0] if len(typed) == 1 else meet(typed) or _in_flight(typed)
     if t is NO_TYPE or not all(fits(x, t) for x in untyped):
         return NO_TYPE
     return t

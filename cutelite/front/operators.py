@@ -31,10 +31,10 @@ from cutelite.front.unready import (
     not_a_class,
 )
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import boolean
+from cutelite.ir.types import boolean, i32, meet
 from cutelite.lang.debug import assert_
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
-from cutelite.lang.promotion import as_value
+from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.tensor import Tensor, TmaTensor
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, logical_and, logical_not, logical_or, truth, where
 from cutelite.layout import DimExpr, prove_le, prove_lt
@@ -340,8 +340,16 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         array = "" if isinstance(obj, dict) else "`cl.constant(array, dtype)` is indexed at run time; or "
         help = f"{array}use `match` or `if`, or pass it to the kernel as a tensor"
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
-    if type(obj) in (tuple, list) and isinstance(key, Scalar) and key.dtype.is_int and obj:
-        return chosen(obj, key)
+    plain = type(obj) in (tuple, list)
+    if (
+        plain
+        and isinstance(obj, tuple | list)
+        and isinstance(key, Scalar)
+        and (key.dtype.is_int or key.dtype == boolean)
+    ):
+        if not obj:
+            raise mistake("runtime-index", f"{describe(obj)} is indexed, and has no items")
+        return chosen(obj, to_dtype(key, i32) if key.dtype == boolean else key)
     if isinstance(obj, Runtime) and not hasattr(type(obj), "__getitem__"):
         one = "is one number, without elements" if isinstance(obj, Scalar) else "has no elements to index"
         help = "copies read it: `cl.local_tile(cl.coordinates(t), tile, where)`" if isinstance(obj, TmaTensor) else ""
@@ -379,11 +387,15 @@ def _chosen_leaf(items: tuple[Any, ...], key: Scalar) -> Any:
             if not isinstance(item, RuntimeNumber | DimExpr | int | float):
                 raise _not_alike(first, item, i)
         return functools.reduce(lambda a, i: where(key == i, items[i], a), range(1, len(items)), first)
-    for i, item in enumerate(items):
-        if not isinstance(item, Tensor) or item.value.type != first.value.type or first.space == "rmem":
+    least = first.value.type
+    for i, item in enumerate(items):  # arrays of one annotation may be aligned differently
+        found = meet((least, item.value.type)) if isinstance(item, Tensor) else None
+        if found is None:
             raise _not_alike(first, item, i)
-    address = functools.reduce(lambda a, i: where(key == i, items[i].ptr, a), range(1, len(items)), first.ptr)
-    return emit(TensorMake(address.value, first.value.type))
+        least = found
+    addresses = [wrap(as_value(item, least)).ptr for item in items]
+    address = functools.reduce(lambda a, i: where(key == i, addresses[i], a), range(1, len(items)), addresses[0])
+    return emit(TensorMake(address.value, least))
 
 
 def _not_alike(first: Any, other: Any, i: int) -> CompileError:

@@ -8,6 +8,8 @@ expressions over named dims, so layouts never exist at run time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Union
 
 from cutelite.records import dataclass
@@ -203,6 +205,23 @@ class TensorMap(Type):
         pixels = [f",({','.join(map(str, given))})" for given in (self.corners, self.strides) if given]
         more = "".join([",stored" * self.stored, *pixels, f",{self.wide}" if self.wide else ""])
         return f"tensormap<{self.elem},{self.layout},({','.join(map(str, self.box))}),{self.swizzle}{more}>"
+
+
+def meet(types: Sequence[Type]) -> Type | None:
+    """Return the type that tensors of memory, or addresses, have in common if they differ in alignment alone."""
+    first = types[0]
+    if not isinstance(first, Tensor | Ptr) or (isinstance(first, Tensor) and first.space == "rmem"):
+        return None
+    least = replace(first, align=min(getattr(t, "align", first.align) for t in types))
+    return least if all(type(t) is type(first) and replace(t, align=least.align) == least for t in types) else None
+
+
+def position_bits(modes: int) -> int:
+    """Return the bits that an im2col map of this many modes has for an offset, or a corner, along each mode between.
+
+    Source   PTX ISA: im2col mode; CUDA driver API: cuTensorMapEncodeIm2col
+    """
+    return 16 // (modes - 2)
 
 
 @dataclass(frozen=True, slots=True)

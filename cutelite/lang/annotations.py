@@ -31,7 +31,7 @@ from typing import Any, Literal
 from cutelite import layout as layouts
 from cutelite.diag import CompileError, Mistake, Span
 from cutelite.diag.span import caller
-from cutelite.ir.types import SCALARS, boolean, f32, i32, i64
+from cutelite.ir.types import SCALARS, boolean, f32, i32, i64, position_bits
 from cutelite.ir.types import Scalar as DType
 from cutelite.layout import Dim, DimExpr, Layout, rank
 from cutelite.records import dataclass
@@ -222,6 +222,10 @@ class OptionalSpec(Spec):
 Annotation = Spec | DType | DTypeVar
 """The annotations that parameters can have."""
 
+_LAYOUT = (
+    "a layout that is known beforehand is a Constexpr; of numbers of the launch, such as a `tuple[i32, i32]`, "
+    "`cl.make_layout((cl.dim(m), cl.dim(n)))` makes one in the kernel"
+)
 _USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass, tuple or list of these"
 
 
@@ -363,10 +367,11 @@ def tma_annotation(item: Any) -> TmaSpec:
         )
     if not isinstance(tile, tuple) or not all(isinstance(extent, int) for extent in tile):
         raise _wrong("TmaTensor", f"takes compile-time tile extents, not {_said(tile)}", "as in (128, 64)")
-    _check_extents("tile extent", tile, 1)
+    _check_extents("tile extent", tile, 1, "TmaTensor")
     modes = rank(tensor.layout("t"))
     if pixels is not None:
         _check_pixels(pixels, modes)
+        _check_row(dtype, tile)
     elif len(tile) != modes:
         raise _wrong(
             "TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each"
@@ -381,6 +386,10 @@ def _check_box(dtype: Any, tile: tuple[int, ...]) -> None:
     """Check a tile that one copy moves. Errors: `CompileError`."""
     if any(extent > 256 for extent in tile):
         raise _wrong("TmaTensor", f"has a tile of {tile}", "TMA moves 1 to 256 elements along each mode at once")
+    _check_row(dtype, tile)
+
+
+def _check_row(dtype: Any, tile: tuple[int, ...]) -> None:
     row = 0 if isinstance(dtype, DTypeVar) else dtype.bytes * tile[-1]
     if row % 16:
         raise _wrong("TmaTensor", f"has a tile with rows of {row} bytes", "TMA moves multiples of 16 bytes")
@@ -393,6 +402,13 @@ def _check_pixels(pixels: Im2col, modes: int) -> None:
         text = f"has {modes} extents, of which {len(pixels.lower)} have corners"
         which = "width alone has them here" if pixels.wide else "all between the first and the last with corners"
         raise _wrong("TmaTensor", text, f"images have 3 to 5 modes, {which}")
+    if pixels.pixels > 1024 or pixels.channels > 256:
+        text = f"has a tile of {pixels.pixels} pixels of {pixels.channels} channels"
+        raise _wrong("TmaTensor", text, "TMA moves 1 to 1024 pixels of 1 to 256 channels")
+    bound = 1 << position_bits(3 if pixels.wide else modes) - 1
+    if any(not -bound <= corner < bound for corner in (*pixels.lower, *pixels.upper)):
+        text = f"has corners at {tuple(pixels.lower)} and {tuple(pixels.upper)}"
+        raise _wrong("TmaTensor", text, f"corners are from {-bound} to {bound - 1} where a tensor has {modes} modes")
     if pixels.wide not in ("", "w", "w128") or (pixels.wide == "w128" and pixels.pixels != 128):
         text = f"has rows of {pixels.pixels} pixels by wide={pixels.wide!r}"
         raise _wrong("TmaTensor", text, "wide is 'w', or 'w128' with 128 pixels")
@@ -401,16 +417,16 @@ def _check_pixels(pixels: Im2col, modes: int) -> None:
         raise _wrong("TmaTensor", text, "strides are 1 to 8, one for each mode with corners")
 
 
-def _check_extents(what: str, extents: Any, least: int | None) -> None:
+def _check_extents(what: str, extents: Any, least: int | None, of: str = "Tensor") -> None:
     """Check the extents or strides of an annotation: tuples of ints, dims and None."""
     if isinstance(extents, tuple):
         for extent in extents:
-            _check_extents(what, extent, least)
+            _check_extents(what, extent, least, of)
     elif isinstance(extents, bool) or not (extents is None or extents is Ellipsis or isinstance(extents, DimExpr)):
         if isinstance(extents, bool) or not hasattr(extents, "__index__"):
-            raise _wrong("Tensor", f"has the {what} {_said(extents)}", "write an int, a dim, or None for any")
+            raise _wrong(of, f"has the {what} {_said(extents)}", "write an int, a dim, or None for any")
         if (least is not None and extents < least) or abs(int(extents)) >= 1 << 63:
-            raise _wrong("Tensor", f"has the {what} {extents}", "extents are 1 to 2**63 - 1; dims may be 0")
+            raise _wrong(of, f"has the {what} {extents}", "extents are 1 to 2**63 - 1; dims may be 0")
 
 
 def _default_swizzle(dtype: DType | DTypeVar, tile: tuple[int, ...]) -> str:
@@ -530,7 +546,7 @@ def spec(annotation: Any, where: str) -> Annotation:
         Mistake(
             "annotation",
             f"the annotation of {where} is no type that a parameter can have: {_said(annotation)}",
-            help=_USE,
+            help=_LAYOUT if annotation in (Layout, layouts.ComposedLayout) else _USE,
         )
     )
 
@@ -550,9 +566,10 @@ def struct_fields(cls: type) -> dict[str, Any] | None:
     """
     params = getattr(cls, "__dataclass_params__", None)
     if params is None:
+        of: Any = cls
         if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
             return None
-        names: tuple[str, ...] = cls._fields
+        names: tuple[str, ...] = of._fields
     elif params.frozen:
         names = tuple(field.name for field in dataclasses.fields(cls))
     else:

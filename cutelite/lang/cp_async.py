@@ -6,6 +6,7 @@ or the tensor itself for its first element.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Literal
 
 from cutelite import ops
@@ -14,7 +15,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import i32, u16, u64
 from cutelite.lang.address import address, place_of, same_bytes
-from cutelite.lang.emit import Handle, describe, emit, mistake
+from cutelite.lang.emit import Handle, builder_here, describe, emit, mistake
 from cutelite.lang.mbarrier import Barrier, amount, barrier_value
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.values import Scalar
@@ -147,7 +148,10 @@ def cp_async_bulk(
     elif bar is not None or multicast is not None:
         raise mistake("mask", "a bulk copy with a byte mask goes to global memory", help="leave out barrier, multicast")
     else:
-        emit(ops.cp_async.CpAsyncBulkMasked(to, of, _whole(bytes), mask_value(mask), operands[1]))
+        if isinstance(mask, int) and not 0 <= mask < 1 << 16:
+            raise mistake("mask", f"a byte mask has a bit for each of 16 bytes, not {mask:#x}")
+        bits = to_dtype(mask, u16).value if isinstance(mask, Scalar) and mask.dtype.is_int else as_value(mask, u16)
+        emit(ops.cp_async.CpAsyncBulkMasked(to, of, _whole(bytes), bits, operands[1]))
 
 
 def cp_reduce_async_bulk(
@@ -227,6 +231,10 @@ def mask_value(mask: Any) -> Value | None:
     """Return a multicast mask as an operand."""
     if isinstance(mask, int) and not 0 < mask < 1 << 16:
         raise mistake("multicast", f"a multicast mask has a bit for each of at most 16 blocks, not {mask:#x}")
+    cluster = builder_here("a multicast").function.attrs.get("cluster", (1,)) if isinstance(mask, int) else (1,)
+    if isinstance(mask, int) and mask >> prod(cluster):
+        help = "`@cl.kernel(cluster=...)` says how many blocks it has"
+        raise mistake("multicast", f"the mask {mask:#x} names a block that the cluster lacks", help=help)
     if isinstance(mask, Scalar) and mask.dtype.is_int:
         return to_dtype(mask, u16).value  # type: ignore[no-any-return]
     return None if mask is None else as_value(mask, u16)

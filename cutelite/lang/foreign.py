@@ -41,6 +41,7 @@ NAMES = {
     "make_ptr": "a parameter `cl.Pointer[cl.f32]`",
     "nullptr": "an argument annotated `Tensor[...] | None`",
     "empty": "cl.zeros(shape, dtype)",
+    "isspacep": "t.space, which is known at compile time",
     "tma_store_arrive": "cl.cp_async_bulk_commit_group()",
     "tma_store_wait": "cl.cp_async_bulk_wait_group(n)",
     "fence_view_async_shared": 'cl.fence_proxy_async("shared::cta")',

@@ -54,9 +54,15 @@ def mma_sync(
         if not isinstance(x, Vector):
             raise mistake("mma", f"mma_sync takes vectors in registers, and `{name}` is {describe(x)}")
     m = c.n * mma_ops.WARP // mma_ops.N
+    if packed is not None and metadata is not None:
+        raise mistake("mma", "there is no mma.sync of packed numbers with a sparse A", help="leave out one of the two")
+    if packed is None and combine:
+        raise mistake("mma", "`combine` is for bits", help="`packed=cl.b1` says that words hold bits")
+    if metadata is None and selector:
+        raise mistake("mma", "`selector` is for a sparse A", help="`metadata=` is the word from `cl.compress_sparse`")
     if packed is not None:
         kinds = packed if isinstance(packed, tuple) else (packed, packed)
-        for kind in kinds:
+        for kind in kinds if len(kinds) == 2 else (packed,):
             if not isinstance(kind, Packed):
                 raise mistake("mma", f"`packed` is cl.i4, cl.u4 or cl.b1, or a pair of them, not {describe(kind)}")
         k = a.n * mma_ops.WARP // m * kinds[0].per_word if k is None else k

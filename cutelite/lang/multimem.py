@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from cutelite.ir.function import Value
 from cutelite.ir.types import Vec
 from cutelite.lang.address import address
-from cutelite.lang.emit import emit
+from cutelite.lang.emit import Runtime, describe, emit, mistake
 from cutelite.lang.promotion import as_value
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import Vector
 from cutelite.ops import multimem as ops
 
 Operation = Literal["add", "min", "max", "and", "or", "xor"]
@@ -40,7 +43,7 @@ def multimem_ld_reduce(
 
 def multimem_st(p: Any, x: Any, *, semantic: Literal["relaxed", "release"] = "relaxed", scope: Scope = "sys") -> None:
     """Write `x` to a place of several GPUs; types as for `multimem_ld_reduce`. Source: PTX ISA: multimem.st."""
-    value = as_value(x)
+    value = _value(p, x)
     emit(ops.MultimemStore(address(p, ops.size(value.type)), value, semantic, scope))
 
 
@@ -53,5 +56,15 @@ def multimem_red(
     scope: Scope = "sys",
 ) -> None:
     """Combine `x` into a place of several GPUs, atomically at each; otherwise as `multimem_st`. PTX: multimem.red."""
-    value = as_value(x)
+    value = _value(p, x)
     emit(ops.MultimemRed(address(p, ops.size(value.type)), value, operation, semantic, scope))
+
+
+def _value(p: Any, x: Any) -> Value:
+    """Return what goes to a place: a literal, in the type of the tensor there; else numbers of that type."""
+    elem = p.dtype if isinstance(p, Tensor) else None
+    if isinstance(x, Vector) and elem is not None:
+        return as_value(x, Vec(elem, x.n))
+    if not isinstance(x, Runtime) and elem is None:
+        raise mistake("dtype", f"the type of {describe(x)} is not known", help="convert it: `cl.f32(x)`")
+    return as_value(x, elem)

@@ -26,6 +26,7 @@ from cutelite.ir.types import (
     f32,
     i32,
     i64,
+    meet,
     with_elem,
 )
 from cutelite.ir.types import Scalar as DType
@@ -33,6 +34,8 @@ from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, builder_here, describe, in_flight, mistake, wrap
 from cutelite.layout import DimExpr, fold
 from cutelite.ops import arith, convert, index
+from cutelite.ops.memory import PtrAdd
+from cutelite.ops.tensor import TensorView
 
 Number = int | float
 LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) * 2.0**127}
@@ -173,7 +176,14 @@ def as_value(x: Any, type: Type | None = None) -> Value:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
     if isinstance(value.type, InFlight):
         raise in_flight(value)
+    if isinstance(type, Tensor | Ptr) and meet((value.type, type)) == type:  # it is known to be aligned better
+        builder = builder_here("a tensor")
+        if isinstance(type, Tensor):
+            return builder.emit(TensorView(value, type, None))  # type: ignore[no-any-return]
+        return builder.emit(PtrAdd(value, as_value(0), type.align))  # type: ignore[no-any-return]
     help = f"convert it: `x.to(cl.{elem_of(type)})`"
+    if isinstance(type, Vec) and isinstance(value.type, Vec) and type.n != value.type.n:
+        help = f"{type.n} elements are needed, and these are {value.type.n}"
     if isinstance(value.type, Tensor | Ptr):
         help = "an element of a tensor is `t[i]`; `t.load()` is a vector of all of them"
     raise mistake("type-mismatch", f"{type} is needed here, not {value.type}", why_wide(value), help)
@@ -325,7 +335,7 @@ def unsigned(t: DType) -> DType:
     return SCALARS[f"u{t.bits}"]
 
 
-def _no_dtype(x: Any) -> CompileError:
+def no_dtype(x: Any) -> CompileError:
     """Return the error for a conversion to `x`, which is no dtype; packed formats are not dtypes either."""
     if hasattr(x, "per_word"):
         text = f"{x} is a format of several numbers in a word, not a dtype"
@@ -336,7 +346,7 @@ def _no_dtype(x: Any) -> CompileError:
 def to_dtype(x: Any, dtype: DType) -> Any:
     """Convert `x` to `dtype`, whatever that loses: `cl.f16(x)`, `x.to(cl.f16)`."""
     if not isinstance(dtype, DType):
-        raise _no_dtype(dtype)
+        raise no_dtype(dtype)
     if isinstance(x, bool | int | float):
         if dtype.is_int and isinstance(x, float):
             if not math.isfinite(x):

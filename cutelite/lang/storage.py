@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from cutelite.diag import CompileError, Mistake
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import u8
-from cutelite.lang.tensor import make_tensor, shared, whole_layout
+from cutelite.lang.tensor import checked_align, make_tensor, shared, whole_layout
 from cutelite.records import dataclass
 
 
@@ -116,18 +116,20 @@ def _united(members: tuple[type, ...]) -> Any:
     """Allocate one range of bytes, and return an object with the fields of every member as views of it."""
     plans = [list(_leaves(member, "")) for member in members]
     sizes, places = [], []
-    for plan in plans:
+    for member, plan in zip(members, plans, strict=True):
         at = 0
         for name, field in plan:
             if field.dtype.kind == "barrier":
-                text = f"`{name}` of {members[0].__name__} is an mbarrier, which shares its memory with nothing"
+                text = f"`{name}` of {member.__name__} is an mbarrier, which shares its memory with nothing"
                 raise CompileError(Mistake("annotation", text, help="declare barriers outside of the union"))
             layout = whole_layout(field.shape, field.dtype)
-            align = max(16, field.align or 0, layout.align)
+            align = max(16, checked_align(field.align) or 0, layout.align)
             at = -(-at // align) * align
             places.append((name, field, at, layout))
             at += layout.bytes
         sizes.append(at)
+    if not places:
+        return _struct("SmemUnion", ())()
     align = max(max(16, field.align or 0, layout.align) for _, field, _, layout in places)
     memory = shared(u8, (max(sizes),), align=align)
     names = [name for name, *_ in places]

@@ -292,11 +292,16 @@ def shared(
     """
     layout, own_swizzle = _static_layout(shape, dtype, "shared memory")
     swizzle = swizzle or own_swizzle
+    least = 16 if swizzle is None else max(16, _repeat(swizzle))
+    t = TensorType(dtype, "smem", layout, max(checked_align(align) or 0, least, dtype.bytes), swizzle)
+    return emit(ops.SmemAlloc(t))  # type: ignore[no-any-return]
+
+
+def checked_align(align: Any) -> int | None:
+    """Return an alignment in bytes, or None for none. Errors: `alignment`."""
     if align is not None and (not isinstance(align, int) or align < 1 or align & (align - 1)):
         raise mistake("alignment", f"an alignment is a power of two, in bytes, not {describe(align)}")
-    least = 16 if swizzle is None else max(16, _repeat(swizzle))
-    t = TensorType(dtype, "smem", layout, max(align or 0, least, dtype.bytes), swizzle)
-    return emit(ops.SmemAlloc(t))  # type: ignore[no-any-return]
+    return align
 
 
 def dynamic_shared(dtype: DType, *, align: int = 16) -> Tensor:
@@ -305,7 +310,7 @@ def dynamic_shared(dtype: DType, *, align: int = 16) -> Tensor:
     The result is a one-dimensional tensor of `dtype`, aligned to `align` bytes. The compiler does not know its extent:
     index it only within the bytes of the launch.
     """
-    t = TensorType(dtype, "smem", Layout((1 << 18,), (1,)), max(align, dtype.bytes))
+    t = TensorType(dtype, "smem", Layout((1 << 18,), (1,)), max(checked_align(align) or 1, dtype.bytes))
     return emit(ops.SmemAlloc(t, dynamic=True))  # type: ignore[no-any-return]
 
 
@@ -318,14 +323,20 @@ def constant(values: Any, dtype: DType) -> Tensor:
     Errors  `constant` for values that are no array of numbers, or of more than 64 KB; a store to it is refused
     Source  PTX ISA: .const
     """
+    if not isinstance(dtype, DType) or dtype.kind == "barrier":
+        raise mistake("dtype", f"an array in constant memory has numbers of a dtype, not {describe(dtype)}")
     try:
-        array = np.ascontiguousarray(values, numpy_dtype(dtype))
+        with np.errstate(over="ignore"):
+            array = np.ascontiguousarray(values, numpy_dtype(dtype))
     except (TypeError, ValueError) as error:
         raise mistake("constant", f"a constant array is made of numbers known at compile time: {error}") from None
     except OverflowError as error:
         raise mistake("constant", f"a number does not fit {dtype}: {error}") from None
     if dtype.is_int and not (array == np.asarray(values)).all():
         raise mistake("constant", f"not all of these numbers are whole numbers that fit {dtype}")
+    numbers = np.asarray(values, np.float64) if dtype.is_float else array
+    if dtype.is_float and not (np.isfinite(array.astype(np.float64)) | ~np.isfinite(numbers)).all():
+        raise mistake("constant", f"not all of these numbers fit {dtype}")
     if not array.size:
         raise mistake("constant", "an array in constant memory has at least one element")
     if not array.ndim:

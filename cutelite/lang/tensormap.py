@@ -21,7 +21,7 @@ from cutelite.ir.types import Ptr, i32, i64, u64
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.address import address, place_of
-from cutelite.lang.emit import Runtime, emit
+from cutelite.lang.emit import Runtime, emit, mistake
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, TmaTensor
 from cutelite.lang.tma import descriptor
@@ -68,6 +68,10 @@ def tensormap_replace(
     Who      one thread
     Source   PTX ISA: tensormap.replace (sm_90a, sm_100a and above)
     """
+    if isinstance(value, int) and field == "global_dim" and value < 1:
+        raise mistake("tensormap", f"the extent of a mode is {value}, but must be 1 or more")
+    if isinstance(value, int) and field == "global_stride" and (value < 0 or value % 16):
+        raise mistake("tensormap", f"a stride of {value} bytes is no multiple of 16")
     modes = len(descriptor(like).box)
     of: DType = i32 if field == "global_dim" else i64
     if isinstance(value, Runtime) and isinstance(value.value.type, Ptr | TensorType):

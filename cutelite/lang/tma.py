@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from cutelite.ir.function import Value
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.ir.types import TensorMap, u16
+from cutelite.ir.types import TensorMap, position_bits, u16
 from cutelite.lang.cp_async import Cache, coordinate, mask_value, policy_value
 from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.mbarrier import Barrier, barrier_value
@@ -189,13 +189,13 @@ def tma_im2col(
     dst      shared memory of its tile (`tma_shared`)
     at       (image, y, x, channel) of the first pixel, y and x not below the lower corners; pixels follow row by row
     offsets  (down, right): the position in the filter, 0 or more, added to that of each pixel. Those outside arrive as
-             0
+             0. At most 255 with two modes between images and channels, 31 with three
     barrier  receives the bytes of the tile. Else as in `tma_load`
     Source   PTX ISA: cp.async.bulk.tensor, im2col
     """
-    steps = tuple(coordinate(offset, u16) for offset in offsets)
+    images, steps = _images(src), _offsets(src, offsets)
     bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
-    emit(ops.TensorIm2col(_images(src), tuple(map(coordinate, at)), steps, dst.value, bar, mask, policy, pair))
+    emit(ops.TensorIm2col(images, _position(at), steps, dst.value, bar, mask, policy, pair))
 
 
 def tma_im2col_store(src: Tensor, dst: TmaTensor, *, at: tuple[Any, ...], cache: Cache = None) -> None:
@@ -203,7 +203,7 @@ def tma_im2col_store(src: Tensor, dst: TmaTensor, *, at: tuple[Any, ...], cache:
 
     Source   PTX ISA: cp.async.bulk.tensor, im2col_no_offs
     """
-    emit(ops.TensorIm2colStore(_images(dst), tuple(map(coordinate, at)), src.value, policy_value(cache)))
+    emit(ops.TensorIm2colStore(_images(dst), _position(at), src.value, policy_value(cache)))
 
 
 def tma_im2col_reduce(
@@ -218,7 +218,7 @@ def tma_im2col_reduce(
 
     Source   PTX ISA: cp.reduce.async.bulk.tensor, im2col_no_offs
     """
-    emit(ops.TensorIm2colReduce(_images(dst), tuple(map(coordinate, at)), kind, src.value, policy_value(cache)))
+    emit(ops.TensorIm2colReduce(_images(dst), _position(at), kind, src.value, policy_value(cache)))
 
 
 def tma_im2col_prefetch(src: TmaTensor, *, at: tuple[Any, ...], offsets: tuple[Any, ...], cache: Cache = None) -> None:
@@ -226,8 +226,8 @@ def tma_im2col_prefetch(src: TmaTensor, *, at: tuple[Any, ...], offsets: tuple[A
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col
     """
-    steps = tuple(coordinate(offset, u16) for offset in offsets)
-    emit(ops.TensorIm2colPrefetch(_images(src), tuple(map(coordinate, at)), steps, policy_value(cache)))
+    images, steps = _images(src), _offsets(src, offsets)
+    emit(ops.TensorIm2colPrefetch(images, _position(at), steps, policy_value(cache)))
 
 
 def tma_im2col_w(
@@ -256,7 +256,7 @@ def tma_im2col_w(
     Source   PTX ISA: cp.async.bulk.tensor, im2col::w and im2col::w::128
     """
     bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
-    start, more = tuple(map(coordinate, at)), coordinate(offset, u16)
+    start, more = _position(at), coordinate(offset, u16)
     emit(ops.TensorIm2colW(_images(src), start, more, halo, dst.value, bar, mask, policy, pair))
 
 
@@ -267,7 +267,7 @@ def tma_im2col_w_prefetch(
 
     Source   PTX ISA: cp.async.bulk.prefetch.tensor, im2col::w and im2col::w::128
     """
-    start, more = tuple(map(coordinate, at)), coordinate(offset, u16)
+    start, more = _position(at), coordinate(offset, u16)
     emit(ops.TensorIm2colWPrefetch(_images(src), start, more, halo, policy_value(cache)))
 
 
@@ -275,6 +275,21 @@ def _images(t: Any) -> Value:
     if not descriptor(t).corners:
         raise mistake("tma", "this TMA tensor has boxes for tiles", help="annotate it with cl.Im2col(...) as its tile")
     return t.value  # type: ignore[no-any-return]
+
+
+def _position(at: Any) -> tuple[Value, ...]:
+    return tuple(map(coordinate, at if isinstance(at, tuple) else (at,)))
+
+
+def _offsets(src: TmaTensor, offsets: Any) -> tuple[Value, ...]:
+    """Return positions in a filter as operands. Errors: `offset` for a known one that is too large."""
+    offsets = offsets if isinstance(offsets, tuple) else (offsets,)
+    modes = len(src.shape)
+    for offset in offsets:
+        if isinstance(offset, int) and not 0 <= offset < 1 << position_bits(modes):
+            most = (1 << position_bits(modes)) - 1
+            raise mistake("offset", f"an offset is {offset}, but from 0 to {most} where a tensor has {modes} modes")
+    return tuple(coordinate(offset, u16) for offset in offsets)
 
 
 def tma_prefetch(src: TmaTensor, *, at: Coord, cache: Cache = None) -> None:

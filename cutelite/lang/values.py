@@ -14,7 +14,7 @@ from cutelite import ops
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Vec, boolean, elem_of, f32, f64, i32, with_elem
+from cutelite.ir.types import Vec, boolean, elem_of, f32, f64, i32, meet, with_elem
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, append, builder_here, describe, emit, mistake, proxy_of, wrap
 from cutelite.lang.fragments import Reduction
@@ -205,7 +205,8 @@ class RuntimeNumber(Torchlike, Runtime):
     __mod__, __rmod__ = _composed(modulo), _composed(modulo, swap=True)
     __pow__, __rpow__ = _composed(power), _composed(power, swap=True)
     __lt__, __le__, __gt__, __ge__ = _compare("lt"), _compare("le"), _compare("gt"), _compare("ge")
-    __eq__, __ne__ = _compare("eq"), _compare("ne")
+    __eq__: Any = _compare("eq")
+    __ne__: Any = _compare("ne")
 
     @property
     def dtype(self) -> DType:
@@ -375,6 +376,8 @@ def where(cond: Any, a: Any, b: Any) -> Any:
     if (dual := differentiable(a, b)) is not None:
         return dual.choose(cond, a, b)
     x, y = promote(a, b, "select") if is_number(a) and is_number(b) else (as_value(a), as_value(b))
+    if x.type != y.type and (least := meet((x.type, y.type))) is not None:
+        x, y = as_value(x, least), as_value(y, least)
     condition = (cond if isinstance(cond, Vector) else truth(cond)).value
     if isinstance(condition.type, Vec):
         if not isinstance(x.type, Vec):
@@ -451,5 +454,5 @@ def ones(shape: Any, dtype: DType) -> Vector:
 
 def zeros_like(v: Any, dtype: DType | None = None) -> Vector:
     """Return a vector of zeros, of the shape of `v` and by default of its `dtype`."""
-    dtype = dtype or v.dtype
-    return full(v.shape, 0.0 if dtype.is_float else False if dtype == boolean else 0, dtype)
+    of: DType = dtype or v.dtype
+    return full(v.shape, 0.0 if of.is_float else False if of == boolean else 0, of)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutelite.ir.types import i32, u32, u64
+from cutelite.ir.types import i32, i64, u32, u64
 from cutelite.lang.bits import clz, mul_hi
+from cutelite.lang.debug import assert_
 from cutelite.lang.emit import describe, mistake
+from cutelite.lang.promotion import is_numpy_number
 from cutelite.lang.values import Scalar, where
 from cutelite.layout import DimExpr
 from cutelite.records import dataclass
@@ -20,7 +22,7 @@ class FastDivmod:
         row, column = divmod(i, rows)         # or rows.divmod(i), i // rows, i % rows
 
     As an argument it is made on the host, and annotated `FastDivmod`. A divisor known at compile time needs none: the
-    compiler does the same for ``i // 7``. The dividend is from 0 to 2**31 - 1.
+    compiler does the same for ``i // 7``. The dividend is from 0 to 2**31 - 1, which the simulator checks.
 
     divisor     1 to 2**31 - 1; in a kernel also one known at run time
     multiplier  2**(32 + shift) // divisor, rounded up; 0 for a divisor of 1
@@ -46,6 +48,8 @@ class FastDivmod:
         """Return ``x // divisor``."""
         if isinstance(x, Scalar) and not x.dtype.is_int:
             raise mistake("dividend", f"FastDivmod divides integers, not {describe(x)}")
+        if isinstance(x, Scalar):
+            _check(x)
         dividend: Any = i32(x)
         quotient = (mul_hi(dividend.to(u32), u32(self.multiplier)) >> u32(self.shift)).to(i32)
         return where(self.divisor == 1, dividend, quotient)
@@ -65,15 +69,28 @@ class FastDivmod:
         return self.divmod(x)
 
 
+def _check(dividend: Any) -> None:
+    """Stop the simulator, and a kernel with assertions, at a dividend that is out of range."""
+    words, t = "a dividend of FastDivmod is from 0 to 2**31 - 1", dividend.dtype
+    if t.signed:
+        assert_(dividend >= 0, words)
+    if t in (u32, i64, u64):
+        assert_(dividend < 1 << 31, words)
+
+
 def _numbers(divisor: Any) -> tuple[Any, Any, Any]:
     """Return divisor, multiplier and shift: ints of an int, else run-time numbers."""
     if isinstance(divisor, Scalar) and not divisor.dtype.is_int:
         raise mistake("divisor", f"FastDivmod takes a divisor, a whole number, not {describe(divisor)}")
     if isinstance(divisor, DimExpr | Scalar):
         n: Any = i32(divisor)
+        if isinstance(divisor, Scalar):
+            assert_(divisor > 0, "a divisor of FastDivmod is at least 1")
         shift: Any = i32(max(31 - clz(n - 1), 0))
         power, wide = u64(1) << (shift + 32).to(u64), n.to(u64)
         return n, where(n == 1, u32(0), ((power + wide - 1) // wide).to(u32)), shift
+    if is_numpy_number(divisor):
+        divisor = divisor.item()
     if not isinstance(divisor, int) or isinstance(divisor, bool):
         raise TypeError(f"FastDivmod takes a divisor, a whole number, not {divisor!r}")
     if not 0 < divisor < 1 << 31:

@@ -81,6 +81,8 @@ def extern(
     Errors    TypeError for other parameters and results; ToolchainError at the compile, for what cannot be linked
     """
     paths = (library,) if isinstance(library, str | os.PathLike) else library
+    if not isinstance(paths, tuple | list) or not all(isinstance(path, str | os.PathLike) for path in paths):
+        raise TypeError(f"cl.extern takes the path of a library, or a tuple of paths, not {library!r}")
     files = tuple(os.path.abspath(path) for path in paths)
     if name is not None and not isinstance(name, str):
         raise TypeError(f"cl.extern takes the name of a symbol, not {name!r}: `@cl.extern()` takes the function's")

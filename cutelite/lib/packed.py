@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import cutelite.target as target
-from cutelite.ir.types import e4m3, f16, f32, i32, u8, u16, u32
+from cutelite.ir.types import e4m3, f16, f32, i32, i64, u8, u16, u32, u64
 from cutelite.lang.bits import bfe
 from cutelite.lang.convert import bitcast
 from cutelite.lang.emit import describe, mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.math import isnan, rint
-from cutelite.lang.packed import Packed, pack_pair, unpack_pair
-from cutelite.lang.values import Vector, vector, where
+from cutelite.lang.packed import Packed, e8m0, pack_pair, unpack_pair
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import Scalar, Vector, vector, where
 
 
 def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
@@ -26,10 +27,14 @@ def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
     kind    `cl.i4`, `cl.u4`, `cl.e2m1`: eight in a word, the first one in its lowest bits; `cl.b1`: 32; `cl.e2m3`,
             `cl.e3m2`, `cl.e8m0`, `cl.ue4m3`: four, each in a byte
     dtype   of the result: default i32 for integers, f16 for floats, f32 for e8m0 and ue4m3
-    Errors  `packed` for another format
+    Errors  `packed` for another format, and for words that are neither u32 nor i32
     """
     check_format(kind)
-    words = words if isinstance(words, Vector) else vector(words)
+    if not isinstance(words, Vector):
+        words = vector(words if isinstance(words, Scalar) else u32(words))
+    if words.dtype not in (u32, i32):
+        text = f"the words of {kind} are u32, not {words.dtype}"
+        raise mistake("packed", text, help="`t.recast(cl.u32)` and `cl.bitcast(vector, cl.u32)` keep the bits")
     parts = []
     for w in static_range(words.n):
         parts.append(unpack_word(words[w], kind))
@@ -84,18 +89,22 @@ def pack(values: Any, kind: Packed, rounding: str = "") -> Any:
     """Return numbers in 32-bit words, as `unpack` takes them: a u32, or a vector of them.
 
     values    a vector of as many numbers as fill words: integers for i4, u4 and b1, whose range they are clamped to;
-              else floats, which are clamped to the largest number of the format
+              else floats, which are clamped to the largest number of the format; f64 are rounded to f32 first
     kind      as for `unpack`
     rounding  of e8m0: 'rz' to the power of two below, the default, or 'rp' to the one above. Others round to nearest
               even
     NaN       e8m0 and ue4m3 have one; in the other floats it becomes the largest number. In ue4m3 less than 0 is 0
-    Errors    `packed` for anything else, and numbers that fill no whole words
+    Errors    `packed` for anything else, another rounding, and numbers that fill no whole words
     """
     check_format(kind)
     if not isinstance(values, Vector) or values.n % kind.per_word:
         text = f"a word holds {kind.per_word} numbers of {kind}, and {describe(values)} fills no whole words"
-        raise mistake("packed", text, help="put more numbers, or zeros, into the vector")
-    values = values.to(i32) if kind.exponents == 0 else values.to(f32)
+        help = "`t.load()` is a vector of its elements" if isinstance(values, Tensor) else ""
+        raise mistake("packed", text, help=help or "put more numbers, or zeros, into the vector")
+    if rounding not in (("", "rz", "rp") if kind is e8m0 else ("",)):
+        text = f"{kind} is rounded {'down (rz) or up (rp)' if kind is e8m0 else 'to nearest even'}, not {rounding!r}"
+        raise mistake("packed", text, help="leave out `rounding`")
+    values = narrowed(values, kind) if kind.exponents == 0 else values.to(f32)
     words = []
     for w in static_range(values.n // kind.per_word):
         word = u32(0)
@@ -111,10 +120,25 @@ def pack(values: Any, kind: Packed, rounding: str = "") -> Any:
     return words[0] if len(words) == 1 else vector(*words)
 
 
+def narrowed(values: Any, kind: Packed) -> Any:
+    """Return numbers as i32, after a clamp to the range of a format if an i32 does not hold all of them."""
+    low, high = range_of(kind)
+    if values.dtype in (u32, u64):
+        values = min(values, high)
+    elif values.dtype == i64:
+        values = min(max(values, low), high)
+    return values.to(i32)  # of floats it saturates
+
+
+def range_of(kind: Packed) -> tuple[int, int]:
+    """Return the least and the largest integer of a format."""
+    return (-8, 7) if kind.signed else (0, (1 << kind.place) - 1)
+
+
 def code_of(x: Any, kind: Packed, rounding: str) -> Any:
     """Return the code of a number, a u32."""
     if kind.exponents == 0:
-        low, high = (-8, 7) if kind.signed else (0, (1 << kind.place) - 1)
+        low, high = range_of(kind)
         return min(max(x, low), high).to(u32) & (1 << kind.place) - 1
     bits = bitcast(x, u32)
     if kind.exponents == 8:

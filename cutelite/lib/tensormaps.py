@@ -25,7 +25,9 @@ from cutelite.lang.tensormap import (
     tensormap_replace,
     tensormap_shared,
 )
+from cutelite.lang.values import Scalar
 from cutelite.lang.warp import syncwarp
+from cutelite.layout import DimExpr
 from cutelite.records import dataclass
 
 
@@ -70,12 +72,12 @@ class DeviceTensorMap:
         Errors   `tensormap` for a wrong number of modes, or a last stride other than 1
         """
         modes, bytes = len(self.like.tile_shape), self.like.dtype.bytes
-        if len(shape) != modes or (strides is not None and len(strides) != modes):
+        if not isinstance(shape, tuple) or len(shape) != modes or (strides is not None and len(strides) != modes):
             raise mistake("tensormap", f"the TMA tensor has {modes} modes: give as many extents and strides")
         if strides is None:
             steps: list[Any] = [1]
             for extent in reversed(shape[1:]):
-                steps.insert(0, i64(extent) * steps[0])
+                steps.insert(0, wide(extent) * steps[0])
             strides = tuple(steps)
         if not (isinstance(strides[-1], int) and strides[-1] == 1):
             raise mistake("tensormap", "the last mode of a TMA tensor has stride 1")
@@ -86,7 +88,12 @@ class DeviceTensorMap:
             for mode in static_range(modes):
                 tensormap_replace(self.room, self.like, "global_dim", shape[mode], mode)
             for mode in static_range(modes - 1):
-                tensormap_replace(self.room, self.like, "global_stride", i64(strides[mode]) * bytes, mode)
+                tensormap_replace(self.room, self.like, "global_stride", wide(strides[mode]) * bytes, mode)
         syncwarp()
         tensormap_publish(self.room, self.slot)
         return tensormap_acquire(self.slot, self.like)
+
+
+def wide(x: Any) -> Any:
+    """Return a number as an i64; one that is known at compile time as it is."""
+    return i64(x) if isinstance(x, Scalar | DimExpr) else x

@@ -30,18 +30,17 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8)}
 
 
-def type_problems(op: Op, t: Type, operation: str) -> Iterator[Problem]:
-    names = OPERATIONS.get(operation)
+def type_problems(op: Op, t: Type, operation: str, what: str | None = None) -> Iterator[Problem]:
+    """Yield what is wrong with the type of an operation, which messages call `what`."""
+    names, does = OPERATIONS.get(operation), " ".join(filter(None, (op.name, operation if what is None else what)))
     if names is None:
         yield Problem("operation", f"{op.name} does {', '.join(OPERATIONS)}, not {operation!r}")
     elif not isinstance(t, Scalar | Vec) or elem_of(t).name not in names:
-        yield Problem("type", f"{op.name} {operation} takes {', '.join(names)}, not {t}")
+        yield Problem("type", f"{does} takes {', '.join(names)}, not {t}")
     elif isinstance(t, Vec) and (
         t.n not in VECTORS.get(t.elem.name, ()) or (t.elem.name == "f32" and operation != "add")
     ):
-        yield Problem(
-            "type", f"{op.name} {operation} takes no {t}", "vectors are 2 or 4 f32, to add; 2, 4 or 8 f16 or bf16"
-        )
+        yield Problem("type", f"{does} takes no {t}", "vectors are 2 or 4 f32, to add; 2, 4 or 8 f16 or bf16")
     elif isinstance(t, Scalar) and t.bits == 16:
         yield Problem("type", f"{op.name} takes {t} in vectors of 2, 4 or 8")
     else:
@@ -119,7 +118,7 @@ class MultimemStore(Op):
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type
-        yield from type_problems(self, t, "add" if elem_of(t).is_float else "max")
+        yield from type_problems(self, t, "add" if elem_of(t).is_float else "max", "")
         yield from order_problems(self, ("relaxed", "release"))
 
     def ptx(self) -> Ptx:

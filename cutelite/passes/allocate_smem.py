@@ -5,16 +5,17 @@
 Tensors of the coarsest alignment come first, so that little is lost between; dynamic tensors lie behind all
 others, at the same offset. The launcher reads the sum from ``attrs["smem_bytes"]``.
 
-Errors: `shared-memory` when the sum exceeds what a block of the target may use, with the list of tensors.
+Errors: `shared-memory` when the sum exceeds what a block of the target may use, with the list of tensors;
+`constant-memory` when a kernel's arrays in constant memory exceed that.
 Needs: verified IR. Keeps: every op, in order.
 """
 
 from __future__ import annotations
 
-from cutelite.diag import CompileError, Diagnostic, Note
+from cutelite.diag import CompileError, Diagnostic, Mistake, Note
 from cutelite.ir.function import Function
 from cutelite.ir.op import Op
-from cutelite.ops.tensor import SmemAlloc
+from cutelite.ops.tensor import CONSTANT_BYTES, ConstArray, SmemAlloc
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
@@ -41,7 +42,9 @@ class SharedMemoryAlignment(Diagnostic):
 
 
 def allocate_smem(function: Function, context: Context) -> Function:
-    allocs = [op for op in function.ops() if isinstance(op, SmemAlloc)]
+    found = [op for op in function.ops() if isinstance(op, SmemAlloc | ConstArray)]
+    _check_constants([op for op in found if isinstance(op, ConstArray)])
+    allocs = [op for op in found if isinstance(op, SmemAlloc)]
     allocs.sort(key=lambda op: (op.dynamic, -op.type.align))
     offsets: dict[Op, int] = {}
     total = 0
@@ -60,6 +63,21 @@ def allocate_smem(function: Function, context: Context) -> Function:
         else:
             rewrite.keep(op)
     return rewrite.function
+
+
+def _check_constants(arrays: list[ConstArray]) -> None:
+    """Check that all arrays fit constant memory; equal ones are one. Errors: `constant-memory`."""
+    seen: dict[str, ConstArray] = {}
+    total = 0
+    for array in arrays:
+        if array.data not in seen:
+            total += -(-len(array.data) // 32) * 16
+            seen[array.data] = array
+        if total > CONSTANT_BYTES:
+            notes = [Note(f"{len(op.data) // 2} bytes", op.span) for op in seen.values()]
+            text = f"a kernel has {CONSTANT_BYTES} bytes of constant memory, and its arrays need {total} up to here"
+            help = "pass the larger ones as tensors"
+            raise CompileError(Mistake("constant-memory", text, help=help), array.span, notes)
 
 
 def _too_much(allocs: list[SmemAlloc], at: SmemAlloc, context: Context) -> CompileError:

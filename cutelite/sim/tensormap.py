@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cutelite.ir.types import TensorMap, u8
+from cutelite.ir.types import TensorMap, position_bits, u8
 from cutelite.layout import Layout, flatten
 from cutelite.layout.expr import evaluate
 from cutelite.ops.swizzles import SWIZZLES, span_of
@@ -156,6 +156,10 @@ class SimTensorMap:
     def _places(self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int]) -> Array:
         """Return the coordinates of the pixels, (pixels, modes but the last), in row-major order within the corners."""
         between, corners = self.extents[1:-1], self.type.corners
+        bits = position_bits(len(self.extents))
+        if any(offset >> bits for offset in offsets):
+            what = f"offsets {tuple(offsets)}, which have {bits} bits each and no sign"
+            agent.fail("offset", what, place=agent.place("gmem", self.address))
         lows, steps = np.array(corners[: len(between)]), np.array(self.type.strides or (1,) * len(between))
         counts = -(-(np.array(between) + corners[len(between) :] - lows) // steps)
         first, uneven = np.divmod(np.array(coord[1:-1]) - lows, steps)

@@ -26,7 +26,7 @@ def ptxas() -> str | None:
     if settings.ptxas is None:
         return program("ptxas")
     if not os.access(settings.ptxas, os.X_OK):
-        raise ToolchainError("find", f"CUTELITE_PTXAS={settings.ptxas}: there is no such program")
+        raise ToolchainError("settings", f"CUTELITE_PTXAS={settings.ptxas}: there is no such program")
     return settings.ptxas
 
 

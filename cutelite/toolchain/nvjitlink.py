@@ -8,6 +8,7 @@ consumer warps trade registers is slower. So ptxas is preferred.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence
     try:
         nvjitlink.add_data(link, nvjitlink.InputType.PTX, source, len(source), "kernel.ptx")
         for path in libraries:
-            _add(nvjitlink, link, path)
+            _add(nvjitlink, link, path, ptx)
         nvjitlink.complete(link)
         said = _buffer(nvjitlink.get_info_log_size, nvjitlink.get_info_log, link)
         image = _buffer(nvjitlink.get_linked_cubin_size, nvjitlink.get_linked_cubin, link)
@@ -82,14 +83,46 @@ def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence
     return image, said.rstrip(b"\0").decode()
 
 
-def _add(nvjitlink: Any, link: Any, path: str) -> None:
+def _add(nvjitlink: Any, link: Any, path: str, ptx: str) -> None:
     kind = KINDS[os.path.splitext(path)[1]]
     try:
         with open(path, "rb") as file:
             image = file.read()
     except OSError as error:
         raise ToolchainError("link", f"{path}: {error.strerror}") from None
+    if kind == "PTX":
+        _check_prototypes(ptx, image.decode(errors="replace"), path)
     nvjitlink.add_data(link, getattr(nvjitlink.InputType, kind), image, len(image), path)
+
+
+def _check_prototypes(ptx: str, library: str, path: str) -> None:
+    """Check that the functions that `ptx` declares are those of a library: nvJitLink links any, and says so nowhere.
+
+    Errors  `ToolchainError` for one whose result or parameters have other sizes
+    """
+    defined = _prototypes(library, ("",))
+    for name, wanted in _prototypes(ptx, (".extern",)).items():
+        if defined.get(name, wanted) != wanted:
+            said, has = (f"({', '.join(of[1])}) -> {of[0] or 'nothing'}" for of in (wanted, defined[name]))
+            text = f"{path}: `{name}` is declared as {said}, and is {has} there, in PTX's types"
+            raise ToolchainError("link", text)
+
+
+def _prototypes(ptx: str, linking: tuple[str, ...]) -> dict[str, tuple[str, list[str]]]:
+    """Return result and parameters of the functions in PTX that are linked in one of these ways, by name, as types."""
+    found = {}
+    for head, out, name, parameters in _FUNCTION.findall(ptx):
+        if (".extern" if head == ".extern" else "") in linking:
+            found[name] = " ".join(map(_bits, _TYPE.findall(out))), [*map(_bits, _TYPE.findall(parameters))]
+    return found
+
+
+def _bits(type: str) -> str:
+    return "b" + type.lstrip("busf") if type[1:].isdigit() else type
+
+
+_FUNCTION = re.compile(r"(\.extern|\.visible|\.weak)\s+\.func\s*(?:\(([^)]*)\))?\s*([\w$%]+)\s*\(([^)]*)\)")
+_TYPE = re.compile(r"\.([busf]\d+)\b")
 
 
 def _buffer(size: Callable[[Any], int], fill: Callable[[Any, bytearray], None], link: Any) -> bytes:

@@ -86,6 +86,9 @@ def read(array: object, stream: int | None = None) -> ArrayView:
             if type(adapted) is type(array):
                 name = type(array).__name__
                 raise UnreadableArray(f"the function registered for {name} must return an array, not another {name}")
+            if not is_array(adapted):
+                said = f"returned a {type(adapted).__name__}, which is not an array"
+                raise UnreadableArray(f"the function registered for {type(array).__name__} {said}")
             view = read(adapted, stream)
             return view._replace(owner=(array, view.owner))
         reader = _named_reader(type(array))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Constexpr, Tensor, f32
+from cutelite import CompileError, Constexpr, Tensor, f32
 from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError
 from cutelite.dispatch.divert import diverted
 from tests.dispatch import kernels
@@ -89,3 +89,39 @@ def test_a_launch_on_numpy_can_be_compiled_ahead_too() -> None:
 
     compiling = cl.kernel(twice).compiling(Launch(1, 32), np.ones(32, np.float32))
     assert compiling is not None and compiling().arch == "sm_90a"
+
+
+@cl.program
+def step(x: Any) -> None:
+    kernels.add[1, 64](x, x, x)
+
+
+def test_kernels_launch_nothing() -> None:
+    @cl.kernel(block=64)
+    def within(x: Tensor[f32, (N,)], whole: Constexpr[bool]) -> None:
+        if whole:
+            step(x)
+        else:
+            kernels.add[1, 64](x, x, x)
+
+    for whole, said in ((True, "the program step"), (False, "add")):
+        with pytest.raises(CompileError, match=f"{said} is launched in a kernel, and only the host launches"):
+            within.compile(whole=whole)
+
+
+class Adding:
+    @cl.program
+    def run(self, x: Any) -> None:
+        kernels.add[1, 64](x, x, x)
+
+
+def test_programs_are_methods_or_plain_functions() -> None:
+    x = np.ones(64, np.float32)
+    Adding().run(x)
+    assert (x == 2).all()
+
+    async def later(x: Any) -> None: ...
+
+    unlike: Any = later
+    with pytest.raises(TypeError, match="a program is a plain function"):
+        cl.program(unlike)

@@ -63,6 +63,21 @@ def test_ptx_is_linked() -> None:
 
 
 @links
+def test_a_declaration_that_the_library_disagrees_with() -> None:
+    @cl.extern("scale", library=SCALE)
+    def alone(x: f32) -> f32: ...  # type: ignore[empty-body]
+
+    @cl.kernel(block=32)
+    def calls(x: Tensor[f32, (32,)]) -> None:
+        x[0] = alone(x[1])
+
+    with pytest.raises(ToolchainError, match=r"declared as \(b32\) -> b32, and is \(b32, b64\) -> b32 there"):
+        calls.compile()
+    with pytest.raises(TypeError, match="takes the path of a library, or a tuple of paths, not 5"):
+        cl.extern(library=5)  # type: ignore[arg-type]
+
+
+@links
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 def test_a_cubin_is_linked(arch: str, ptxas: str, tmp_path: Path) -> None:
     file = tmp_path / "scale.cubin"

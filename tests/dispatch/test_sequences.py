@@ -71,6 +71,23 @@ def test_sequences_of_sequences() -> None:
     assert out[3] == 3 and out[5] == 15
 
 
+def _meets(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], n: i32, out: Tensor[f32, (4, N)]) -> None:
+    i, chosen = cl.thread_idx.x, a
+    if n > 0:
+        chosen = b
+    out[0, i], out[1, i] = chosen[i], (a, b)[n][i]
+    out[2, i], out[3, i] = (b if n > 0 else a)[i], cl.where(n > 0, b, a)[i]
+
+
+@pytest.mark.parametrize("offsets", [(0, 0), (0, 1), (1, 0), (1, 2)])
+def test_arrays_meet_whatever_their_alignment(offsets: tuple[int, int]) -> None:
+    a, b = (floats(12, 100.0 * k)[at:][:8] for k, at in enumerate(offsets))
+    for n in (0, 1):
+        out = np.zeros((4, 8), np.float32)
+        cl.kernel(_meets)[1, 8](a, b, n, out)
+        assert (out == (b if n else a)).all()
+
+
 def test_what_is_refused(cuda: FakeCuda) -> None:
     kernel, x = cl.kernel(_weighted), floats(8)
     for arguments, said in (

@@ -18,6 +18,12 @@ from tests.dispatch.test_compile import fresh
 N = cl.dims("N")
 
 
+def test_an_assembler_that_is_named_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_PTXAS", "/nowhere/ptxas")
+    with pytest.raises(ToolchainError, match="CUTELITE_PTXAS=/nowhere/ptxas: there is no such program"):
+        fresh(doubled).compile()
+
+
 @cl.kernel(block=32)
 def doubled(x: Tensor[f32, (N,)]) -> None:
     if cl.thread_idx.x < N:

@@ -1,4 +1,4 @@
-"""Addresses of different alignment meet in a loop."""
+"""An address that changes in a loop is as aligned as the worst that it may be."""
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32

@@ -108,7 +108,7 @@ def to_nobody(src: TmaTensor[f32, (M, K), (8, 32)], mask: i32) -> None:
         cl.tma_load(src, tile, at=(0, 0), barrier=full[0], multicast=mask)
 
 
-@pytest.mark.parametrize("mask", [0, 0b100])
+@pytest.mark.parametrize("mask", [0, 0b100])  # known when the kernel runs
 def test_a_multicast_names_blocks_of_the_cluster(mask: int) -> None:
     with pytest.raises(SimError, match="names no block, or one that the cluster lacks"):
         to_nobody[2, 32](np.zeros((8, 32), np.float32), mask)

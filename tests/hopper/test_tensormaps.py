@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Pointer, Tensor, TmaTensor, f32, i32, u64
+from cutelite import CompileError, Pointer, SimError, Tensor, TmaTensor, f32, i32, u64
 from tests.places import Place
 
 M, K, G, B = cl.dims("M K:4 G B")
@@ -225,6 +225,9 @@ def test_mistakes_are_found(act: Callable[..., None], word: str) -> None:
         (lambda like, room: cl.tensormap_replace(room, like, *COLOURED), "is none of global_address"),
         (lambda like, room: cl.tensormap_replace(room, like, "global_stride", 16, 1), "has no stride to replace"),
         (lambda like, room: cl.tensormap_replace(room, like, "global_dim", 16, 2), "is none of the tensor's"),
+        (lambda like, room: cl.tensormap_replace(room, like, "global_dim", 0, 0), "the extent of a mode is 0"),
+        (lambda like, room: cl.tensormap_replace(room, like, "global_stride", 20, 0), "20 bytes is no multiple of 16"),
+        (lambda like, room: cl.DeviceTensorMap(like, room, room).update(like, 8), "has 2 modes"),  # type: ignore[arg-type]
         (lambda like, room: cl.tensormap_copy(room, room), "a TMA tensor is needed"),
         (lambda like, room: cl.tensormap_copy(like, cl.shared(u64, 16)), "multiple of 128"),
         (lambda like, room: cl.DeviceTensorMap(like, room, room).update(room, (1, 1)), "must be in global memory"),
@@ -238,3 +241,38 @@ def test_what_is_refused(act: Callable[..., None], word: str) -> None:
 
     with pytest.raises(CompileError, match=word):
         run(whole)
+
+
+H, W = cl.dims("H W")
+
+
+def seen(pixels: int, channels: int, lower: int) -> Any:
+    tile: Any = cl.Im2col(pixels, channels, (lower, 0), (0, 0))
+    return TmaTensor[f32, (M, H, W, K), tile]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "channels", "lower", "said"),
+    [
+        (1025, 16, -1, "1025 pixels of 16 channels"),
+        (16, 264, -1, "16 pixels of 264 channels"),
+        (16, 3, -1, "rows of 12 bytes"),
+        (16, 16, -129, "corners are from -128 to 127"),
+    ],
+)
+def test_boxes_of_pixels_that_tma_lacks(pixels: int, channels: int, lower: int, said: str) -> None:
+    with pytest.raises(CompileError, match=said):
+        seen(pixels, channels, lower)
+
+
+def test_an_offset_of_pixels_has_few_bits() -> None:
+    def reads(x: Any, right: Any) -> None:
+        bar = cl.shared(cl.mbarrier, (1,))[0]
+        cl.tma_im2col(x, cl.tma_shared(x), at=(0, 0, 0, 0), offsets=(0, right), barrier=bar)
+
+    reads.__annotations__ |= {"x": seen(16, 16, 0), "right": cl.Constexpr[int]}
+    with pytest.raises(CompileError, match="an offset is 256, but from 0 to 255 where a tensor has 4 modes"):
+        cl.kernel(reads).compile(right=256, block=32)
+    reads.__annotations__["right"] = i32
+    with pytest.raises(SimError, match=r"offsets \(0, 65535\), which have 8 bits each and no sign"):
+        cl.kernel(reads)[1, 1](np.zeros((1, 4, 4, 16), np.float32), -1)

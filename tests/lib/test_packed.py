@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Constexpr, Tensor, f32, u32
+from cutelite import CompileError, Constexpr, Tensor, f32, i64, u32
 
 N = cl.dims("N")
 RANDOM = np.random.default_rng(0)
@@ -112,6 +112,18 @@ def test_integers_are_clamped() -> None:
     assert packed([-1, 0, 15, 16], cl.u4).tolist() == [0, 0, 15, 15]
 
 
+@cl.kernel(block=1)
+def wide(x: Tensor[i64, (8,)], y: Tensor[u32, (3,)]) -> None:
+    y[0], y[1] = cl.pack(x.load(), cl.i4), cl.pack(x.load(), cl.u4)
+    y[2] = cl.pack(x.load().to(u32), cl.u4)
+
+
+def test_integers_that_no_i32_holds_are_clamped() -> None:
+    x, y = np.array([1 << 32, -(1 << 32), 1 << 31, -(1 << 31) - 1, 3, -3, 7, -1]), np.zeros(3, np.uint32)
+    wide[1](x, y)
+    assert [hex(word) for word in y] == ["0xf7d38787", "0x7030f0f", "0xf7f3ff00"]
+
+
 def test_the_instructions_of_a_gpu_are_used() -> None:
     ptx = {arch: unpacks.compile(kind=cl.e2m1, arch=arch).ptx for arch in ("sm_90a", "sm_100a", "sm_100", "sm_120a")}
     assert {arch for arch, text in ptx.items() if "cvt.rn.f16x2.e2m1x2" in text} == {"sm_100a", "sm_120a"}
@@ -124,8 +136,10 @@ def test_memory_holds_words() -> None:
 
 
 @cl.kernel(block=1)
-def puts(x: Tensor[f32, (N,)], kind: Constexpr[Any], n: Constexpr[int], back: Constexpr[bool]) -> None:
-    if back:
+def puts(x: Tensor[f32, (N,)], kind: Constexpr[Any], n: Constexpr[int], back: Constexpr[Any]) -> None:
+    if back is None:
+        cl.unpack(x[0], kind)
+    elif back:
         x[0] = cl.unpack(x[0].to(cl.u32), kind)[0].to(f32)
     else:
         x[0] = cl.bitcast(cl.pack(cl.vector(*(x[i] for i in cl.static_range(n))), kind), f32)
@@ -137,8 +151,15 @@ def puts(x: Tensor[f32, (N,)], kind: Constexpr[Any], n: Constexpr[int], back: Co
         (cl.e2m1, 12, False, "a word holds 8 numbers of e2m1, and a run-time vec<f32,12> fills no whole words"),
         (cl.e4m3, 4, False, "numbers in words are i4, u4, b1, e2m1, e2m3, e3m2, e8m0 or ue4m3, not"),
         (cl.f16, 4, True, "numbers in words are"),
+        (cl.i4, 8, None, "the words of i4 are u32, not f32"),
     ],
 )
-def test_what_fills_no_words(kind: Any, n: int, back: bool, words: str) -> None:
+def test_what_fills_no_words(kind: Any, n: int, back: bool | None, words: str) -> None:
     with pytest.raises(CompileError, match=words):
         puts.compile(kind=kind, n=n, back=back)
+
+
+@pytest.mark.parametrize(("kind", "words"), [(cl.e8m0, r"down \(rz\) or up \(rp\)"), (cl.e2m1, "to nearest even")])
+def test_roundings_that_a_format_lacks(kind: Any, words: str) -> None:
+    with pytest.raises(CompileError, match=f"{kind} is rounded {words}, not 'rn'"):
+        packs.compile(kind=kind, rounding="rn")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, SimError, Tensor, bf16, f32, i32, u32, u64
+from cutelite import CompileError, Constexpr, SimError, Tensor, bf16, f32, i32, u32, u64
 
 N, M = cl.dims("N M")
 RANDOM = np.random.default_rng(0)
@@ -63,6 +63,20 @@ MISUSED = [
     ("cl.constant([1.5], i32)", "not all of these numbers are whole numbers that fit i32"),
     ("cl.constant([300], cl.i8)", "a number does not fit i8"),
     ("cl.constant([], f32)", "at least one element"),
+    ("cl.constant([1e6], cl.f16)", "not all of these numbers fit f16"),
+    ("cl.constant(f32, [1])", "numbers of a dtype, not a list"),
+    ("cl.constant([1], cl.mbarrier)", "numbers of a dtype, not the dtype mbarrier"),
+    ("cl.e2m1(x[0])", "e2m1 is a format of several numbers in a word"),
+    ("()[i]", "a tuple is indexed, and has no items"),
+    ("cl.shared(f32, 2).store(x.tile(4, 0).load())", "2 elements are needed, and these are 4"),
+    ("cl.multimem_st(x, i)", "f32 is needed here, not i32"),
+    ("cl.multimem_st(x.at(1), 1)", "the type of 1 is not known"),
+    ("cl.multimem_st(x.at(0), cl.zeros(2, u64))", "multimem.st takes no vec<u64,2>"),
+    ("cl.cp_async_bulk(x, cl.shared(f32, 4), 16, mask=1 << 16)", "a byte mask has a bit for each of 16 bytes"),
+    ("cl.cp_async_bulk(cl.shared(f32, 4), x, 16, multicast=2)", "the mask 0x2 names a block that the cluster lacks"),
+    ("cl.mma_sync(*HALVES, combine='xor')", "`combine` is for bits"),
+    ("cl.mma_sync(*HALVES, selector=1)", "`selector` is for a sparse A"),
+    ("cl.mma_sync(*HALVES, packed=cl.i4, metadata=i)", "no mma.sync of packed numbers with a sparse A"),
     ("cl.FastDivmod(x[0])", "a whole number, not a run-time f32"),
     ("x[0] // cl.FastDivmod(i)", "FastDivmod divides integers, not a run-time f32"),
     ("cl.block_scan(i, lambda p, q: p + q)", "the neutral value comes before the operation"),
@@ -73,7 +87,8 @@ MISUSED = [
 
 @pytest.mark.parametrize(("call", "words"), MISUSED)
 def test_misuse_is_told_in_words_of_the_user(call: str, words: str) -> None:
-    uses: Any = eval(f"lambda x, i: {call}", globals())
+    halves = "(cl.zeros(8, cl.f16), cl.zeros(4, cl.f16), cl.zeros(4, f32))"
+    uses: Any = eval(f"lambda x, i: {call.replace('HALVES', halves)}", globals())
 
     @cl.kernel(block=32)
     def kernel(x: Tensor[f32, (32,)]) -> None:
@@ -115,6 +130,15 @@ def test_arrays_in_constant_memory() -> None:
 
     with pytest.raises(CompileError, match="a constant array is made of numbers known at compile time"):
         no_array.compile()
+
+    @cl.kernel(block=1)
+    def many(x: Tensor[f32, (1,)], each: Constexpr[int]) -> None:
+        tables = [cl.constant(np.full(each, k), f32) for k in cl.static_range(3)]
+        x[0] = tables[0][0] + tables[1][0] + tables[2][0]
+
+    many.compile(each=5000)
+    with pytest.raises(CompileError, match="65536 bytes of constant memory, and its arrays need 72000 up to here"):
+        many.compile(each=6000)
 
 
 class Pipe(cl.SharedStorage):
@@ -159,6 +183,13 @@ def test_shared_storage_nests_and_members_of_a_union_share_their_bytes() -> None
     assert "race" in str(shares.check(1, None, x, False))
 
 
+class Nothing(cl.SharedStorage): ...
+
+
+class Uneven(cl.SharedStorage):
+    odd: cl.Smem[f32, (3,), 3]
+
+
 def test_storage_that_cannot_be_shared() -> None:
     with pytest.raises(CompileError, match="SmemUnion takes classes of SharedStorage, not 3"):
         cl.SmemUnion[3]
@@ -173,6 +204,17 @@ def test_storage_that_cannot_be_shared() -> None:
     with pytest.raises(CompileError, match="`full` of Pipe is an mbarrier, which shares its memory with nothing"):
         kernel.compile()
 
+    class Unions(cl.SharedStorage):
+        nothing: cl.SmemUnion[Nothing, Nothing]
+        odd: cl.SmemUnion[Sums, Uneven]
+
+    @cl.kernel(block=1)
+    def unites(x: Tensor[f32, (1,)]) -> None:
+        Unions.allocate()
+
+    with pytest.raises(CompileError, match="an alignment is a power of two, in bytes, not 3"):
+        unites.compile()
+
 
 class Pair(NamedTuple):
     a: int
@@ -184,7 +226,7 @@ def chooses(x: Tensor[i32, (8,)], y: Tensor[f32, (8,)]) -> None:
     i = cl.thread_idx.x
     pair = [Pair(1, 2.5), Pair(4, 0.5), Pair(1, 8.0)][i % 3]
     y[i] = pair.a * pair.b + (1.0, y[i], 3)[i % 3]
-    both = cl.shared(i32, (8,)), cl.shared(i32, (8,))
+    both: Any = (cl.shared(i32, (8,)), cl.shared(i32, (8,)))
     both[i & 1][i] = i
     cl.syncthreads()
     x[i] = both[i & 1][i] * 10 + (3, 5, 9)[i % 3] + (x[0],)[i & 0]
@@ -301,6 +343,12 @@ def test_divisors_that_there_are_not() -> None:
 
     with pytest.raises(ValueError, match="from 1 to"):
         cl.FastDivmod.of(0)
+    assert cl.FastDivmod(np.int64(7)) == cl.FastDivmod(7)
+    x, y = np.array([-1], np.int32), np.zeros((1, 4), np.int32)
+    with pytest.raises(SimError, match=r"a dividend of FastDivmod is from 0 to 2\*\*31 - 1"):
+        divides[1](x, y, cl.FastDivmod(7), 7)
+    with pytest.raises(SimError, match="a divisor of FastDivmod is at least 1"):
+        divides[1](-x, y, cl.FastDivmod(7), 0)
     with pytest.raises(TypeError, match="takes a divisor, a whole number, not 'a'"):
         cl.FastDivmod("a")
     with pytest.raises(CompileError, match=r"takes a divisor, a whole number, not 2.5"):
@@ -350,7 +398,7 @@ def reduces(x: Tensor[f32, (32, 4)], y: Tensor[i32, (32,)]) -> None:
     cl.multimem_st(x.at(i, 0), found * 2)
     cl.multimem_red(x.at(i, 2), cl.vector(1.0, 2.0, dtype=f32))
     cl.multimem_red(y.at(0), i, "max")
-    cl.multimem_red(y.at(1), 1)
+    cl.multimem_red(y.at(1), i32(1))
 
 
 def test_multimem_of_one_gpu_is_its_memory() -> None:
