@@ -139,16 +139,18 @@ def after(grid: Any, block: int) -> cl.Launch:
     return cl.Launch(grid, block, pdl=True)
 
 
-def follow(ask: Any = None, blocks: int = 0) -> None:
+def follow(ask: Any = None, blocks: int | None = None) -> None:
     """Let the next kernel's blocks start, and wait for the kernel before. A kernel calls this first.
 
-    ask     called before the wait, in blocks that may have started by then: it lets what they read come to L2, which
-            is coherent, so that what the kernel before has yet to write is not read too early
-    blocks  blocks that a multiprocessor holds
+    ask     called before the wait: it lets what is read come to L2. That is coherent, so what the kernel before has yet
+            to write is not read too early
+    blocks  only blocks that may start before the kernel before has ended do so: a multiprocessor holds so many
     """
     cl.griddepcontrol_launch_dependents()
-    if ask is not None and cl.block_idx.y * cl.grid_dim.x + cl.block_idx.x < MULTIPROCESSORS * blocks:
-        ask()
+    if ask is not None:
+        number = cl.block_idx.y * cl.grid_dim.x + cl.block_idx.x
+        if blocks is None or number < MULTIPROCESSORS * blocks:
+            ask()
     cl.griddepcontrol_wait()
 
 

@@ -162,7 +162,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     ) -> None:
         first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
         whole = (first + TILE_M <= M) & (column + tile_n <= N)
-        follow(lambda: ask_for(x, first, column, tile_n, whole), held // threads)
+        follow(lambda: ask_for(x, first, column, tile_n, whole), held // threads if to.bytes < dtype.bytes else None)
         tile, made = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, apart, align=16)
         bring(x, tile, first, column, whole)
         cl.syncthreads()
@@ -244,7 +244,7 @@ def transposed(x: Any, to: str | Narrow) -> Any:
 
     x       (m, n), bf16, f16 or f32
     to      a code such as 'bf16' or 'e4m3', or ``Narrow(block=128)``
-    Gives   (n, m); of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128))
+    Gives   (n, m); of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128)), column-major
     Errors  `cl.ArgumentError` for other arrays and dtypes
     """
     is_array("x", x)
@@ -256,7 +256,7 @@ def transposed(x: Any, to: str | Narrow) -> Any:
         raise cl.ArgumentError(f"x is {tuple(x.shape)}, of which {to!r} cannot be the transposed")
     rows = Rows(x, "x", most=None)
     y = empty(x, (rows.n, rows.m), kind.name)
-    scale = None if narrow is None else empty(x, (rows.n, -(-rows.m // TILE_M)), "f32")
+    scale = None if narrow is None else narrow.scales(y)
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
         kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
