@@ -2,7 +2,8 @@
 """Equivalent mutants: those that are as right as the original, each with the reason.
 
 A row names kernels ('' for all), a kind of mutation, an op, a piece of the mutation's detail, and a piece of the text
-of its line (or of a line that called it; pieces of several such lines are joined by " < "). If only some of the mutants
+of its line (or of a line that called it; pieces of several such lines are joined by " < ", and by " <! " if the second
+line itself called the function of the first). If only some of the mutants
 that match are equivalent, `only` gives their numbers among these, counted from 0 on (or from -1 down). Rows have no
 numbers of lines or mutants, because those change with every edit. `python -m tests.mutate.matrix` checks that every
 survivor has a row, and every row a survivor.
@@ -108,9 +109,10 @@ BEHIND = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_loaded"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
-EXTENDED, APART = "attention_backward_extended", "attention_backward_apart"
-LOADED = "attention_backward attention_backward_ragged attention_backward_ordered"
-NARROW = f"{LOADED} {EXTENDED} {APART}"
+RAGGED_BACKWARD, APART = "attention_backward_ragged", "attention_backward_apart"
+EXTENDED = "attention_backward_extended"
+LOADED = "attention_backward attention_backward_ordered"
+NARROW = f"{LOADED} {EXTENDED} {RAGGED_BACKWARD}"
 ORDERED_WIDE = "attention_backward_ordered_wide"
 WIDE = "attention_backward_wide"
 CHOSEN = "attention_backward_chosen"
@@ -122,9 +124,9 @@ FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
-ALL_SEEN = f"attention_backward attention_backward_ragged {ORDERED} {WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
-OTHERS = f"{NARROW} {WIDE} {ORDERED_WIDE} attention_backward_early"
-BACKWARD = f"{OTHERS} {CHOSEN} {NARROWER}"
+ALL_SEEN = f"attention_backward {ORDERED} {WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
+BESIDE = f"{NARROW} {WIDE} {ORDERED_WIDE} {EARLY}"
+BACKWARD = f"{BESIDE} {APART}"
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 CAME_BEHIND = (
     "dS of the block before has come from the other warpgroup, which had read then what was here three blocks ago"
@@ -666,7 +668,7 @@ ROWS: tuple[Row, ...] = (
         (1, 2, 4, 5),
     ),
     Row(
-        f"{EXTENDED} {LOADED_EARLY} {NARROWER} {APART}",
+        f"{EXTENDED} {LOADED_EARLY} {NARROWER}",
         "drop",
         ARRIVE,
         "",
@@ -745,13 +747,36 @@ ROWS: tuple[Row, ...] = (
     Row(ALL_SEEN, "late", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
     Row(ALL_SEEN, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
     Row(ALL_SEEN, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
-    Row(EXTENDED, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", QUERIES_BEFORE, (0,)),
-    Row(EXTENDED, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE, (0,)),
+    Row(
+        f"{EXTENDED} {RAGGED_BACKWARD}",
+        "weaken",
+        ARRIVE,
+        RELAXED,
+        "tiles = tiles.advance() < compute(",
+        QUERIES_BEFORE,
+        (0,),
+    ),
+    Row(
+        f"{EXTENDED} {RAGGED_BACKWARD}",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "tiles = tiles.advance() < compute(",
+        QUERIES_BEFORE,
+        (0,),
+    ),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(once)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
-    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
-    Row(f"{EXTENDED} {CHOSEN} {NARROWER}", "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
+    Row(BESIDE, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
+    Row(
+        f"{EXTENDED} {RAGGED_BACKWARD} {CHOSEN} {NARROWER}",
+        "weaken",
+        ARRIVE,
+        RELAXED,
+        "rows.consumer_release(state)",
+        READS_DONE,
+    ),
     *(
         Row(
             NARROW,
@@ -772,7 +797,7 @@ ROWS: tuple[Row, ...] = (
         "dk and dv are staged elsewhere",
     ),
     Row(BACKWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
-    Row(BACKWARD, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
+    Row(BESIDE, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
     Row(LOADED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
@@ -799,8 +824,8 @@ ROWS: tuple[Row, ...] = (
         Row(NARROWER, kind, "mbarrier.wait", detail, "changes.producer_acquire(", CAME_BEHIND)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
-    Row(f"{WIDE} {ORDERED_WIDE} {APART}", "drop", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
-    Row(f"{WIDE} {ORDERED_WIDE} {APART}", "early", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
+    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
+    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
     Row(f"{NARROW} {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
     Row(ORDERED, "drop", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(ORDERED, "weaken", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
@@ -827,13 +852,12 @@ ROWS: tuple[Row, ...] = (
     Row(f"{WIDE} {ORDERED_WIDE}", "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
     *(
         Row(
-            APART,
+            f"{APART} {WIDE}",
             kind,
             "mbarrier.wait",
             detail,
             "keys.producer_acquire(once)",
             "values, which are released after keys, have been waited for",
-            (0,),
         )
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
     ),
@@ -852,14 +876,6 @@ ROWS: tuple[Row, ...] = (
             ("stage", "mul", ""),
         )
     ),
-    Row(
-        APART,
-        "stage",
-        "tensor.ptr",
-        "",
-        "self.rows_of(state, place) < self.skip(so_far)",
-        "it reads none of these queries",
-    ),
     *(
         Row(
             APART,
@@ -873,15 +889,32 @@ ROWS: tuple[Row, ...] = (
             ("drop", "mbarrier.wait", ""),
             ("weaken", "mbarrier.wait", RELAXED),
             ("late", "mbarrier.wait", ""),
-            ("stage", "tensor.ptr", ""),
         )
+    ),
+    *(
+        Row(
+            APART,
+            kind,
+            BULK_WAIT,
+            "",
+            "cl.cp_async_bulk_wait_group(0, read=True) <! compute(",
+            "each tile has waited for its own stores",
+        )
+        for kind in ("drop", "pending")
     ),
     Row(APART, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
     Row(APART, "drop", "wgmma.commit_group", "", "return multiply(held.to(", LARGER_GROUP),
     Row(
         APART, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too", (-1,)
     ),
-    Row(f"{WIDE} {EARLY} {EXTENDED} {APART}", "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
+    Row(
+        f"{WIDE} {EARLY} {EXTENDED} {RAGGED_BACKWARD} {APART}",
+        "weaken",
+        "red",
+        "",
+        "cl.red(",
+        "there is one block: nobody else adds",
+    ),
 )
 
 
@@ -893,6 +926,12 @@ def row_of(kernel: str, kind: str, op: str, detail: str, lines: tuple[str, ...],
         )
         if row.only and not set(row.only).intersection(which):
             continue
-        if fits and all(any(piece in line for line in lines) for piece in row.line.split(" < ")):
+        if fits and all(_comes(piece.split(" <! "), lines) for piece in row.line.split(" < ")):
             return row
     return None
+
+
+def _comes(pieces: list[str], lines: tuple[str, ...]) -> bool:
+    """Tell whether lines that follow each other have these pieces."""
+    starts = range(len(lines) - len(pieces) + 1)
+    return any(all(piece in lines[i + k] for k, piece in enumerate(pieces)) for i in starts)

@@ -354,7 +354,7 @@ def attention_backward(
     sq: int,
     sk: int,
     dim: int,
-    first: int = 0,
+    first: tuple[int, int] | None = None,
     causal: bool = True,
     ordered: bool = False,
     dim_v: int = 0,
@@ -364,13 +364,13 @@ def attention_backward(
 
     dim_v    columns of values; 0: as many as of keys
     ordered  it adds up dq in the order of keys, in two thread blocks; otherwise there is one, for all tiles
-    first    of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
+    first    of two ragged sequences, the numbers of queries and keys of the first one; None: sequences are not ragged
     """
 
     def run() -> None:
-        problem = Problem(cl.bf16, dim, dim_v or dim, right=causal, ragged=first > 0)
+        problem = Problem(cl.bf16, dim, dim_v or dim, right=causal, ragged=first is not None)
         made = backward_plan.Config(**config) if config else backward_plan.chosen(problem)
-        plan, ragged, random = backward_plan.Plan(made, problem), int(first > 0), of_examples("common").random
+        plan, ragged, random = backward_plan.Plan(made, problem), int(first is not None), of_examples("common").random
         blocks = -(-sq // made.rows) + ragged
         q, k = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sk))
         do, v = (random(1, 1, n, problem.dim_v, dtype="bfloat16") for n in (sq, sk))
@@ -379,8 +379,7 @@ def attention_backward(
         turns = np.zeros((1, 1, blocks, made.groups), np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
         dk, dv, numbers = np.empty_like(k), np.empty_like(v), (0.1, 0, 1 << 30, 0, 1)
-        starts = [np.array([0, first, n], np.int32) for n in (sq, sk)]
-        more = (dk, dv, *starts) if ragged else ()
+        more = (dk, dv, *(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True))) if first else ()
         kernels = backward.build(made, problem, ordered)
         kernels.gradients[1 + ordered](q, k, v, do, base, sums, turns, counter, dk, dv, *numbers, *more)
 
@@ -531,18 +530,18 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
-    "attention_backward": attention_backward(330, 256, 64, rows=128, held=2, turned=False),
+    "attention_backward": attention_backward(330, 512, 64, rows=128, held=2, turned=False),
     "attention_backward_extended": attention_backward(330, 512, 64),
-    "attention_backward_ragged": attention_backward(400, 300, 64, 20),
-    "attention_backward_wide": attention_backward(150, 128, 136, turned=False, copied=0, wide=True),
+    "attention_backward_ragged": attention_backward(420, 300, 64, (20, 150)),
+    "attention_backward_wide": attention_backward(150, 256, 136, turned=False, copied=0, wide=True),
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(270, 512, 128, held=3, copied=0, early=True),
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
     "attention_backward_apart": attention_backward(270, 512, 136, copied=0, turned=False, apart=True, extended=True),
     "attention_backward_96": attention_backward(270, 512, 96),
-    "attention_backward_ordered": attention_backward(330, 256, 64, ordered=True, rows=128, turned=False),
-    "attention_backward_ordered_wide": attention_backward(200, 128, 136, ordered=True, turned=False, wide=True),
+    "attention_backward_ordered": attention_backward(270, 640, 64, ordered=True, rows=128, turned=False),
+    "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True, turned=False, wide=True),
     "attention_fp8": attention_fp8(308, 330),
     "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(386, 24),
