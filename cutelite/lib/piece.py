@@ -211,7 +211,7 @@ class Piece:
         each = STORE // self.ring.dtype.bytes
         units = int(self.ring.op.n) // each
         across, high, held = self.ring.thread % units * each, GROUP // units, self.ring.buffer(0)
-        for i in static_range(ROWS // high):
+        for i in static_range(-(-ROWS // high)):
             down = self.ring.thread // units + i * high
             if down < ROWS and self.row + down < self.shape[0] and start + across < target.shape[1]:
                 row = self.row + down if rows is None else rows[self.row + down]
