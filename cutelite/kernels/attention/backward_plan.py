@@ -278,31 +278,33 @@ class Plan(OfProblem):
         """The type of a tile's place."""
         return RaggedPlace if self.problem.ragged else Place
 
+    @property
+    def along(self) -> Any:
+        """The number of tiles of a head. Of ragged sequences some are empty."""
+        return i32(SK) // self.keys + i32(ENDS) - 1 if self.problem.ragged else i32(cl.ceil_div(SK, self.keys))
+
     def count(self) -> Any:
-        """Return the number of tiles. Of ragged sequences some are empty."""
-        if self.problem.ragged:
-            return (i32(SK) // self.keys + i32(ENDS) - 1) * i32(HK)
-        return i32(cl.ceil_div(SK, self.keys)) * i32(B) * i32(HK)
+        """Return the number of tiles."""
+        return self.along * i32(B) * i32(HK)
 
     def place(self, index: Any, given: Given, starts: Starts) -> Any:
-        """Return the place of a tile: a band of heads takes all its blocks of keys before the next band."""
-        BN, heads = self.keys, i32(HK)
-        if self.problem.ragged:
-            places = i32(SK) // BN + i32(starts.keys.shape[0]) - 1
-            head, place = index // places, index % places
+        """Return the place of a tile: a band of heads takes all its blocks of keys before the next band.
+
+        Where tiles differ in length, the last band has several for each thread block, so that all end together.
+        """
+        BN, heads, ragged = self.keys, i32(HK), self.problem.ragged
+        several = 16 if ragged else 2 if self.problem.right and not self.problem.left else 0
+        last = cl.ceil_div(several * i32(cl.grid_dim.x), self.along) if several else 0
+        place, head = cl.longest_first(index, self.along, i32(B) * heads, given.band, False, last)
+        if ragged:
             sequence = self.ragged(sequence_at(starts.keys, place, BN), starts)
             key = (place - (sequence.key // BN + sequence.number)) * BN
             begin, end = self.seeing(key, sequence, given)
             return RaggedPlace(
                 sequence.number, *sequence[2:6], head, key, begin, cl.where(key < sequence.keys, end, begin)
             )
-        along = i32(cl.ceil_div(SK, BN))
-        causal = self.problem.right and not self.problem.left
-        # two tiles for each thread block take as long as the longest one
-        last = cl.ceil_div(2 * i32(cl.grid_dim.x), along) if causal else 0
-        key, head = cl.longest_first(index, along, i32(B) * heads, given.band, False, last)
-        tile = Place(head // heads, head % heads, key * BN, 0, 0)
-        begin, end = self.seeing(key * BN, self.tile(tile).sequence, given)
+        tile = Place(head // heads, head % heads, place * BN, 0, 0)
+        begin, end = self.seeing(place * BN, self.tile(tile).sequence, given)
         return tile._replace(begin=begin, end=end)
 
     def tile(self, place: Any) -> Tile:
