@@ -149,6 +149,8 @@ def accelerate(model: nn.Module) -> Report:
         model.__class__ = subclass(calls.Whole, model.__class__)
     if hasattr(model, "set_attn_implementation"):
         attention.register()
+        if not asks_by_name(model):
+            model._attention_before_cutelite = model.config._attn_implementation  # of `restore`
         model.set_attn_implementation(attention.NAME)
     if hasattr(model, "set_experts_implementation") and experts.register():
         for name, layer in inner_first(model):
@@ -176,11 +178,11 @@ def asks_by_name(model: Any) -> bool:
 
 
 def restore(model: nn.Module) -> None:
-    """Give a model its old layers again. Weights stay where they are in memory; the attention is torch's afterwards."""
+    """Give a model its old layers and its old attention again. Weights stay where they are in memory."""
     for _, layer in inner_first(model):
         layer.__class__ = getattr(type(layer), "_before_cutelite", type(layer))
     if hasattr(model, "set_attn_implementation"):
-        model.set_attn_implementation("sdpa")
+        model.set_attn_implementation(getattr(model, "_attention_before_cutelite", "sdpa"))
     if any(experts.known(layer) for _, layer in inner_first(model)):
         model.set_experts_implementation(None)
 

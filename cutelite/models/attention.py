@@ -9,6 +9,7 @@ other architectures, whose layers are left unchanged, use the kernel too.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -231,6 +232,11 @@ class Attention(Joined):
         """The most keys that a query sees, its own included; None: all up to its own."""
         return getattr(self, "sliding_window", None)
 
+    @property
+    def eager(self) -> Any:
+        """The function "eager" of the layer's own module, which gives the weights of attention too."""
+        return inspect.unwrap(type(self)._before_cutelite.forward).__globals__["eager_attention_forward"]  # type: ignore[attr-defined]
+
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
         attention_mask: Tensor | None = None, cache: Any = None, *, past_key_values: Any = None,
@@ -264,11 +270,16 @@ class Attention(Joined):
             q, k, v = (x.transpose(1, 2) for x in (q, k, v))
             if cache is not None:
                 k, v = cache.update(k, v, self.layer_idx)
-        call = AttentionInterface().get_interface(self.config._attn_implementation, sdpa_attention_forward)
+        call = self.eager if self.config._attn_implementation == "eager" else interface(self.config)
         dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
         more |= {} if self.window is None else {"sliding_window": self.window}
         out, weights = call(self, q, k, v, attention_mask, dropout=dropout, scaling=self.scaling, **more)
         return project(self.o_proj, out.reshape(*shape, -1), residual), weights
+
+
+def interface(config: Any) -> Any:
+    """Return the function for the name of attention in a configuration."""
+    return AttentionInterface().get_interface(config._attn_implementation, sdpa_attention_forward)
 
 
 class WindowedAttention(Attention):

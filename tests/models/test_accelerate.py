@@ -315,6 +315,21 @@ def test_restored() -> None:
         assert torch.equal(model(ids).logits, own)
 
 
+def test_weights_of_attention_by_transformers_own() -> None:
+    model, ids = made("Llama", torch.float32).eval(), tokens()
+    model.set_attn_implementation("eager")
+    own = model(ids, output_attentions=True).attentions
+    accelerate(model)
+    model.set_attn_implementation("eager")
+    found = model(ids, output_attentions=True).attentions
+    assert len(found) == len(own) == 2
+    for one, other in zip(found, own, strict=True):
+        torch.testing.assert_close(one, other)
+    accelerate(model)
+    restore(model)
+    assert model.config._attn_implementation == "eager"
+
+
 def test_layers_that_differ_are_left_and_named() -> None:
     class Clipped(transformers.models.llama.modeling_llama.LlamaRMSNorm):  # type: ignore[misc]
         def forward(self, hidden_states: Any) -> Any:
