@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,29 @@ UNLIKE = {(c.tile, c.pingpong, c.cluster, c.splits > 1, c.together > 1): c for c
 """Of those that differ only in how many blocks share a tile, or in how tiles are walked, one."""
 
 
-@pytest.mark.parametrize("config", UNLIKE.values(), ids=str)
+def pairs_of(config: Config) -> set[Any]:
+    """What a configuration tries: its tile, and each pair of its other properties."""
+    (rows, columns), others = config.tile, (config.pingpong, config.cluster, config.splits > 1, config.together > 1)
+    return {config.tile, (columns, config.pingpong), *combinations(enumerate((rows, *others)), 2)}
+
+
+def covering(configs: list[Config]) -> list[Config]:
+    """Return some of the configurations that together try all that all of them try."""
+    chosen, left = [], set[Any]().union(*map(pairs_of, configs))
+    while left:
+        chosen.append(max(configs, key=lambda config: len(pairs_of(config) & left)))
+        left -= pairs_of(chosen[-1])
+    return chosen
+
+
+COVERING = covering(list(UNLIKE.values()))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(c, marks=() if c in COVERING else pytest.mark.gpu) for c in UNLIKE.values()],
+    ids=map(str, UNLIKE.values()),
+)
 def test_every_configuration(config: Config) -> None:
     compare(config=config)
 
