@@ -8,7 +8,6 @@ architectures have layers with equal code under other class names. A layer that 
 is left unchanged and named.
 """
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportCallIssue=false
 # (torch is not installed where types are checked)
 
 from __future__ import annotations

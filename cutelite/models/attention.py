@@ -4,7 +4,6 @@
 other architectures, whose layers are left unchanged, use the kernel too.
 """
 
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 # (torch is not installed where types are checked)
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 If the kernels do not support a call (a dtype, a hook in between), the layer's own code is called.
 """
 
-# pyright: reportMissingImports=false, reportIncompatibleMethodOverride=false, reportCallIssue=false
 # (torch is not installed where types are checked)
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ and fills the GPU better. `beside` moves weights so that this is possible; each 
 """
 
 # mypy: disable-error-code="untyped-decorator"
-# pyright: reportMissingImports=false, reportCallIssue=false
 # (torch is not installed where types are checked)
 
 from __future__ import annotations

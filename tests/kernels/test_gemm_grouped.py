@@ -1,6 +1,5 @@
 """GEMMs of groups: rows behind rows, padded groups, groups along K, with functions that finish them."""
 
-# pyright: reportMissingImports=false
 # (tests find `common` among the examples)
 
 from __future__ import annotations

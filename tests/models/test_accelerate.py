@@ -3,7 +3,6 @@
 Tiny models of random weights; on a GPU where there is one, else simulated.
 """
 
-# pyright: reportMissingImports=false
 # (torch is not installed where types are checked)
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ written its dS too, even if it is half a step behind.
 docs/lab/attention-backward.md counts what bounds the kernel and records the experiments.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false
 
 from dataclasses import replace
 from functools import lru_cache

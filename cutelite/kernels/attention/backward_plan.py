@@ -4,7 +4,6 @@
 in `backward`.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
-# pyright: reportInvalidTypeForm=false, reportOperatorIssue=false, reportOptionalSubscript=false
 
 import math
 from typing import Any, NamedTuple

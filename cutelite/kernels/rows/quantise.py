@@ -8,7 +8,6 @@ q, scale = transposed(x, Narrow(block=128))       # of columns
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# pyright: reportInvalidTypeForm=false, reportOptionalSubscript=false, reportOptionalMemberAccess=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
