@@ -8,6 +8,8 @@ Then each cell's plans are timed once, and the best of them and the library's ow
 No cell is begun after `limit` seconds. Printed are GB/s, of the copy of 256 MiB, and plans in a word, as `told` says.
 """
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import argparse
@@ -17,7 +19,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
-from cutelite.kernels.rows.plan import ACCESS, MOST_THREADS, REGISTERS, RESIDENT, SHARED, WARP, Plan
+from cutelite.kernels.rows.plan import ACCESS, LEAD, MOST_THREADS, REGISTERS, RESIDENT, SHARED, WARP, Plan
 from tests.bench.rows import OPERATIONS, ROWS, Operation, error, exact, ours
 from tests.bench.timing import L2_BYTES, Replay, rounds
 
@@ -143,6 +145,7 @@ def told(p: Plan | None) -> str:
     counts = f"{p.threads}x{p.teams}c{p.cluster}b{p.blocks}" + (f"_s{p.stages}" if p.stages else "")
     counts += "" if p.ahead is None else f"_a{p.ahead}"
     marks = (
+        (p.lead != LEAD, f"_l{p.lead >> 10}"),
         (p.rows > 1, f"_r{p.rows}"),
         (p.shared_sums > 0, f"_sums{p.shared_sums}"),
         (p.early, "_early"),
@@ -200,21 +203,6 @@ def copied() -> float:
     return 2**29 / statistics.median(replay() for _ in range(9)) * 1e-9
 
 
-def once(call: Callable[[int], Any]) -> float:
-    """Milliseconds of four calls, the better of two turns."""
-    call(0)
-    found: list[float] = []
-    for _ in range(2):
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        for i in range(4):
-            call(i % 2)
-        stop.record()
-        stop.synchronize()
-        found.append(start.elapsed_time(stop))
-    return min(found)
-
-
 def swept(name: str, n: int, plans: dict[str, Plan | None], dtype: Any, copy: float, best: int) -> None:
     """Time the plans of a cell, and print the best."""
     op: Operation = OPERATIONS[name]
@@ -224,7 +212,7 @@ def swept(name: str, n: int, plans: dict[str, Plan | None], dtype: Any, copy: fl
     quick, calls = {}, {label: partial(ours, op, sets, p) for label, p in plans.items()}
     for label, call in calls.items():
         try:
-            quick[label] = once(call)
+            quick[label] = Replay(call, len(sets), 1e-3, op.moved(size, m) / 4e12)()
         except Exception as problem:
             print(f"    {name} {n} {label}: {str(problem)[:100]}", flush=True)
     keep = dict.fromkeys([*sorted(quick, key=lambda label: quick[label])[:best], *(["chosen"] * ("chosen" in quick))])

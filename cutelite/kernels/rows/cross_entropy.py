@@ -7,6 +7,7 @@ together, and the only array of the size of the logits that is written is the gr
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
+# pyright: reportInvalidTypeForm=false, reportIncompatibleMethodOverride=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
@@ -255,7 +256,7 @@ def backward(loss: Loss, p: Plan) -> Any:
         gradients: Tensor[f32, (M,)],
         dx: Tensor[dtype, (M, n), (Q, 1)],
     ) -> None:
-        team, part = p.team(n)
+        team, part = p.team(n, x)
         stream = cl.RowStream.create(part, (x,), outside=p.outside, ahead=p.ahead)
 
         def work(row: Any, asked: Any, held: Any) -> None:
@@ -298,7 +299,7 @@ def both(loss: Loss, p: Plan) -> Any:
         dx: Tensor[dtype, (M, n), (Q, 1)],
         counter: Tensor[i32, (1,)] | None,
     ) -> None:
-        _team, part = p.team(n)
+        _team, part = p.team(n, x)
         keeps = not p.loops and part.vector * part.pieces <= KEPT
         stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter, once=keeps)
 

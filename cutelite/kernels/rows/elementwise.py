@@ -6,6 +6,7 @@ Rows may have any pitch; arrays without gaps are treated as one long row. Comput
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
+# pyright: reportInvalidTypeForm=false, reportOperatorIssue=false
 # (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 import math
@@ -20,7 +21,7 @@ from cutelite.kernels.arguments import FLOATS, Arguments, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
-from cutelite.kernels.rows.plan import ACCESS, after, follow, pitches, width
+from cutelite.kernels.rows.plan import ACCESS, LEAD, after, follow, pitches, width
 from cutelite.lib.rows import widened
 
 M, N = cl.dims("M N")  # rows, columns
@@ -45,6 +46,7 @@ def build(
     """Make the kernel that computes ``function(*inputs)``, a vector or a tuple of them, of each thread's elements."""
     pieces, blocks = PIECES[len(inputs) - 1], blocks or BLOCKS[len(inputs) - 1]
     size = THREADS * pieces * vector
+    lead = LEAD // (size * sum(kind.dtype.bytes for kind in inputs))
     annotations: list[Any] = []
     for i, kind in enumerate((*inputs, *(None,) * (MOST_INPUTS - len(inputs)), *outputs)):
         (P,) = pitches(f"P{i}", 1 if kind is None else kind.vector)
@@ -54,10 +56,20 @@ def build(
 
     @cl.kernel(block=THREADS, min_blocks=blocks)
     def elements(a: A, b: B, c: C, d: D, x: X, y: Y, z: Z) -> None:
-        follow()
         tiles = cl.ceil_div(N, size)
-        row, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
 
+        def place(block: Any) -> tuple[Any, Any, Any]:
+            row, at = block // tiles, block % tiles
+            return row, at * size, (row < M) & ((at + 1) * size <= N)
+
+        def ask(block: Any) -> None:
+            row, at, whole = place(block)
+            for each in (a, b, c, d):
+                if each is not None and whole:
+                    cl.RowTile(at, None, vector, pieces).ask_for(each[row, None])
+
+        follow(ask, blocks, lead)
+        row, at, whole = place(cl.block_idx.x)
         outs = [each for each in (x, y, z) if each is not None]
 
         def work(tile: Any) -> None:
@@ -70,10 +82,10 @@ def build(
             for out, held in zip(outs, made, strict=True):
                 tile.store(held.load(), out[row, None])
 
-        if (at + 1) * size <= N:
-            work(cl.RowTile(at * size, None, vector, pieces))
+        if whole:
+            work(cl.RowTile(at, None, vector, pieces))
         else:  # whole vectors, and the elements behind them
-            mine = at * size + cl.thread_idx.x * vector
+            mine = at + cl.thread_idx.x * vector
             for first in range(mine, N, THREADS * vector) if pieces > 1 else (mine,):
                 if first + vector <= N:
                     work(cl.RowTile(first, None, vector, 1, threads=1))

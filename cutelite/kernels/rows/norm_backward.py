@@ -7,6 +7,7 @@ what the teams have, always in the same order.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
+# pyright: reportInvalidTypeForm=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 from functools import cache
@@ -53,9 +54,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        follow()
-        team = cl.Team.create(p.threads, cluster=p.cluster)
-        part = cl.RowPartition(team, n, p.vector)
+        _team, part = p.team(n, dy, s, reductions=None)
         dws = None if dw is None else part_sums(part, p.shared_sums > 0)
         dbs = None if db is None else part_sums(part, p.shared_sums > (dw is not None))
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)

@@ -7,6 +7,7 @@ large from a second pass.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
+# pyright: reportInvalidTypeForm=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
@@ -59,10 +60,11 @@ class Norm:
         """Tell whether weights count for a row's greatest magnitude, which is found with its sum of squares."""
         return self.narrow is not None and self.narrow.block == 1 and not self.center and self.dtype.bytes == 2
 
-    def team(self, p: Plan) -> tuple[cl.Team, cl.RowPartition]:
-        """The team of this thread, and its part of a row."""
+    def team(self, p: Plan, arrays: Any) -> tuple[cl.Team, cl.RowPartition]:
+        """The team of this thread, and its part of a row of `arrays`."""
         again = p.rows if self.center else 0  # a row that is gone through again is reduced again
-        return p.team(self.n, 1 + again) if self.narrow is None else p.team(self.n, 2 + again, self.narrow.block)
+        granule = 1 if self.narrow is None else self.narrow.block
+        return p.team(self.n, *arrays, reductions=1 + again + (self.narrow is not None), granule=granule)
 
     def summed(self, held: Any, *residual: Any) -> Any:
         """Return the elements to be normed: those loaded, plus the residual if there is one."""
@@ -236,8 +238,8 @@ def forward(norm: Norm, p: Plan) -> Any:
         counter: Tensor[i32, (1,)] | None,
         eps: f32,
     ) -> None:
-        team, part = norm.team(p)
         arrays = (x,) if residual is None else (x, residual)
+        team, part = norm.team(p, arrays)
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, counter=counter, **p.stream)
         given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None

@@ -43,9 +43,9 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
         scales: Tensor[f32, (M, G), (None, None)],
         counter: Tensor[i32, (1,)] | None,
     ) -> None:
-        _team, part = p.team(n, granule=narrow.block)
-        keeps = not p.loops and part.vector * part.pieces <= KEPT
         arrays = (x,) if up is None else (x, up)
+        _team, part = p.team(n, *arrays, granule=narrow.block)
+        keeps = not p.loops and part.vector * part.pieces <= KEPT
         stream = cl.RowStream.create(part, arrays, packed=not keeps, counter=counter, **p.stream)
 
         def value(some: Any, parts: Any) -> Any:
@@ -161,7 +161,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     ) -> None:
         first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
         whole = (first + TILE_M <= M) & (column + tile_n <= N)
-        follow(lambda: ask_for(x, first, column, tile_n, whole), held // threads if to.bytes < dtype.bytes else None)
+        follow(lambda _: ask_for(x, first, column, tile_n, whole), held // threads if to.bytes < dtype.bytes else None)
         tile, made = cl.shared(dtype, (TILE_M, tile_n), align=16), cl.shared(to, apart, align=16)
         bring(x, tile, first, column, whole)
         cl.syncthreads()

@@ -7,6 +7,7 @@ needs one reduction.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
+# pyright: reportInvalidTypeForm=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
@@ -101,7 +102,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     def softmax(
         x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], counter: Tensor[i32, (1,)] | None
     ) -> None:
-        _team, part = p.team(n)
+        _team, part = p.team(n, x)
         keeps = not log and not p.loops and part.vector * part.pieces <= KEPT
         stream = cl.RowStream.create(part, (x,), **p.stream, fill=-math.inf, counter=counter, once=keeps)
 
@@ -146,7 +147,7 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)],
         counter: Tensor[i32, (1,)] | None,
     ) -> None:  # fmt: skip
-        _team, part = p.team(n)
+        _team, part = p.team(n, dy, y)
         stream = cl.RowStream.create(part, (dy, y), packed=True, counter=counter, **p.stream)
 
         def first(row: Any, _: Any, held: Any, values: Any) -> Any:
