@@ -14,6 +14,7 @@ from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Cell, Closure
 from cutelite.front.frame import Frame, handles
 from cutelite.front.state import UNBOUND, Conflict, State
+from cutelite.front.unready import check_kept, is_next
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.lazy import Lazy
 from cutelite.lang.tensor import Tensor
@@ -22,7 +23,9 @@ from cutelite.ops.tensor import SmemAlloc
 
 @handles("POP")
 def _pop(frame: Frame, state: State, instr: Instr) -> None:
-    state.stack.pop()
+    dropped = state.stack.pop()
+    if dropped is not None and is_next(dropped):
+        check_kept(dropped, frame.cfg.instrs(frame.block), instr)
 
 
 @handles("COPY")

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from cutelite.diag import CompileError
 from cutelite.front import tree
+from cutelite.front.bytecode import Instr, stack_effect
 from cutelite.front.closure import Closure
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.types import Scalar as DType
@@ -51,6 +53,46 @@ def check_comparison(a: Any, b: Any) -> None:
 def is_unready(x: Any) -> bool:
     """Tell whether comparing `x` is refused, at least with some things."""
     return isinstance(x, (Axes, DType, RuntimeText, *FUNCTIONS))
+
+
+def is_next(x: Any) -> bool:
+    """Tell whether `x` is the next state of something that never changes itself: of a pipeline, of an accumulator."""
+    kind = type(x)
+    if kind is tuple:
+        return any(map(is_next, x))
+    return kind.__module__.startswith("cutelite.") and (hasattr(kind, "advance") or hasattr(kind, "in_flight"))
+
+
+def check_kept(x: Any, instrs: Sequence[Instr], drops: Instr) -> None:
+    """Refuse a call, followed by the instruction that `drops` its result, that only computes the next state `x`."""
+    called = _called(instrs, next((i for i, instr in enumerate(instrs) if instr is drops), 0) - 1)
+    if called in _NEXT:
+        of = next(filter(is_next, x)) if type(x) is tuple else x
+        what = "an accumulator" if hasattr(type(of), "in_flight") else describe(of)
+        text = f"the result of `{called}` is dropped, and {what} never changes itself"
+        raise mistake("dropped", text, help=f"keep it: {_NEXT[called]}")
+
+
+_NEXT = {
+    **dict.fromkeys(("advance", "begin"), "`state = state.advance()`"),
+    "tell": "`tiles = tiles.tell(ticket)`",
+    **dict.fromkeys(("acquire_and_advance", "wait_and_advance"), "`slot, consumer = consumer.wait_and_advance()`"),
+    "gemm": "`acc = cl.gemm(mma, acc, a, b)`",
+}
+"""Methods and functions that only return the next state of something, with what to write."""
+
+
+def _called(instrs: Sequence[Instr], at: int) -> Any:
+    """Return the attribute that the call at `at` calls; None for anything else, and for arguments that branch."""
+    if at < 0 or instrs[at].op != "CALL":
+        return None
+    wanted = stack_effect("CALL", instrs[at].arg)[0]  # values below the call, the first of them the function
+    for instr in reversed(instrs[:at]):
+        takes, leaves = stack_effect(instr.op, instr.arg)
+        if wanted <= leaves:
+            return instr.arg if instr.op == "ATTR" else None
+        wanted += takes - leaves
+    return None
 
 
 def check_operands(a: Any, b: Any, symbol: str) -> None:

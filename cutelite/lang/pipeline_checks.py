@@ -62,6 +62,9 @@ def check_walk(tiles: Any, swizzle: Any, raster: Any, **counts: Any) -> None:
         raise mistake("tile-scheduler", f"a band is 1 tile wide or more, not {describe(swizzle)}")
     if raster not in ("M", "N", "hilbert"):
         raise mistake("tile-scheduler", f"tiles go along 'M', 'N' or a 'hilbert' curve, not {describe(raster)}")
+    for number in (*tiles, *counts.values()):
+        if isinstance(number, float) or (hasattr(number, "dtype") and not number.dtype.is_int):
+            raise mistake("tile-scheduler", f"tiles and steps are counted by integers, not by {describe(number)}")
     for name, number in counts.items():
         if isinstance(number, int) and number < 1:
             raise mistake("tile-scheduler", f"`{name}` is 1 or more, not {number}")

@@ -22,7 +22,7 @@ from typing import Any
 
 from cutelite.ir.types import i32
 from cutelite.lang.atomics import atomic_add, atomic_exch
-from cutelite.lang.emit import mistake
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.index import block_idx, grid_dim
 from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.tensor import shared
@@ -71,6 +71,8 @@ class TileQueue:
         Launch     on a one-dimensional grid; more blocks than tiles do no harm
         Who        all threads of the block; then `pipeline_init_sync`
         """
+        if not hasattr(kind, "_fields"):
+            raise mistake("tile-queue", f"a tile's place is a NamedTuple of i32, not {describe(kind)}")
         pipe = PipelineAsync.create(STAGES, 1, consumers, sync=False)
         width = 1 << len(kind._fields).bit_length()
         told = shared(i32, (STAGES, width), align=4 * width)
@@ -103,6 +105,10 @@ class TileQueue:
 
     def _tell(self, index: Any, state: PipelineState) -> TileQueue:
         place, valid = self.where(index), index < self.count
+        fields = self.kind._fields
+        if not isinstance(place, tuple | list) or len(place) != len(fields):
+            given = describe(place) + (f" of {len(place)}" if isinstance(place, tuple | list) else "")
+            raise mistake("tile-queue", f"`where` returns {', '.join(fields)} of a {self.kind.__name__}, not {given}")
         self.pipe.producer_acquire(state)
         for i, x in enumerate((either(valid, 1, 0), *place)):
             self.told[state.index, i] = x

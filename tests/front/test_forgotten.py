@@ -96,6 +96,21 @@ KINDS = """
     o[0] = [1, None, 3][n]
     o[0] = len([1, 2, 3][n:])
 """
+DROPPED = """
+    s = cl.PipelineState.consumer(2); s.advance(); o[0] = s.index
+    t = cl.StaticPersistentTileScheduler.create((2, 2)); t.advance()
+    t = cl.StreamKTileScheduler.create((2, 2), 3); t.advance()
+    p, c = cl.PipelineAsync.create(2, 32, 32).make_participants(); p.acquire_and_advance()
+    p, c = cl.PipelineAsync.create(2, 32, 32).make_participants(); c.advance(2)
+"""
+KEPT = """
+    s = cl.PipelineState.consumer(2); s = s.advance(); o[0] = s.advance().index
+    s = cl.PipelineState.consumer(2); print(s.advance().index)
+    t = cl.StaticPersistentTileScheduler.create((2, 2)); t.advance().is_valid()
+    p, c = cl.PipelineAsync.create(2, 32, 32).make_participants(); p.acquire(); c.wait()
+    _ = cl.PipelineState.consumer(2).advance()
+    s = cl.PipelineState.consumer(2); (lambda t: t)(s.advance(-1))
+"""
 
 
 def cases(text: str) -> list[str]:
@@ -114,6 +129,17 @@ def test_axes_want_their_x(line: str) -> None:
     error = refusal(line)
     assert error.diagnostic.code == "forgotten"
     assert "did you mean `cl." in str(error) and ".x`?" in str(error)
+
+
+@pytest.mark.parametrize("line", cases(DROPPED))
+def test_what_never_changes_itself_is_kept(line: str) -> None:
+    error = refusal(line)
+    assert error.diagnostic.code == "dropped" and "is dropped, and a" in str(error)
+
+
+@pytest.mark.parametrize("line", cases(KEPT))
+def test_what_is_kept_is_not_told_of(line: str) -> None:
+    built(line)
 
 
 @pytest.mark.parametrize("line", cases(FUNCTIONS))

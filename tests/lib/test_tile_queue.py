@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Tensor, i32
+from cutelite import Tensor, f32, i32
 from tests.places import Place
 
 
@@ -57,6 +57,32 @@ def test_a_queue_before_its_first_tile_is_refused() -> None:
 
     with pytest.raises(cl.CompileError, match="call `begin` in the one thread"):
         kernel.compile(arch="sm_90a")
+
+
+@pytest.mark.parametrize(
+    ("kind", "where", "said"),
+    [
+        (tuple, lambda index: (index, 0), "a tile's place is a NamedTuple of i32, not the class `tuple`"),
+        (Spot, lambda index: (index,), "`where` returns row, column of a Spot, not a tuple of 1"),
+        (Spot, lambda index: index, "`where` returns row, column of a Spot, not a run-time i32"),
+    ],
+)
+def test_places_that_are_none(kind: Any, where: Any, said: str) -> None:
+    @cl.kernel(block=64)
+    def kernel(counter: Tensor[i32, (1,)]) -> None:
+        cl.TileQueue.create(kind, where, 4, counter, consumers=64).begin().is_valid()
+
+    with pytest.raises(cl.CompileError, match=said):
+        kernel.compile(arch="sm_90a")
+
+
+def test_counts_of_tiles_are_integers() -> None:
+    @cl.kernel(block=32)
+    def halves(x: Tensor[f32, (4,)]) -> None:
+        cl.StaticPersistentTileScheduler.create((4, x[0])).is_valid()
+
+    with pytest.raises(cl.CompileError, match="tiles and steps are counted by integers, not by a run-time f32"):
+        halves.compile()
 
 
 def test_longest_first_walks_bands_and_visits_all() -> None:
