@@ -26,7 +26,9 @@ from transformers import PreTrainedModel
 from transformers.models.gemma import modeling_gemma
 from transformers.models.llama import modeling_llama
 from transformers.models.mistral import modeling_mistral
+from transformers.models.mixtral import modeling_mixtral
 from transformers.models.olmo2 import modeling_olmo2
+from transformers.models.phi3 import modeling_phi3
 from transformers.models.qwen2 import modeling_qwen2
 from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.qwen3_moe import modeling_qwen3_moe
@@ -59,6 +61,10 @@ KNOWN = (
         lambda layer: layers.is_silu(layer.act_fn),
     ),
     Known(
+        "gated MLP", (modeling_phi3.Phi3MLP,), layers.WholeGatedMLP,
+        lambda layer: layers.is_silu(layer.activation_fn),
+    ),
+    Known(
         "attention",
         (modeling_llama.LlamaAttention, modeling_qwen2.Qwen2Attention, modeling_qwen3.Qwen3Attention),
         attention.Attention,
@@ -66,7 +72,10 @@ KNOWN = (
     Known("attention", (modeling_mistral.MistralAttention,), attention.WindowedAttention),
     Known(
         "decoder layer",
-        (modeling_llama.LlamaDecoderLayer, modeling_qwen3.Qwen3DecoderLayer, modeling_qwen3_moe.Qwen3MoeDecoderLayer),
+        (
+            modeling_llama.LlamaDecoderLayer, modeling_qwen3.Qwen3DecoderLayer,
+            modeling_qwen3_moe.Qwen3MoeDecoderLayer, modeling_mixtral.MixtralDecoderLayer,
+        ),
         layers.DecoderLayer, lambda layer: isinstance(layer.self_attn, attention.Attention),
     ),
     Known(
@@ -78,6 +87,7 @@ KNOWN = (
         layers.Rotary, layers.keeps_frequencies,
     ),
     Known("router", (modeling_qwen3_moe.Qwen3MoeTopKRouter,), layers.Router),
+    Known("router", (modeling_mixtral.MixtralTopKRouter,), layers.MixtralRouter),
     Known("dense layer", (nn.Linear,), layers.Linear),
     Known("dense layer", (Conv1D,), layers.TurnedLinear),
     Known(

@@ -194,6 +194,24 @@ class GatedMLP(Joined):
         return project(self.down_proj, gated_halves(projected(x, parts), "silu"), residual)
 
 
+class WholeGatedMLP:
+    """The same of a layer that has gate and up in one weight, as Phi 3 has."""
+
+    gate_up_proj: Any
+    down_proj: Any
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """Compute as the layer's own."""
+        if hidden_states.dtype not in KINDS:
+            out: Tensor = super().forward(hidden_states)  # type: ignore[misc]
+            return out
+        if together(hidden_states, [self.gate_up_proj]) and len(self.gate_up_proj.weight) % 16 == 0:
+            inner = gated_linear(hidden_states, list(self.gate_up_proj.weight.chunk(2)))
+        else:
+            inner = gated_halves(self.gate_up_proj(hidden_states), "silu")
+        return project(self.down_proj, inner, None)
+
+
 def together(x: Tensor, parts: list[Any]) -> bool:
     """Tell whether one GEMM computes gate, up and SwiGLU: without derivatives."""
     if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
@@ -220,12 +238,25 @@ class Router:
     hidden_dim: int
     norm_topk_prob: bool
 
+    def logits(self, hidden_states: Tensor) -> Tensor:
+        """Return the score of each expert, for each token."""
+        x = hidden_states.reshape(-1, self.hidden_dim)
+        return linear(x, [self.weight]) if taken(x, self.weight) else nn.functional.linear(x, self.weight)
+
     def forward(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return logits, the weights of each token's experts, and the experts."""
-        x = hidden_states.reshape(-1, self.hidden_dim)
-        logits = linear(x, [self.weight]) if taken(x, self.weight) else nn.functional.linear(x, self.weight)
+        logits = self.logits(hidden_states)
         weights, index = route(logits, self.top_k, self.norm_topk_prob)
         return logits, weights.to(logits.dtype), index
+
+
+class MixtralRouter(Router):
+    """`Router` with weights in f32, whose sum is 1."""
+
+    def forward(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same."""
+        logits = self.logits(hidden_states)
+        return logits, *route(logits, self.top_k, True)
 
 
 class DecoderLayer:
