@@ -128,10 +128,13 @@ def test_head_dims_types_and_batches() -> None:
     compare(*inputs(40, 50, 1, 1, 40))
 
 
+SPLIT = replace(chosen(Problem(cl.bf16, 256, 200, left=True, right=True)), split=True)
+
+
 def test_wide_heads_and_narrow_values() -> None:
     for dims, more, how in (
         ((192, 128), {}, {"causal": True}),
-        ((256, 200), {"deterministic": True}, {"window": (60, 9)}),
+        ((256, 200), {"deterministic": True, "config": SPLIT}, {"window": (60, 9)}),
         ((128, 40), {}, {}),
     ):
         q, k, v, do = inputs(70, 135, 2, 1, dims[0])
@@ -353,6 +356,7 @@ MIXED = Config(held=3, copied=4, early=True)
 
 
 def test_configurations_are_alike() -> None:
-    q, k, v, do = inputs(130, 140, 1, 1, 128)
-    for config in (Config(stages=3, held=3, copied=0), Config(80), MIXED, replace(MIXED, fenced=True, covered=True)):
+    q, k, v, do = inputs(70, 140, 2, 1, 128)
+    split = replace(MIXED, fenced=True, covered=True, split=True)
+    for config in (Config(stages=3, held=3, copied=0), Config(80), MIXED, split):
         compare(q, k, v, do, more={"config": config}, causal=True)

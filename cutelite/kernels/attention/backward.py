@@ -18,7 +18,20 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, f16, f32, i32
 from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
-from cutelite.kernels.attention.backward_plan import EXTRA, HK, SK, SQ, STARTS, Config, H, Plan, Starts, finish, prepare
+from cutelite.kernels.attention.backward_plan import (
+    EXTRA,
+    HK,
+    SK,
+    SQ,
+    STARTS,
+    Config,
+    H,
+    Plan,
+    Starts,
+    add_parts,
+    finish,
+    prepare,
+)  # fmt: skip
 from cutelite.kernels.attention.backward_worker import Results, Worker, multiply
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
@@ -31,6 +44,7 @@ class Kernels(NamedTuple):
     prepare: Any
     gradients: Any
     finish: Any
+    add_parts: Any
 
 
 @dataclass(frozen=True)
@@ -230,7 +244,7 @@ def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
     if ordered:
         config = replace(config, copied=8, stages=1 if config.wide or config.apart else config.stages)
     plan = Plan(config, problem)
-    return Kernels(prepare(plan), gradients(plan, ordered), finish(plan))
+    return Kernels(prepare(plan), gradients(plan, ordered), finish(plan), add_parts(plan) if config.split else None)
 
 
 def shared_memory(plan: Plan) -> Any:
@@ -252,7 +266,7 @@ def shared_memory(plan: Plan) -> Any:
         if plan.copied > 0:
             dq: Smem[f32, cl.row_major((config.groups, 4 * GROUP * plan.copied))]
         base: BASE
-        if plan.staged:
+        if plan.staged and not config.split:
             grads: Smem[dtype, cl.row_major((config.groups, BN * max(D, DV) // config.groups)), 1024]
 
     return Storage
@@ -272,7 +286,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: plan.turns | None,
         counter: Tensor[i32, (1,)] | None, dk: DK, dv: DV, scale: f32, offset: i32, left: i32, right: i32, band: i32,
         dk_array: plan.array("DK", HK, SK, d) = None, dv_array: plan.array("DV", HK, SK, e) = None,
-        of_queries: STARTS = None, of_keys: STARTS = None, tables: plan.tables = (),
+        of_queries: STARTS = None, of_keys: STARTS = None, dk_parts: plan.parts(plan.dims[0]) = None,
+        dv_parts: plan.parts(plan.dims[1]) = None, tables: plan.tables = (),
     ) -> None:  # fmt: skip
         """
         base     logsumexps and row sums of o * do, as `prepare` writes them
@@ -280,6 +295,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         counter  of `cl.TileQueue`
         scale ... band       as in `Given`
         dk_array, dv_array   `dk` and `dv` again, for ragged sequences
+        dk_parts, dv_parts   in their places, where heads of queries are split
         of_queries, of_keys  starts of ragged sequences, and the end of the last; `tables`: what functions captured
         """
         if cl.thread_idx.x == 0:
@@ -315,7 +331,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
                 block.accumulate(tiles, adds, warp - 1)
         else:
             cl.setmaxnreg_inc(config.regs[1])
-            compute(block, tiles, adds, Results((dk, dv), (dk_array, dv_array), starts))
+            compute(block, tiles, adds, Results((dk, dv), (dk_array, dv_array), (dk_parts, dv_parts), starts))
 
     return gradients
 

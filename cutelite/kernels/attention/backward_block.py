@@ -60,7 +60,7 @@ class Block:
     @property
     def steps(self) -> Any:
         """The number of blocks of queries, over all heads."""
-        return i32(H // HK) * (self.tile.end - self.tile.begin)
+        return i32(H // self.plan.heads) * (self.tile.end - self.tile.begin)
 
     @property
     def everyone(self) -> Any:
@@ -70,7 +70,7 @@ class Block:
     @property
     def first(self) -> Any:
         """The first block of queries, its head, and its index among the blocks of all heads, as in the sums."""
-        m, head = self.tile.begin, self.tile.kv * i32(H // HK)
+        m, head = self.tile.begin, self.tile.kv * i32(H // self.plan.heads)
         return m, head, (self.tile.sequence.batch * i32(H) + head) * i32(BLOCKS) + self.tile.sequence.block + m
 
     def following(self, place: Any) -> Any:
@@ -122,7 +122,8 @@ class Block:
     @property
     def of_keys(self) -> tuple[Any, ...]:
         """The place of the tile's keys, and of its values."""
-        return self.tile.sequence.batch, self.tile.kv, self.tile.sequence.key + self.tile.key, 0
+        head = self.tile.kv // i32(self.plan.heads // HK)
+        return self.tile.sequence.batch, head, self.tile.sequence.key + self.tile.key, 0
 
     def bring(self, k: Any, v: Any, once: Any) -> None:
         """Load values and keys, once the tile before has done with them: with values first."""

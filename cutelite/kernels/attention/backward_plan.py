@@ -17,7 +17,7 @@ from cutelite.kernels.attention.tiles import Given, sequence_at
 from cutelite.records import dataclass
 from cutelite.target import TARGETS
 
-B, H, HK, SQ, SK, MB, BLOCKS, ENDS = cl.dims("B H HK SQ SK MB BLOCKS ENDS")
+B, H, HK, HP, SQ, SK, MB, NB, BLOCKS, ENDS = cl.dims("B H HK HP SQ SK MB NB BLOCKS ENDS")
 EXTRA = 16
 """Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
 FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)}
@@ -48,6 +48,8 @@ class Config:
     covered  multiply dq of the block before ahead of dk, so that dq is added while dk is multiplied; otherwise last
     extended products subtract logsumexps and sums of rows, which are further columns of their operands (`Plan.base`);
              otherwise they are loaded. Without a `score_mod`
+    split    heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
+             kernel adds up: where there are few tiles (`parted`)
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
 
@@ -63,6 +65,7 @@ class Config:
     covered: bool = False
     apart: bool = False
     extended: bool = False
+    split: bool = False
     regs: tuple[int, int] = (24, 240)
 
 
@@ -196,6 +199,15 @@ class Plan(OfProblem):
         return Tensor[f32, (B, H, BLOCKS, self.config.groups, ROWS * self.columns), cl.align(16)]
 
     @property
+    def heads(self) -> Any:
+        """The number of heads of keys, each as often as its queries are split."""
+        return HP if self.config.split else HK
+
+    def parts(self, dim: int) -> Any:
+        """The type of the parts of dk or dv of all tiles: of each warpgroup, in the order of accumulators."""
+        return Tensor[f32, (B, HP, NB, self.config.groups, self.keys * dim // self.config.groups), cl.align(16)] | None
+
+    @property
     def base(self) -> Any:
         """The type of logsumexps and sums of rows.
 
@@ -284,14 +296,14 @@ class Plan(OfProblem):
 
     def count(self) -> Any:
         """Return the number of tiles."""
-        return self.along * i32(B) * i32(HK)
+        return self.along * i32(B) * i32(self.heads)
 
     def place(self, index: Any, given: Given, starts: Starts) -> Any:
         """Return the place of a tile: a band of heads takes all its blocks of keys before the next band.
 
         Where tiles differ in length, the last band has several for each thread block, so that all end together.
         """
-        BN, heads, ragged = self.keys, i32(HK), self.problem.ragged
+        BN, heads, ragged = self.keys, i32(self.heads), self.problem.ragged
         several = 16 if ragged else 2 if self.problem.right and not self.problem.left else 0
         last = cl.ceil_div(several * i32(cl.grid_dim.x), self.along) if several else 0
         place, head = cl.longest_first(index, self.along, i32(B) * heads, given.band, False, last)
@@ -332,13 +344,13 @@ class Plan(OfProblem):
 
     @property
     def skips(self) -> bool:
-        """Tell whether a warpgroup passes by a first block that sees none of its keys. Ragged ones would spill."""
-        return self.problem.right and self.config.rows < self.keys and not self.problem.ragged
+        """Tell whether a warpgroup passes by a first block that sees none of its keys. Others would spill."""
+        return self.problem.right and self.config.rows < self.keys and not (self.problem.ragged or self.config.split)
 
     @property
     def staged(self) -> bool:
-        """Tell whether dk and dv have memory of their own on their way out; else it is that of keys and values."""
-        return self.fits(1)
+        """Tell whether dk and dv leave without the memory of keys and values: through memory of their own, or split."""
+        return self.config.split or self.fits(1)
 
     @property
     def ahead(self) -> int:
@@ -479,3 +491,35 @@ def finish(plan: Plan) -> Any:
                 target.store(cl.where(row + r < sequence.queries, given, 0.0))
 
     return finish
+
+
+def add_parts(plan: Plan) -> Any:
+    """Return the kernel that adds up the parts of dk and dv: a thread block for each block of keys."""
+    config, (of_k, _, of_v), d, e = plan.config, plan.spans, plan.problem.dim, plan.problem.dim_v
+
+    @cl.kernel(block=config.groups * GROUP)
+    def add_parts(
+        dk: plan.box(HK, SK, d, plan.keys, of_k), dv: plan.box(HK, SK, e, plan.keys, of_v),
+        dk_parts: plan.parts(plan.dims[0]), dv_parts: plan.parts(plan.dims[1]), scale: f32, scale_v: f32,
+    ) -> None:  # fmt: skip
+        group, (n, kv, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        cl.griddepcontrol_wait()
+        for grad, parts, columns, span, factor in (
+            (dk, dk_parts, plan.dims[0], of_k, scale), (dv, dv_parts, plan.dims[1], of_v, scale_v),
+        ):  # fmt: skip
+            tile = cl.shared(plan.problem.dtype, plan.laid((plan.keys, columns), span), align=1024)
+            own = (ROWS, columns // config.groups) if config.wide else (ROWS, columns)
+            total, times = cl.full((own[1] // 2,), 0.0, f32), i32(HP // HK)
+            for i in range(times):
+                part = plan.accumulators(parts[batch, kv * times + i, n, group, None], own[1] // 8)
+                total = total + part.load().reshape((own[1] // 2,))
+            plan.put(total * factor, cl.local_tile(tile, own, (0, group) if config.wide else (group, 0)))
+            cl.fence_proxy_async("shared::cta")
+            cl.syncthreads()
+            if cl.thread_idx.x == 0:
+                cl.tma_store(tile, grad, at=(batch, kv, n * plan.keys, 0))
+                cl.cp_async_bulk_commit_group()
+        if cl.thread_idx.x == 0:
+            cl.cp_async_bulk_wait_group(0, read=True)
+
+    return add_parts

@@ -21,10 +21,14 @@ NEVER = 1 << 30
 
 
 class Results(NamedTuple):
-    """The outputs dk and dv for TMA, the same by rows for the last keys of a ragged sequence, and their starts."""
+    """The outputs dk and dv for TMA, the same by rows for the last keys of a ragged sequence, and their starts.
+
+    parts  of dk and dv (`Plan.parts`), which take their places where heads of queries are split
+    """
 
     tensors: tuple[Any, Any]
     arrays: tuple[Any, Any]
+    parts: tuple[Any, Any]
     starts: Starts
 
 
@@ -237,6 +241,12 @@ class Worker:
         of_k, of_v = self.k, self.v
         if staged:
             values.consumer_release(once)
+        if plan.config.split:
+            self.keep(grads[1], results.parts[1])
+            self.conclude(once, last)
+            self.keep(grads[0], results.parts[0])
+            return
+        if staged:
             of_k, of_v = (self.staging(n, span) for n, span in zip(plan.dims, plan.spans[::2], strict=True))
             self.settle()
         dv = grads[1] * 2.0**-plan.lift if plan.lift else grads[1]
@@ -252,6 +262,12 @@ class Worker:
             self.settle()
             keys.consumer_release(once)
             values.consumer_release(once)
+
+    def keep(self, grad: Any, parts: Any) -> None:
+        """Store the tile's part of dk or dv."""
+        tile, fours = self.block.tile, grad.n // 4
+        own = parts[tile.sequence.batch, tile.kv, tile.key // self.block.plan.keys, self.group, None]
+        self.block.plan.accumulators(own, fours).store(grad.reshape((4, fours)))
 
     def staging(self, columns: int, span: int) -> Any:
         """Return this warpgroup's part of the memory through which dv and dk leave, if it is not the tile's own."""
