@@ -367,7 +367,6 @@ ROWS: tuple[Row, ...] = (
     Row(PINGPONG, "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
     Row("gemm_loaded", "drop", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
     Row("gemm_loaded", "weaken", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
-    Row("gemm_loaded", "drop", "setmaxnreg.dec", "", "", "warpgroups that load and that multiply have as many each"),
     Row("gemm_finished", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),

@@ -509,8 +509,8 @@ LARGE: dict[str, Run] = {
     "gemm_turns": gemm(  # two blocks bring 8 rows by turns, for two tiles each
         16, 256, 264, tile=(64, 8), pingpong=True, cluster=(2, 1), stages=3, piece=8, buffers=1, swapped=True
     ),
-    "gemm_loaded": gemm(  # a warpgroup loads rows that begin anywhere, for three tiles
-        8, 144, 201, False, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1
+    "gemm_loaded": gemm(  # warpgroups load rows that begin anywhere by turns, for three tiles of two steps
+        8, 144, 73, False, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1
     ),
     "gemm_rotated": gemm_rotated,
     "gemm_along_k": gemm_of_groups_along_k,

@@ -44,8 +44,11 @@ if TYPE_CHECKING:
 Function = Callable[[Any], Any]
 ROWS = (8, 16, 32, 64)
 """Rows of A that a tile loads, as one box of TMA, where A has no more."""
-LOADED = 1 << 16
-"""Elements of an operand up to which threads load it where TMA cannot."""
+TILE = 112
+"""Rows and columns of a tile where threads load operands, more or less."""
+LOADED, COPIED, READ, SECOND = 0.42e-6, 0.88e-6, 0.25e-6, 2.0
+"""Microseconds, fitted to 25 sizes (docs/lab/gemm.md): for a byte that blocks load by threads; for a byte of an
+operand that is copied, and for one of another, with the GEMM behind; and for the kernel that copies."""
 EARLY = 128 << 10
 """Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
 
@@ -61,8 +64,8 @@ def gemm(
     a, b        (M, K) and (K, N), with batches in front that are stretched as those of NumPy's matmul: an operand that
                 is the same for all is read where it lies. Both bf16, both f16, each e4m3 or e5m2, each i8 or u8, or
                 both f32 with ``precision="tf32"``. Read as they lie where they are contiguous along K, or along
-                either mode if they have 16 bits, and rows a multiple of 16 bytes apart. Others are copied first, but
-                that threads load small ones of 16 bits
+                either mode if they have 16 bits, and rows a multiple of 16 bytes apart. Others are copied first, or, if
+                they have 16 bits, loaded by threads where that is expected to take less time
     out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
                 i32 for integers. It may be bf16, f16 or f32; f64 or fp8 too where operands are no integers, for which
                 there is i32. Their rows may begin anywhere, and are fastest where they fill multiples of 16 bytes.
@@ -184,7 +187,7 @@ def multiply(
     if isinstance(config, Config) and given[0].loaded and not made_for(config, given[0]):
         given = arguments(a, b, out, fused, precision, gate, prepare, loads=False)
     if config is None or config == "tuned":
-        config = pick(*given) if config is None and not tuning_wanted() else measured(*given)
+        config = pick(*given, early=early) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
     run(replace(config, early=EARLY // (128 * config.of_b)) if early else config, *given)
@@ -228,18 +231,19 @@ def gate_of(given: Function | str | None) -> Function | None:
 
 def arguments(
     a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, gate: Function | str | None = None,
-    prepare: Prepare | None = None, loads: bool = True,
+    prepare: Prepare | None = None, loads: bool | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return the arguments of `run` that follow its configuration.
 
-    loads   threads may load operands that TMA cannot read; False: they are copied
+    loads   threads load operands that TMA cannot read; False: they are copied; None: whatever is expected to be faster
     Errors  ValueError for what the kernels cannot compute
     """
     if a.ndim > 2 or b.ndim > 2:
         a, b, out, fused = folded(a, b, out, fused)
     if prepare is not None:
         a, prepare = prepared_before(a, b, prepare)
-    loaded = loads and prepare is None and fused.finish is None and gate is None and loads_pay(a, b)
+    loaded = prepare is None and fused.finish is None and gate is None and loads is not False
+    loaded = loaded and (loadable if loads else loads_pay)(a, b)
     if not loaded:
         a, b = all_for_tma((a, -1, prepare is not None), (b, -2, False))
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
@@ -401,17 +405,30 @@ def laid_for_tma(operand: Any, k: int, along_k: bool) -> tuple[Any, tuple[Any, A
     return made if row == -1 else made.swapaxes(-1, -2), (source, made)
 
 
-def loads_pay(a: Any, b: Any) -> bool:
-    """Tell whether threads are to load the operands, (..., M, K) and (..., K, N): it costs less than copies for TMA.
+def loadable(a: Any, b: Any) -> bool:
+    """Tell whether threads can load the operands, (..., M, K) and (..., K, N), one of which TMA cannot read.
 
-    They load each element once for each tile that needs it, slower than TMA: that pays where there is little to load.
+    Elements are counted by i32.
     """
-    views = rt.read(a), rt.read(b)
     able = all(
         DTYPES[x.dtype].bytes == 2 and x.pointer % pitch.UNIT == 0 and min(x.strides) > 0 and 1 in x.strides[-2:]
-        and 16 <= prod(x.shape) <= LOADED for x in views
+        and max(i * j for i, j in zip(x.shape, x.strides, strict=True)) < 1 << 30
+        for x in (rt.read(a), rt.read(b))
     )  # fmt: skip
     return able and not (lies_for_tma(a, -1) and lies_for_tma(b, -2))
+
+
+def loads_pay(a: Any, b: Any) -> bool:
+    """Tell whether threads are to load the operands: it is expected to take less time than copies for TMA.
+
+    They load each element once for each tile that needs it; a copy is written, and read again.
+    """
+    if not loadable(a, b):
+        return False
+    sizes = [DTYPES[code_of(x)].bytes * prod(x.shape) for x in (a, b)]
+    loaded = sizes[0] * -(-b.shape[-1] // TILE) + sizes[1] * -(-a.shape[-2] // TILE)
+    copied = sum(size for size, x, k in zip(sizes, (a, b), (-1, -2), strict=True) if not lies_for_tma(x, k))
+    return bool(LOADED * loaded < COPIED * copied + READ * (sum(sizes) - copied) + SECOND)
 
 
 def vectors_pay(a: Any, b: Any, out: Any, fused: cl.Fused) -> bool:
@@ -421,7 +438,8 @@ def vectors_pay(a: Any, b: Any, out: Any, fused: cl.Fused) -> bool:
         return False
     few = out.shape[0] <= out.shape[1]
     able = vectors.pays(a, b) if few else vectors.pays(b.swapaxes(0, 1), a.swapaxes(0, 1))
-    return able and not (lies_for_tma(b, -2) if few else lies_for_tma(a, -1)) and not loads_pay(a, b)
+    readable = lies_for_tma(b, -2) if few else lies_for_tma(a, -1)
+    return able and not readable
 
 
 def by_vectors(a: Any, b: Any, out: Any, fused: cl.Fused) -> None:

@@ -334,17 +334,62 @@ def boxes_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int
     return box_of(bytes, left, few, bm, depth, cn), box_of(bytes, right, of_b, held, depth, cm)
 
 
+LOADERS = 2
+"""Warpgroups that load, where TMA cannot: they take steps in turn."""
+STAGES = 2
+"""Stages that they fill; memory is rather for what is copied ahead."""
+SHARED = 232_000
+"""Bytes of shared memory that a block may have for stages, pieces of results and vectors."""
+
+
+def held(config: Config, problem: Problem) -> int:
+    """Return the bytes of shared memory of stages, pieces of results and vectors."""
+    (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
+    stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * wide(config, problem) * out
+    biases = 2 * (bm if problem.turned else bn)
+    return stages + pieces + 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
+
+
+def units_copied(problem: Problem, tile: tuple[int, int]) -> int:
+    """Return how many units of 16 bytes threads copy for a step: a line of an operand lies in one more than fill it."""
+    lines = ((rows, 8) if major == "K" else (64, rows // 8) for rows, major in zip(tile, problem.majors, strict=True))
+    return sum(high * (across + 1) for high, across in lines)
+
+
+def steps_ahead(config: Config, problem: Problem) -> int:
+    """Return for how many steps copies of a warpgroup that loads have room: as many as fit shared memory, up to 6."""
+    return min(6, (SHARED - held(config, problem)) // (16 * LOADERS * units_copied(problem, config.tile)))
+
+
+def settled(config: Config, problem: Problem) -> Config:
+    """Return the configuration as it is for a kind of problem: some need shared memory for something else."""
+    config = config if problem.finish is None else replace(config, buffers=1)
+    if not problem.loaded:
+        return config
+    stages = -(-max(STAGES, needed(config)) // LOADERS) * LOADERS  # each of them waits for all phases of its own ones
+    return replace(config, stages=stages)
+
+
+def needed(config: Config) -> int:
+    """Return the least number of stages: accumulators of blocks that share K are laid where tiles of B were."""
+    (bm, bn), alone = config.tile, config.together == 1
+    high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
+    return 2 if alone else -(-high // 32)
+
+
+def threads_of(problem: Problem) -> int:
+    """Return how many threads a block has: two warpgroups multiply, and one loads, or `LOADERS` without TMA."""
+    return 128 * (2 + (LOADERS if problem.loaded else 1))
+
+
 def made_for(config: Config, problem: Problem) -> bool:
     """Tell whether a kernel of the configuration exists for these types."""
     problem = problem.swapped if config.swapped else problem
-    config = config if problem.finish is None else replace(config, buffers=1)
+    config = settled(config, problem)
     (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
     if problem.acc.is_int and bn > 32 and bn % 16:
         return False  # an n of wgmma of integers
     piece, each = wide(config, problem), bn // 2 if config.across else bn
-    stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * piece * out
-    biases = 2 * (bm if problem.turned else bn)
-    vectors = 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
     if problem.gate is not None:
         of_tile = (bm if config.pingpong else bm // 2) // 64 * (problem.columns(bn) // max(1, piece))
         if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
@@ -363,17 +408,18 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
     if problem.loaded and (config.cluster != (1, 1) or of_thread > 64 or config.stream):
         return False  # others read a tile too that this block brings, or there are no registers left
+    if problem.loaded and steps_ahead(config, problem) < 2:
+        return False
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
         return False
     if config.across and (problem.halves or config.together > 1 or problem.groups == "K"):
         return False
     if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):
         return False  # what a group's end clears in shared memory, no block of a cluster may bring to another
-    high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
-    if config.together > 1 and 128 * config.stages < 4 * high:
-        return False  # accumulators are laid where tiles of B were
+    if config.stages < needed(config):
+        return False
     return (
-        stages + pieces + vectors < 232_000
+        held(config, problem) < SHARED
         and problem.columns(each) % piece == 0
         and (each % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned or problem.finish is not None)
         and None not in boxes_of(config, problem, bm)

@@ -20,10 +20,25 @@ from typing import Any, cast
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import Smem, Tensor, TmaTensor, f32, i32
+from cutelite import Smem, Tensor, TmaTensor, f32, i32, u32
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
-from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, boxes_of, made_for, span, wide
+from cutelite.kernels.gemm.configs import (
+    CONFIGS,
+    LOADERS,
+    Config,
+    Problem,
+    boxes_of,
+    made_for,
+    settled,
+    span,
+    steps_ahead,
+    threads_of,
+    units_copied,
+    wide,
+)
+from cutelite.kernels.gemm.loads import WORDS
 from cutelite.kernels.gemm.model import (
+    BEHIND,
     at_once_of,
     in_bursts,
     kept,
@@ -34,6 +49,7 @@ from cutelite.kernels.gemm.model import (
     work_of,
     worth,
 )
+from cutelite.kernels.gemm.pitch import UNIT
 from cutelite.kernels.gemm.plan import GROUP, PITCHES, C, E, K, L, M, N, Plan
 from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
@@ -44,15 +60,10 @@ def build(config: Config, problem: Problem) -> Any:
     """Make the kernel. Errors: ValueError for parts of operands that no box of TMA is."""
     plan = Plan(config, problem)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
-    BK, ROWS, FEW = plan.depth, plan.rows, plan.few
+    ROWS, FEW, Storage = plan.rows, plan.few, storage_of(plan)
     A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN, AHEAD, PARTS = types(plan)
 
-    class Storage(cl.SharedStorage):
-        a: Smem[problem.a, stages_of(problem.a, (BM, BK, config.stages), problem.majors[0], BM)]
-        b: Smem[problem.b, stages_of(problem.b, (BN, BK, config.stages), problem.majors[1], plan.each)]
-        d: Smem[problem.d, cl.make_smem_layout(problem.d, (64, WIDE, 2 * config.buffers), plan.along), 128]  # for TMA
-
-    @cl.kernel(block=3 * GROUP, cluster=(CM * CN * config.together, 1, 1) if plan.in_clusters else None)
+    @cl.kernel(block=threads_of(problem), cluster=(CM * CN * config.together, 1, 1) if plan.in_clusters else None)
     def gemm(
         a: A, b: B, d: D, c: D | None, bias: BIAS | None,
         scale_a: SCALE_A | None, scale_b: SCALE_B | None, alpha: f32, beta: f32, more: MORE | None,
@@ -73,7 +84,7 @@ def build(config: Config, problem: Problem) -> Any:
         first = plan.place(tiles, ends)
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(plan.clustered)
-        if cl.thread_idx.x < GROUP:
+        if plan.loads():
             cl.setmaxnreg_dec(plan.regs[0])
             if problem.loaded:
                 plan.load(a, b, storage, pipe, tiles, first)
@@ -100,6 +111,22 @@ def build(config: Config, problem: Problem) -> Any:
             plan.consume(sums, storage, pipe, turns, tiles, group, ends, ahead or (), shares)
 
     return gemm
+
+
+def storage_of(plan: Plan) -> Any:
+    """Make the class of a block's shared memory."""
+    config, problem, (BM, BN) = plan.config, plan.problem, plan.config.tile
+    copied_units = units_copied(problem, config.tile), LOADERS * steps_ahead(config, problem)
+    results = 64, wide(config, problem), 2 * config.buffers
+
+    class Storage(cl.SharedStorage):
+        a: Smem[problem.a, stages_of(problem.a, (BM, plan.depth, config.stages), problem.majors[0], BM)]
+        b: Smem[problem.b, stages_of(problem.b, (BN, plan.depth, config.stages), problem.majors[1], plan.each)]
+        d: Smem[problem.d, cl.make_smem_layout(problem.d, results, plan.along), 128]  # for TMA
+        if problem.loaded:
+            copied: Smem[u32, cl.make_layout((WORDS, *copied_units)), UNIT]
+
+    return Storage
 
 
 def stages_of(dtype: Any, shape: tuple[int, int, int], major: str, part: int) -> Any:
@@ -164,8 +191,7 @@ def run(
     a, b   (..., M, K) or (..., K, M) as `problem` says, B likewise
     ahead  tensors of the function that makes A
     """
-    if problem.finish is not None:
-        config = replace(config, buffers=1)
+    config = settled(config, problem)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
     if config.stream and splits * config.together > 1:
         raise ValueError(f"{config}: stream= goes with neither splits= nor together=")
@@ -184,7 +210,7 @@ def run(
     if config.stream and blocks % there == 0:
         config = replace(config, stream=0)  # the last round is whole
     at_once = blocks if config.together > 1 else there if config.stream else min(blocks, there)
-    launch = cl.Launch(at_once * config.together, 3 * GROUP, pdl=True)
+    launch = cl.Launch(at_once * config.together, threads_of(problem), pdl=True)
     if splits == 1:
         multiply(config, problem, launch, a, b, d, fused, ahead)
         return
@@ -218,11 +244,16 @@ NEAR = 1.3
 """Times the shortest time that is expected: what takes longer is not measured."""
 
 
-def ranked(configs: list[Config], problem: Problem, a: Any, d: Any) -> Iterator[tuple[float, Config]]:
-    """Yield (microseconds, configuration) of those that exist for these types, by the model, the fastest first."""
+def ranked(
+    configs: list[Config], problem: Problem, a: Any, d: Any, early: bool = False
+) -> Iterator[tuple[float, Config]]:  # fmt: skip
+    """Yield (microseconds, configuration) of those that exist for these types, by the model, the fastest first.
+
+    early  kernels load what is there before the one ahead has ended, as in `call.multiply`
+    """
     every, sizes = kept(configs), sizes_of(problem, a, d)
     of = every.part(worth(every, problem, sizes).nonzero()[0])
-    times = microseconds(of, problem, sizes, at_once_of(of, d))
+    times = microseconds(of, problem, sizes, at_once_of(of, d)) + early * BEHIND * (of.splits > 1)
     for i in times.argsort(kind="stable").tolist():
         if times[i] == inf:
             return
@@ -248,16 +279,17 @@ tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting, weig
 _picked: dict[Any, Config] = {}
 
 
-def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
-    """Return the fastest configuration: measured in this process, else of a loaded table, else the model's."""
-    key = problem, tuple(a.shape), tuple(d.shape), rt.read(d).device
+def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any, early: bool = False) -> Config:
+    """Return the fastest configuration: measured in this process, of a loaded table, or by the model (`ranked`)."""
+    key = problem, tuple(a.shape), tuple(d.shape), rt.read(d).device, early
     if key not in _picked:
-        _picked[key] = tuned.shipped(problem, a, b, d, *more) or next(ranked(CONFIGS, problem, a, d))[1]
+        _picked[key] = tuned.shipped(problem, a, b, d, *more) or next(ranked(CONFIGS, problem, a, d, early))[1]
     return _picked[key]
 
 
 def measured(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
     """Return the fastest, measured at the first call for such shapes; `pick` gives it from then on."""
     config: Config = tuned.config_for(problem, a, b, d, *more)
-    _picked[problem, tuple(a.shape), tuple(d.shape), rt.read(d).device] = config
+    for early in (False, True):
+        _picked[problem, tuple(a.shape), tuple(d.shape), rt.read(d).device, early] = config
     return config

@@ -1,24 +1,24 @@
 """Tiles of operands that a warpgroup loads to a ring: rows that begin anywhere, which TMA cannot read.
 
-A thread makes 16 aligned bytes of a tile. They lie in 32 aligned bytes of memory, which it loads as two vectors and
-shifts (`pitch.shifted`). What is to come is prefetched into L2, so that these loads have L2's latency and not DRAM's.
+A step of a tile has lines, along the mode in which the operand is contiguous. The aligned units of 16 bytes in which a
+line lies are copied to shared memory as they are, by cp.async, several steps ahead. From these, threads make the units
+of the stage: each lies in two of the copied ones, by an offset that is the line's own.
 """
 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined, misc"
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32, i64, u32
-from cutelite.kernels.gemm.pitch import UNIT, extent, loaded, shifted, units
+from cutelite.kernels.gemm.pitch import UNIT, shifted, units
 from cutelite.records import dataclass
 
 GROUP = 128  # threads that load
-LINE = 128  # bytes of a line of L2
-AT_ONCE = 6  # units of a thread whose loads are under way together
-AHEAD = 6  # steps along K that are prefetched
+WORDS = UNIT // 4  # of a unit
+AT_ONCE = 6  # units of a thread that are made together
 
 
 @dataclass(frozen=True)
@@ -36,104 +36,121 @@ class Loaded:
     depth: int
 
     @property
+    def bytes(self) -> int:
+        """The bytes of an element."""
+        return int(self.operand.dtype.bytes)
+
+    @property
     def each(self) -> int:
         """Elements of a unit."""
-        return int(UNIT // self.operand.dtype.bytes)
+        return UNIT // self.bytes
 
     @property
     def across(self) -> int:
-        """Units beside each other, where the operand is contiguous."""
+        """Units of a line in the stage; one more is copied."""
         return (self.depth if self.major == "K" else self.rows) // self.each
 
     @property
     def high(self) -> int:
-        """Rows of units, a pitch apart."""
+        """Lines."""
         return self.rows if self.major == "K" else self.depth
 
-    def start(self, batch: tuple[Any, ...]) -> Any:
-        """The number of the batch's first element."""
-        return i64(batch[0]) * self.sizes[3] if batch else i64(0)
-
-    def begin(self, row: Any, k: Any) -> tuple[Any, Any]:
-        """Row and column of the operand as it lies."""
-        return (row, k) if self.major == "K" else (k, row)
-
-    def prefetch(self, batch: Any, row: Any, k: Any) -> None:
-        """Bring a step to L2: a thread for each row of it. Who: a warpgroup."""
-        _, high, _, of_batch, of_row = self.sizes
-        down, right = self.begin(row, k)
-        whole, start = extent(self.sizes, of_batch, of_row) // self.each, self.start(batch)  # units of the array
-        for i in cl.static_range(-(-self.high // GROUP)):
-            mine = down + i * GROUP + cl.thread_idx.x
-            unit = (start + i64(mine) * of_row + right) // self.each
-            if i * GROUP + cl.thread_idx.x < self.high and mine < high and unit + self.across < whole:
-                for j in cl.static_range(0, self.across + 1, LINE // UNIT):
-                    cl.prefetch(self.memory, (unit + j, 0))
+    @property
+    def copied(self) -> int:
+        """Units that are copied for a step."""
+        return self.high * (self.across + 1)
 
     @property
-    def memory(self) -> Any:
-        """The operand's memory as units."""
-        return units(self.operand, self.sizes, *self.sizes[3:])
+    def apart(self) -> int:
+        """Lines from one of a thread to its next one: a multiple of 8, so that all have the same offset in a unit."""
+        return GROUP // self.across // 8 * 8
 
-    def bring(self, stage: Any, batch: tuple[Any, ...], row: Any, k: Any) -> None:
-        """Load a step to a stage: elements beyond K are 0, others beyond the operand any. Who: a warpgroup."""
-        _, high, wide, of_batch, of_row = self.sizes
-        down, right = self.begin(row, k)
-        start, whole = self.start(batch), extent(self.sizes, of_batch, of_row) // self.each  # units of the array
-        last = start + i64(min(down + self.high, high) - 1) * of_row + right + (self.across + 1) * self.each - 1
-        if k + self.depth <= (wide if self.major == "K" else high) and last // self.each < whole:
-            self.chunks(stage, start, whole, down, right, False)
-        else:
-            self.chunks(stage, start, whole, down, right, True)
+    def lines(self, batch: tuple[Any, ...], row: Any) -> Lines:
+        """Return what this thread copies and makes of a tile, from K = 0 on."""
+        thread, start = cl.thread_idx.x % GROUP, i64(batch[0]) * self.sizes[3] if batch else i64(0)
+        down, right = (row, 0) if self.major == "K" else (0, row)
+        places = (thread // self.across, thread % self.across), (thread, self.across)
+        found = []
+        for line, unit in places:
+            first = start + i64(down + line) * self.sizes[4] + right
+            skew = i32(first % self.each)
+            found.append(Unit(line, unit, i32(first // self.each) + unit, skew, skew - right - unit * self.each))
+        return Lines(self, down, *found)
 
-    def chunks(self, stage: Any, start: Any, whole: Any, down: Any, right: Any, ends: bool) -> None:
-        """Load units, `AT_ONCE` of a thread at a time. ends: K or the array's memory may end in one of them.
 
-        Loads, shifts and stores of a chunk have no branch between them, or each load would wait for the one before.
+class Unit(NamedTuple):
+    """A unit of a tile: its line, its place in it, its number in memory, and in elements the offset at which the line
+    begins in its first unit, and how far the operand reaches behind the unit's begin, less the operand's width."""
+
+    line: Any
+    place: Any
+    number: Any
+    skew: Any
+    reach: Any
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A thread's units of a tile. From step to step they advance by whole units, so that offsets stay.
+
+    down   row of the first line, where lines are rows of the tile
+    first  the thread's unit of its first line; of others, `Loaded.apart` lines from each other, it has the same one
+    last   the unit of another line that is copied too, behind those that fill a line of the stage
+    """
+
+    of: Loaded
+    down: Any
+    first: Unit
+    last: Unit
+
+    def ask(self, copied: Any, k: Any) -> None:
+        """Start copying the step at `k`; what is beyond the operand becomes 0. Who: a warpgroup.
+
+        copied  (words, units) of shared memory, a line's units behind those of the one before
         """
-        _, high, wide, _, of_row = self.sizes
-        count, memory, bytes = self.high * self.across, self.memory, self.operand.dtype.bytes
-        for first in cl.static_range(0, -(-count // GROUP), AT_ONCE):
-            found = []
-            for i in cl.static_range(first, min(first + AT_ONCE, -(-count // GROUP))):
-                number = i * GROUP + cl.thread_idx.x
-                at_row, along = down + number // self.across, number % self.across * self.each
-                column = right + along
-                at = start + i64(min(at_row, high - 1)) * of_row + column
-                safe = not ends or ((at + self.each - 1) // self.each < whole and column < wide)
-                pair = loaded(memory, at if safe is True else cl.where(safe, at, i64(0)), self.each)
-                found.append((pair, number, at_row, column, at, safe))
-            for pair, number, at_row, column, at, _ in found:
-                words = shifted(pair, i32(at % self.each) * bytes, bytes)
-                if ends:
-                    left = i32(wide - column) * bytes if self.major == "K" else cl.where(at_row < high, UNIT, 0)
-                    words = cut(words, left)
-                if count % GROUP == 0 or number < count:
-                    cl.make_tensor(self.target(stage, number), (1, 4), u32).store(words)
-            if ends:
-                for _, number, at_row, column, at, safe in found:
-                    if not safe and column < wide and at_row < high and number < count:
-                        self.put(self.target(stage, number), column, at)
+        of, (_, _, wide, _, of_row) = self.of, self.of.sizes
+        by_k = of.major == "K"
+        begin, on, left = (self.down, k // of.each, wide - k) if by_k else (k, k // of.each * i32(of_row), wide)
+        memory = units(of.operand, of.sizes, *of.sizes[3:])
+        step = copied, memory, begin, on, left
+        if self.all_make or self.first.line < of.apart:
+            for i in cl.static_range(0, of.high, of.apart):
+                if i + of.apart <= of.high or self.first.line < of.high - i:
+                    self.copy(step, self.first, i)
+        if self.last.line < of.high:
+            self.copy(step, self.last, 0)
 
-    def target(self, stage: Any, number: Any) -> Any:
-        """The address of a unit in the stage."""
-        below, along = number // self.across, number % self.across * self.each
-        return stage.at(below, along) if self.major == "K" else stage.at(along, below)
+    @property
+    def all_make(self) -> bool:
+        """Tell whether no thread is left over, where the units of some lines are dealt out."""
+        return self.of.apart * self.of.across == GROUP
 
-    def put(self, target: Any, column: Any, at: Any) -> None:
-        """Store a unit whose memory is not whole units of the array, element by element."""
-        _, _, wide, *pitches = self.sizes
-        elements = cl.make_tensor(target, (self.each,), self.operand.dtype)
-        flat = cl.make_tensor(self.operand.ptr, (extent(self.sizes, *pitches),), self.operand.dtype)
-        for j in cl.static_range(self.each):
-            if column + j < wide:
-                elements[j] = flat[at + j]
+    def copy(self, step: tuple[Any, ...], unit: Unit, i: int) -> None:
+        """Start copying a unit, `i` lines further on: in a step at row `begin`, `on` units further in memory."""
+        of, (copied, memory, begin, on, left), line = self.of, step, unit.line + i
+        there = cl.where(begin + line < of.sizes[1], max(0, min(UNIT, (left + unit.reach) * of.bytes)), 0)
+        number = cl.where(there > 0, unit.number + on + i // 8 * i32(of.sizes[4]), 0)
+        cl.cp_async(copied.at(0, line * (of.across + 1) + unit.place), memory.at(number, 0), src_bytes=there)
 
+    def bring(self, copied: Any, stage: Any) -> None:
+        """Make a stage of what was copied. Who: a warpgroup."""
+        of, line = self.of, self.first.line
+        whole = of.high // of.apart * of.apart
+        if self.all_make or line < of.apart:
+            for begin in cl.static_range(0, whole, of.apart * AT_ONCE):
+                self.make(copied, stage, range(begin, min(begin + of.apart * AT_ONCE, whole), of.apart))
+            if whole < of.high and line < of.high - whole:
+                self.make(copied, stage, (whole,))
 
-def cut(words: Any, left: Any) -> Any:
-    """Return the four words with zeros behind the first `left` bytes; none if that is negative."""
-    made = cl.make_rmem_tensor(u32, (1, 4))
-    for i in cl.static_range(4):
-        bits = max(0, min(31, left * 8 - 32 * i))
-        made[0, i] = cl.where(left >= 4 * i + 4, words[i], words[i] & ((u32(1) << u32(bits)) - u32(1)))
-    return made.load()
+    def make(self, copied: Any, stage: Any, lines: Any) -> None:
+        """Make units of some of the thread's lines: without a branch between them, or each would wait for another."""
+        of, found = self.of, []
+        for i in cl.static_range(len(lines)):
+            line = self.first.line + lines[i]
+            at = line * (of.across + 1) + self.first.place
+            found.append((copied[None, at].load(), copied[None, at + 1].load(), line))
+        for low, high, line in found:
+            words = shifted((low, high), self.first.skew * of.bytes, of.bytes)
+            along = self.first.place * of.each
+            target = stage.at(line, along) if of.major == "K" else stage.at(along, line)
+            cl.make_tensor(target, (1, WORDS), u32).store(words)

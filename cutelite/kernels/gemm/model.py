@@ -40,7 +40,7 @@ class Numbers(NamedTuple):
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
     shallow               the part by which steps take longer with three stages or fewer
-    second, second_byte   a second kernel that adds up sums, with the start of the one behind it; a byte of these
+    second, second_byte   a second kernel that adds up sums, and a byte of these
     meeting, meeting_byte blocks of a cluster that add up their sums, and a byte of these
     restart               a further round of such
     """
@@ -58,7 +58,7 @@ class Numbers(NamedTuple):
     hidden: float = 0.09361
     partial: float = 0.9937
     shallow: float = 0.04981
-    second: float = 3.8  # of a decoding step, not of the fit: times of one GEMM alone do not show what follows
+    second: float = 2.196
     second_byte: float = 2.292e-07
     meeting: float = 1.354
     meeting_byte: float = 2.405e-05
@@ -72,8 +72,12 @@ SOFT = 8e6
 FUNCTION = 1.5
 """Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
 
-LOADS = 2e-5
-"""Microseconds for a byte that a block's threads load to shared memory: an estimate."""
+BEHIND = 1.6
+"""Microseconds by which a second kernel delays the one behind the GEMM, where that could have begun early. Times of one
+GEMM alone do not show it; of a step that decodes 64 sequences it is 0.9%."""
+
+LOADS = 3e-5
+"""Microseconds for a byte that a block's threads load to shared memory, as 14 sizes have it (docs/lab/gemm.md)."""
 
 FEW = 384
 """Rows or columns, the fewer of both, beyond which no more than two rounds are of clusters of four: some
@@ -113,7 +117,7 @@ RATES: dict[Kind, Rates] = {
 }
 """(rows of a tile, ping-pong, cluster) -> what loads do not set, by a tile's columns: a step takes a constant,
 so much for each column, and for their square; a tile besides its steps a constant, and so much for each column.
-Those of 192 rows are estimates."""
+Those of 192 rows are no fit; 71 times near the best of their sizes are 0.5 to 3% off, as those of others are."""
 
 
 def kind_of(config: Config) -> Kind:
@@ -340,7 +344,8 @@ def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
     rounds = np.ceil(filled)
     # Blocks without a cluster drift apart, and find less in L2.
     many = np.minimum(m, n) > FEW
-    hopeless = (t.parts > steps) | (t.lone * rounds > 1) | (many & (t.clustered == 4) & (rounds > 2))
+    lone = 0 if work.loads else t.lone  # threads load for their block alone
+    hopeless = (t.parts > steps) | (lone * rounds > 1) | (many & (t.clustered == 4) & (rounds > 2))
     if t.streams:
         hopeless |= (t.stream > 0) & (filled == rounds)
         rounds = np.where(t.stream, filled, rounds)

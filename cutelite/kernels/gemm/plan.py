@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import cutelite as cl
-from cutelite import f32, i32
-from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.kernels.gemm.loads import AHEAD, Loaded
+from cutelite import f32, i32, u32
+from cutelite.kernels.gemm.configs import LOADERS, Config, Problem, steps_ahead
+from cutelite.kernels.gemm.loads import Loaded
 from cutelite.lang.given import given_by
 from cutelite.lib.multicast import by_turns
 from cutelite.records import dataclass
@@ -238,13 +238,18 @@ class Plan:
         if problem.loaded:
             return cl.PipelineAsync.create(config.stages, GROUP, consumers, sync=False, reads="wgmma")
         bytes = self.few * self.depth * problem.a.bytes + config.tile[1] * 128
-        peers, how = cl.multicast_peers(config.cluster), (False, self.reads, self.turns)
-        return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, *how)
+        peers = cl.multicast_peers(config.cluster)
+        return cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, False, self.reads, self.turns)
 
     @property
     def regs(self) -> tuple[int, int]:
         """Registers of a thread that loads, and of one that multiplies."""
-        return (168, 168) if self.problem.loaded else self.config.regs
+        return (104, 152) if self.problem.loaded else self.config.regs
+
+    def loads(self) -> Any:
+        """Tell whether this thread is of a warpgroup that loads."""
+        first = cl.thread_idx.x < GROUP
+        return (first or cl.thread_idx.x >= 3 * GROUP) if self.problem.loaded else first
 
     def mapped(self, a: Any, b: Any, d: Any) -> tuple[Any, ...]:
         """The arrays that TMA reads or writes."""
@@ -259,23 +264,36 @@ class Plan:
         return Loaded(operand, sizes, major, (self.few, self.columns)[which], self.depth)
 
     def load(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
-        """A warpgroup: fill the ring by loads, tile after tile."""
-        left, right, state = self.held(a, "A"), self.held(b, "B"), pipe.producer_state()
+        """A warpgroup: fill the ring by loads, tile after tile, taking every `LOADERS`-th step."""
+        left, right = self.held(a, "A"), self.held(b, "B")
+        group, slots = cl.warpgroup_idx() // 3, steps_ahead(self.config, self.problem)
+        copied = cl.local_tile(storage.copied, (*storage.copied.shape[:2], slots), (0, 0, group))
+        meet = cl.NamedBarrier(5 + group, GROUP)
+        asked, made, at = i32(0), i32(0), i32(group)
+        state = pipe.producer_state_at(u32(group))
         cl.griddepcontrol_wait()
         while tiles.is_valid():
-            for i in range(-min(AHEAD, tile.steps), tile.steps):
-                if i + AHEAD < tile.steps:
-                    later = (tile.first + i + AHEAD) * self.depth
-                    left.prefetch(tile.batch, tile.row, later)
-                    right.prefetch(tile.of_b, tile.column, later)
+            of_a, of_b = left.lines(tile.batch, tile.row), right.lines(tile.of_b, tile.column)
+            count = (tile.steps - at + LOADERS - 1) // LOADERS
+            for i in range(1 - slots, count):
+                if i >= 0:
+                    cl.cp_async_wait_group(slots - 2)
+                    meet.sync()  # all copies of this step have come, and all threads have read the one before
+                if i + slots - 1 < count:
+                    k = (tile.first + at + (i + slots - 1) * LOADERS) * self.depth
+                    of_a.ask(copied[None, None, asked], k)
+                    of_b.ask(cl.domain_offset((0, left.copied), copied[None, None, asked]), k)
+                    asked = cl.where(asked + 1 == slots, 0, asked + 1)
+                cl.cp_async_commit_group()
                 if i >= 0:
                     pipe.producer_acquire(state)
-                    k = (tile.first + i) * self.depth
-                    left.bring(storage.a[None, None, state.index], tile.batch, tile.row, k)
-                    right.bring(storage.b[None, None, state.index], tile.of_b, tile.column, k)
+                    of_a.bring(copied[None, None, made], storage.a[None, None, state.index])
+                    of_both = cl.domain_offset((0, left.copied), copied[None, None, made])
+                    of_b.bring(of_both, storage.b[None, None, state.index])
                     cl.fence_proxy_async("shared::cta")
                     pipe.producer_commit(state)
-                    state = state.advance()
+                    state, made = state.advance(LOADERS), cl.where(made + 1 == slots, 0, made + 1)
+            at = (at + tile.steps) % LOADERS
             tiles = tiles.advance()
             tile = self.place(tiles, None)
 
