@@ -564,10 +564,10 @@ class RowStream:
         early    implies `many`, as does `ahead`
         outside  default: with two or more stages; always so with `ahead`
         Who     all threads of the block; with stages the block must be one team
-        Errors  `row-stream`: stages with several teams in a block, with rows that are no multiple of 16 bytes, or with
-                vectors of other than 16 bytes; `ahead` with vectors of other than 4, 8 or 16 bytes, with rows that are
-                no multiple of a vector, or above the vectors of a row; `together` above 1 with stages, `many`,
-                `early` or `ahead`
+        Errors  `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
+                that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
+                than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
+                `together` above 1 with stages, `many`, `early` or `ahead`
         """
         ring, full, turn, row, size, team = None, None, None, None, arrays[0].dtype.bytes, part.team
         if (together or 1) > 1 and (stages or many or early or ahead is not None):
@@ -588,6 +588,8 @@ class RowStream:
         if stages:
             if team.teams > 1 or part.n * size % COPIED or part.vector * size != COPIED:
                 raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
+            if part.chunk * (team.cluster - 1) >= part.n:
+                raise mistake("row-stream", f"blocks of the cluster have no part of a row of {part.n} elements")
             ring = shared(arrays[0].dtype, make_layout((part.chunk, stages, len(arrays))), align=128)
             full = shared(mbarrier, (stages,))
             turn, row = first_turn(team)
