@@ -22,19 +22,36 @@ class Whole:
     """A model that provides its calls to `cutelite.warm`."""
 
     def __cutelite_calls__(
-        self, shapes: Sequence[tuple[int, int]], cache: int | None = None, train: bool = False
+        self, shapes: Sequence[tuple[int, int]] = (), cache: int | None = None, train: bool = False
     ) -> list[Callable[[], object]]:
         """Return the calls whose kernels `cutelite.warm` compiles: one for each shape of tokens.
 
         shapes  a list of (sequences, tokens)
         cache   the number of tokens for which each call makes a new static cache; None: no cache
         train   forward, loss and backward in training mode. Mode and gradients are restored afterwards
+        Errors  TypeError for other shapes. An error of a call, such as that of a model that takes more than tokens, has
+                a note on how to warm it
         """
-        return [functools.partial(trained if train else run, self, *shape, cache) for shape in shapes]
+        if not shapes or not all(isinstance(shape, Sequence) and len(shape) == 2 for shape in shapes):
+            raise TypeError(f"shapes is a list of (sequences, tokens), such as [(1, 8192)], not {shapes!r}")
+        return [functools.partial(called, trained if train else run, self, *shape, cache) for shape in shapes]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the model's own `forward`."""
         return super().forward(*args, **kwargs)  # type: ignore[misc]
+
+
+def called(how: Callable[..., None], model: Any, batch: int, count: int, cache: int | None) -> None:
+    """Call `how` with the rest; to an error, add what the model was called with."""
+    try:
+        how(model, batch, count, cache)
+    except Exception as error:
+        what = f"{batch} x {count} tokens alone{', which are the labels too' if how is trained else ''}"
+        error.add_note(
+            f"warm() called {type(model).__name__} with {what}. Where a model takes more, or has no loss, pass calls "
+            "of your own: cl.warm(lambda: model(...))"
+        )
+        raise
 
 
 def tokens_for(model: Any, batch: int, count: int) -> Tensor:

@@ -287,8 +287,15 @@ def test_what_a_report_says_besides() -> None:
         accelerate("a/name")
     with pytest.raises(TypeError, match="not the class LlamaForCausalLM"):
         accelerate(transformers.LlamaForCausalLM)
-    assert "torch.float32 are torch's" in str(accelerate(model := made("Llama", torch.float32)))
+    model = made("Llama", torch.float32)
+    assert "torch.float32 are torch's" in str(accelerate(model))
     assert str(accelerate(model)).startswith("nothing is left to change")
+    with pytest.raises(TypeError, match=r"shapes is a list of \(sequences, tokens\).* not \[16\]"):
+        cl.warm(model, shapes=[16])
+    accelerate(model.model)
+    with pytest.raises(AttributeError, match="loss") as seen:
+        cl.warm(model.model, shapes=[(1, 2)], train=True)
+    assert "LlamaModel with 1 x 2 tokens alone, which are the labels too" in seen.value.__notes__[0]
 
 
 def test_a_warm_model_compiles_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
