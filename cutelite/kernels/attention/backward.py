@@ -278,7 +278,6 @@ def gradients(plan: Plan, ordered: bool) -> Any:
     d, e, (of_k, of_q, of_v) = plan.problem.dim, plan.problem.dim_v, plan.spans
     Q, K, DK = plan.box(H, SQ, d, BM, of_q), plan.box(HK, SK, d, BN, of_k), plan.box(HK, SK, d, ROWS, of_k)
     DO, V, DV = plan.box(H, SQ, e, BM, of_v), plan.box(HK, SK, e, BN, of_v), plan.box(HK, SK, e, ROWS, of_v)
-
     Storage = shared_memory(plan)
 
     @cl.kernel(block=(1 + config.groups) * GROUP)
@@ -292,8 +291,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         """
         base     logsumexps and row sums of o * do, as `prepare` writes them
         sums     dq without the scale, zero at the start
-        counter  of `cl.TileQueue`
-        scale ... band       as in `Given`
+        counter  of `cl.TileQueue`; scale to band are as in `Given`
         dk_array, dv_array   `dk` and `dv` again, for ragged sequences
         dk_parts, dv_parts   in their places, where heads of queries are split
         of_queries, of_keys  starts of ragged sequences, and the end of the last; `tables`: what functions captured
