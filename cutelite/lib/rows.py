@@ -576,9 +576,8 @@ class RowStream:
             if part.n % part.vector or part.vector * size not in (4, 8, COPIED) or not 0 <= ahead <= part.pieces:
                 raise mistake("row-stream", "threads copy whole vectors of 4, 8 or 16 bytes, at most a row ahead")
             slots = part.pieces + ahead
-            ring = shared(
-                arrays[0].dtype, make_layout((part.vector, team.threads * team.teams, slots, len(arrays))), align=128
-            )
+            laid = make_layout((part.vector, team.threads * team.teams, slots, len(arrays)))
+            ring = shared(arrays[0].dtype, laid, align=128)
             turn, row = first_turn(team)
             made = RowStream(part, arrays, 0, True, False, True, fill, ring, full, turn, row, ahead, False, together)
             made = replace(made, once=once).by_counter(counter, 1 + -(-slots // part.pieces))
@@ -598,8 +597,7 @@ class RowStream:
                     full[stage].init(1)
                 fence_mbarrier_init()
             team.sync()
-        outside = stages > 1 if outside is None else outside
-        many = many or early
+        outside, many = stages > 1 if outside is None else outside, many or early
         made = RowStream(
             part, arrays, stages, many, early, outside, fill, ring, full, turn, row, None, packed, together, once=once
         ).by_counter(counter if stages else None, stages + 1)
