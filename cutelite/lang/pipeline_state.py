@@ -24,6 +24,8 @@ class PipelineState:
            buffer to be filled, and as 1 for a producer, which waits for it to be empty, as it is in the first round
     """
 
+    CHANGING = ("index", "phase")  # in a loop: see `front.loops.carried.guesses`
+
     stages: int
     index: Any = 0
     phase: Any = 0

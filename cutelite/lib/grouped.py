@@ -32,6 +32,8 @@ class GroupedTileScheduler:
     first    index of the group's first tile
     """
 
+    CHANGING = ("index", "group", "begin", "end", "first")
+
     ends: Any
     rows: int
     columns: Any
@@ -110,6 +112,8 @@ class ProblemTileScheduler:
     problem  the problem of the tile, which has `rows` and `columns`
     first    index of the problem's first tile
     """
+
+    CHANGING = ("index", "problem", "rows", "columns", "first")
 
     sizes: Any
     tile: tuple[int, int]

@@ -373,6 +373,8 @@ class PipelineOrder:
     group   which group this thread belongs to, and `state` where it is
     """
 
+    CHANGING = ("state",)
+
     bars: Any
     depth: int
     groups: int

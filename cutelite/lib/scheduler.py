@@ -69,6 +69,8 @@ class StaticPersistentTileScheduler(TileWalk):
     step  the distance from a tile's index to that of this block's next one: the size of the grid
     """
 
+    CHANGING = ("index",)
+
     step: Any
 
     @classmethod
@@ -168,6 +170,8 @@ class ClcTileScheduler(TileWalk):
     pipe   the pipeline of responses; `state` is where the next one is in it
     asks   whether this thread requests tiles; `ahead` is then the state of its next request
     """
+
+    CHANGING = ("index", "valid", "state", "ahead")
 
     valid: Any
     pipe: PipelineClcFetchAsync

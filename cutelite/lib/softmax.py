@@ -107,6 +107,8 @@ class OnlineSoftmax:
     Who     all threads of a warpgroup, or of any whole warps
     """
 
+    CHANGING = ("top", "total", "redone")
+
     unit: Any
     dtype: Any
     guess: bool

@@ -69,6 +69,8 @@ class StreamKTileScheduler(TileWalk):
     cluster  a unit is a cluster, not a block
     """
 
+    CHANGING = ("index", "first", "length", "at", "next")
+
     steps: Any
     first: Any
     length: Any

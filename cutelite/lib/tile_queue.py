@@ -49,6 +49,8 @@ class TileQueue:
     place    the place of this thread's current tile
     """
 
+    CHANGING = ("state", "index", "place", "valid")
+
     kind: type[Any]
     where: Callable[[Any], Any]
     count: Any

@@ -16,9 +16,10 @@ from cutelite.ir.function import Block, Function, Value
 from cutelite.ops.arith import Const
 from cutelite.ops.control import CondBr
 from cutelite.ops.index import Special
+from cutelite.ops.known import evaluate
 from cutelite.ops.registers import SetMaxNReg, SetMaxNRegInc
 from cutelite.passes.context import Context
-from cutelite.passes.fold import evaluate, launch_constant
+from cutelite.passes.fold import launch_constant
 from cutelite.target.targets import WARPGROUP
 
 REGISTER_FILE = 65536  # 32-bit registers of an SM

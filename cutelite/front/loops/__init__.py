@@ -3,7 +3,8 @@
 unrolled  over compile-time items: the body once for each item
 trial     `while`: unrolled, until a run-time value decides whether it goes on
 run_time  over `range`, and any other `while`: a header block with parameters, and the body once
-carried   the parameters of the header
+carried   the parameters of the header: found, or guessed and confirmed
+foreseen  what an iteration makes of numbers that are known where it begins
 ahead     loads of later iterations, executed ahead (`prefetch`)
 
 A run-time loop is found by executing its body. The worked trace of this loop, where `n` and `x` are parameters:
@@ -25,6 +26,7 @@ A run-time loop is found by executing its body. The worked trace of this loop, w
 
 Each execution adds parameters or widens their types, so this comes to an end. The result is remembered (`Known`): an
 inner loop is executed again whenever the body of an outer one is, and then the first guess is right.
+What probably changes is guessed at the first execution already, and confirmed behind it (`carried.guesses`).
 docs/how-a-loop-is-compiled.md walks through the same with the code beside it.
 """
 

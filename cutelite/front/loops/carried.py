@@ -6,20 +6,23 @@ Out   `Carried`: the parameters, by their place in the header's state
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cutelite.front import tree
 from cutelite.front.cfg import Cfg, Loop
 from cutelite.front.merge import NO_TYPE, fits, join_types, tell
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of
+from cutelite.ir.function import Value
+from cutelite.ir.types import InFlight, Type, Vec, boolean, i32
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Type, Vec, boolean
 from cutelite.lang.emit import Runtime
+from cutelite.lang.pipeline_state import PipelineState
 from cutelite.lang.promotion import common_type
 from cutelite.lang.values import RuntimeNumber
 
-Carried = dict[tuple[str | int, int], Any]
+Key = tuple[str | int, int]
+Carried = dict[Key, Any]
 """(slot, number of the leaf in it) -> type of the header's parameter; (slot, WHOLE_SLOT) -> a Conflict."""
 WHOLE_SLOT = -1
 
@@ -104,6 +107,127 @@ def without_early_conflicts(found: Carried, before: Carried) -> Carried:
     if all(before.get(key) == t for key, t in numbers.items()):
         return found
     return numbers | {key: t for key, t in before.items() if key[1] == WHOLE_SLOT}
+
+
+# Guesses. Each execution of a body that finds more to carry is one more of the whole body, inner loops included. So
+# what probably changes is carried from the first one on, and confirmed behind it.
+
+
+def guesses(loop: Loop, entry: State, live: frozenset[str], like: Callable[[Kinds], frozenset[int] | None]) -> Carried:
+    """Return what probably changes of what is assigned in the loop.
+
+    These are truth values, places in rings (`PipelineState`), and the run-time numbers in structures: of those `like`
+    which an earlier loop has carried some, the same; of classes that name the fields that change in `CHANGING`, those.
+    """
+    found: Carried = {}
+    for slot in slots_of([entry], live):
+        value = slot.read(entry) if slot.key in loop.assigned else None
+        if value is None or isinstance(value, Conflict):
+            continue
+        leaves: list[Any] = []
+        structure = tree.flatten(value, leaves)
+        before, (rings, still) = like(_kinds(structure)), _rings(structure)
+        for i, leaf in enumerate(leaves):
+            number = isinstance(leaf, Runtime) and (isinstance(leaf.type, InFlight) or _is_numeric(leaf.type))
+            if number and (i not in still if before is None else i in before):
+                found[slot.key, i] = leaf.value.type
+        if type(value) is bool:
+            found[slot.key, 0] = boolean
+        for index in rings:
+            places = (index + 1,) if leaves[index - 1] == 1 else (index, index + 1)
+            found |= {(slot.key, i): i32 for i in places if type(leaves[i]) is int}
+    return found
+
+
+def phases(entry: State, found: Carried) -> Carried:
+    """Return the parities that change, sooner or later, in rings of which an index is carried.
+
+    The iteration that found the index to change took it for a constant, which did not come to the end of the ring.
+    """
+    more: Carried = {}
+    for slot in dict.fromkeys(Slot(key) for key, _ in found):
+        value = slot.read(entry)
+        leaves: list[Any] = []
+        for index in () if isinstance(value, Conflict) else _rings(tree.flatten(value, leaves))[0]:
+            if (slot.key, index) in found and (slot.key, index + 1) not in found and type(leaves[index + 1]) is int:
+                more[slot.key, index + 1] = i32
+    return more
+
+
+def confirmed(entry: State, header: State, latch: State, guessed: set[Key]) -> set[Key]:
+    """Return those of the guessed leaves that the search would have found to change without guessing.
+
+    A number that is known at the entry is taken for known as long as the iteration leaves it as it is, if all numbers
+    that do so are known: the index of a ring that is unrolled as a whole comes back to where it was.
+    """
+    ends: dict[Key, tuple[Any, Any]] = {}  # what each is at the entry and at the latch
+    params: dict[Value, Key] = {}  # those that are numbers at the entry
+    for key, i in guessed:
+        now: list[Any] = []
+        then: list[Any] = []
+        before, after = Slot(key).read(header), Slot(key).read(latch)
+        if isinstance(after, Conflict) or not tree.same_structure(tree.flatten(before, now), tree.flatten(after, then)):
+            ends[key, i] = None, None  # what `grown` tells of
+            continue
+        first = tree.leaves_of(Slot(key).read(entry))[i]
+        if tree.same_leaf(now[i], then[i]) or tree.same_leaf(first, then[i]):
+            continue
+        ends[key, i] = first, then[i]
+        if type(first) in (int, bool) and isinstance(now[i], Runtime) and isinstance(then[i], Runtime):
+            params[now[i].value] = key, i
+    changing = ends.keys() - params.values()
+    while left := {param: key for param, key in params.items() if key not in changing}:
+        from cutelite.front.loops.foreseen import Foreseen  # which kernels without rings do not need
+
+        foreseen = Foreseen(header.block, {param: ends[key][0] for param, key in left.items()})
+        more = {key for key in left.values() if foreseen.number(ends[key][1].value) != ends[key][0]}
+        if not more:
+            break
+        changing |= more
+    return changing
+
+
+Kinds = Any
+"""The containers of a structure, whatever is in them."""
+
+
+def carried_parts(loop: Loop, entry: State, carried: Carried, live: frozenset[str]) -> dict[Kinds, frozenset[int]]:
+    """Return the numbers of the leaves that are carried of each kind of structure that is assigned in a loop."""
+    found = {}
+    for slot in slots_of([entry], live):
+        value = slot.read(entry)
+        if slot.key in loop.assigned and not isinstance(value, Conflict | Runtime):
+            found[_kinds(tree.flatten(value, []))] = frozenset(i for key, i in carried if key == slot.key)
+    return found
+
+
+def _kinds(structure: Any) -> Kinds:
+    return (structure.kind, *map(_kinds, structure.children)) if isinstance(structure, tree.Node) else None
+
+
+def _rings(structure: Any) -> tuple[list[int], set[int]]:
+    """Return the numbers of the leaves that are the index of a `PipelineState`, and of those in fields that stay.
+
+    The leaf before an index is `stages`, the leaf behind it the phase.
+    """
+    rings: list[int] = []
+    still: set[int] = set()
+
+    def walk(part: Any, number: int, stays: bool) -> int:
+        if isinstance(part, tree.Leaf):
+            if stays:
+                still.add(number)
+            return number + 1
+        if isinstance(part, tree.Node):
+            if part.kind is PipelineState:
+                rings.append(number + 1)
+            changing = getattr(part.kind, "CHANGING", None)
+            for i, child in enumerate(part.children):
+                number = walk(child, number, stays or (changing is not None and part.keys[i] not in changing))
+        return number
+
+    walk(structure, 0, False)
+    return rings, still
 
 
 # Names that only the body binds.

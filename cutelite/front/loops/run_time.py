@@ -16,13 +16,18 @@ from cutelite.front.loops.ahead import move_ahead
 from cutelite.front.loops.carried import (
     WHOLE_SLOT,
     Carried,
+    Key,
     alike,
     assigned_literals,
     assigned_values,
     bound_by,
     bound_inside,
+    carried_parts,
+    confirmed,
     grown,
+    guesses,
     late_types,
+    phases,
     remembered,
     without_early_conflicts,
 )
@@ -53,6 +58,7 @@ class RunTimeLoop:
     """The search for the parameters of one run-time loop.
 
     carried  the parameters of the header, as far as they are known
+    guessed  those that nobody has seen change yet; a guess that proves wrong goes to `refuted`
     late     the names that only the body binds, and that are bound when the loop ends, since it is certain to begin
     fresh    the names that the body binds to a new object at each execution: no parameter can stand for those
     params   the parameters of the header last opened, in their order
@@ -65,6 +71,8 @@ class RunTimeLoop:
         self.key = (regions.key, loop.header, regions.iteration)
         known = regions.memory.get(self.key)
         self.certain = loop.is_for and entry.stack[-1].begins
+        self.guessed: set[Key] = set()
+        self.refuted: set[Key] = set()
         self.carried = self._first_guess(known)
         self.late: dict[str, Any] = known.late if known and self.certain else {}
         self.fresh: set[str] = set()
@@ -79,20 +87,26 @@ class RunTimeLoop:
             self.carried = {key: t for key, t in self.carried.items() if key[0] not in self.fresh}
             self.carried |= late_types(self.late)
             regions.memory[self.key] = Known(self.peeled, self.carried, self.late)
-            undo = regions.snapshot(self.entry)
+            undo, memory = regions.snapshot(self.entry), dict(regions.memory)
             header = self._open_header()
             before = header.fork(header.block, header.share)
             running = Running(self.loop, self.entry.share)
             try:
                 back = self._body(header, running)
             except CompileError as error:  # perhaps only because numbers that change were still constants
+                if self.guessed:
+                    undo()
+                    self._take_back(memory)
+                    continue
                 bold = assigned_literals(self.loop, self.entry, self.live) | self.carried
                 if first_error is not None or bold == self.carried:
                     raise first_error or error from None
                 undo()
                 self.carried, first_error = bold, error
                 continue
-            if not back or self._closed(before, merge(regions.builder, back, self.live)):
+            if not back and self.guessed:
+                self._take_back(memory)
+            elif not back or self._closed(before, merge(regions.builder, back, self.live), memory):
                 break
             undo()
         if back:
@@ -119,11 +133,27 @@ class RunTimeLoop:
             regions.iteration = outer
         return back
 
+    def _take_back(self, memory: dict[Any, Any]) -> None:
+        """Go on without what was only guessed."""
+        self.carried = {key: t for key, t in self.carried.items() if key not in self.guessed}
+        self._refute(set(self.guessed), memory)
+
+    def _refute(self, wrong: set[Key], memory: dict[Any, Any]) -> None:
+        """Remember wrong guesses, and forget what inner loops carried because of them: restore an earlier memory."""
+        self.refuted |= wrong
+        self.guessed -= wrong
+        self.regions.memory.clear()
+        self.regions.memory.update(memory)
+
     def _first_guess(self, known: Known | None) -> Carried:
         """Return the leaves that the loop carried when last executed, and the run-time numbers assigned in it."""
         carried = assigned_values(self.loop, self.entry, self.live)
         if known:
             carried |= remembered(self.entry, self.live, known.carried)
+        else:
+            likely = guesses(self.loop, self.entry, self.live, self.regions.memory.get)
+            self.guessed = likely.keys() - carried.keys()
+            carried = likely | carried
         if self.loop.is_for:  # the counter changes in any case
             place, counter = len(self.entry.stack) - 1, self.entry.stack[-1]
             carried[place, 0] = counter.type
@@ -168,9 +198,19 @@ class RunTimeLoop:
         builder.block = block
         return state
 
-    def _closed(self, header: State, latch: State) -> bool:
+    def _closed(self, header: State, latch: State, memory: dict[Any, Any]) -> bool:
         """Jump back to the header if its parameters are all that changed, and return True; else add the rest."""
         found = grown(self.entry, header, latch, self.carried, self.live)
+        wrong = self.guessed - confirmed(self.entry, header, latch, self.guessed)
+        found = {key: t for key, t in found.items() if key not in wrong}
+        if wrong:
+            self._refute(wrong, memory)
+            if any(type(tree.leaves_of(Slot(key).read(self.entry))[i]) in (int, bool) for key, i in wrong):
+                self.carried = {key: t for key, t in self.carried.items() if key not in wrong}
+                return False  # with the number known, fewer others may change
+        more = {key: t for key, t in phases(self.entry, found).items() if key not in self.refuted}
+        self.guessed |= more.keys()
+        found |= more
         names = self.live & self.loop.assigned - self.fresh if self.certain else ()
         bound = bound_by(latch, self.entry, names)
         changed = {name for name in self.late.keys() | bound.keys() if not alike(self.late, bound, name)}
@@ -178,6 +218,7 @@ class RunTimeLoop:
             leaves = {key: tree.leaves_of(Slot(key).read(latch)) for key, _ in self.params}
             args = [leaf_value(leaves[key][i], self.carried[key, i]) for key, i in self.params]
             self.regions.builder.emit(Br(Jump(header.block, tuple(args))))
+            self.regions.memory.update(carried_parts(self.loop, self.entry, self.carried, self.live))
             return True
         if found == self.carried:
             self.fresh |= self.late.keys() & changed
