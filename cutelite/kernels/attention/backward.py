@@ -301,12 +301,10 @@ def gradients(plan: Plan, ordered: bool) -> Any:
                 cl.prefetch_tensormap(t)
         storage, given, threads = Storage.allocate(), Given(scale, offset, left, right, band), config.groups * GROUP
         starts, copies = Starts(of_queries, of_keys), plan.copied > 0
-        extra = 2 * EXTRA if config.extended else 8
         keys, values = (
-            cl.PipelineTmaAsync.create(plan.ahead, BN * columns * dtype.bytes, threads, sync=False)
-            for columns in plan.dims
+            cl.PipelineTmaAsync.create(plan.ahead, BN * wide * dtype.bytes, threads, sync=False) for wide in plan.dims
         )
-        row = sum(plan.dims) * dtype.bytes + extra
+        row = sum(plan.dims) * dtype.bytes + (2 * EXTRA if config.extended else 8)
         rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False) if copies else None
