@@ -73,7 +73,7 @@ def test_types(dtype: str, out: str, tolerance: float, how: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(("majors", "lead", "config"), [
-    ("KK", (), swapped(40, 64, True, together=2)),
+    ("KK", (), swapped(8, 256, together=2)),  # more lines than threads, and fewer
     ("MN", (2,), swapped(96, 64, True)),  # 12 units of a line: some threads have none
 ])  # fmt: skip
 def test_operands_that_threads_load(majors: str, lead: tuple[int, ...], config: Config) -> None:

@@ -95,7 +95,7 @@ class Lines:
 
     down   row of the first line, where lines are rows of the tile
     first  the thread's unit of its first line; of others, `Loaded.apart` lines from each other, it has the same one
-    last   the unit of another line that is copied too, behind those that fill a line of the stage
+    last   the unit behind those that fill a line of the stage, of another line, and of those `GROUP` lines further on
     """
 
     of: Loaded
@@ -117,8 +117,9 @@ class Lines:
             for i in cl.static_range(0, of.high, of.apart):
                 if i + of.apart <= of.high or self.first.line < of.high - i:
                     self.copy(step, self.first, i)
-        if self.last.line < of.high:
-            self.copy(step, self.last, 0)
+        for i in cl.static_range(0, of.high, GROUP):
+            if self.last.line < of.high - i:
+                self.copy(step, self.last, i)
 
     @property
     def all_make(self) -> bool:
