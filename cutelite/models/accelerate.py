@@ -58,11 +58,11 @@ KNOWN = (
     ),
     Known(
         "gated MLP", (modeling_llama.LlamaMLP, modeling_qwen3.Qwen3MLP), layers.GatedMLP,
-        lambda layer: layers.is_silu(layer.act_fn),
+        lambda layer: layers.activation_of(layer.act_fn) is not None,
     ),
     Known(
         "gated MLP", (modeling_phi3.Phi3MLP,), layers.WholeGatedMLP,
-        lambda layer: layers.is_silu(layer.activation_fn),
+        lambda layer: layers.activation_of(layer.activation_fn) is not None,
     ),
     Known(
         "attention",

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers.integrations import moe
 
 from cutelite.kernels.moe.operators import experts
-from cutelite.models.layers import is_silu
+from cutelite.models.layers import activation_of
 from cutelite.models.sums import entered, summed
 
 NAME = "cutelite"
@@ -48,7 +48,8 @@ def fits(layer: Any, x: Tensor) -> bool:
 def is_swiglu(layer: Any) -> bool:
     """Tell whether the layer computes ``silu(gate) * up`` between its GEMMs, with the gate's columns first."""
     gate, known = getattr(type(layer), "_apply_gate", None), getattr(moe, "_default_apply_gate", None)
-    return gate is not None and gate is known and is_silu(layer.act_fn) and getattr(layer, "is_concatenated", True)
+    silu = activation_of(layer.act_fn) == "silu"
+    return gate is not None and gate is known and silu and getattr(layer, "is_concatenated", True)
 
 
 def known(layer: Any) -> bool:

@@ -168,9 +168,10 @@ class Joined:
 
 
 class GatedMLP(Joined):
-    """``down(silu(gate(x)) * up(x))``: gate and up in one GEMM if their weights are next to each other in memory."""
+    """``down(activation(gate(x)) * up(x))``: gate and up in one GEMM if their weights lie next to each other."""
 
     parts = "gate_proj", "up_proj"
+    act_fn: Any
     gate_proj: Any
     up_proj: Any
     down_proj: Any
@@ -181,17 +182,18 @@ class GatedMLP(Joined):
 
     def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
         """Return ``forward(x) + residual``; the last GEMM adds the residual."""
-        if x.dtype not in KINDS:
+        gate = activation_of(self.act_fn)
+        if x.dtype not in KINDS or gate is None:
             out = super().forward(x)  # type: ignore[misc]
             return out if residual is None else residual + out
         parts = [self.gate_proj, self.up_proj]
         if together(x, parts):  # no gradient is wanted
-            return project(self.down_proj, gated_linear(x, [part.weight for part in parts]), residual)
+            return project(self.down_proj, gated_linear(x, [part.weight for part in parts], gate), residual)
         whole = [*parts, self.down_proj]
         if residual is not None and differentiated(x, whole, residual):
-            found: Tensor = gated_mlp(x, [part.weight for part in parts], self.down_proj.weight, residual)[0]
+            found: Tensor = gated_mlp(x, [part.weight for part in parts], self.down_proj.weight, residual, gate)[0]
             return found
-        return project(self.down_proj, gated_halves(projected(x, parts), "silu"), residual)
+        return project(self.down_proj, gated_halves(projected(x, parts), gate), residual)
 
 
 class WholeGatedMLP:
@@ -199,16 +201,18 @@ class WholeGatedMLP:
 
     gate_up_proj: Any
     down_proj: Any
+    activation_fn: Any
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """Compute as the layer's own."""
-        if hidden_states.dtype not in KINDS:
+        gate = activation_of(self.activation_fn)
+        if hidden_states.dtype not in KINDS or gate is None:
             out: Tensor = super().forward(hidden_states)  # type: ignore[misc]
             return out
         if together(hidden_states, [self.gate_up_proj]) and len(self.gate_up_proj.weight) % 16 == 0:
-            inner = gated_linear(hidden_states, list(self.gate_up_proj.weight.chunk(2)))
+            inner = gated_linear(hidden_states, list(self.gate_up_proj.weight.chunk(2)), gate)
         else:
-            inner = gated_halves(self.gate_up_proj(hidden_states), "silu")
+            inner = gated_halves(self.gate_up_proj(hidden_states), gate)
         return project(self.down_proj, inner, None)
 
 
@@ -288,9 +292,19 @@ def taken(*tensors: Tensor) -> bool:
     return alike and not any(is_traceable_wrapper_subclass(tensor) for tensor in tensors)
 
 
-def is_silu(function: Any) -> bool:
-    """Tell whether an activation of `transformers` or torch is SiLU."""
-    return isinstance(function, nn.SiLU) or type(function).__name__ == "SiLUActivation"
+def activation_of(function: Any) -> str | None:
+    """Return the name in `kernels.rows.gates` of an activation of `transformers` or torch; None for others."""
+    name = type(function).__name__
+    if name == "GELU":
+        name += f" {function.approximate}"
+    return ACTIVATIONS.get(name)
+
+
+ACTIVATIONS = {
+    "SiLU": "silu", "SiLUActivation": "silu", "ReLU": "relu", "GELU none": "gelu", "GELU tanh": "gelu_tanh",
+    "GELUActivation": "gelu", "GELUTanh": "gelu_tanh", "PytorchGELUTanh": "gelu_tanh", "NewGELUActivation": "gelu_tanh",
+}  # fmt: skip
+"""Names of their classes, with the approximation for torch's GELU -> names of activations."""
 
 
 HOOKS = {

@@ -80,22 +80,24 @@ def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor
 
 
 @custom_op("cutelite::gated_linear", mutates_args=())
-def gated_linear(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
-    """Return ``silu(x @ weights[0].T) * (x @ weights[1].T)``, (..., N), by one GEMM. It has no derivative.
+def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tensor:
+    """Return ``activation(x @ weights[0].T) * (x @ weights[1].T)``, (..., N), by one GEMM. It has no derivative.
 
-    x        (..., K)
-    weights  two of (N, K), N a multiple of 8; two GEMMs and another kernel if they are not contiguous in memory
+    x           (..., K)
+    weights     two of (N, K), N a multiple of 8; two GEMMs and another kernel if they are not contiguous in memory
+    activation  'silu', 'gelu', 'gelu_tanh' or 'relu'
     """
     whole, shape = joined(weights), (*x.shape[:-1], len(weights[0]))
     if whole is not None:
         early = x.numel() <= FEW * x.shape[-1]
-        return multiply(x, whole.T, x.new_empty(shape), fused_of(), gate="silu", early=early)
+        gate: Any = "silu" if activation == "silu" else gates.functions(activation, False)[0]
+        return multiply(x, whole.T, x.new_empty(shape), fused_of(), gate=gate, early=early)
     gate, up = (multiply(x, weight.T, x.new_empty(shape), fused_of()) for weight in weights)
-    return gates.gated(gate, up, "silu", out=gate)
+    return gates.gated(gate, up, activation, out=gate)
 
 
 @gated_linear.register_fake
-def _(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+def _(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tensor:
     return x.new_empty((*x.shape[:-1], len(weights[0])))
 
 
@@ -194,8 +196,10 @@ dense.register_autograd(_differentiate, setup_context=_remember)
 
 
 @custom_op("cutelite::gated_mlp", mutates_args=())
-def gated_mlp(x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """``(silu(gate) * up) @ down.T + add`` of ``gate, up = x @ weights[0].T, x @ weights[1].T``.
+def gated_mlp(
+    x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None, activation: str
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """``(activation(gate) * up) @ down.T + add`` of ``gate, up = x @ weights[0].T, x @ weights[1].T``.
 
     x        (..., K);  weights  two of (N, K);  down  (L, N);  add  (..., L)
     Gives    the result, and for derivatives gate and up beside each other, (..., 2 N), and what ``down`` multiplies
@@ -203,24 +207,27 @@ def gated_mlp(x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | 
     whole, n = joined(weights), len(weights[0])
     if whole is not None and n % PIECES[-1] == 0:
         halves = x.new_empty((*x.shape[:-1], 2 * n))
-        h = gated_product(x, whole.T, halves, "silu")
+        h = gated_product(x, whole.T, halves, activation)
     else:
         halves = dense(x, weights, None, None)
         gate, up = halves.chunk(2, dim=-1)
-        h = gates.gated(gate, up, "silu")
+        h = gates.gated(gate, up, activation)
     return dense(h, [down], None, add), halves, h
 
 
 @gated_mlp.register_fake
-def _(x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+def _(
+    x: Tensor, weights: Sequence[Tensor], down: Tensor, add: Tensor | None, activation: str
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     n, lead = down.shape[1], x.shape[:-1]
     return x.new_empty((*lead, len(down))), x.new_empty((*lead, 2 * n)), x.new_empty((*lead, n))
 
 
 @custom_op("cutelite::gated_mlp_backward", mutates_args=())
 def gated_mlp_backward(
-    grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool]
-) -> list[Tensor]:
+    grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool],
+    activation: str,
+) -> list[Tensor]:  # fmt: skip
     """Gradients of x, of the weights' rows as one matrix, and of `down`, each empty where `needs` says so."""
     of_down, rows = x.new_empty((0,)), grad.reshape(-1, grad.shape[-1])
     if needs[2]:
@@ -229,24 +236,25 @@ def gated_mlp_backward(
     if not (needs[0] or needs[1]):
         return [x.new_empty((0,)), x.new_empty((0,)), of_down]
     if h.shape[-1] % PIECES[-1] == 0:
-        of_halves = gated_gradient(grad, down, halves, "silu")
+        of_halves = gated_gradient(grad, down, halves, activation)
     else:
         of_halves, of_h = torch.empty_like(halves), multiply(grad, down, torch.empty_like(h), fused_of())
         gate, up = halves.chunk(2, dim=-1)
-        gates.gated_backward(of_h, gate, up, "silu", out=of_halves.chunk(2, dim=-1))
+        gates.gated_backward(of_h, gate, up, activation, out=of_halves.chunk(2, dim=-1))
     return [*linear_backward(of_halves, x, weights, needs[:2]), of_down]
 
 
 @gated_mlp_backward.register_fake
 def _(
-    grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool]
-) -> list[Tensor]:
+    grad: Tensor, x: Tensor, weights: Sequence[Tensor], down: Tensor, halves: Tensor, h: Tensor, needs: Sequence[bool],
+    activation: str,
+) -> list[Tensor]:  # fmt: skip
     shapes = x.shape, (halves.shape[-1], x.shape[-1]), down.shape
     return [x.new_empty(shape if need else (0,)) for shape, need in zip(shapes, needs, strict=True)]
 
 
 def _remember_mlp(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    x, weights, down, add = inputs
+    x, weights, down, add, ctx.activation = inputs
     ctx.add = add is not None
     ctx.save_for_backward(x, down, *output[1:], *weights)
     ctx.mark_non_differentiable(*output[1:])
@@ -257,10 +265,10 @@ def _differentiate_mlp(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     x, down, halves, h, *weights = ctx.saved_tensors
     wanted, grad = [weight.requires_grad for weight in weights], grad.contiguous()
     needs = [ctx.needs_input_grad[0], any(wanted), down.requires_grad]
-    found = gated_mlp_backward(grad, x, weights, down, halves, h, needs)
+    found = gated_mlp_backward(grad, x, weights, down, halves, h, needs, ctx.activation)
     of_x, of_weights, of_down = (each if need else None for each, need in zip(found, needs, strict=True))
     parts = [None, None] if of_weights is None else list(of_weights.chunk(2))
-    return of_x, parts, of_down, grad if ctx.add else None
+    return of_x, parts, of_down, grad if ctx.add else None, None
 
 
 gated_mlp.register_autograd(_differentiate_mlp, setup_context=_remember_mlp)

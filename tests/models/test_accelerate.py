@@ -343,7 +343,7 @@ def test_layers_that_differ_are_left_and_named() -> None:
 
     model, ids = made("Llama").eval(), tokens()
     model.model.norm = Clipped(64).to(DEVICE, model.dtype)
-    model.model.layers[0].mlp.act_fn = torch.nn.GELU()
+    model.model.layers[0].mlp.act_fn = torch.nn.Tanh()
     with torch.no_grad():
         own = model(ids).logits
         report = accelerate(model)
