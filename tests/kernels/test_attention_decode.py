@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite.kernels.attention import decode, reference
 from cutelite.kernels.attention.decoding import Config, build
+from cutelite.kernels.attention.decoding_call import clustered
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
@@ -47,8 +48,7 @@ def compare(arrays: list[Any], lengths: list[int], page: int = 0, splits: int | 
         np.testing.assert_allclose(lse[b : b + 1], sums, atol=1e-4, rtol=1e-5)
 
 
-@pytest.mark.parametrize("splits", [1, 3])
-@pytest.mark.parametrize("page", [0, 16, 24])
+@pytest.mark.parametrize(("page", "splits"), [(0, 1), (0, 3), (16, 3), (24, 1)])
 def test_lengths_pages_and_splits(page: int, splits: int) -> None:
     compare(inputs(3, 1, 300, 8, 2, 64), [300, 1, 130], page, splits=splits)
 
@@ -91,7 +91,7 @@ def test_functions_may_capture_arrays() -> None:
 def test_a_sequence_without_keys_and_sinks() -> None:
     q, k, v = inputs(2, 1, 200, 2, 1, 64)
     sinks = np.array([0.5, 3.0], np.float32)
-    for splits in (1, 2):
+    for splits in (1, 2, None):  # two tiles are two clusters in the simulator
         o, lse = decode(q, k, v, lengths=np.array([0, 200], np.int32), splits=splits, return_lse=True)
         assert (o[0] == 0).all()
         assert (lse[0] == -np.inf).all()
@@ -112,6 +112,23 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     results = q.copy(), sums[..., 0].copy()
     report = kernels.combine.check((2, 2, 1), None, parts, sums, *results, lengths, None, 300, 1 << 30, 3)
     assert not report.kinds, str(report)
+
+
+def test_no_race_in_clusters() -> None:
+    """One block has two blocks of keys, another none."""
+    q, k, v = inputs(1, 2, 300, 2, 1, 64)
+    kernels = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, 0, True, True)
+    arrays = q, k.swapaxes(1, 2), v.swapaxes(1, 2), q.copy(), np.empty((1, 2, 2), np.float32)
+    given = np.array([100], np.int32), None, np.zeros(2, np.float32), 0.1 / LN2, 1, 1 << 30, 0, 2, ()
+    report = kernels.parts.check((2, 1, 1), None, *arrays, *given, cluster=2, seeds=2, notes=False)
+    assert not report.kinds, str(report)
+
+
+def test_clusters_where_they_fill_the_gpu_or_parts_are_short() -> None:
+    at_once = {1: 132, 2: 66, 3: 39, 4: 30}.__getitem__
+    found = {tiles: [clustered(tiles, blocks, at_once) for blocks in (16, 64, 1024)] for tiles in (8, 24, 32, 64, 128)}
+    assert found == {8: [1, 1, 1], 24: [4, 4, 1], 32: [3, 1, 1], 64: [2, 2, 2], 128: [1, 1, 1]}
+    assert clustered(64, 1, at_once) == 1
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")

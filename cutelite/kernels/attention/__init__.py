@@ -10,6 +10,7 @@ relative.py        those that go by the distance of key and query alone: compute
 blocks.py          block masks
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
 decoding.py        its kernels                    combining.py       the one that combines parts
+gathering.py       parts combined in the shared memory of a cluster
 fp8_call.py        `attention_fp8` on arrays: the forward pass in e4m3
 fp8.py             its kernel
 latent_call.py     `decode_latent` on arrays: the same of latents (MLA)

@@ -14,8 +14,9 @@ import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, of_rows
+from cutelite.kernels.attention.gathering import gather, held_of, hold
 from cutelite.kernels.attention.plans import OfProblem
-from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
+from cutelite.kernels.attention.scores import BOX, GROUP, INF, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
 
 HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
@@ -220,6 +221,19 @@ class Plan(OfProblem):
             so_far = step(clear - 1 - i, so_far, False)
         return so_far[:2]
 
+    def share(self, q: Any, storage: Any, rings: tuple[Ring, Ring], table: Any, part: Part, given: Given) -> None:
+        """Compute a part, or nothing where it has no keys, and hold it for the cluster. Who: all threads of a block."""
+        if cl.thread_idx.x == GROUP:
+            self.produce(rings, table, part)
+        elif cl.thread_idx.x < GROUP:
+            if part.start < part.end:
+                out, softmax = self.consume(q, storage, rings[0].pipe, rings[1].pipe, part, given)
+                inverse, sums = softmax.finish()
+                hold(out, inverse, sums, storage)
+            else:
+                none = cl.full((2,), 0.0, f32)
+                hold(cl.full((self.dims[1] // 2,), 0.0, f32), none, none - INF, storage)
+
     def finish(self, out: Any, softmax: Any, o: Any, lse: Any, sinks: Any, part: Part) -> None:
         """Write output and logsumexp, final or of this part. Who: the warpgroup."""
         spots, of_rows = cl.wgmma.coordinates(8), None
@@ -246,13 +260,16 @@ class Kernels(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def build(config: Config, problem: Problem, together: int, page: int, split: bool) -> Kernels:
-    """Return the kernels. `split`: keys are split over blocks of threads; else the first kernel writes the output."""
+def build(config: Config, problem: Problem, together: int, page: int, split: bool, cluster: bool = False) -> Kernels:
+    """Return the kernels. `split`: keys are split over blocks of threads, and the second kernel writes the output.
+
+    cluster  those of a tile are a cluster, and the first kernel writes the output, as where keys are not split
+    """
     plan = Plan(config, problem, together, page)
-    return Kernels(of_parts(plan, split), of_rows(problem.dtype, problem.dim_v, config.columns, problem.left))
+    return Kernels(of_parts(plan, split, cluster), of_rows(problem.dtype, problem.dim_v, config.columns, problem.left))
 
 
-def of_parts(shaped: Plan, split: bool) -> Any:
+def of_parts(shaped: Plan, split: bool, cluster: bool) -> Any:
     """Return the kernel that computes parts. Its grid is (splits, tiles of rows * heads of keys, sequences)."""
     config, problem, dtype = shaped.config, shaped.problem, shaped.problem.dtype
     TABLES = tables_of(problem.score_mod, problem.mask_mod)
@@ -263,13 +280,16 @@ def of_parts(shaped: Plan, split: bool) -> Any:
     )
     O: Any = Tensor[dtype, (B, SQ, H, problem.dim_v), (OB, OS, OH, 1)]  # noqa: E741
     LSE: Any = Tensor[f32, (B, H, SQ)]
-    if split:
+    if split and not cluster:
         O, LSE = Tensor[f32, (B, SQ, H, SPLITS, problem.dim_v)], Tensor[f32, (B, H, SQ, SPLITS)]  # noqa: E741
 
-    class Storage(cl.SharedStorage):
+    class Loaded(cl.SharedStorage):
         q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]
         k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D, STAGES))]
         v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV, STAGES))]
+
+    class Storage(cl.SharedStorage):
+        memory: cl.SmemUnion[Loaded, held_of(problem.dim_v)] if cluster else Loaded
 
     @cl.kernel(block=THREADS, min_blocks=config.beside)
     def parts(
@@ -282,16 +302,20 @@ def of_parts(shaped: Plan, split: bool) -> Any:
         if cl.thread_idx.x == GROUP:
             for t in (k, v):
                 cl.prefetch_tensormap(t)
-        storage, given, bytes = Storage.allocate(), Given(scale, offset, left, right, blocks), dtype.bytes
+        storage, given, bytes = Storage.allocate().memory, Given(scale, offset, left, right, blocks), dtype.bytes
         keys = cl.PipelineTmaAsync.create(STAGES, BN * D * bytes, GROUP, sync=False, reads="wgmma")
         values = cl.PipelineTmaAsync.create(STAGES, BN * DV * bytes, GROUP, sync=False, reads="wgmma")
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()  # now: the kernel behind reads `lengths` before it waits
         part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, given)
-        if part.start < part.end:
+        rings = Ring(k, storage.k, keys), Ring(v, storage.v, values)
+        if cluster:
+            plan.share(q, storage, rings, table, part, given)
+            gather(plan, storage, o, lse, sinks, part)
+        elif part.start < part.end:
             if cl.thread_idx.x == GROUP:
-                plan.produce((Ring(k, storage.k, keys), Ring(v, storage.v, values)), table, part)
+                plan.produce(rings, table, part)
             elif cl.thread_idx.x < GROUP:
                 out, softmax = plan.consume(q, storage, keys, values, part, given)
                 if split:

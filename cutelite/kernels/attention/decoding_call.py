@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cutelite as cl
@@ -17,6 +18,10 @@ from cutelite.kernels.functions import lifted, settled
 
 LONG = 12
 """Blocks of keys of a part that takes long beside the combination of parts."""
+SHORT = 16
+"""Blocks of keys of a part that takes short beside a second kernel."""
+CLUSTERS = 4, 3, 2
+"""Blocks of threads of a cluster that combines the parts of a tile. Larger ones leave multiprocessors idle."""
 
 
 @underived()
@@ -91,15 +96,18 @@ def attend_decode(
     together = heads // kv_heads
     tiles = -(-sq * together // ROWS) * kv_heads
     count = -(-keys // config.columns)
+    cluster = 1 if splits else clustered(tiles * batch, count, lambda size: clusters_at_once(size, q))
+    splits = cluster if cluster > 1 else splits
     if splits is None:
         splits = balanced(tiles * batch, count, clusters_at_once(1, q) * config.beside, config.beside)
     blocks = -(-count // splits)
     splits = -(-count // blocks)
-    kernels = build(config, problem, together, 0 if table is None else page, splits > 1)
+    kernels = build(config, problem, together, 0 if table is None else page, splits > 1, cluster > 1)
     far = (FAR if x is None else x for x in (left, right))
     numbers = problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
-    cache, grid = [x.swapaxes(1, 2) for x in (k, v)], cl.Launch((splits, tiles, batch), THREADS, pdl=True)
-    if splits == 1:
+    cache, shape = [x.swapaxes(1, 2) for x in (k, v)], splits if cluster > 1 else None
+    grid = cl.Launch((splits, tiles, batch), THREADS, pdl=True, cluster=shape)
+    if splits == 1 or cluster > 1:
         kernels.parts[grid](q, *cache, out, lse, lengths, table, sinks, *numbers)
     else:
         parts, sums = empty(q, (*out.shape[:3], splits, dim_v), "f32"), empty(q, (*lse.shape, splits), "f32")
@@ -123,6 +131,23 @@ def check_cache(given: Arguments, lengths: Any, table: Any, page: int, name: str
         given.array("table", table, "i32", "B SLOTS")
         if page % 8:
             raise ArrayError(f"{name} have pages of {page} keys: with a table a multiple of 8")
+
+
+def clustered(tiles: int, blocks: int, at_once: Callable[[int], int]) -> int:
+    """Return the number of parts of a tile that a cluster computes and combines; 1 where that is not faster.
+
+    It saves the launch of a second kernel and the way of parts through memory, but has at most one block of threads on
+    each multiprocessor: where these are not nearly all busy, that pays for short parts.
+
+    tiles    tiles of rows, of all sequences
+    blocks   blocks of keys of a sequence
+    at_once  a function of the blocks of threads of a cluster: how many of such run at once
+    """
+    for size in CLUSTERS:
+        busy = tiles * size / at_once(1)
+        if tiles <= at_once(size) and blocks >= size and (busy >= 0.9 or (busy >= 0.7 and blocks <= SHORT * size)):
+            return size
+    return 1
 
 
 def balanced(tiles: int, blocks: int, at_once: int, beside: int = 1) -> int:

@@ -1,0 +1,75 @@
+"""The combination of a tile's parts in the shared memory of the cluster of blocks of threads that compute one each.
+
+In    each block's output and logsumexp of its keys, in registers
+Out   the rows of the output, and their logsumexps, in global memory
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from typing import Any
+
+import cutelite as cl
+from cutelite import Smem, f32
+from cutelite.kernels.attention.combining import SQ, weights
+from cutelite.kernels.attention.scores import GROUP, INF, LN2, ROWS
+
+
+def held_of(dim_v: int) -> Any:
+    """Return what a block holds of its part, in shared memory: normalised rows, and their logsumexps."""
+
+    class Held(cl.SharedStorage):
+        out: Smem[f32, cl.make_layout((ROWS, dim_v), (dim_v, 1)), 16]
+        sums: Smem[f32, (ROWS,)]
+
+    return Held
+
+
+def hold(out: Any, inverse: Any, sums: Any, held: Any) -> None:
+    """Write a part to shared memory, where queries, keys and values were. Who: a warpgroup, once it has used these.
+
+    out       the accumulator
+    inverse   factors of its two rows
+    sums      their logsumexps
+    """
+    spots, out = cl.wgmma.coordinates(8), cl.scale_rows(out, inverse)
+    cl.NamedBarrier(1, GROUP).sync()  # all four warps have read what is overwritten
+    for i in cl.static_range(2):
+        row = spots[2 * i][0]
+        cl.store_row(out, i, held.out[row, None])
+        if spots[0][1] == 0:
+            held.sums[row] = sums[i]
+
+
+def gather(plan: Any, held: Any, o: Any, lse: Any, sinks: Any, part: Any) -> None:
+    """Combine the parts that a cluster's blocks hold. Who: all threads of the cluster.
+
+    plan, part   of `decoding`: the place of each row
+    """
+    cl.cluster_sync()
+    if cl.thread_idx.x < GROUP:
+        add_up(plan, held, o, lse, sinks, part)
+    cl.cluster_sync()  # a block's shared memory is there until all have read it
+
+
+def add_up(plan: Any, held: Any, o: Any, lse: Any, sinks: Any, part: Any) -> None:
+    """Compute and write this block's share of the elements, from all parts. Who: a warpgroup."""
+    fours, blocks = plan.problem.dim_v // 4, cl.cluster_dim.x
+    count = min(ROWS, SQ * plan.together - part.row) * fours
+    for i in range(cl.block_rank_in_cluster() * GROUP + cl.thread_idx.x, count, blocks * GROUP):
+        row, four = i // fours, i % fours
+        query, head = plan.place(part.row + row, part.kv)
+        tops, parts = cl.make_rmem_tensor(f32, (blocks,)), []
+        for block in cl.static_range(blocks):
+            tops[block] = cl.mapa(held.sums, block)[row]
+            parts.append(cl.local_tile(cl.mapa(held.out, block)[row, None], (4,), (four,)).load())
+        sink = f32(-INF) if sinks is None else sinks[head]
+        each, top = weights(tops.load(), sink)
+        total = each.reduce("sum")
+        if sinks is not None:
+            total = total + weights(cl.full((1,), sink, f32), top)[0][0]
+        each = each * cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
+        out = cl.full((4,), 0.0, f32)
+        for block in cl.static_range(blocks):
+            out = out + parts[block] * each[block]
+        cl.local_tile(o[part.batch, query, head, None], (4,), (four,)).store(out.to(o.dtype))
+        if four == 0:
+            lse[part.batch, head, query] = cl.where(total == 0.0, -INF, top + cl.math.log2(total, fast=True) * LN2)
