@@ -124,9 +124,12 @@ FORWARD = f"{DENSE_FORWARD} {RAGGED}"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
-ALL_SEEN = f"attention_backward {ORDERED} {WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
-BESIDE = f"{NARROW} {WIDE} {ORDERED_WIDE} {EARLY}"
+ALL_SEEN = f"{WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
+COPIED = f"{EXTENDED} {RAGGED_BACKWARD} {ORDERED_WIDE}"  # warps copy dq, by parts
+UNCHANGED = f"{LOADED} {EXTENDED} {WIDE} {ORDERED_WIDE} {EARLY}"  # no thread writes where values lie
+BESIDE = f"{UNCHANGED} {RAGGED_BACKWARD}"
 BACKWARD = f"{BESIDE} {APART}"
+IN_ONE = f"{WIDE} {EARLY} {EXTENDED} {RAGGED_BACKWARD} {APART}"  # in one thread block, whose threads add to dq
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 CAME_BEHIND = (
     "dS of the block before has come from the other warpgroup, which had read then what was here three blocks ago"
@@ -667,7 +670,7 @@ ROWS: tuple[Row, ...] = (
         (1, 2, 4, 5),
     ),
     Row(
-        f"{EXTENDED} {LOADED_EARLY} {NARROWER}",
+        f"attention_backward {EXTENDED} {RAGGED_BACKWARD} {LOADED_EARLY} {NARROWER}",
         "drop",
         ARRIVE,
         "",
@@ -720,7 +723,7 @@ ROWS: tuple[Row, ...] = (
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
     Row(
-        EXTENDED,
+        f"{EXTENDED} attention_backward",
         "stage",
         "tensor.ptr",
         "",
@@ -729,14 +732,14 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row(
-        EXTENDED,
+        NARROW,
         "stage",
         "mul",
         "",
         "self.first * ROWS < self.key + ROWS - 1",
         "both warpgroups see the same blocks of 128 queries whole",
     ),
-    Row(BACKWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
+    Row(f"{IN_ONE} attention_backward", "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(BACKWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
     Row(BACKWARD, "drop", "mbarrier.wait", "", "tiles.begin()", FIRST_PLACE),
     Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", FIRST_PLACE),
@@ -746,8 +749,10 @@ ROWS: tuple[Row, ...] = (
     Row(ALL_SEEN, "late", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
     Row(ALL_SEEN, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
     Row(ALL_SEEN, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
+    Row(LOADED, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
+    Row(LOADED, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
     Row(
-        f"{EXTENDED} {RAGGED_BACKWARD}",
+        COPIED,
         "weaken",
         ARRIVE,
         RELAXED,
@@ -756,7 +761,7 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row(
-        f"{EXTENDED} {RAGGED_BACKWARD}",
+        COPIED,
         "drop",
         "bar.warp.sync",
         "",
@@ -767,7 +772,7 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(once)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
-    Row(BESIDE, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
+    Row(UNCHANGED, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
     Row(
         f"{EXTENDED} {RAGGED_BACKWARD} {CHOSEN} {NARROWER}",
         "weaken",
@@ -795,6 +800,14 @@ ROWS: tuple[Row, ...] = (
         "of_k, of_v = self.k, self.v",
         "dk and dv are staged elsewhere",
     ),
+    Row(
+        f"{LOADED} {ORDERED_WIDE}",
+        "stage",
+        "cvt",
+        "",
+        "sums = plan.accumulators(",
+        "copies add all of dq, and threads none",
+    ),
     Row(BACKWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row(BESIDE, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
     Row(LOADED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
@@ -819,6 +832,17 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(CHOSEN, "drop", "mbarrier.wait", "", "changes.producer_acquire(", THREE_HELD),
     Row(CHOSEN, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
+    *(
+        Row(
+            "attention_backward",
+            kind,
+            op,
+            detail,
+            "state, tiles = cl.PipelineState(",
+            "the first tile has so many parts that some of it have been copied before the next tile's queries come",
+        )
+        for kind, op, detail in (("weaken", ARRIVE, RELAXED), ("drop", "bar.warp.sync", ""))
+    ),
     *(
         Row(NARROWER, kind, "mbarrier.wait", detail, "changes.producer_acquire(", CAME_BEHIND)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
@@ -851,14 +875,19 @@ ROWS: tuple[Row, ...] = (
     Row(f"{WIDE} {ORDERED_WIDE}", "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
     *(
         Row(
-            f"{APART} {WIDE}",
+            kernels,
             kind,
             "mbarrier.wait",
             detail,
             "keys.producer_acquire(once)",
             "values, which are released after keys, have been waited for",
+            only,
         )
-        for kind, detail in (("drop", ""), ("weaken", RELAXED))
+        for kernels, kind, detail, only in (
+            (f"{APART} {WIDE}", "drop", "", (0,)),
+            (APART, "drop", "", (-1,)),
+            (f"{APART} {WIDE}", "weaken", RELAXED, ()),
+        )
     ),
     *(
         Row(
@@ -907,7 +936,7 @@ ROWS: tuple[Row, ...] = (
         APART, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too", (-1,)
     ),
     Row(
-        f"{WIDE} {EARLY} {EXTENDED} {RAGGED_BACKWARD} {APART}",
+        IN_ONE,
         "weaken",
         "red",
         "",
