@@ -141,6 +141,7 @@ UNPAIRED = f"blackwell_gemm blackwell_library blackwell_library_scaled blackwell
 PAIRED = "blackwell_gemm_pair blackwell_library_pair blackwell_library_scaled_pair"
 PROMOTED = "blackwell_library_fp8 blackwell_library_fp8_pair"
 BLACKWELL = f"{PAIRED} {UNPAIRED} {PROMOTED}"
+AFTER_FIRST = "before, state = state, state.advance()"
 UMMA_TAIL = "loads.producer_tail(state)"
 IN_ORDER = "commits of a thread arrive in order, and the wait behind it is for a later one"
 WHOLE_LOADS = "wait_load is of whole warps: when one thread arrives, all have read"
@@ -422,6 +423,7 @@ ROWS: tuple[Row, ...] = (
         (-1,),
     ),
     Row("gemm_turns", "flip", "xor", "", TAIL, "the ring does not turn there", (1,)),
+    Row("gemm_loaded", "flip", "xor", "", AFTER_FIRST, "tiles of two steps begin at the first of two stages", (0,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row(FORWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     Row(DENSE_FORWARD, "weaken", ARRIVE, RELAXED, "consumer_release(turn.", READS_DONE),
