@@ -58,6 +58,8 @@ class Torchlike:
         return torch_names.called(function, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # no method of torch, but what the frontend or Python asks of every object
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         from cutelite.lang import torch_names
 
         return torch_names.method(self, name)

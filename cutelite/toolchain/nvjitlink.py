@@ -111,9 +111,9 @@ def _check_prototypes(ptx: str, library: str, path: str) -> None:
 def _prototypes(ptx: str, linking: tuple[str, ...]) -> dict[str, tuple[str, list[str]]]:
     """Return result and parameters of the functions in PTX that are linked in one of these ways, by name, as types."""
     found = {}
-    for head, out, name, parameters in _FUNCTION.findall(ptx):
+    for head, out, name, parameters in re.findall(_FUNCTION, ptx):
         if (".extern" if head == ".extern" else "") in linking:
-            found[name] = " ".join(map(_bits, _TYPE.findall(out))), [*map(_bits, _TYPE.findall(parameters))]
+            found[name] = " ".join(map(_bits, re.findall(_TYPE, out))), [*map(_bits, re.findall(_TYPE, parameters))]
     return found
 
 
@@ -121,8 +121,8 @@ def _bits(type: str) -> str:
     return "b" + type.lstrip("busf") if type[1:].isdigit() else type
 
 
-_FUNCTION = re.compile(r"(\.extern|\.visible|\.weak)\s+\.func\s*(?:\(([^)]*)\))?\s*([\w$%]+)\s*\(([^)]*)\)")
-_TYPE = re.compile(r"\.([busf]\d+)\b")
+_FUNCTION = r"(\.extern|\.visible|\.weak)\s+\.func\s*(?:\(([^)]*)\))?\s*([\w$%]+)\s*\(([^)]*)\)"
+_TYPE = r"\.([busf]\d+)\b"
 
 
 def _buffer(size: Callable[[Any], int], fill: Callable[[Any, bytearray], None], link: Any) -> bytes:
