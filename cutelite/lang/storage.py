@@ -11,7 +11,8 @@
 
 It is allocated as by `cl.shared`: the compiler places it. A field may be another such class, whose fields are reached
 through it, `storage.pipe.full`; or `cl.SmemUnion[A, B]`: the fields of `A` and of `B` in the same memory, reached by
-their own names, `storage.scratch.partial` with `scratch: cl.SmemUnion[Sums, Tiles]`. What a thread
+their own names, `storage.scratch.partial` with `scratch: cl.SmemUnion[Sums, Tiles]`. Such a class may have methods, for
+what `allocate` returns. What a thread
 writes through one member and another reads through the other must be ordered, as any accesses to the same bytes; the
 checker reports where it is not.
 """
@@ -22,6 +23,7 @@ import typing
 from collections.abc import Iterator
 from dataclasses import make_dataclass
 from functools import lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from cutelite.diag import CompileError, Mistake
@@ -174,4 +176,8 @@ def _declared(cls: type) -> tuple[Any, tuple[Any, ...]]:
             raise CompileError(Mistake("annotation", f"{text}, but shared storage holds Smem[dtype, shape]"))
         if name in vars(cls):
             raise CompileError(Mistake("annotation", f"`{name}` of {cls.__name__} is memory: it has no value yet"))
-    return make_dataclass(cls.__name__, list(hints), frozen=True), tuple(hints.values())
+    own = [
+        vars(base) for base in reversed(cls.__mro__) if issubclass(base, SharedStorage) and base is not SharedStorage
+    ]
+    methods = {n: x for base in own for n, x in base.items() if isinstance(x, FunctionType | property)}
+    return make_dataclass(cls.__name__, list(hints), frozen=True, namespace=methods), tuple(hints.values())

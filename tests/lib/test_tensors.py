@@ -183,6 +183,26 @@ def test_shared_storage_nests_and_members_of_a_union_share_their_bytes() -> None
     assert "race" in str(shares.check(1, None, x, False))
 
 
+class Counted(cl.SharedStorage):
+    data: cl.Smem[f32, (4,)]
+
+    def doubled(self, i: int) -> Any:
+        return 2 * self.data[i]
+
+
+@cl.kernel(block=1)
+def doubles(x: Tensor[f32, (1,)]) -> None:
+    storage = Counted.allocate()
+    storage.data[3] = x[0]
+    x[0] = storage.doubled(3)
+
+
+def test_storage_has_methods() -> None:
+    x = np.full(1, 4, np.float32)
+    doubles[1](x)
+    assert x[0] == 8
+
+
 class Nothing(cl.SharedStorage): ...
 
 
