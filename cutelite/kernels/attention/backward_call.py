@@ -138,7 +138,8 @@ def differentiate(
         places, causal = clusters_at_once(1, by_head[0]), problem.right and not problem.left
         parts = group if config.split else parted(tiles, group, steps, places, causal)
     config = replace(config, split=parts > 1)
-    band = max(1, IN_L2 // (sq * dim * 8 * group // parts))
+    fits = 4 * IN_L2 if problem.right and not problem.left and not starts else IN_L2  # measured, causal alone
+    band = max(1, fits // (sq * dim * 8 * group // parts))
     band = min(1 << (band.bit_length() - 1), batch * kv_heads * parts)
     numbers = scale, offset, *(FAR if x is None else x for x in (left, right)), band
     launch(config, problem, by_head, lse, dlse, numbers, arrays, deterministic, starts or (None, None), parts)

@@ -75,7 +75,6 @@ def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
     keys   of a sequence, on average. Where there are few, room for the next tile's counts for more (`Plan.ahead`)
     scale  of scores. Logsumexps divided by one below 2^-26 may leave the range that `FACTORS` has in f16
     """
-    plain = problem.score_mod is None and problem.mask_mod is None  # others take registers
     extends = problem.score_mod is None and (problem.dtype == bf16 or scale >= 2.0**-26)
     if problem.dim > 128:
         if extends and problem.dim <= 192 and problem.dim_v <= 128:
@@ -85,7 +84,8 @@ def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
         copied = (2 if keys <= 2048 and not problem.ragged else 4) if extends else 8  # ragged ones would spill
         return Config(128, turned=False, copied=copied, fenced=extends, extended=extends)
     stages, turned = (3, False) if max(problem.dim, problem.dim_v) <= 96 else (2, problem.dim > 96)
-    return Config(64, 2, stages, 3, turned, copied=0, early=True, fenced=True, covered=plain, extended=extends)
+    covered = problem.mask_mod is None  # ptxas would serialise products
+    return Config(64, 2, stages, 3, turned, copied=0, early=True, fenced=True, covered=covered, extended=extends)
 
 
 class Sequence(NamedTuple):
