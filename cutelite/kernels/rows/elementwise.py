@@ -46,7 +46,8 @@ def build(
     """Make the kernel that computes ``function(*inputs)``, a vector or a tuple of them, of each thread's elements."""
     pieces, blocks = PIECES[len(inputs) - 1], blocks or BLOCKS[len(inputs) - 1]
     size = THREADS * pieces * vector
-    lead = LEAD // (size * sum(kind.dtype.bytes for kind in inputs))
+    read, written = (sum(kind.dtype.bytes for kind in kinds) for kinds in (inputs, outputs))
+    lead = LEAD // (size * read) if written >= read else 0  # what writes less is slower by it
     annotations: list[Any] = []
     for i, kind in enumerate((*inputs, *(None,) * (MOST_INPUTS - len(inputs)), *outputs)):
         (P,) = pitches(f"P{i}", 1 if kind is None else kind.vector)
@@ -68,7 +69,7 @@ def build(
                 if each is not None and whole:
                     cl.RowTile(at, None, vector, pieces).ask_for(each[row, None])
 
-        follow(ask, blocks, lead)
+        follow(ask if lead else None, blocks, lead)
         row, at, whole = place(cl.block_idx.x)
         outs = [each for each in (x, y, z) if each is not None]
 

@@ -15,7 +15,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
-from cutelite.kernels.rows.plan import ACCESS, Plan, after, plan_narrow, plan_norm, plan_residual, plan_sums
+from cutelite.kernels.rows.plan import ACCESS, Plan, after, asking, plan_narrow, plan_norm, plan_residual, plan_sums
 
 
 class Normed(NamedTuple):
@@ -144,11 +144,13 @@ def plan_for(norm: Norm, rows: Rows, aligned: int, residual: bool, weight: bool,
     n, size, narrow = norm.n, norm.dtype.bytes, norm.narrow
     vector = aligned if narrow is None else ACCESS // size
     if residual:
-        return rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
+        p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
+        return asking(p, n) if narrow is None and n > 2048 else p
     if norm.weighs_twice and not bias:
         # beyond `LONG` weights are in shared memory, as LayerNorm's are
         return plan_norm(n, vector, size, 3) if aligned == vector and n > LONG else plan_narrow(n, vector)
-    return plan_norm(n, vector, size, 1 + weight + bias)
+    p = plan_norm(n, vector, size, 1 + weight + bias)
+    return asking(p, n) if narrow is None else p
 
 
 class Gradients(NamedTuple):

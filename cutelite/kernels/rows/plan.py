@@ -48,7 +48,8 @@ class Plan:
     shared_sums   how many of the sums over rows are kept in shared memory; the others are in registers
     ahead         how many vectors ahead each thread copies its own to shared memory
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
-    lead          how many bytes of rows ahead L2 is asked for a row, when the team's own begins
+    lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row: only blocks that may start
+                  before the kernel before has ended do so, for their own rows. 0: nobody asks. Not with copies ahead
     aligned       rows begin at multiples of this many elements; default: `vector`. Below that, accesses are narrower
     """
 
@@ -66,7 +67,7 @@ class Plan:
     ahead: int | None = None
     rows: int = 1
     apart: bool = False
-    lead: int = LEAD
+    lead: int = 0
 
     @property
     def stream(self) -> dict[str, Any]:
@@ -126,11 +127,11 @@ class Plan:
                     if first + i < each.shape[0]:
                         part.ask_for(each[first + i, None])
 
-        if self.loops or not (arrays and self.lead):
-            follow()
-        else:
+        if self.lead and arrays and not (self.loops or self.persistent):
             each = n * sum(each.dtype.bytes for each in arrays) * self.rows * self.teams
-            follow(ask, self.blocks, 0 if self.persistent or reductions is None else self.lead // each * self.cluster)
+            follow(ask, self.blocks, self.lead // each * self.cluster)
+        else:
+            follow()
         return team, part
 
     def pitches(self, names: str) -> tuple[cl.Dim, ...]:
@@ -216,6 +217,14 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
     return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
 
 
+def asking(p: Plan, n: int) -> Plan:
+    """Return the plan with rows that are asked for ahead: for kernels that write as much as they read.
+
+    Those that write less, such as gradients, are slower by it (docs/lab/rows.md). Launches of short rows are short.
+    """
+    return replace(p, lead=LEAD if n > 2048 else 1)
+
+
 def plan_softmax(n: int, vector: int, bytes: int, once: bool = False, most: int = LARGE) -> Plan:
     """Return the plan for softmax: threads copy the longest rows ahead.
 
@@ -223,9 +232,9 @@ def plan_softmax(n: int, vector: int, bytes: int, once: bool = False, most: int 
     most  blocks of a cluster: above 8 only where the GPU runs such clusters
     """
     if once and (p := three_blocks(n, vector, bytes, most)):
-        return p
+        return asking(p, n)
     p = plan_ahead(n, vector, bytes, 1024, least=0, most=0) if once else plan_ahead(n, vector, bytes)
-    return halved(p, n)
+    return asking(halved(p, n), n)
 
 
 def halved(p: Plan, n: int) -> Plan:
@@ -245,8 +254,8 @@ def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
 def plan_loss(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers. `most`: as there."""
     if p := three_blocks(n, vector, bytes, most):
-        return replace(p, lead=0)  # 0.992 of a copy at 64k for 0.981: its registers are used up
-    return halved(plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072)), n)
+        return p  # its registers are used up: 0.992 of a copy at 64k, 0.981 if it asks
+    return asking(halved(plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072)), n), n)
 
 
 def plan_ahead(n: int, vector: int, bytes: int, threads: int = 512, **room: int) -> Plan:
@@ -312,7 +321,7 @@ def plan_narrow(n: int, vector: int) -> Plan:
         return plan(n, vector)
     if n <= 4096:
         return replace(plan(n, vector, each=16), rows=2)
-    return replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False)
+    return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
 
 
 def plan_apart(n: int, vector: int, each: int = 32) -> Plan:
@@ -354,9 +363,10 @@ def queued(
 
 def plan_light(n: int, vector: int) -> Plan:
     """Return the plan where each element of the result needs little more than its own of the inputs."""
-    if n <= 8192:
-        return plan(n, vector, each=16) if 2048 < n <= 4096 else halved(plan(n, vector), n)
-    return plan(n, vector, each=16, registers=32, alone=1024)
+    if n <= 2048:
+        return halved(plan(n, vector), n)
+    wide = plan(n, vector, each=16, registers=32, alone=1024)
+    return asking(plan(n, vector, each=16 if n <= 4096 else 32) if n <= 8192 else wide, n)
 
 
 def plan_two(n: int, vector: int, bytes: int) -> Plan:

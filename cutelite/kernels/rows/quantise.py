@@ -43,9 +43,9 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
         scales: Tensor[f32, (M, G), (None, None)],
         counter: Tensor[i32, (1,)] | None,
     ) -> None:
-        arrays = (x,) if up is None else (x, up)
-        _team, part = p.team(n, *arrays, granule=narrow.block)
+        _team, part = p.team(n, granule=narrow.block)
         keeps = not p.loops and part.vector * part.pieces <= KEPT
+        arrays = (x,) if up is None else (x, up)
         stream = cl.RowStream.create(part, arrays, packed=not keeps, counter=counter, **p.stream)
 
         def value(some: Any, parts: Any) -> Any:

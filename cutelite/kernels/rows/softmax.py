@@ -147,7 +147,7 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)],
         counter: Tensor[i32, (1,)] | None,
     ) -> None:  # fmt: skip
-        _team, part = p.team(n, dy, y)
+        _team, part = p.team(n)
         stream = cl.RowStream.create(part, (dy, y), packed=True, counter=counter, **p.stream)
 
         def first(row: Any, _: Any, held: Any, values: Any) -> Any:
