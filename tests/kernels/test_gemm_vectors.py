@@ -20,6 +20,7 @@ def test_rows_that_begin_anywhere(
     monkeypatch.setattr(call, "LOADED", 0)
     monkeypatch.setattr(call, "pick", None)
     monkeypatch.setattr(vectors, "WIDE", 0)
+    monkeypatch.setattr(vectors, "DEEP", 0)
     compare(shape, majors=majors, c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu)
 
 

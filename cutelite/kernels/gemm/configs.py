@@ -336,8 +336,8 @@ def boxes_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int
 
 LOADERS = 2
 """Warpgroups that load, where TMA cannot: they take steps in turn."""
-STAGES = 2
-"""Stages that they fill; memory is rather for what is copied ahead."""
+STAGES = 4, 2
+"""Stages that they fill: so many if copies of two steps of each have room beside them, else fewer."""
 SHARED = 232_000
 """Bytes of shared memory that a block may have for stages, pieces of results and vectors."""
 
@@ -366,8 +366,10 @@ def settled(config: Config, problem: Problem) -> Config:
     config = config if problem.finish is None else replace(config, buffers=1)
     if not problem.loaded:
         return config
-    stages = -(-max(STAGES, needed(config)) // LOADERS) * LOADERS  # each of them waits for all phases of its own ones
-    return replace(config, stages=stages)
+    of = problem.swapped if config.swapped else problem
+    made = [-(-max(stages, needed(config)) // LOADERS) * LOADERS for stages in STAGES]  # each has stages of its own
+    more, fewer = (replace(config, stages=stages) for stages in made)
+    return more if steps_ahead(more, of) >= 2 else fewer
 
 
 def needed(config: Config) -> int:
@@ -384,8 +386,7 @@ def threads_of(problem: Problem) -> int:
 
 def made_for(config: Config, problem: Problem) -> bool:
     """Tell whether a kernel of the configuration exists for these types."""
-    problem = problem.swapped if config.swapped else problem
-    config = settled(config, problem)
+    config, problem = settled(config, problem), problem.swapped if config.swapped else problem
     (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
     if problem.acc.is_int and bn > 32 and bn % 16:
         return False  # an n of wgmma of integers
@@ -410,6 +411,8 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # others read a tile too that this block brings, or there are no registers left
     if problem.loaded and steps_ahead(config, problem) < 2:
         return False
+    if problem.loaded and max(bm * (problem.majors[0] == "MN"), bn * (problem.majors[1] == "MN")) > 128:
+        return False  # a warpgroup copies 8 lines or more at once (`loads.Loaded.apart`)
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
         return False
     if config.across and (problem.halves or config.together > 1 or problem.groups == "K"):

@@ -11,6 +11,7 @@ Sums  a block has a strip of columns, its warps share K, and with few strips so 
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false
 # (kernels are made for dtypes, which annotations cannot express for a type checker)
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from cutelite.target.targets import WARP
 
 N, K = cl.dims("N K")
 MOST = 8  # rows
-FEW, WIDE = 4, 4096
-"""Rows up to which the kernels are faster than a copy for TMA and a GEMM, where w is contiguous along K; along N, if it
-has so many columns."""
+FEW, WIDE, DEEP = 4, 4096, 2048
+"""Rows up to which the kernels are faster than a GEMM, where w is contiguous along K; along N, if it has so many
+columns and rows."""
 OUT = "bf16", "f16", "f32"
 """Dtypes of results."""
 CHUNK = 1024  # elements of a row of x that a block holds at once
@@ -247,7 +248,8 @@ def takes(x: Any, w: Any) -> bool:
 
 def pays(x: Any, w: Any) -> bool:
     """Tell whether `run` takes them, and is faster than a copy of w for TMA."""
-    return takes(x, w) and x.shape[0] <= FEW and (rt.read(w).strides[0] == 1 or w.shape[1] >= WIDE)
+    (k, n), along_k = w.shape, rt.read(w).strides[0] == 1
+    return takes(x, w) and x.shape[0] <= FEW and (along_k or (n >= WIDE and k >= DEEP))
 
 
 def run(x: Any, w: Any, out: Any, fused: cl.Fused) -> None:
