@@ -125,7 +125,7 @@ BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
 ALL_SEEN = f"{WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
-COPIED = f"{EXTENDED} {RAGGED_BACKWARD} {ORDERED_WIDE}"  # warps copy dq, by parts
+COPIED = f"{EXTENDED} {ORDERED_WIDE}"  # warps copy dq, by parts
 UNCHANGED = f"{LOADED} {EXTENDED} {WIDE} {ORDERED_WIDE} {EARLY}"  # no thread writes where values lie
 BESIDE = f"{UNCHANGED} {RAGGED_BACKWARD}"
 BACKWARD = f"{BESIDE} {APART}"
@@ -672,7 +672,7 @@ ROWS: tuple[Row, ...] = (
         (1, 2, 4, 5),
     ),
     Row(
-        f"attention_backward {EXTENDED} {RAGGED_BACKWARD} {LOADED_EARLY} {NARROWER}",
+        f"attention_backward {EXTENDED} {LOADED_EARLY} {NARROWER}",
         "drop",
         ARRIVE,
         "",
@@ -725,7 +725,7 @@ ROWS: tuple[Row, ...] = (
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
     Row(
-        f"{EXTENDED} attention_backward",
+        f"{EXTENDED} {RAGGED_BACKWARD} attention_backward",
         "stage",
         "tensor.ptr",
         "",
@@ -751,8 +751,10 @@ ROWS: tuple[Row, ...] = (
     Row(ALL_SEEN, "late", "mbarrier.wait", "", "tiles.tell(", QUERIES_BEFORE),
     Row(ALL_SEEN, "weaken", ARRIVE, RELAXED, "tiles.advance()", QUERIES_BEFORE),
     Row(ALL_SEEN, "drop", "bar.warp.sync", "", "tiles.advance()", QUERIES_BEFORE),
-    Row(LOADED, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
-    Row(LOADED, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
+    Row(f"{LOADED} {RAGGED_BACKWARD}", "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", QUERIES_BEFORE),
+    Row(
+        f"{LOADED} {RAGGED_BACKWARD}", "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", QUERIES_BEFORE
+    ),
     Row(
         COPIED,
         "weaken",
@@ -836,7 +838,7 @@ ROWS: tuple[Row, ...] = (
     Row(CHOSEN, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
     *(
         Row(
-            "attention_backward",
+            f"{RAGGED_BACKWARD} attention_backward",
             kind,
             op,
             detail,

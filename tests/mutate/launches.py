@@ -532,7 +532,7 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(330, 512, 64, rows=128, held=2, turned=False),
     "attention_backward_extended": attention_backward(330, 512, 64),
-    "attention_backward_ragged": attention_backward(420, 430, 64, (400, 280)),
+    "attention_backward_ragged": attention_backward(644, 550, 64, (384, 400)),
     "attention_backward_wide": attention_backward(150, 256, 136, turned=False, copied=0, wide=True),
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
