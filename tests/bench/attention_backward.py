@@ -159,6 +159,8 @@ MORE: dict[str, dict[str, Any]] = {
     "f16 causal": {"dtype": torch.float16, "causal": True},
     "a quarter of the heads for keys": {"kv_heads": 4},
     "a quarter of the heads for keys, causal": {"kv_heads": 4, "causal": True},
+    "one head for keys": {"kv_heads": 1},
+    "one head for keys, causal": {"kv_heads": 1, "causal": True},
     "a window of 1024 of 16384": {"length": 16384, "causal": True, "window": 1023},
 }
 """Calls that differ from 4 x 4096 x 16 heads of 128, full, bf16."""
