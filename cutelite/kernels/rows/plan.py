@@ -108,13 +108,11 @@ class Plan:
         p = self if bulk else replace(self, stages=0, held=self.held and self.early, outside=self.loops)
         return replace(p, aligned=aligned)
 
-    def team(
-        self, n: int, *arrays: Any, reductions: int | None = 1, granule: int = 1
-    ) -> tuple[cl.Team, cl.RowPartition]:
+    def team(self, n: int, *arrays: Any, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
         """Return this thread's team, and its part of rows of `n` elements; then go on when the kernel before has ended.
 
         arrays      whose rows are asked for before they are needed, as `lead` says
-        reductions  per row; None: the team works on any number of rows
+        reductions  per row
         """
         count = 0 if self.apart else None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
