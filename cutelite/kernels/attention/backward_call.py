@@ -138,7 +138,8 @@ def differentiate(
         places, causal = clusters_at_once(1, by_head[0]), problem.right and not problem.left
         parts = group if config.split else parted(tiles, group, steps, places, causal)
     config = replace(config, split=parts > 1)
-    fits = 4 * IN_L2 if problem.right and not problem.left and not starts else IN_L2  # measured, causal alone
+    many = problem.right and not problem.left and not starts and sk >= 4096  # measured, under causal masks alone
+    fits = 4 * IN_L2 if many else IN_L2
     band = max(1, fits // (sq * dim * 8 * group // parts))
     band = min(1 << (band.bit_length() - 1), batch * kv_heads * parts)
     numbers = scale, offset, *(FAR if x is None else x for x in (left, right)), band

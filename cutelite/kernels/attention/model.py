@@ -83,8 +83,8 @@ class Cost(NamedTuple):
 
 COSTS: dict[int, tuple[Cost, ...]] = {
     64: (
-        Cost(chosen(64), 1.171, 0.95),
-        Cost(Config(stages=3, queries=2, guess=True), 1.261, 0.76),
+        Cost(chosen(64), 1.03, 2.4),
+        Cost(Config(stages=3, queries=2, guess=True), 1.16, 1.2),
     ),
     128: (
         Cost(chosen(128), 1.398, 3.88),
