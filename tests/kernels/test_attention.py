@@ -290,4 +290,4 @@ def test_the_model_picks_small_tiles_for_little_work() -> None:
     windowed = Work(8 * rows, 8 * rows, 1, 0, 0, 0)  # each query sees one key
     assert predicted(cost, windowed, 1) <= 9 * (cost.tile + cost.step * (rows // columns + 1))
     assert picked(64, Work(8192, 8192, 64, 0, None, None), 132).groups == 3
-    assert picked(64, Work(128, 4096, 64, 0, None, None), 132).groups == 2
+    assert picked(64, Work(64, 4096, 64, 0, None, None), 132).groups == 2
