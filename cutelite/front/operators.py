@@ -340,13 +340,7 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         array = "" if isinstance(obj, dict) else "`cl.constant(array, dtype)` is indexed at run time; or "
         help = f"{array}use `match` or `if`, or pass it to the kernel as a tensor"
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
-    plain = type(obj) in (tuple, list)
-    if (
-        plain
-        and isinstance(obj, tuple | list)
-        and isinstance(key, Scalar)
-        and (key.dtype.is_int or key.dtype == boolean)
-    ):
+    if type(obj) in (tuple, list) and isinstance(key, Scalar) and (key.dtype.is_int or key.dtype == boolean):
         if not obj:
             raise mistake("runtime-index", f"{describe(obj)} is indexed, and has no items")
         return chosen(obj, to_dtype(key, i32) if key.dtype == boolean else key)

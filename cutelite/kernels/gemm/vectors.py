@@ -11,7 +11,6 @@ Sums  a block has a strip of columns, its warps share K, and with few strips so 
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
-# pyright: reportInvalidTypeForm=false, reportArgumentType=false
 # (kernels are made for dtypes, which annotations cannot express for a type checker)
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ together, and the only array of the size of the logits that is written is the gr
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# pyright: reportInvalidTypeForm=false, reportIncompatibleMethodOverride=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math

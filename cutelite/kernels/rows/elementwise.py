@@ -6,7 +6,6 @@ Rows may have any pitch; arrays without gaps are treated as one long row. Comput
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# pyright: reportInvalidTypeForm=false, reportOperatorIssue=false
 # (kernels here are made for dtypes, which annotations cannot express for a type checker)
 
 import math

@@ -7,7 +7,6 @@ large from a second pass.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
-# pyright: reportInvalidTypeForm=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math

@@ -7,7 +7,6 @@ needs one reduction.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
-# pyright: reportInvalidTypeForm=false
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
