@@ -8,7 +8,6 @@ Then each cell's plans are timed once, and the best of them and the library's ow
 No cell is begun after `limit` seconds. Printed are GB/s, of the copy of 256 MiB, and plans in a word, as `told` says.
 """
 
-
 from __future__ import annotations
 
 import argparse
