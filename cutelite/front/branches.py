@@ -179,13 +179,10 @@ def _fail(frame: Frame, state: State, message: str | RuntimeText, what: str) -> 
     """Make the kernel fail: while compiling if all threads come here, else while running."""
     if state.share == frame.start or frame.certain_failure == frame.block.index:
         raise mistake("assertion", "an assertion fails at compile time", _text(message))
-    if isinstance(message, RuntimeText):
-        frame.evaluation.printf(message)
-        message = ""
-    text = _text(message)
+    text, args = message.printf() if isinstance(message, RuntimeText) else (message, [])
     if what != "assertion failed":
         text = f"{what}: {text}" if text else what
-    frame.builder.emit(AssertFail(text or what))
+    frame.builder.emit(AssertFail(text or what, tuple(arg.value for arg in args)))
     raise DeadEnd
 
 

@@ -27,6 +27,8 @@ def string(w: Writer, text: str) -> str:
 
 def assert_fail(w: Writer, op: Any) -> None:
     """Write a failure: the driver prints the message with file, line, function, block and thread; the launch ends."""
+    if op.args:  # the driver's message is a constant: what has numbers in it is printed before
+        _print(w, f"{op.message}\n", op.args)
     w.declared[ASSERTFAIL] = None
     span = op.span
     file, line, function = (span.filename, span.line, span.function) if span else ("<unknown>", 0, "")
@@ -36,9 +38,14 @@ def assert_fail(w: Writer, op: Any) -> None:
 
 
 def printf(w: Writer, op: Any) -> None:
-    """Write a call that prints. Arguments go through local memory, promoted to f64, i32 or i64 as C does for `...`."""
+    """Write a call that prints."""
+    _print(w, op.fmt, op.args)
+
+
+def _print(w: Writer, fmt: str, values: tuple[Value, ...]) -> None:
+    """Write a call of vprintf. Arguments go through local memory, promoted to f64, i32 or i64 as C does for `...`."""
     w.declared[VPRINTF] = None
-    promoted = [_promoted(w, value) for value in op.args]
+    promoted = [_promoted(w, value) for value in values]
     places, size = [], 0
     for t, _ in promoted:
         bytes = 4 if t == "i32" else 8
@@ -52,7 +59,7 @@ def printf(w: Writer, op: Any) -> None:
             at = w.define(f"getelementptr i8, ptr addrspace(5) {name}, i32 {place}")
             w.line(f"store {t} {value}, ptr addrspace(5) {at}, align {4 if t == 'i32' else 8}")
         args = w.define(f"addrspacecast ptr addrspace(5) {name} to ptr")
-    w.define(f"call i32 @vprintf(ptr {string(w, op.fmt)}, ptr {args})")
+    w.define(f"call i32 @vprintf(ptr {string(w, fmt)}, ptr {args})")
 
 
 def _promoted(w: Writer, value: Value) -> tuple[str, str]:

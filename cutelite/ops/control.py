@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cutelite.ir.contract import Effect, Problem
 from cutelite.ir.function import Jump, Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Scalar, boolean
+from cutelite.ops.debug import format_problems, formatted
 
 if TYPE_CHECKING:
     from cutelite.ir.simulation import Lanes
@@ -64,9 +67,22 @@ class Unreachable(Op):
 
 @op("assert.fail", terminator=True, effects=Effect.HOST_VISIBLE, source="PTX ISA: trap")
 class AssertFail(Op):
-    """Report `message` with the thread's and block's index, and stop the kernel with an error."""
+    """Report `message` with the thread's and block's index, and stop the kernel with an error.
+
+    args  run-time numbers in the message, which then is a format of `printf` for them
+    """
 
     message: str
+    args: tuple[Value, ...] = ()
+
+    def verify(self) -> Iterator[Problem]:
+        if self.args:
+            yield from format_problems(self.message, self.args, "message")
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.fault(lanes.mask, self.message, "assertion")
+        if not self.args:
+            lanes.fault(lanes.mask, self.message, "assertion")
+            return
+        texts = formatted(lanes, self.message, self.args)
+        first = texts[next(lanes.each())]
+        lanes.fault(np.array([text == first for text in texts]), first, "assertion")

@@ -42,24 +42,34 @@ class Printf(Op):
     args: tuple[Value, ...]
 
     def verify(self) -> Iterator[Problem]:
-        try:
-            wanted = letters(self.fmt)
-        except ValueError as error:
-            yield Problem("fmt", str(error))
-            return
-        if len(wanted) != len(self.args):
-            yield Problem("args", f"the format has {len(wanted)} conversions, but there are {len(self.args)} values")
-            return
-        long = re.findall(r"%(?!%)[^a-zA-Z%]*(ll|l)?[a-zA-Z]", self.fmt.replace("%%", ""))
-        for letter, size, arg in zip(wanted, long, self.args, strict=True):
-            yield from _argument_problems(letter, bool(size), arg)
+        yield from format_problems(self.fmt, self.args, "fmt")
 
     def simulate(self, lanes: Lanes) -> None:
-        form = re.sub(r"(%(?!%)[^a-zA-Z%]*)(?:hh|h|ll|l)?([a-zA-Z])", _python_conversion, self.fmt)
-        pairs = zip(letters(self.fmt), self.args, strict=True)
-        columns = [[_as_c(letter, arg, x) for x in lanes.get(arg).tolist()] for letter, arg in pairs]
-        rows = zip(*columns, strict=True) if columns else [()] * len(lanes.mask)
-        lanes.print([form % row for row in rows])
+        lanes.print(formatted(lanes, self.fmt, self.args))
+
+
+def format_problems(fmt: str, args: tuple[Value, ...], field: str) -> Iterator[Problem]:
+    """Yield what is wrong with a printf format, which is the field of that name, and the values for it."""
+    try:
+        wanted = letters(fmt)
+    except ValueError as error:
+        yield Problem(field, str(error))
+        return
+    if len(wanted) != len(args):
+        yield Problem("args", f"the format has {len(wanted)} conversions, but there are {len(args)} values")
+        return
+    long = re.findall(r"%(?!%)[^a-zA-Z%]*(ll|l)?[a-zA-Z]", fmt.replace("%%", ""))
+    for letter, size, arg in zip(wanted, long, args, strict=True):
+        yield from _argument_problems(letter, bool(size), arg)
+
+
+def formatted(lanes: Lanes, fmt: str, args: tuple[Value, ...]) -> list[str]:
+    """Return for each lane the text that C's printf makes of its values."""
+    form = re.sub(r"(%(?!%)[^a-zA-Z%]*)(?:hh|h|ll|l)?([a-zA-Z])", _python_conversion, fmt)
+    pairs = zip(letters(fmt), args, strict=True)
+    columns = [[_as_c(letter, arg, x) for x in lanes.get(arg).tolist()] for letter, arg in pairs]
+    rows = zip(*columns, strict=True) if columns else [()] * len(lanes.mask)
+    return [form % row for row in rows]
 
 
 def _python_conversion(found: re.Match[str]) -> str:
@@ -255,6 +265,8 @@ __all__ = [
     "Record",
     "Trap",
     "Variable",
+    "format_problems",
+    "formatted",
     "letters",
     "mark_names",
     "record_words",

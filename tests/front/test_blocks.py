@@ -102,28 +102,30 @@ def checks(x: Tensor[i32, (N,)]) -> None:
     x[i] = checked(x[i]) * 2
 
 
-@pytest.mark.parametrize(("value", "message"), [(-1, "ValueError: negative"), (101, "OverflowError")])
+@pytest.mark.parametrize(("value", "message"), [(-1, "ValueError: negative"), (101, "OverflowError: too large: 101")])
 def test_a_raise_stops_the_kernel_in_builds_with_assertions(
     value: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     x = np.array([1, 2, value], np.int32)
-    with pytest.raises(SimError, match=message):
+    with pytest.raises(SimError) as caught:
         checks[1](x)
-    assert ("too large: 101\n" in capsys.readouterr().out) == (value > 0)
+    assert caught.value.mistake.title == message and caught.value.threads == tuple((i, 0, 0) for i in range(2, 32, 3))
+    assert not capsys.readouterr().out
     assert "assertfail" in checks.compile(assertions=True).ptx
     assert "setp" not in checks.compile().ptx
 
 
-def test_what_an_exception_holds_may_be_run_time_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    @cl.kernel(block=1)
+def test_what_an_exception_holds_may_be_run_time_numbers() -> None:
+    @cl.kernel(block=2)
     def kernel(x: Tensor[i32, (N,)]) -> None:
-        if x[0] > 0:
-            raise IndexError("none of", 3, x[0] + 1)
+        if x[cl.thread_idx.x] > 0:
+            raise IndexError("100% none of", 3, x[cl.thread_idx.x] + 1)
 
-    with pytest.raises(SimError, match="IndexError"):
-        kernel[1](np.array([4], np.int32))
-    assert "none of 3 5\n" in capsys.readouterr().out
-    assert "assertfail" in kernel.compile(assertions=True).ptx
+    with pytest.raises(SimError, match="IndexError: 100% none of 3 5") as caught:
+        kernel[1](np.array([4, 5], np.int32))
+    assert caught.value.threads == ((0, 0, 0),)  # what the other one says has another number
+    ptx = kernel.compile(assertions=True).ptx
+    assert "assertfail" in ptx and "vprintf" in ptx
 
 
 def test_a_raise_that_all_threads_come_to_is_an_error_of_the_compile() -> None:
