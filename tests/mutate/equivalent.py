@@ -50,6 +50,7 @@ BY_PRODUCER = "what it stores is made of tiles that the producer has loaded behi
 IN_FLIGHT = "the accumulator stays in flight from the wgmma before, and nothing else touches its registers"
 TURNS = "a turn says who multiplies next, and protects no memory"
 WHOLE_WARP = "wgmma has been executed by the whole warp since"
+WHOLE_GROUP = "a group of wgmma is the warpgroup's: when a warp's wait has retired it, the reads for all four are over"
 NO_EPILOGUE = "neither parts of a sum nor what a function finishes has C: nothing is brought for it"
 WAITED = "before the first piece, all stores of the tile before have been waited for"
 REGISTERS = "it is for a compiler's choice of registers, and orders nothing"
@@ -121,6 +122,7 @@ NARROWER = "attention_backward_96"
 EARLY = f"{LOADED_EARLY} {CHOSEN} {NARROWER}"
 DENSE_FORWARD, RAGGED = "attention attention_relative attention_blocks attention_fp8", "attention_ragged"
 FORWARD = f"{DENSE_FORWARD} {RAGGED}"
+DECODE = "attention_decode attention_gather"
 BY_TMA = "attention attention_relative attention_blocks"
 TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the warpgroup that reads terms"
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
@@ -464,7 +466,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         RAGGED, "weaken", ARRIVE, RELAXED, "here.values.consumer_release(turn.keys.advance(-2)) < high - 1 - i", STRICT
     ),
-    Row(f"{FORWARD} attention_decode attention_latent", "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row(f"{FORWARD} {DECODE} attention_latent", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row("attention_blocks", "flip", "xor", "", "turn.keys.advance(-1) < step(last - i", "the ring does not turn there"),
     Row(FORWARD, "weaken", "atom", "", "tiles", ONE_BLOCK),
     Row(FORWARD, "stage", "tensor.ptr", "", "tiles.begin()", FIRST_PLACE, (0,)),
@@ -587,9 +589,17 @@ ROWS: tuple[Row, ...] = (
         "return state.advance() < turn = without_terms(turn, here)",
         "the ring does not turn there",
     ),
-    Row("attention_decode", "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(", ONE_OF_TWO),
-    Row("attention_decode", "weaken", ARRIVE, RELAXED, "keys.consumer_release(state)", READS_DONE),
-    Row("attention_decode", "weaken", ARRIVE, RELAXED, "values.consumer_release(state) < so_far = step(", READS_DONE),
+    Row(DECODE, "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(", ONE_OF_TWO),
+    Row(DECODE, "weaken", ARRIVE, RELAXED, "keys.consumer_release(state)", READS_DONE),
+    Row(DECODE, "weaken", ARRIVE, RELAXED, "values.consumer_release(state) < so_far = step(", READS_DONE),
+    *(
+        Row("attention_gather", kind, "bar.sync", "", f"cl.NamedBarrier(1, GROUP) <! {hold}", reason)
+        for kind in ("drop", "late")
+        for hold, reason in (
+            ("hold(out, inverse,", WHOLE_GROUP),
+            ("hold(cl.full(", "a block without keys has read none"),
+        )
+    ),
     Row("attention_decode", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
     Row("attention_latent", "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     Row("attention_latent", "drop", "mbarrier.wait", "", "turn = self.hand_on(p, cl.full(", FIRST_TURN),
@@ -655,7 +665,7 @@ ROWS: tuple[Row, ...] = (
     Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
     Row(BACKWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
     Row(
-        f"{BACKWARD} attention_decode",
+        f"{BACKWARD} {DECODE}",
         "drop",
         "griddepcontrol.wait",
         "",

@@ -320,6 +320,18 @@ def attention_decode(keys: int, page: int) -> Run:
     return run
 
 
+def attention_gather() -> None:
+    """The same kernel where a cluster combines two parts of four blocks of keys, and one of none; with sinks."""
+    from cutelite.kernels.attention import decoding, scores
+
+    random, config = of_examples("common").random, decoding.Config(stages=2)
+    q, (k, v) = random(1, 4, 2, 64, dtype="bfloat16"), (random(1, 1, 512, 64, dtype="bfloat16") for _ in "kv")
+    kernels = decoding.build(config, scores.Problem(cl.bf16, 64, 64, right=True), 2, 0, True, True)
+    launch, numbers = cl.Launch((3, 1, 1), decoding.THREADS, cluster=3), (0.1, 1, 1 << 30, 0, 4)
+    sums, lengths, sinks = np.empty((1, 2, 4), np.float32), np.array([450], np.int32), random(2)
+    kernels.parts[launch](q, k, v, q.copy(), sums, lengths, None, sinks, *numbers, ())
+
+
 def attention_latent(keys: int) -> Run:
     """The kernel of attention's decoding that computes parts, of latents: two queries, three heads."""
 
@@ -545,6 +557,7 @@ LARGE: dict[str, Run] = {
     "attention_fp8": attention_fp8(308, 330),
     "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(386, 24),
+    "attention_gather": attention_gather,
     "attention_combine": attention_combine(64),
     "attention_combine_wide": attention_combine(512),
     "attention_ragged": attention_ragged,
