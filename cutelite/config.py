@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field, fields
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -24,7 +25,18 @@ STAGES = ("bytecode", "cfg", "cir", "ll", "ptx", "cubin", "sass")
 
 
 class ConfigError(ValueError):
-    """An environment variable holds something it cannot mean; the message names it and what it takes."""
+    """An environment variable holds what it cannot mean, or a folder that cannot be written; the message says which."""
+
+
+@contextmanager
+def writing(variable: str, folder: str) -> Iterator[None]:
+    """Make the folder that a variable names, for files written in the `with`. Errors: `ConfigError` if it cannot be."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        yield
+    except OSError as error:
+        why = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+        raise ConfigError(f"{variable}={folder}: this folder cannot be made or written to ({why})") from None
 
 
 class Variable(NamedTuple):

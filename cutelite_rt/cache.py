@@ -277,7 +277,9 @@ class DiskCache:
         with self._lock:
             said, self._writable = not self._writable, False
         if not said:
-            callers.warn(f"{why}; kernels compiled now will be compiled again")
+            callers.warn(
+                f"{why}; kernels compiled now will be compiled again. CUTELITE_CACHE_DIR can name another folder"
+            )
 
     def _drop(self, path: str) -> None:
         import logging  # takes longer than a hit

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from types import FunctionType
 
 from cutelite import passes, toolchain
 from cutelite.builds.build import Build
-from cutelite.config import Config
+from cutelite.config import Config, writing
 from cutelite.diag import log
 from cutelite.front import bytecode, cfg
 from cutelite.ir.function import Function
@@ -76,9 +75,9 @@ def show(build: Build, environment: Config) -> None:
 
 def _dump(build: Build, environment: Config) -> None:
     """Write the stages that CUTELITE_DUMP names to CUTELITE_DUMP_DIR, as `kernel.architecture.stage`."""
-    os.makedirs(environment.dump_dir, exist_ok=True)
-    for name in environment.dump:
-        for ending, content in files(build, name).items():
+    contents = {ending: content for name in environment.dump for ending, content in files(build, name).items()}
+    with writing("CUTELITE_DUMP_DIR", environment.dump_dir):
+        for ending, content in contents.items():
             with open(f"{environment.dump_dir}/{build.front.name}.{build.target}.{ending}", "wb") as file:
                 file.write(content if isinstance(content, bytes) else content.encode())
 

@@ -732,9 +732,9 @@ class Kernel:
     def _profiled_to(self, folder: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Profile a launch, and write it to a file of the folder: kernel.0.json, kernel.1.json, ..."""
         profile = self._profile(launch, args, kwargs)
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        count = next(number for number in count_from(0) if not Path(folder, f"{self.__name__}.{number}.json").exists())
-        profile.save(Path(folder, f"{self.__name__}.{count}.json"))
+        paths = (Path(folder, f"{self.__name__}.{number}.json") for number in count_from(0))
+        with config.writing("CUTELITE_PROFILE", folder):
+            profile.save(next(path for path in paths if not path.exists()))
 
     # Compiling.
 

@@ -16,6 +16,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Constexpr, Tensor, f16, f32, i32, lower, passes, pipeline, toolchain
+from cutelite.config import ConfigError
 from cutelite.dispatch import ArgumentError, Compiled, Kernel, LaunchError, OptionError, kernel
 from cutelite.front.types import Constant
 from cutelite.options import Options
@@ -415,6 +416,9 @@ def test_dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert texts <= set(files) and "01-fold.cir" in files
     assert files["cubin"].read_bytes() == compiled.cubin
     assert files["ptx"].read_text() == compiled.ptx
+    monkeypatch.setenv("CUTELITE_DUMP_DIR", str(files["ptx"]))
+    with pytest.raises(ConfigError, match=r"^CUTELITE_DUMP_DIR=.*: this folder cannot be made or written to"):
+        fresh(kernels.add).compile()
 
 
 def test_stages_are_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from ml_dtypes import bfloat16
 
 import cutelite as cl
 from cutelite import Tensor, f32, i64
+from cutelite.config import ConfigError
 from cutelite.diag import CompileError
 from cutelite.dispatch import LaunchError
 from cutelite.dispatch.profiling import decoded
@@ -131,6 +132,9 @@ def test_the_environment_has_every_launch_profiled(tmp_path: Path, monkeypatch: 
     for _ in range(2):
         kernel[1](np.zeros(64, np.float32))
     assert sorted(path.name for path in (tmp_path / "profiles").iterdir()) == ["marked.0.json", "marked.1.json"]
+    monkeypatch.setenv("CUTELITE_PROFILE", str(tmp_path / "profiles" / "marked.0.json" / "more"))
+    with pytest.raises(ConfigError, match=r"^CUTELITE_PROFILE=.*: this folder cannot be made or written to"):
+        marked.options(opt=1)[1](np.zeros(64, np.float32))
 
 
 def ring(events: list[tuple[int, str, int, int]], size: int) -> np.ndarray[Any, Any]:
