@@ -18,7 +18,7 @@ from cutelite.front.unready import check_kept, is_next
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.lazy import Lazy
 from cutelite.lang.tensor import Tensor
-from cutelite.ops.tensor import SmemAlloc
+from cutelite.ops.tensor import SmemAlloc, TensorMake, TensorPtr
 
 
 @handles("POP")
@@ -98,8 +98,8 @@ def _store(frame: Frame, state: State, instr: Instr) -> None:
         state = owner
     if isinstance(value, Runtime) and not isinstance(value, Lazy) and not value.value.hint:
         value.value.hint = name
-    elif type(value) is not tuple and (fields := tree.field_names(type(value))) is not None:
-        _name_memory(name, value, fields)
+    elif type(value) is not tuple:
+        _name_memory(name, value)
     state.locals[name] = value
     state.where[name] = span
     if frame.evaluation.variables:
@@ -108,12 +108,21 @@ def _store(frame: Frame, state: State, instr: Instr) -> None:
         keep(frame.builder, frame.code, name, value)
 
 
-def _name_memory(name: str, value: Any, fields: tuple[str, ...]) -> None:
-    """Name shared memory in a field of an object after the object and the field: `storage.full`."""
-    for field in fields:
-        held = getattr(value, field, None)
-        if isinstance(held, Tensor) and not held.value.hint and isinstance(held.value.op, SmemAlloc):
-            held.value.hint = f"{name}.{field}"
+def _name_memory(name: str, value: Any) -> None:
+    """Name shared memory in the fields of an object after where it is: `storage.full`, `storage.pipe.full`.
+
+    Memory of which the fields are views, as those of a union are, has the name of the object: `storage.both`.
+    """
+    for field in tree.field_names(type(value)) or ():
+        held, path = getattr(value, field, None), f"{name}.{field}"
+        if isinstance(held, Tensor):
+            memory = held.value
+            while isinstance(memory.op, TensorMake | TensorPtr):
+                memory, path = memory.op.operands[0], name
+            if isinstance(memory.op, SmemAlloc) and not memory.hint:
+                memory.hint = path
+        elif not tree.is_leaf(held):
+            _name_memory(path, held)
 
 
 @handles("DELETE")
