@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cutelite.ir.contract import Effect, Problem
+from cutelite.ir.contract import Effect, Problem, np
 from cutelite.ir.function import Jump, Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Scalar, boolean
