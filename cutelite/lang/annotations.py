@@ -566,10 +566,9 @@ def struct_fields(cls: type) -> dict[str, Any] | None:
     """
     params = getattr(cls, "__dataclass_params__", None)
     if params is None:
-        of: Any = cls
         if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
             return None
-        names: tuple[str, ...] = of._fields
+        names: tuple[str, ...] = cls._fields
     elif params.frozen:
         names = tuple(field.name for field in dataclasses.fields(cls))
     else:

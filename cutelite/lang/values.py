@@ -205,8 +205,7 @@ class RuntimeNumber(Torchlike, Runtime):
     __mod__, __rmod__ = _composed(modulo), _composed(modulo, swap=True)
     __pow__, __rpow__ = _composed(power), _composed(power, swap=True)
     __lt__, __le__, __gt__, __ge__ = _compare("lt"), _compare("le"), _compare("gt"), _compare("ge")
-    __eq__: Any = _compare("eq")
-    __ne__: Any = _compare("ne")
+    __eq__, __ne__ = _compare("eq"), _compare("ne")
 
     @property
     def dtype(self) -> DType:
@@ -454,5 +453,5 @@ def ones(shape: Any, dtype: DType) -> Vector:
 
 def zeros_like(v: Any, dtype: DType | None = None) -> Vector:
     """Return a vector of zeros, of the shape of `v` and by default of its `dtype`."""
-    of: DType = dtype or v.dtype
-    return full(v.shape, 0.0 if of.is_float else False if of == boolean else 0, of)
+    dtype = dtype or v.dtype
+    return full(v.shape, 0.0 if dtype.is_float else False if dtype == boolean else 0, dtype)

@@ -222,16 +222,16 @@ class RowPartition:
         place  default: `piece`
         whole  the whole vector lies within the row; otherwise `piece` must be known at compile time
         """
-        first, at = self.first(piece), piece if place is None else place
+        first, place = self.first(piece), piece if place is None else place
         if whole or self.inside(piece):
-            copy_vector(memory, held, self.number(piece, begin), self.vector, at, into)
+            copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         elif self.n % self.vector == 0:
             if first < self.end():
-                copy_vector(memory, held, self.number(piece, begin), self.vector, at, into)
+                copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         elif first + self.vector <= self.end():
-            copy_vector(memory, held, self.number(piece, begin), self.vector, at, into)
+            copy_vector(memory, held, self.number(piece, begin), self.vector, place, into)
         else:
-            copy_elements(memory, held, first - begin, self.end() - begin, self.vector, at, into)
+            copy_elements(memory, held, first - begin, self.end() - begin, self.vector, place, into)
 
 
 @dataclass(frozen=True)
@@ -886,7 +886,7 @@ class AndRow:
     def __getattr__(self, name: str) -> Any:
         if name != "together" or not hasattr(self.combine, "together"):
             raise AttributeError(name)
-        return lambda x, reduce: (getattr(self.combine, name)(x[0], reduce), reduce(x[1], "max"))
+        return lambda x, reduce: (self.combine.together(x[0], reduce), reduce(x[1], "max"))
 
 
 def first_turn(team: Team) -> tuple[Any, Any]:

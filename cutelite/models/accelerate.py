@@ -8,8 +8,6 @@ architectures have layers with equal code under other class names. A layer that 
 is left unchanged and named.
 """
 
-# (torch is not installed where types are checked)
-
 from __future__ import annotations
 
 import functools

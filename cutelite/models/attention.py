@@ -4,8 +4,6 @@
 other architectures, whose layers are left unchanged, use the kernel too.
 """
 
-# (torch is not installed where types are checked)
-
 from __future__ import annotations
 
 import inspect

@@ -3,8 +3,6 @@
 If the kernels do not support a call (a dtype, a hook in between), the layer's own code is called.
 """
 
-# (torch is not installed where types are checked)
-
 from __future__ import annotations
 
 from typing import Any

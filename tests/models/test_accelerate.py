@@ -3,8 +3,6 @@
 Tiny models of random weights; on a GPU where there is one, else simulated.
 """
 
-# (torch is not installed where types are checked)
-
 from __future__ import annotations
 
 import copy

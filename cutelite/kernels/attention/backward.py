@@ -31,7 +31,7 @@ from cutelite.kernels.attention.backward_plan import (
     add_parts,
     finish,
     prepare,
-)  # fmt: skip
+)
 from cutelite.kernels.attention.backward_worker import Results, Worker, multiply
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given

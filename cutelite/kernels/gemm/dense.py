@@ -246,7 +246,7 @@ NEAR = 1.3
 
 def ranked(
     configs: list[Config], problem: Problem, a: Any, d: Any, early: bool = False
-) -> Iterator[tuple[float, Config]]:  # fmt: skip
+) -> Iterator[tuple[float, Config]]:
     """Yield (microseconds, configuration) of those that exist for these types, by the model, the fastest first.
 
     early  kernels load what is there before the one ahead has ended, as in `call.multiply`

@@ -900,7 +900,7 @@ class Checker:
         places = self._places.setdefault(id(region), {})
         me = Writer(reach_of(op), block.number, block.rank)
         written: Any = data
-        seen: Any = None
+        seen: Array | None = None
         for at in sorted(set(offset.tolist())):
             mine = (offset == at).nonzero()[0]
             place = places.get(at)
