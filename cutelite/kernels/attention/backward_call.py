@@ -135,10 +135,10 @@ def differentiate(
     parts, group = 1, heads // kv_heads
     if not starts and group > 1:
         tiles, steps = -(-sk // Plan(config, problem).keys) * batch * kv_heads, -(-sq // config.rows) * group
-        places, causal = clusters_at_once(1, by_head[0]), problem.right and not problem.left
-        parts = group if config.split else parted(tiles, group, steps, places, causal)
+        places = clusters_at_once(1, by_head[0])
+        parts = group if config.split else parted(tiles, group, steps, places, problem.causal)
     config = replace(config, split=parts > 1)
-    many = problem.right and not problem.left and not starts and sk >= 4096  # measured, under causal masks alone
+    many = problem.causal and not starts and sk >= 4096  # measured, under causal masks alone
     fits = 4 * IN_L2 if many else IN_L2
     band = max(1, fits // (sq * dim * 8 * group // parts))
     band = min(1 << (band.bit_length() - 1), batch * kv_heads * parts)

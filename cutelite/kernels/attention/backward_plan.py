@@ -304,7 +304,7 @@ class Plan(OfProblem):
         Where tiles differ in length, the last band has several for each thread block, so that all end together.
         """
         BN, heads, ragged = self.keys, i32(self.heads), self.problem.ragged
-        several = 16 if ragged else 2 if self.problem.right and not self.problem.left else 0
+        several = 16 if ragged else 2 if self.problem.causal else 0
         last = cl.ceil_div(several * i32(cl.grid_dim.x), self.along) if several else 0
         place, head = cl.longest_first(index, self.along, i32(B) * heads, given.band, False, last)
         if ragged:

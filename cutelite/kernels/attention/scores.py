@@ -56,6 +56,11 @@ class Problem:
         """Tell whether products are more than scaled before the softmax."""
         return self.score_mod is not None or self.softcap is not None
 
+    @property
+    def causal(self) -> bool:
+        """Tell whether a query sees all keys up to some place, so that the first keys are seen by most queries."""
+        return self.right and not self.left
+
     def factor(self, scale: float) -> float:
         """Return the kernel's factor of products, its parameter `scale`, for the caller's `scale`."""
         return scale / LN2 if self.softcap is None else scale / self.softcap
