@@ -350,15 +350,28 @@ def held(config: Config, problem: Problem) -> int:
     return stages + pieces + 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
 
 
-def units_copied(problem: Problem, tile: tuple[int, int]) -> int:
-    """Return how many units of 16 bytes threads copy for a step: a line of an operand lies in one more than fill it."""
-    lines = ((rows, 8) if major == "K" else (64, rows // 8) for rows, major in zip(tile, problem.majors, strict=True))
-    return sum(high * (across + 1) for high, across in lines)
+def lines_of(rows: int, major: str) -> tuple[int, int]:
+    """Return how many lines a step of an operand of 16 bits has, and how many units of 16 bytes fill a line.
+
+    A step is `rows` of a tile by 64 along K; its lines lie along the mode in which the operand is contiguous.
+    """
+    return (rows, 8) if major == "K" else (64, rows // 8)
+
+
+def units_copied(rows: int, major: str) -> int:
+    """Return how many units threads copy for a step of an operand: a line lies in one more than fill it."""
+    high, across = lines_of(rows, major)
+    return high * (across + 1)
+
+
+def all_copied(problem: Problem, tile: tuple[int, int]) -> int:
+    """Return how many units threads copy for a step of both operands."""
+    return sum(map(units_copied, tile, problem.majors))
 
 
 def steps_ahead(config: Config, problem: Problem) -> int:
     """Return for how many steps copies of a warpgroup that loads have room: as many as fit shared memory, up to 6."""
-    return min(6, (SHARED - held(config, problem)) // (16 * LOADERS * units_copied(problem, config.tile)))
+    return min(6, (SHARED - held(config, problem)) // (16 * LOADERS * all_copied(problem, config.tile)))
 
 
 def settled(config: Config, problem: Problem) -> Config:

@@ -27,13 +27,13 @@ from cutelite.kernels.gemm.configs import (
     LOADERS,
     Config,
     Problem,
+    all_copied,
     boxes_of,
     made_for,
     settled,
     span,
     steps_ahead,
     threads_of,
-    units_copied,
     wide,
 )
 from cutelite.kernels.gemm.loads import WORDS
@@ -116,7 +116,7 @@ def build(config: Config, problem: Problem) -> Any:
 def storage_of(plan: Plan) -> Any:
     """Make the class of a block's shared memory."""
     config, problem, (BM, BN) = plan.config, plan.problem, plan.config.tile
-    copied_units = units_copied(problem, config.tile), LOADERS * steps_ahead(config, problem)
+    copied_units = all_copied(problem, config.tile), LOADERS * steps_ahead(config, problem)
     results = 64, wide(config, problem), 2 * config.buffers
 
     class Storage(cl.SharedStorage):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32, i64, u32
+from cutelite.kernels.gemm.configs import lines_of, units_copied
 from cutelite.kernels.gemm.pitch import UNIT, shifted, units
 from cutelite.records import dataclass
 
@@ -23,7 +24,7 @@ AT_ONCE = 6  # units of a thread that are made together
 
 @dataclass(frozen=True)
 class Loaded:
-    """An operand, and its part of a stage: `rows` of a tile by `depth` columns along K.
+    """An operand of 16 bits, and its part of a stage, a step: `rows` of a tile by 64 along K.
 
     sizes  (L, R, C, of a batch, of a row): modes and pitches of the operand, (L, R, C), as it lies
     major  along which mode it is contiguous, 'K' or 'MN'
@@ -33,7 +34,6 @@ class Loaded:
     sizes: tuple[Any, ...]
     major: str
     rows: int
-    depth: int
 
     @property
     def bytes(self) -> int:
@@ -48,17 +48,17 @@ class Loaded:
     @property
     def across(self) -> int:
         """Units of a line in the stage; one more is copied."""
-        return (self.depth if self.major == "K" else self.rows) // self.each
+        return lines_of(self.rows, self.major)[1]
 
     @property
     def high(self) -> int:
         """Lines."""
-        return self.rows if self.major == "K" else self.depth
+        return lines_of(self.rows, self.major)[0]
 
     @property
     def copied(self) -> int:
         """Units that are copied for a step."""
-        return self.high * (self.across + 1)
+        return units_copied(self.rows, self.major)
 
     @property
     def apart(self) -> int:

@@ -8,8 +8,6 @@ activations other than 'relu', or of integers. An activation that is a function 
 torch.compile traces it, the graph breaks.
 """
 
-# (torch need not be installed where types are checked)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

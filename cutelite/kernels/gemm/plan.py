@@ -261,7 +261,7 @@ class Plan:
         major, (batch, row), extent = self.problem.majors[which], PITCHES[which], (M, N)[which]
         shape, lead = (extent, K) if major == "K" else (K, extent), self.lead(name)
         sizes = (L, *shape, batch, row) if lead else (1, *shape, 0, row)
-        return Loaded(operand, sizes, major, (self.few, self.columns)[which], self.depth)
+        return Loaded(operand, sizes, major, (self.few, self.columns)[which])
 
     def load(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
         """A warpgroup: fill the ring by loads, tile after tile, taking every `LOADERS`-th step."""
