@@ -69,7 +69,7 @@ def batched(operator: Any, *names: str, results: int = 1, unless: Sequence[str] 
     def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
         given = list(args)
         plain = all(place >= len(given) or given[place] is None for place in alone)
-        if plain and all(place in places for place, at in enumerate(in_dims) if at is not None):
+        if plain and all(place in places for place, at in enumerate(in_dims) if has_batch(at)):
             for place in places:
                 if place < len(given) and isinstance(given[place], torch.Tensor):
                     at = in_dims[place]
@@ -95,7 +95,7 @@ def folded(operator: Any, *names: str, results: int = 1) -> None:
 
     def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
         given, size = list(args), info.batch_size
-        if all(place in places for place, at in enumerate(in_dims) if at is not None):
+        if all(place in places for place, at in enumerate(in_dims) if has_batch(at)):
             for place in places:
                 at, x = in_dims[place], given[place]
                 given[place] = (x.expand(size, *x.shape) if at is None else x.movedim(at, 0)).flatten(0, 1)
@@ -112,10 +112,20 @@ def folded(operator: Any, *names: str, results: int = 1) -> None:
 def one_by_one(operator: Any, count: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
     """Call the operator for each element of a batch, and stack the results."""
 
-    def at(i: int) -> list[Any]:
-        return [each if dim is None else each.select(dim, i) for each, dim in zip(args, in_dims, strict=True)]
-
-    found = [operator(*at(i)) for i in range(count)]
+    found = [operator(*selected(args, in_dims, i)) for i in range(count)]
     if isinstance(found[0], torch.Tensor):
         return torch.stack(found)
     return tuple(torch.stack(each) for each in zip(*found, strict=True))
+
+
+def has_batch(dims: Any) -> bool:
+    """Tell whether an argument has a batch, by its mode in each tensor; that of a list of tensors is a list."""
+    return any(map(has_batch, dims)) if isinstance(dims, (list, tuple)) else dims is not None
+
+
+def selected(given: Any, dims: Any, i: int) -> Any:
+    """Return element `i` of the batch of an argument, or of a list of them."""
+    if isinstance(given, (list, tuple)):
+        each = dims if isinstance(dims, (list, tuple)) else [dims] * len(given)
+        return [selected(x, dim, i) for x, dim in zip(given, each, strict=True)]
+    return given if dims is None else given.select(dims, i)

@@ -31,6 +31,11 @@ def test_dense_layers_of_one_input(together: bool) -> None:
     torch.library.opcheck(dense, (x, weights, None, None))
     torch.library.opcheck(dense, (x, weights, bias, add))
     wide = [each.detach().double().requires_grad_() for each in (x, *weights, bias, add)]
+    each = torch.vmap(lambda x: dense(x, weights, None, None))(x)
+    torch.testing.assert_close(each, dense(x, weights, None, None))
+    several = [torch.stack([weight, 2 * weight]) for weight in weights]
+    each = torch.vmap(lambda *weights: dense(x, list(weights), None, None))(*several)
+    torch.testing.assert_close(each[1], 2 * each[0])
     found, right = dense(x, weights, bias, add), wide[0] @ torch.cat(wide[1:3]).T + wide[3] + wide[4]
     torch.testing.assert_close(found.double(), right, atol=0.05, rtol=0.02)
     gradient = random(2, 9, 40)
