@@ -54,6 +54,12 @@ def test_columns_side_by_side_and_batches(shape: tuple[int, ...]) -> None:
     assert off(out, a, b) < 4e-3
 
 
+@pytest.mark.parametrize("config", [None, Config((128, 128), pingpong=True, cluster=(1, 2), stages=5)], ids=str)
+def test_results_in_f32_of_a_matrix_contiguous_along_its_columns(config: Config | None) -> None:
+    a, b = given(70, 72, 40)
+    assert off(gemm(a, b, np.full((70, 72), np.nan, np.float32), gate="silu", config=config), a, b) < 1e-4
+
+
 def test_one_matrix_for_all_batches_and_a_function() -> None:
     a, b = given(3, 9, 40, 64)
     found = gemm(a, b[0], gate=lambda x: x * x)

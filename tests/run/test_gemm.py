@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 from common import array, poisoned, to_numpy
-from cutelite import CompileError, bf16, e4m3, f32, tf32
+from cutelite import CompileError, Finish, bf16, e4m3, f32, f64, i8, i32, tf32
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, reference
+from cutelite.kernels.gemm.call import silu
 from cutelite.kernels.gemm.configs import Problem, made_for, swapped
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of
 
@@ -483,6 +484,37 @@ def test_a_configuration_is_picked_for_every_problem() -> None:
                 times = microseconds(table_of(able), problem, Sizes(m, n, k), [AT_ONCE[c.blocks] for c in able])
                 moved = (m * k + n * k) * bytes + m * n * dtypes[1].bytes
                 assert moved / 5e6 < min(times) < 40 + 20 * max(moved / 4e6, 2 * m * n * k * bytes / 1.3e9)
+
+
+def test_every_kind_of_problem_has_a_configuration() -> None:
+    kinds = [(bf16, d) for d in (bf16, f32, f64)] + [(e4m3, bf16), (e4m3, f64), (tf32, f32), (i8, i32)]
+    for (a, d), direct, bias, gate in product(kinds, (False, True), (None, f32), (None, silu)):
+        if (gate is not None and (bias is not None or d == f64)) or (a == i8 and not bias is gate is None):
+            continue
+        modes = [("K", "K"), ("K", "MN"), ("MN", "K"), ("MN", "MN")] if a.bytes == 2 else [("K", "K")]
+        for majors, loaded, rows in product(modes, (False, a.bytes == 2 and gate is None), (None, 8, 64)):
+            of_a = rows if majors[0] == "K" else None
+            acc = i32 if a == i8 else f32
+            problem = Problem(a, a, acc, d, bias, majors, False, of_a, gate=gate, direct=direct, loaded=loaded)
+            assert any(made_for(config, problem) for config in CONFIGS), problem
+
+
+def test_pieces_that_divide_no_tile_are_refused() -> None:
+    x = array(np.zeros((8, 16)), "bfloat16")
+    with pytest.raises(ValueError, match="finish has pieces of 144 columns, which divide no tile for such arrays"):
+        gemm(x, x.T, finish=Finish(lambda piece: piece.result(piece.sums), columns=144))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_vectors_may_begin_anywhere(swapped: bool) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (array(rng.integers(-9, 9, shape), "bfloat16") for shape in ((70, 32), (32, 80)))
+    rows, columns, bias = (array(np.arange(n + 1), "float32")[1:] for n in (70, 80, 80))
+    given: dict[str, Any] = {"scale_a": rows[:, None], "scale_b": columns[None], "bias": bias}
+    config = Config((128, 64), cluster=(1, 1), stages=8, buffers=1, swapped=swapped)
+    found = gemm(a, b, array(np.zeros((70, 80)), "float32"), config=config, **given)
+    numbers: dict[str, Any] = {name: to_numpy(x) for name, x in given.items()}
+    np.testing.assert_allclose(to_numpy(found), reference(to_numpy(a), to_numpy(b), **numbers), rtol=1e-6)
 
 
 def test_a_cluster_of_few_blocks_streams_less_than_blocks_that_share_k() -> None:

@@ -112,6 +112,12 @@ def read_by_tma(c: Any, mode: int = -1) -> bool:
     )
 
 
+def check_written_by_tma(name: str, d: Any) -> None:
+    """Check that TMA can write results to an array of the caller's. Errors: `ArrayError`."""
+    if not written_by_tma(d):
+        raise ArrayError(f"{name} and its rows begin at multiples of 16 bytes: pass such an array, or none")
+
+
 def check_added(b: Any, out: Any, fused: cl.Fused) -> None:
     """Check the arrays of the epilogue: C, bias and scales."""
     given, shape = Arguments(), tuple(out.shape)
@@ -144,11 +150,20 @@ def scales_of(fused: cl.Fused, rows: int, columns: int) -> cl.Scales:
 def spread(scale: Any, size: int, like: Any) -> Any:
     """Return `size` contiguous scales: those given, repeated if need be, or ones."""
     if scale is not None and scale.shape[0] == size and rt.read(scale).strides == (1,):
-        return scale
+        return begun_for_tma(scale)
     each = 1 if scale is None else scale.shape[0]
     made = empty(like, (size // each, each))
     made[...] = 1.0 if scale is None else scale
     return made.reshape(-1)
+
+
+def begun_for_tma(vector: Any) -> Any:
+    """Return a vector without gaps, or None, itself, or a copy if it begins where TMA cannot read."""
+    if vector is None or rt.tma_aligned(rt.read(vector).pointer, 1, ()):
+        return vector
+    made = empty(vector, tuple(vector.shape))
+    made[...] = vector
+    return made
 
 
 def of_no_columns(operand: Any, mode: int) -> Any:

@@ -19,6 +19,7 @@ from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import pitch, vectors
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
+    begun_for_tma,
     check_added,
     check_operands,
     check_places,
@@ -248,7 +249,7 @@ def arguments(
         a, b = all_for_tma((a, -1, prepare is not None), (b, -2, False))
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result, fused)
-    scales = scales_of(fused, *(result.shape[-2:]))
+    scales, fused = scales_of(fused, *(result.shape[-2:])), replace(fused, bias=begun_for_tma(fused.bias))
     kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
     majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"
     rowwise = any(x is not None and x.shape[0] > 1 for x in (scales.a, scales.b))

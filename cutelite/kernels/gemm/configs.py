@@ -295,7 +295,8 @@ STREAMED = [
 def wide(config: Config, problem: Problem) -> int:
     """Return the columns of results that are stored at once: 128 bytes by default."""
     if problem.gate is not None:
-        return next((w for w in (64, 32, 16) if config.tile[1] // 2 % w == 0), 0)
+        most = 64 if config.tile[1] % 64 else 128 // problem.d.bytes  # of whole swizzles
+        return next((w for w in (64, 32, 16) if w <= most and config.tile[1] // 2 % w == 0), 0)
     if problem.finish is not None:
         return problem.columns(problem.finish.columns)
     return config.piece or 128 // (problem.acc.bytes if config.splits > 1 else problem.d.bytes)

@@ -11,16 +11,17 @@ other multiplies.
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 # (kernels are made for types that annotations cannot express for a type checker)
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from math import inf
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32, u32
+from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
 from cutelite.kernels.gemm.configs import (
     CONFIGS,
@@ -240,6 +241,7 @@ def flat(fused: cl.Fused) -> tuple[Any, ...]:
     return fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta, tensors or None, None, None
 
 
+T = TypeVar("T")
 NEAR = 1.3
 """Times the shortest time that is expected: what takes longer is not measured."""
 
@@ -261,10 +263,18 @@ def ranked(
             yield float(times[i]), of.configs[i]
 
 
+def first_of(able: Iterable[T], problem: Problem) -> T:
+    """Return the first of the configurations that a problem can have. Errors: `Misfit` where there are none."""
+    for each in able:
+        return each
+    columns = problem.finish.columns if problem.finish is not None else 0
+    raise Misfit(f"finish has pieces of {columns} columns, which divide no tile for such arrays: pass 64, or 128")
+
+
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
     """Return the configurations worth measuring: within `NEAR` of the model's shortest time, the fastest first."""
     able = ranked(configs, problem, a, d)
-    least, first = next(able)
+    least, first = first_of(able, problem)
     return [first, *(config for _, config in takewhile(lambda each: each[0] <= NEAR * least, able))]
 
 
@@ -283,7 +293,9 @@ def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any, early: bool = Fal
     """Return the fastest configuration: measured in this process, of a loaded table, or by the model (`ranked`)."""
     key = problem, tuple(a.shape), tuple(d.shape), rt.read(d).device, early
     if key not in _picked:
-        _picked[key] = tuned.shipped(problem, a, b, d, *more) or next(ranked(CONFIGS, problem, a, d, early))[1]
+        _picked[key] = (
+            tuned.shipped(problem, a, b, d, *more) or first_of(ranked(CONFIGS, problem, a, d, early), problem)[1]
+        )
     return _picked[key]
 
 

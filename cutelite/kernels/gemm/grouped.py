@@ -26,11 +26,11 @@ from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, instance, is_array, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
+from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, check_written_by_tma, of_no_columns
 from cutelite.kernels.gemm.call import all_for_tma, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
-from cutelite.kernels.gemm.dense import NEAR, build
+from cutelite.kernels.gemm.dense import NEAR, build, first_of
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds
 from cutelite.kernels.gemm.plan import GROUP
 from cutelite.kernels.lent import takes_jax
@@ -103,7 +103,8 @@ def fitting(
             padded = sum(np.ceil(rows / of.high) * of.high * many for rows, many in shares.items())
             times += microseconds(of, plain, Sizes(padded, n, k, 1, groups - shares[0]), at_once_of(of, d))
     able = [i for i in times.argsort(kind="stable").tolist() if made_for(configs[i], fitted(configs[i], problem))]
-    return [configs[i] for i in able if times[i] <= NEAR * times[able[0]]]
+    least = times[first_of(able, problem)]
+    return [configs[i] for i in able if times[i] <= NEAR * least]
 
 
 @lru_cache(maxsize=1024)
@@ -163,6 +164,7 @@ def by_rows(
         return out
     if not a.shape[-1]:
         a, b = of_no_columns(a, -1), of_no_columns(b, -1)
+    check_written_by_tma("out", out)
     a, b = all_for_tma((a, -1, True), (b, -1, False))
     kinds, major = kinds_of(given.tensors), "K" if rt.read(b).strides[-1] == 1 else "MN"
     made = replace(given, function=settled(given.function), tensors=())
@@ -185,6 +187,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     if not left_out() and 0 not in out.shape and ends.shape[0]:
         if not a.shape[1]:
             a, b = of_no_columns(a, -1), of_no_columns(b, -1)
+        a, b = all_for_tma((a, -1, True), (b, -1, False))
         major = "K" if rt.read(b).strides[-1] == 1 else "MN"
         problem = experts.Problem(getattr(cl, rt.read(a).dtype), gather=True, major=major)
         experts.run(problem, a, b if major == "K" else b.swapaxes(-1, -2), ends, out, rows)
@@ -205,8 +208,8 @@ def gemm(
     ends    (E,), i32, on the device: ascending, at most M. Groups may have no rows, and rows after the last end are
             neither read for any result nor written
     out     (M, N), contiguous along N; made if it is not given, of the dtype of `a`, bf16 for fp8
-    rows    (M',), i32: row i of the product is of ``a[rows[i]]``, which is gathered on its way; bf16 and f16, without
-            `finish` and `config`
+    rows    (M',), i32: row i of the product is of ``a[rows[i]]``, which is gathered on its way; bf16 and f16, K a
+            multiple of 8, without `finish` and `config`
     finish  a function of the sums, and of further tensors: docs/gemm.md. Its rows end where the group does
     config  None: the fastest by a model; 'tuned': the fastest, measured at the first call for such shapes
     Errors  ValueError for shapes that do not fit
@@ -238,7 +241,8 @@ def along_k(
 ) -> Any:  # fmt: skip
     """``out[e] = a[rows of e].T @ b[rows of e]``, of rows ``ends[e - 1] : ends[e]``, for every group e; returns `out`.
 
-    a, b        (T, M) and (T, N) of one dtype, bf16 or f16, contiguous along M and N; both multiples of 8
+    a, b        (T, M) and (T, N) of one dtype, bf16 or f16, contiguous along M and N; both multiples of 8. Copied first
+                where rows are no multiple of 16 bytes apart
     ends        (E,), i32, on the device: ascending, at most T. A group without rows has zeros
     out         (E, M, N), contiguous along N; made if it is not given, in f32
     accumulate  add to what `out` has: a gradient that several steps share
@@ -264,6 +268,8 @@ def along_k(
             out[...] = 0
         return out
     dtype, d = getattr(cl, rt.read(a).dtype), getattr(cl, rt.read(out).dtype)
+    check_written_by_tma("out", out)
+    a, b = all_for_tma((a, -1, True), (b, -1, True))
     problem = Problem(dtype, dtype, f32, d, None, ("MN", "MN"), True, groups="K")
     launched(config, problem, a, b, ends, out, out if accumulate else None, float(accumulate))
     return out

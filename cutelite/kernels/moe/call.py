@@ -11,6 +11,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError, result_like, underived
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.gemm.call import packed_rows
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
@@ -86,7 +87,7 @@ def checked(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> tuple[
     chosen = check_choices(given, index, weights)
     if x.shape[1] % 8 or down.shape[2] % 8:
         raise ArrayError(f"down is {tuple(down.shape)}: hidden and inner are multiples of 8")
-    return DTYPES[code_of(x)], [*map(contiguous, (x, gate_up, down)), *chosen]
+    return DTYPES[code_of(x)], [*map(packed_rows, (x, gate_up, down)), *chosen]
 
 
 def check_choices(given: Arguments, index: Any, weights: Any) -> tuple[Any, Any]:
