@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import pairwise
 from math import inf, prod
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import cutelite as cl
 import cutelite_rt as rt
+from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arrays import code_of, empty, strides_of
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.signature.bind import plain_number
@@ -48,7 +50,7 @@ def as_number(
     if fits:
         with suppress(OverflowError):
             found = int(found) if whole else float(found)
-        fits = (above == -inf or found > above) and not (found < least or found > most)
+        fits = all((above == -inf or found > above, least == -inf or found >= least, most == inf or found <= most))
     if not fits:
         wanted = "a whole number" if whole else "a number"
         ends = [f"above {above:g}"] * (above > -inf) + [f"from {least:g}"] * (least > -inf)
@@ -271,11 +273,54 @@ def needs_gradient(x: Any) -> bool:
 def check_apart(name: str, out: Any, operands: dict[str, Any]) -> None:
     """Check that a result lies where no operand does. All are views. Errors: `ArrayError`."""
     for other, operand in operands.items():
-        if 0 in (*out.shape, *operand.shape):
-            continue
-        if operand.pointer == out.pointer or (ends(operand) > out.pointer and ends(out) > operand.pointer):
+        if overlap(out, operand):
             text = "which is read until the end: pass another array, or none"
             raise ArrayError(f"{name} lies where {other} does, {text}")
+
+
+def check_given_apart(out: Any, **operands: Any) -> None:
+    """`check_apart` of `out`, an array or None, and of operands, of which some may be None."""
+    if out is not None and not left_out():
+        check_apart("out", rt.read(out), {name: rt.read(x) for name, x in operands.items() if x is not None})
+
+
+def check_in_place(name: str, out: Any, operands: dict[str, Any]) -> None:
+    """Check that a result lies where an operand does, element by element, or where none does. All are views.
+
+    Errors  `ArrayError`
+    """
+    for other, operand in operands.items():
+        if overlap(out, operand) and place_of(out) != place_of(operand):
+            raise ArrayError(f"{name} and {other} overlap, and are not the same elements: pass another array, or none")
+
+
+def place_of(view: Any) -> tuple[Any, ...]:
+    """Return where each element of a view is."""
+    steps = [step for extent, step in zip(view.shape, view.strides, strict=True) if extent > 1]
+    return view.pointer, view.dtype, *steps
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Tell whether two views overlap, as far as that is seen: of rows with gaps, if both have the same pitch."""
+    if 0 in (*a.shape, *b.shape):
+        return False
+    if a.pointer == b.pointer or (ends(b) > a.pointer and ends(a) > b.pointer):
+        return True
+    (high, wide, pitch), (rows, row, step) = rows_of(a), rows_of(b)
+    if not pitch == step > 0:
+        return False
+    down, across = divmod(b.pointer - a.pointer, pitch)
+    here, below = across < wide and -rows < down < high, across + row > pitch and -rows < down + 1 < high
+    return bool(here or below)
+
+
+def rows_of(view: Any) -> tuple[int, int, int]:
+    """Return how many rows a view has, their bytes, and the bytes from one to the next; 0 if not evenly apart."""
+    size = DTYPES[view.dtype].bytes
+    modes = [(extent, step) for extent, step in zip(view.shape, view.strides, strict=True) if extent > 1]
+    row = modes.pop()[0] if modes and modes[-1][1] == 1 else 1
+    even = all(step == extent * below for (_, step), (extent, below) in pairwise(modes))
+    return prod(extent for extent, _ in modes), row * size, modes[-1][1] * size if modes and even else 0
 
 
 def ends(view: Any) -> int:

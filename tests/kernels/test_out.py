@@ -8,14 +8,16 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.moe import route
-from cutelite.kernels.rows.embedding import embedding
-from cutelite.kernels.rows.gates import activated
+from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
+from cutelite.kernels.rows.embedding import embedding, embedding_backward
+from cutelite.kernels.rows.gates import activated, gated
 from cutelite.kernels.rows.norm import layer_norm, rms_norm
 from cutelite.kernels.rows.quantise import quantise
 from cutelite.kernels.rows.reduce import reduced
+from cutelite.kernels.rows.rope import rope
 from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import argmax, top_k
-from cutelite.kernels.rows.softmax import softmax
+from cutelite.kernels.rows.softmax import softmax, softmax_backward
 from cutelite.kernels.rows.sort import sort
 
 PLACES = np.array([[1, 0], [3, 2]], np.int32)
@@ -71,3 +73,58 @@ def test_two_results_do_not_share_an_array() -> None:
 def test_results_are_not_lost_in_a_copy(function: Any, out: Any) -> None:
     with pytest.raises(cl.ArgumentError, match="out has rows with gaps, or not evenly apart"):
         function(np.ones((3, 2, 8), np.float32), out=out)
+
+
+ROOM, TABLE = np.ones((6, 40), np.float32), np.ones((6, 4), np.float32)
+IN_PLACE: dict[str, Callable[..., Any]] = {
+    "softmax": lambda x, out: softmax(x, out=out),
+    "softmax_backward": lambda x, out: softmax_backward(x, x.copy(), out=out),
+    "cumsum": lambda x, out: cumsum(x, out=out),
+    "activated": lambda x, out: activated(x, "silu", out=out),
+    "gated": lambda x, out: gated(x.copy(), x, out=out),
+    "cross_entropy_backward": lambda x, out: cross_entropy_backward(
+        x[:, 0].copy(), x, np.zeros(len(x), np.int64), x[:, 0].copy(), out=out
+    ),
+    "rope": lambda x, out: rope(x[None, :, None], None, TABLE, TABLE, out=(out[None, :, None], None)),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_results_lie_where_operands_do_or_apart(name: str) -> None:
+    function, room = IN_PLACE[name], ROOM.copy()
+    function(room[:5, :8], room[:5, :8])
+    function(room[:5, :8], room[:5, 8:16])
+    whole = room.reshape(-1)[: 6 * 8].reshape(6, 8)
+    for x, out in (
+        (room[:5, :8], room[1:, :8]),
+        (room[:5, 4:12], room[:5, :8]),
+        (whole[:5], whole[1:]),
+        (whole[1:], whole[:5]),
+    ):
+        with pytest.raises(cl.ArgumentError, match=r"out.* overlap, and are not the same elements"):
+            function(x, out)
+
+
+def test_results_of_rope_lie_where_the_other_operand_is_not() -> None:
+    q, k, table = (np.ones(shape, np.float32) for shape in ((1, 3, 2, 8), (1, 3, 2, 8), (3, 4)))
+    for out in (k, q), (q, q), (q.copy(), q):
+        with pytest.raises(cl.ArgumentError, match=r"out\[\d\] lies where"):
+            rope(q, k, table, table, out=out)
+
+
+SHAPES: dict[str, Callable[[Any, Any], Any]] = {
+    "softmax": lambda x, y: softmax(x, out=y),
+    "gated": gated,
+    "rms_norm": lambda x, y: rms_norm(x, residual=y),
+    "quantise": lambda x, y: quantise(x, up=y),
+    "cross_entropy": lambda x, y: cross_entropy(x, y[..., 0].astype(np.int64)),
+    "embedding_backward": lambda x, y: embedding_backward(x, y[..., 0].astype(np.int64), 4),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_as_many_rows_of_another_shape_are_refused(name: str) -> None:
+    x = np.ones((2, 3, 8), np.float32)
+    for other in np.ones((3, 2, 8), np.float32), np.ones((6, 8), np.float32):
+        with pytest.raises(cl.ArgumentError, match=r"\(2, 3"):
+            SHAPES[name](x, other)

@@ -305,14 +305,14 @@ def test_what_is_refused() -> None:
         soft.softmax(x.astype(np.float64))
     with pytest.raises(cl.ArgumentError, match=r"x has shape \(4, 0\); a row has 1 to"):
         soft.softmax(x[:, :0])
-    with pytest.raises(cl.ArgumentError, match="residual is f32 3 x 8, and should be f32 4 x 8"):
+    with pytest.raises(cl.ArgumentError, match=r"residual is f32 \(3, 8\), and should be f32 \(4, 8\)"):
         norm.rms_norm(x, residual=x[:3])
     with pytest.raises(cl.ArgumentError, match="weight is float32 of shape"):
         norm.rms_norm(x, x[0, :7])
     for p in (Plan(32, 1, 1, 4, 1, ahead=2), Plan(32, 2, 1, 4, 1, stages=1), Plan(32, 1, 8, 4, 1, stages=1)):
         with pytest.raises(cl.CompileError, match="row-stream"):
             soft.softmax(random((4, 68), np.float32), how=p)
-    with pytest.raises(cl.ArgumentError, match="int64 of 4 rows"):
+    with pytest.raises(cl.ArgumentError, match=r"int64 of shape \(4,\) is needed"):
         entropy.cross_entropy(x, np.zeros(3, np.int64))
 
 

@@ -96,7 +96,7 @@ def test_nothing_is_launched_for_nothing() -> None:
 
 def test_what_is_refused() -> None:
     x = np.zeros((4, 8), np.float32)
-    with pytest.raises(cl.ArgumentError, match="up is 3 x 8, but must be 4 x 8, as gate"):
+    with pytest.raises(cl.ArgumentError, match=r"up is \(3, 8\), but must be \(4, 8\), as gate"):
         gated(x, x[:3])
     with pytest.raises(
         cl.ArgumentError, match="activation is 'swish', but must be one of 'silu', 'gelu', 'gelu_tanh', 'relu'"

@@ -133,5 +133,5 @@ def test_what_is_refused() -> None:
         Narrow(block=64)
     with pytest.raises(cl.ArgumentError, match=r"to is .i8., but must be one of"):
         transposed(random((3, 4), BF16), "i8")
-    with pytest.raises(cl.ArgumentError, match="up is bf16 2 x 4, and should be bf16 3 x 4"):
+    with pytest.raises(cl.ArgumentError, match=r"up is bf16 \(2, 4\), and should be bf16 \(3, 4\)"):
         quantise(random((3, 4), BF16), up=random((2, 4), BF16))

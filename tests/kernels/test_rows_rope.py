@@ -61,6 +61,18 @@ def test_heads_before_tokens_and_positions_by_default(checked: Callable[[int], N
     np.testing.assert_array_equal(whole[..., 32], last)
 
 
+def test_tables_of_one_column_at_any_stride_and_positions_that_they_have_not() -> None:
+    q, (cosines, sines) = (
+        random((2, 3, 2, 4), np.float32),
+        (np.asfortranarray(t.reshape(1, -1)).T for t in tables(5, 1)),
+    )
+    assert cosines.strides[1] != 4
+    positions = np.array([[0, 4, 5], [-1, 2, 2**32 + 1]])
+    exact = turned(q, cosines, sines, positions.clip(0, 4), False)
+    exact[[0, 1, 1], [2, 0, 2], :, :2] = np.nan
+    np.testing.assert_allclose(rope(q, None, cosines, sines, positions)[0], exact, rtol=1e-5)
+
+
 def test_tokens_without_sequences() -> None:
     """Of keys that are the same for all tokens, by a stride of 0."""
     q, k = random((6, 2, 16), np.float32), np.broadcast_to(random((1, 1, 16), np.float32, 1), (6, 1, 16))

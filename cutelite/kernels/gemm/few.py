@@ -27,7 +27,16 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_apart, one_of, underived
+from cutelite.kernels.arguments import (
+    HALVES,
+    Arguments,
+    ArrayError,
+    as_number,
+    check_given_apart,
+    check_in_place,
+    one_of,
+    underived,
+)
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.gemm.arrays import reshaped
 from cutelite.kernels.rows import gates
@@ -267,7 +276,8 @@ def linear_of_few(
     result = reshaped(out, (rows, n))
     normed = None if norm is None else (DTYPES[code_of(norm)], k)
     few = Few(DTYPES[code_of(x)], rows, normed, gate, early)
-    check_apart("out", rt.read(out), {"x": rt.read(x), "weight": rt.read(weight)})
+    check_given_apart(out, x=x, weight=weight, norm=norm)
+    check_in_place("out", rt.read(out), {} if add is None else {"add": rt.read(add)})
     added = None if add is None else add.reshape((rows, n))
     launch = cl.Launch(min(clusters_at_once(1, x), n // HIGH), THREADS, pdl=True)
     build(few)[launch](flat, weight, result, added, norm, eps, counter(x))

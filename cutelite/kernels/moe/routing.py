@@ -172,9 +172,9 @@ def expert_of(index: Any, at: Any, experts: int) -> Any:
     """Return the expert of a pair; -1 where there is none."""
     found: Any = i32(-1)
     if at < S:
-        expert = index[at].to(i32)
+        expert = index[at]
         if expert >= 0 and expert < experts:
-            found = expert
+            found = expert.to(i32)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import is_array, is_dense, needs_gradient, writable
+from cutelite.kernels.arguments import check_in_place, is_array, is_dense, needs_gradient, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import LONGEST, MOST_BLOCKS, Plan, width
 
@@ -41,6 +41,7 @@ class Rows:
 
     array    an array of torch, CuPy or NumPy, of any number of modes; the last one is a row
     dtype    bf16, f16 or f32
+    shape    of the array
     vector   elements of one access, as pitch and address allow
     most     the most elements of a row; None: any number, also 0
     kinds    the dtypes that are accepted, by their codes
@@ -69,22 +70,31 @@ class Rows:
             wanted = "it must have a mode" if most is None else f"a row has 1 to {most} elements"
             raise rt.ArgumentError(f"{name} has shape {tuple(array.shape)}; {wanted}")
         self.dtype = found
-        self.n = int(array.shape[-1])
+        self.shape = tuple(map(int, array.shape))
+        self.n = self.shape[-1]
         self.m = math.prod(map(int, array.shape[:-1]))
         self.matrix = array.reshape((self.m, self.n))
-        view = rt.read(self.matrix)
+        self.view = view = rt.read(self.matrix)
         if self.n > 1 and view.strides[1] != 1:
             self.matrix = contiguous(self.matrix)
-            view = rt.read(self.matrix)
+            self.view = view = rt.read(self.matrix)
         if written and self.m * self.n and view.pointer != rt.read(array).pointer:
             raise rt.ArgumentError(f"{name} has rows with gaps, or not evenly apart: pass a contiguous array")
         self.vector = width(found.bytes, view.strides[0] if self.m > 1 else 0, view.pointer // found.bytes)
 
     def like(self, other: Rows, name: str) -> Rows:
-        """Return these rows. Errors: `cl.ArgumentError` where number, length or dtype differ from those of `other`."""
-        if (self.dtype, self.m, self.n) != (other.dtype, other.m, other.n):
-            here, there = (f"{x.dtype} {x.m} x {x.n}" for x in (self, other))
+        """Return these rows. Errors: `cl.ArgumentError` where shape or dtype differ from those of `other`."""
+        if (self.dtype, self.shape) != (other.dtype, other.shape):
+            here, there = (f"{x.dtype} {x.shape}" for x in (self, other))
             raise rt.ArgumentError(f"{name} is {here}, and should be {there}")
+        return self
+
+    def over(self, name: str, **read: Rows | None) -> Rows:
+        """Return these rows, to be written: where others are that are read, element by element, or apart from them.
+
+        Errors  `ArrayError`
+        """
+        check_in_place(name, self.view, {other: x.view for other, x in read.items() if x is not None})
         return self
 
     def at_once(self, cluster: int, resident: int = 1) -> int:

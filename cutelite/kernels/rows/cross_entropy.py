@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results, underived
-from cutelite.kernels.arrays import empty
+from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_loss
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, LOWEST, Exponentials, Merge, added, exponentials, power
@@ -400,7 +400,7 @@ def cross_entropy_backward(
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     out = empty(x, tuple(x.shape)) if out is None else out
-    results = Rows(out, "out", written=True).like(rows, "out")
+    results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
     p = instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))
     kernel = backward(loss_of(rows, smoothing, z, ignore), p)
     for name, each in (("lse", lse), ("gradient", gradient)):
@@ -419,7 +419,8 @@ def cross_entropy_gradient(
     out  the gradient of the logits is written here; may be x
     """
     rows = Rows(x, "x")
-    targets, results = targets_of(rows, target), Rows(out, "out", written=True).like(rows, "out")
+    targets = targets_of(rows, target)
+    results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     vector = math.gcd(rows.vector, results.vector)
     p = instance("how", how, Plan) or rows.planned(plan_loss, rows.n, vector, rows.dtype.bytes)
@@ -434,14 +435,16 @@ def cross_entropy_gradient(
 def loss_of(rows: Rows, smoothing: float, z: float, ignore: int) -> Loss:
     """Return the loss that kernels are made for. Errors: `cl.ArgumentError` for numbers that do not fit."""
     smoothing, z = as_number("smoothing", smoothing, least=0, most=1), as_number("z", z)
-    return Loss(rows.dtype, rows.n, smoothing, z, as_number("ignore", ignore, whole=True))
+    return Loss(
+        rows.dtype, rows.n, smoothing, z, as_number("ignore", ignore, whole=True, least=-(2**63), most=2**63 - 1)
+    )
 
 
 def targets_of(rows: Rows, target: Any) -> Any:
     """Return the targets as a vector."""
     is_array("target", target)
-    if str(target.dtype).rpartition(".")[2] != "int64" or math.prod(map(int, target.shape)) != rows.m:
+    if code_of(target) != "i64" or tuple(target.shape) != rows.shape[:-1]:
         raise cl.ArgumentError(
-            f"target is {target.dtype} of shape {tuple(target.shape)}; int64 of {rows.m} rows is needed"
+            f"target is {target.dtype} of shape {tuple(target.shape)}; int64 of shape {rows.shape[:-1]} is needed"
         )
     return flat(target, rows.m)

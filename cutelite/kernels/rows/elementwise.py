@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import FLOATS, Arguments, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
@@ -126,15 +126,18 @@ def elementwise(
     called = [*names, *(f"inputs[{i}]" for i in range(len(names), len(inputs)))]
     given = [Rows(x, name, most=None) for name, x in zip(called, inputs, strict=False)]
     first = given[0]
+    is_new = out is None
     if out is None:
         kinds = dtypes or (first.dtype.name,)
         out = [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in kinds]
     called = [*called[: len(inputs)], *(f"out[{i}]" if len(out) > 1 else "out" for i in range(len(out)))]
     made = [Rows(x, name, None, RESULTS, written=True) for name, x in zip(called[len(inputs) :], out, strict=True)]
     for name, each in zip(called, (*given, *made), strict=True):
-        if (each.m, each.n) != (first.m, first.n):
-            there = f"{first.m} x {first.n}, as {called[0]}"
-            raise cl.ArgumentError(f"{name} is {each.m} x {each.n}, but must be {there}")
+        if each.shape != first.shape:
+            raise cl.ArgumentError(f"{name} is {each.shape}, but must be {first.shape}, as {called[0]}")
+    for i, (name, each) in enumerate(() if is_new else zip(called[len(inputs) :], made, strict=True)):
+        each.over(name, **dict(zip(called, given, strict=False)))
+        check_apart(name, each.view, {called[len(inputs) + j]: made[j].view for j in range(i)})
     if first.m * first.n:
         launch(settled(function), given, made, blocks)
     return tuple(out)

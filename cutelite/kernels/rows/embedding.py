@@ -20,6 +20,7 @@ from cutelite.kernels.rows.sort import sort
 
 M, N, V = cl.dims("M N V")  # rows to gather, columns, rows of the table
 THREADS = 128
+MOST_WORDS = 2**31 - 1
 
 
 @cache
@@ -105,18 +106,21 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     dy       (..., n), bf16, f16 or f32, added up in f32
     places   (...), int32 or int64
     words    rows of the table, below 2**31
-    padding  the number of a row that gets no gradient
+    padding  the number of a row that gets no gradient; below 0: there is none
     Gives    (words, n)
     """
     rows, m = Rows(dy, "dy", most=None), count(places)
-    words, padding = as_number("words", words, whole=True, least=0), as_number("padding", padding, whole=True)
-    if rows.m != m:
-        raise cl.ArgumentError(f"dy has {rows.m} rows, for {m} places")
+    words = as_number("words", words, whole=True, least=0, most=MOST_WORDS)
+    padding = as_number("padding", padding, whole=True, most=max(words - 1, -1))
+    if tuple(dy.shape[:-1]) != tuple(places.shape):
+        raise cl.ArgumentError(f"dy is {tuple(dy.shape)}, for places of {tuple(places.shape)}: a row for each")
     out = empty(dy, (words, rows.n))
     out[...] = 0
     if m * rows.n:
         made = Rows(out, "out", most=None)
         given = flat(places, m)
+        if kind(places) == i64:  # numbers that 32 bits do not hold are of no row
+            given = given.clip(-1, MOST_WORDS)
         numbers, order = sort(given.astype("int32") if hasattr(given, "astype") else given.int())
         kernel = adding(rows.dtype, math.gcd(rows.vector, made.vector))
         kernel[m * -(-rows.n // (THREADS * (ACCESS // rows.dtype.bytes))), THREADS](

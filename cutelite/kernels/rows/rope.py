@@ -17,7 +17,16 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import FLOATS, PLACES, Arguments, Misfit, underived
+from cutelite.kernels.arguments import (
+    FLOATS,
+    PLACES,
+    Arguments,
+    ArrayError,
+    Misfit,
+    check_apart,
+    check_in_place,
+    underived,
+)
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, contiguous, derived
 from cutelite.kernels.rows.plan import ACCESS, after, follow
@@ -111,8 +120,12 @@ def build(t: Turn) -> Any:
         token, group = rest // sum(groups), rest % sum(groups)
         if token < B * S:
             b, at = token // S, token % S
-            position = at if positions is None else positions[b, at]
-            c = cosines[position, None].tile((v,), (unit,)).load().to(f32)
+            position, known = at, cl.boolean(True)
+            if positions is not None:
+                position = positions[b, at]
+                known = (position >= 0) & (position < T)
+                position = cl.where(known, position, 0)
+            c = cl.where(known, cosines[position, None].tile((v,), (unit,)).load().to(f32), math.nan)
             s = sines[position, None].tile((v,), (unit,)).load().to(f32)
             s = -s if t.inverse else s
             if group < groups[0]:
@@ -140,7 +153,8 @@ def rope(
     q, k            (sequences, tokens, heads, n) or (tokens, heads, n), bf16, f16 or f32, any strides, 0 among
                     them, but elements of a head side by side; k may be None
     cosines, sines  (positions, r / 2), r <= n: bf16, f16 or f32
-    positions       (sequences, tokens) or (tokens,), int32 or int64; by default 0, 1, 2, ... in each sequence
+    positions       (sequences, tokens) or (tokens,), int32 or int64; by default 0, 1, 2, ... in each sequence. What has
+                    another one than the tables have becomes NaN
     interleaved     neighbours are turned together, not halves
     inverse         turn back: the derivative
     out             where to write; (q, k) for in place. By default new arrays
@@ -172,6 +186,10 @@ def rope(
         turned = turned if 2 * half == n else made
     else:
         made = outs(out, turned)
+        check_places(turned, made)
+    tokens = int(q.shape[-3])
+    if cosines.shape[0] < (tokens if positions is None else min(tokens, 1)):
+        raise ArrayError(f"cosines and sines are {tuple(cosines.shape)}, and q has {tokens} tokens: a row for each")
     if q.shape[0] * q.shape[-3] * q.shape[-2] == 0:
         return (made[0], None) if k is None else (made[0], made[1])
     launch(turned, made, cosines, sines, positions, kind, table, interleaved, inverse)
@@ -187,12 +205,21 @@ def outs(out: Any, like: list[Any]) -> list[Any]:
     return list(out[: len(like)])
 
 
+def check_places(turned: list[Any], made: list[Any]) -> None:
+    """Check that results lie where the same heads do, element by element, or apart. Errors: `ArrayError`."""
+    read, written = ({name: rt.read(x) for name, x in zip("qk", each, strict=False)} for each in (turned, made))
+    for i, (name, view) in enumerate(written.items()):
+        check_in_place(f"out[{i}]", view, {name: read[name]})
+        others = {other: x for other, x in read.items() if other != name}
+        check_apart(f"out[{i}]", view, others | {f"out[{j}]": written[x] for j, x in enumerate("qk"[:i])})
+
+
 def launch(
     turned: list[Any], made: list[Any], cosines: Any, sines: Any, positions: Any, kind: Any, table: Any,
     interleaved: bool, inverse: bool,
 ) -> None:  # fmt: skip
     """Launch the kernel for arrays that have been checked."""
-    cosines, sines = (x if rt.read(x).strides[-1] == 1 else contiguous(x) for x in (cosines, sines))
+    cosines, sines = (side_by_side(x) for x in (cosines, sines))
     fours = [x if len(x.shape) == 4 else x.reshape((1, *x.shape)) for x in (*turned, *made)]
     half, places = int(cosines.shape[-1]), cl.i64
     if positions is not None:
@@ -213,6 +240,13 @@ def launch(
     build(t)[after(-(-units // THREADS), THREADS)](
         ins[0], ins[1] if len(ins) > 1 else None, cosines, sines, positions, outs[0], outs[1] if len(outs) > 1 else None
     )
+
+
+def side_by_side(x: Any) -> Any:
+    """Return the array, or a copy, whose elements along the last mode lie side by side."""
+    if rt.read(x).strides[-1] == 1:
+        return x
+    return copied(x[:, 0]).reshape((-1, 1)) if x.shape[-1] == 1 else contiguous(x)
 
 
 def copied(x: Any) -> Any:

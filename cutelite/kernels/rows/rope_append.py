@@ -20,6 +20,7 @@ from cutelite.kernels.arguments import FLOATS, Arguments, underived
 from cutelite.kernels.arrays import code_of, counter, empty
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
+from cutelite.kernels.rows.rope import side_by_side
 from cutelite.records import dataclass
 
 B, S, L, C = cl.dims("B S L C")  # sequences, new tokens of each, places in the cache, rows of the tables
@@ -145,6 +146,7 @@ def rope_append(
     given.array("out", out, "q", "B T H N", written=True, rows=True)
     if left_out() or not count * tokens:
         return out
+    cosines, sines = side_by_side(cosines), side_by_side(sines)
     vector = gcd(n // 2, ACCESS // kind.bytes)
     for x, bytes in [
         *((x, kind.bytes) for x in (q, k, v, keys, values, out)),

@@ -68,11 +68,12 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     if (made := derived(x, out=out)) is not None:
         return made.cumsum(x)
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
-    out = result_like(x, out)
-    results = Rows(out, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
+    y = result_like(x, out)
+    results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
+    results.over("out", x=None if out is None else rows)
     tiles = rows.m * -(-rows.n // (THREADS * ACCESSES * (ACCESS // rows.dtype.bytes)))
     if tiles:
         states = empty(x, (tiles + 1,), "i64")
         states[...] = 0
         build(rows.dtype, rows.vector, results.vector)[tiles, THREADS](rows.matrix, results.matrix, states)
-    return out
+    return y

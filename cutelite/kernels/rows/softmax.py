@@ -190,12 +190,12 @@ def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
 def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     """Launch the kernel for x."""
     rows = Rows(x, "x")
-    out = result_like(x, out)
-    results = Rows(out, "out", written=True).like(rows, "out")
+    y = result_like(x, out)
+    results = Rows(y, "out", written=True).like(rows, "out").over("out", x=None if out is None else rows)
     vector = math.gcd(rows.vector, results.vector)
     p = instance("how", how, Plan) or rows.planned(plan_softmax, rows.n, vector, rows.dtype.bytes, once=not log)
     forward(rows.dtype, rows.n, p, log)[p.launch(rows)](rows.matrix, results.matrix, p.counter(rows))
-    return out
+    return y
 
 
 @underived()
@@ -210,7 +210,7 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     values = Rows(y, "y")
     gradients = Rows(dy, "dy").like(values, "dy")
     out = empty(y, tuple(y.shape)) if out is None else out
-    results = Rows(out, "out", written=True).like(values, "out")
+    results = Rows(out, "out", written=True).like(values, "out").over("out", dy=gradients, y=values)
     vector = math.gcd(gradients.vector, values.vector, results.vector)
     p = instance("how", how, Plan) or plan_two(values.n, vector, values.dtype.bytes)
     kernel = backward(values.dtype, values.n, p, log)
