@@ -31,11 +31,13 @@ class Wait(NamedTuple):
     why    text for the deadlock report: 'mbarrier full[2], phase 1', 'barrier 0: 96 of 128 threads arrived'; a function
            where the text depends on how things stand at the time of the report
     on     for the checker: pairs of lanes (a mask, or None for all) and the object that they wait for
+    advice what to do if it never ends, as far as the state of what they wait for tells; '' where it tells nothing
     """
 
     ready: Callable[[], bool | Array]
     why: str | Callable[[], str]
     on: tuple[tuple[Array | None, object], ...] = ()
+    advice: Callable[[], str] = str
 
 
 class Lanes(Protocol):

@@ -158,7 +158,10 @@ class Barriers:
         if self._tell is not None:
             self._tell(BarrierArrive(lanes, on, where))
         self._complete_if_full(barrier)
-        return where, Wait(lambda: barrier.generation != generation, lambda: self._why(number), ((where, on),))
+        return where, Wait(
+            lambda: barrier.generation != generation, lambda: self._why(number), ((where, on),),
+            lambda: self._advice(number),
+        )  # fmt: skip
 
     def _arrived(self, barrier: Barrier) -> int:
         """Return the number of threads that count as arrived."""
@@ -183,6 +186,15 @@ class Barriers:
     def _why(self, number: int) -> str:
         barrier = self.named[number]
         return f"barrier {number}: {self._arrived(barrier)} of {self._expected(barrier)} threads arrived"
+
+    def _advice(self, number: int) -> str:
+        barrier = self.named[number]
+        if barrier.count is None:
+            return ""
+        return (
+            f"give all that come to barrier {number} the number of threads that do, which is {self._arrived(barrier)} "
+            "here, or let the others come"
+        )
 
     # The barrier of the cluster
 

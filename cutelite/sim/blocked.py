@@ -52,6 +52,10 @@ class Blocked:
         count = np.count_nonzero(ready)
         return ready if 0 < count < len(ready) else bool(count)
 
+    def advice(self) -> str:
+        """Return what to do if they wait for ever; '' where that is not known."""
+        return next(filter(None, (wait.advice() for i, wait in enumerate(self.waits) if (self.which == i).any())), "")
+
     def reasons(self) -> dict[str, Array]:
         """Return the lanes that wait, by the reason in words."""
         found: dict[str, Array] = {}

@@ -51,8 +51,11 @@ class SimError(Exception):
     ) -> None:
         self.mistake, self.kernel, self.seed, self.op = mistake, kernel, seed, op
         self.block, self.threads, self.place = block, tuple(threads), place
-        self.notes = tuple(notes)
+        self.notes, self._span = tuple(notes), None if op is None else op.span
         super().__init__(mistake.title)
+
+    def __reduce__(self) -> tuple[object, ...]:  # without the op, which holds the whole kernel
+        return _remade, (type(self), {**vars(self), "op": None}, self.args)
 
     @property
     def code(self) -> str:
@@ -60,7 +63,7 @@ class SimError(Exception):
 
     @property
     def span(self) -> Span | None:
-        return self.op.span if self.op is not None else None
+        return self._span
 
     def facts(self) -> list[Note]:
         """Return notes with the threads, the place in memory and the schedule, a line each."""
@@ -78,6 +81,12 @@ class SimError(Exception):
 
     def __str__(self) -> str:
         return render(self.mistake, self.span, self.facts())
+
+
+def _remade(kind: type[SimError], state: dict[str, object], args: tuple[object, ...]) -> SimError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
 
 
 def _threads(threads: Sequence[tuple[int, int, int]]) -> str:

@@ -37,6 +37,10 @@ Array = Any
 
 MAX_COUNT = (1 << 20) - 1
 _TX, _PENDING, _EXPECTED, _PARITY = 0, 21, 41, 61  # first bits of the fields
+EXPECT_THERE = "expect bytes on the mbarrier that they come to: of a multicast, in each block that it brings them to"
+EXPECT_LESS = (
+    "expect what copies bring to this block in a phase, no more; a multicast brings it to the blocks of its mask"
+)
 _LIVE = int.from_bytes(bytes([BARRIER] * 8))  # the states of its bytes, as one number
 
 
@@ -174,7 +178,7 @@ class Mbarriers:
         if len(cells) == 1 and not np.count_nonzero((parities != waited) & where):
             return Wait(
                 lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where),
-                tuple(on),
+                tuple(on), lambda: self._advice(address, where),
             )  # fmt: skip
 
         def ready() -> Array:
@@ -184,7 +188,12 @@ class Mbarriers:
             return done
 
         lanes_mask = lanes.mask.copy()
-        return Wait(ready, lambda: self._why(address, parities, lanes_mask), tuple(on))
+        return Wait(
+            ready,
+            lambda: self._why(address, parities, lanes_mask),
+            tuple(on),
+            lambda: self._advice(address, lanes_mask),
+        )
 
     def wait_state(self, lanes: Executing, address: Array, state: Array) -> Wait:
         return self.wait(lanes, address, _parity_of(state))
@@ -294,6 +303,23 @@ class Mbarriers:
     def _why(self, address: Array, parities: Array, where: Array) -> str:
         waits = sorted({(int(address[lane]), int(parities[lane])) for lane in where.nonzero()[0]})
         return "; ".join(self.describe(at, parity) for at, parity in waits[:4]) + (" ..." if len(waits) > 4 else "")
+
+    def _advice(self, address: Array, where: Array) -> str:
+        return next(filter(None, map(self.advice, sorted(set(address[where].tolist())))), "")
+
+    def advice(self, address: int) -> str:
+        """Return what to do about a phase that does not complete; '' where its counts do not tell."""
+        region = self._region(address)
+        if region is None or region.dead:
+            return ""
+        word = Word.read(int(region.view(8)[1][(address - region.base) // 8]))
+        if word.tx < 0:
+            return EXPECT_THERE
+        if word.tx > 0 and not word.pending:
+            return EXPECT_LESS
+        if 0 < word.pending < word.expected and not word.tx:
+            return f"let {word.pending} more arrive in each phase, or `init` it for {word.expected - word.pending}"
+        return ""
 
     def describe(self, address: int, parity: int) -> str:
         """Describe a wait: 'mbarrier full[2]: phase of parity 1; 1 of 2 arrivals and 4096 bytes are missing'."""

@@ -53,7 +53,9 @@ def deadlock(now: Situation) -> SimError:
     if lonely:
         first, code = lonely[0], "divergence"
         title = f"a deadlock: not all threads that {first.op.name} needs come to it"
-    return _error(now, Mistake(code, title, str(first)), first, groups)
+    advice = (strand.blocked.advice() for strand in now.blocked if strand.blocked is not None)
+    help = "" if lonely else next(filter(None, advice), "")
+    return _error(now, Mistake(code, title, str(first), help), first, groups)
 
 
 def endless(now: Situation) -> SimError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -250,3 +251,10 @@ def test_what_ends_a_simulation_is_a_finding_as_well() -> None:
 def spinning_for_good() -> sim.CheckReport:
     function, values, dims = ir(spinning, 1, np.zeros(1, np.int32))
     return sim.check(function, 1, values, dims=dims, seeds=2, max_ops=2000)
+
+
+def test_errors_reach_other_processes() -> None:
+    for error in (spinning_for_good().error, TooLarge("kernel", "title", "help")):
+        assert isinstance(error, SimError)
+        there = pickle.loads(pickle.dumps(error))
+        assert (type(there), str(there), there.span) == (type(error), str(error), error.span)

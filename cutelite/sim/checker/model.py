@@ -52,7 +52,7 @@ from cutelite.sim.checker.clocks import (
 )
 from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.checker.limits import check_length
-from cutelite.sim.checker.phases import WAITING, Phases
+from cutelite.sim.checker.phases import WAITING, Phases, Rounds
 from cutelite.sim.checker.places import Place, Writer
 from cutelite.sim.checker.records import Barrier, Block, Exited, Group
 from cutelite.sim.checker.reporter import Reporter
@@ -130,7 +130,8 @@ class Checker:
         self.report = reporter
         self.ahead = ahead
         self._after_it: Array = np.zeros(0, bool)  # agents that know it to be complete
-        self._early: dict[int, dict[Any, Callable[[], None]]] = {}  # by thread: its reads before it, to report
+        # By thread: its reads before it, each with what reports it and the names of what is read.
+        self._early: dict[int, dict[Any, tuple[Callable[[], None], set[str]]]] = {}
         self._grid_waiters: set[int] = set()  # threads that have executed griddepcontrol.wait
         self._grid_meetings: list[Published] = []  # barriers at which some of those were
         self._grid_waits: list[int] = []  # agents that stand for griddepcontrol.wait, in each cluster
@@ -146,6 +147,7 @@ class Checker:
         self._shadows: dict[int, tuple[Region, Shadow]] = {}
         self._barriers: dict[tuple[int, int], Barrier] = {}  # (number of the cluster, address)
         self._meetings: dict[tuple[int, int, object], Published] = {}  # named barriers and the cluster's
+        self._rounds: dict[tuple[int, int, int], Rounds] = {}  # of named barriers, by cluster and rank
         self._issued: dict[Work, Snapshot] = {}
         self._behind: dict[Work, Knowledge] = {}  # what its threads had behind them, of work that counts bytes
         self._copies: dict[Work, Snapshots] = {}  # the same of cp.async of several threads
@@ -276,7 +278,7 @@ class Checker:
             who = self._threads(np.array([thread]))
             tell = partial(self.report.too_early, block, op, region, mine, who, kind, work is not None)
             if kind == "read" and self.ahead.untouched is None:
-                self._early.setdefault(thread, {}).setdefault(op, tell)
+                self._early.setdefault(thread, {}).setdefault(op, (tell, names))
             else:
                 tell()
 
@@ -340,12 +342,13 @@ class Checker:
         if self.accesses.sets.many:
             self.accesses.sets.collect([shadow for _, shadow in self._shadows.values()])
         conflicts = self.accesses.check(shadow, granules, actor, site.kind, number)
+        alone = len(conflicts)
         if site.kind == WRITE and not site.asynchronous:
             conflicts += self._within(granules, actor, number)
-        for conflict in conflicts:
+        for i, conflict in enumerate(conflicts):
             conflict = self._telling(conflict, region, shadow, granules, wrote)
             if len(conflict.positions):
-                self._race(block, region, shadow, granules, actor, number, conflict)
+                self._race(block, region, shadow, granules, actor, number, conflict, i >= alone)
         self.accesses.remember(shadow, granules, actor, site.kind, number)
 
     def _update(self, block: Block, op: Any, update: Update, threads: Array, work: Work | None) -> None:
@@ -427,17 +430,22 @@ class Checker:
         return Conflict(conflict.positions[keep], conflict.site, conflict.who[keep], conflict.when[keep])
 
     def _race(
-        self, block: Block, region: Region, shadow: Shadow, granules: Array, actor: Actor, site: int, conflict: Conflict
-    ) -> None:
+        self, block: Block, region: Region, shadow: Shadow, granules: Array, actor: Actor, site: int,
+        conflict: Conflict, within: bool,
+    ) -> None:  # fmt: skip
+        """Report a conflict; `within`: of threads that execute one instruction."""
         old, new = self.accesses.sites[conflict.site], self.accesses.sites[site]
         at = conflict.positions
         fenceless = False
         if actor.row >= GMEM and old.kind in (WRITE, STRONG_WRITE):
             fenceless = bool(np.all(actor.ordered(SEEN, at, conflict.who, conflict.when)))
+        how = "fenceless" if fenceless else "within" if within else ""
+        if isinstance(actor, Worker) and actor.then.agent in conflict.who:
+            how = how or "behind"  # what that thread did before it started the work is ordered
         offsets = shadow.offsets(granules[at])
         self.report.race(
             block, region, offsets, shadow.granule, old, new, self._threads(conflict.who), self._threads(actor.who[at]),
-            fenceless,
+            how,
         )  # fmt: skip
 
     def _threads(self, agents: Array) -> list[tuple[Any, int]]:
@@ -518,7 +526,9 @@ class Checker:
         so they read before it on purpose.
         """
         for thread in self._early.keys() & set(threads.tolist()):
-            del self._early[thread]
+            for op, (_, names) in self._early.pop(thread).items():
+                for name in sorted(names):
+                    self.report.trusted(op, name)
 
     def _fence(self, block: Block, event: Fence) -> None:
         lanes, fence = event.lanes, event.kind
@@ -568,7 +578,16 @@ class Checker:
             self.clocks.share_past(threads[tid // 32 == warp])
 
     def _arrive_at_barrier(self, block: Block, event: BarrierArrive) -> None:
-        self._meet(block, block.rank, event.on, block.first + event.lanes.tid[event.where], CTA)
+        lanes, on, where = event
+        threads = block.first + lanes.tid[where]
+        key = block.number, block.rank, on.number
+        rounds = self._rounds.get(key)
+        if rounds is None:
+            rounds = self._rounds[key] = Rounds(block.first, block.machine.threads)
+        astray, other = rounds.arrive(lanes.op, threads, self.clocks, on.generation)
+        if len(astray):
+            self.report.barrier_phase(on.number, lanes.op, self._threads(astray), other)
+        self._meet(block, block.rank, on, threads, CTA)
 
     def _arrive_at_cluster(self, block: Block, event: ClusterArrive) -> None:
         lanes = event.lanes
@@ -615,6 +634,8 @@ class Checker:
                 continue
             rank, scope = (-1, CLUSTER) if isinstance(on, ClusterPhase) else (block.rank, CTA)
             place = self._meetings.get((block.number, rank, on))
+            if isinstance(on, BarrierGeneration):
+                self._rounds[block.number, block.rank, on.number].end(threads, on.generation)
             if place is not None:
                 self.clocks.learn(threads, place.to(scope, block.number, block.rank))
                 if self._early and any(place is met for met in self._grid_meetings):
@@ -1012,7 +1033,7 @@ class Checker:
         tid = event.tid
         threads = block.first + tid
         for thread in threads.tolist() if self._early else ():
-            for tell in self._early.pop(thread, {}).values():
+            for tell, _ in self._early.pop(thread, {}).values():
                 tell()
         key = (block.number, block.rank, "exit")
         place = self._meetings.setdefault(key, Published())
@@ -1097,6 +1118,7 @@ class Checker:
             return
         self._barriers = {key: held for key, held in self._barriers.items() if key[0] != block.number}
         self._meetings = {key: held for key, held in self._meetings.items() if key[0] != block.number}
+        self._rounds = {key: held for key, held in self._rounds.items() if key[0] != block.number}
 
     def more_about(self, error: SimError) -> Iterator[Note]:
         """Further notes for an error that ended a simulation: for a deadlock, who arrives on what is waited for."""

@@ -145,3 +145,42 @@ class Phases:
             np.all(self.clocks.known_to(np.full(len(threads), thread), PAST, threads, clocks))
             for threads, clocks in arrivals
         )
+
+
+class Rounds:
+    """The generations of one named barrier: an arrival must be after the completion of the one before.
+
+    Otherwise it may count in that, in place of a thread that it is meant for. Who waits at the barrier knows that it is
+    complete; who only arrives has to learn it elsewhere.
+
+    generation  the one that arrivals count in now
+    known       for each thread of the block, how many generations it is known to have seen complete
+    here        arrivals of this generation so far, `before` those of the one before; each with its op
+    """
+
+    def __init__(self, first: int, threads: int) -> None:
+        self.first, self.generation = first, 0
+        self.known = np.zeros(threads, np.int32)
+        self.here: list[tuple[Op, Arrivals]] = []
+        self.before: list[tuple[Op, Arrivals]] = []
+
+    def arrive(self, op: Op, threads: Array, clocks: Clocks, generation: int) -> tuple[Array, Op | None]:
+        """Let threads arrive; return those that may count in the generation before, and an op that arrived there."""
+        if generation != self.generation:
+            self.generation, self.before, self.here = generation, self.here, []
+        left = threads[self.known[threads - self.first] < generation]
+        astray, other = threads[:0], None
+        if len(left):
+            self.known[left - self.first] = generation
+            for op_before, (there, then) in self.before:
+                ahead = [
+                    not np.all(clocks.known_to(np.full(len(there), one), PAST, there, then)) for one in left.tolist()
+                ]
+                if any(ahead) and other is None:
+                    astray, other = left[ahead], op_before
+        self.here.append((op, Arrivals(threads, clocks.clock(PAST, threads))))
+        return astray, other
+
+    def end(self, threads: Array, generation: int) -> None:
+        """Record that threads have waited for a generation."""
+        self.known[threads - self.first] = generation + 1

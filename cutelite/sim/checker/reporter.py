@@ -38,6 +38,9 @@ BEFORE_READ = "wait for the copy before the read: on its mbarrier's phase, or fo
 BEFORE_OVERWRITE = (
     "before it is refilled, the readers must signal that they are done: by a wait and an arrival, or at a barrier"
 )
+AFTER_COPY = "wait for the end of the asynchronous read (its group) before the bytes are written again"
+BEFORE_COPY = "if it is to read what was written: a barrier of who writes and who starts it, before it is started"
+APART = "one instruction writes these bytes from several threads, and any of them may stay: give each its own place"
 BETWEEN_THREADS = "put a barrier between them, or another release and acquire that both threads take part in"
 
 OTHER_PROXY = (
@@ -96,9 +99,14 @@ class Reporter:
         new: Site,
         old_threads: Threads,
         new_threads: Threads,
-        fenceless: bool,
+        how: str,
     ) -> None:
-        """Report two accesses that nothing orders; or with `fenceless` an ordered pair that lacks the proxy fence."""
+        """Report two accesses that nothing orders.
+
+        how  'fenceless': they are ordered, and lack the proxy fence; 'within': threads make both by one instruction;
+             'behind': the thread that started the later one, asynchronous, has made the other since; else ''
+        """
+        fenceless = how == "fenceless"
         kind = "proxy-fence" if fenceless else "race"
         key = (kind, frozenset((_line(new.op), _line(old.op))))
         if key in self.found:
@@ -114,7 +122,7 @@ class Reporter:
             help = "`fence_proxy_async` in the threads that wrote, before the barrier that comes before this"
         else:
             message = f"a race in {where}: nothing orders {_a(_noun(new))} and {_a(_noun(old))} of the same bytes"
-            help = _help(old, new)
+            help = _help(old, new, how)
         label = f"{_noun(new)} here"
         sides = (_side(_noun(new), new.op, new_threads), _side(f"earlier {_noun(old)}", old.op, old_threads))
         self._add(
@@ -177,6 +185,19 @@ class Reporter:
         sides = (_side(noun, op, users), *([_side("completion", by, [])] if by is not None else []))
         self._barrier("mbarrier-phase", message, block, address, help, sides)
 
+    def barrier_phase(self, number: int, op: Op, users: Threads, other: Op | None) -> None:
+        """Report arrivals at a named barrier that may complete its generation before, in place of others."""
+        message = f"an arrival at barrier {number} may count in its generation before: nothing orders it after that"
+        help = (
+            "use another barrier, or wait at this one where the generation before was (`barrier_sync`), or learn from "
+            "threads that did that it is complete"
+        )
+        sides = [_side("arrival", op, users)]
+        if other is not None and other.span != op.span:
+            sides.append(_side("arrival of the generation before", other, []))
+        finding = Finding("barrier-phase", message, tuple(sides), seed=self.seed, kernel=self.kernel, help=help)
+        self._add(("barrier-phase", number, _line(op)), finding)
+
     def mbarrier_reused(self, block: Any, op: Op, tid: int, address: int, users: Threads) -> None:
         """Report an mbarrier that is invalidated while others may still use it."""
         message = "an mbarrier is invalidated, and nothing orders that after the last use of it by others"
@@ -214,6 +235,16 @@ class Reporter:
         side = _side(noun, op, threads)
         finding = Finding("grid-dependency", message, (side,), space, extent, name, self.seed, self.kernel, help=help)
         self._add(key, finding)
+
+    def trusted(self, op: Op, name: str) -> None:
+        """Note an argument that threads read while the kernel ahead may still run, before they wait for it."""
+        message = f"`{name}` is read before `griddepcontrol_wait`, so the kernel ahead is taken not to write it"
+        help = "say which arguments it does not write, `untouched=[...]`: early reads of others are errors then"
+        found = Finding(
+            "grid-dependency", message, (_side("read", op, []),), "gmem", None, name, self.seed, self.kernel, "note",
+            help=help,
+        )  # fmt: skip
+        self._add(("grid-dependency", "note", name), found)
 
     def not_started(self, block: Any, op: Op, threads: Threads, rank: int) -> None:
         """Report a use of the shared memory of a block that may not have started."""
@@ -276,7 +307,9 @@ def _a(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def _help(old: Site, new: Site) -> str:
+def _help(old: Site, new: Site, how: str) -> str:
+    if how == "within":
+        return APART
     if old.kind in STRONG and new.kind in STRONG:
         if old.bytes != new.bytes:
             return (
@@ -288,7 +321,9 @@ def _help(old: Site, new: Site) -> str:
     if old.kind in (WRITE, STRONG_WRITE) and old.asynchronous and new.kind == READ:
         return BEFORE_READ
     if old.asynchronous and not new.asynchronous and old.kind == READ:
-        return "wait for the end of the asynchronous read (its group) before the bytes are written again"
+        return AFTER_COPY
+    if new.asynchronous and new.kind == READ and not old.asynchronous:
+        return AFTER_COPY if how == "behind" else f"{BEFORE_COPY}; or {AFTER_COPY}"
     if new.asynchronous and new.kind == WRITE:
         return BEFORE_OVERWRITE
     return BETWEEN_THREADS

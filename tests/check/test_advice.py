@@ -1,0 +1,212 @@
+"""Reports of mistakes that people make: found under every schedule, at their line, with what to do."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Constexpr, Tensor, TmaTensor, bf16, f32, i32
+from tests.check.slips import report
+
+
+def assert_told(kernel: Any, grid: int, arrays: tuple[Any, ...], slip: str, kind: str, line: str, advice: str) -> None:
+    """Under each of three schedules the slip is found as `kind`, at a line with this text, with this advice."""
+    for seed in (0, 1, 2):
+        found = report(kernel, grid, arrays, slip, [seed])
+        told = [finding for finding in found.findings if finding.kind == kind and line in str(finding)]
+        assert told and advice in told[0].help, f"{slip} under seed {seed}: {found}"
+
+
+def assert_right(kernel: Any, grid: int, arrays: tuple[Any, ...], slip: str = "") -> None:
+    found = report(kernel, grid, arrays, slip, 3)
+    assert found, f"an alarm: {found}"
+
+
+@cl.kernel(block=96)
+def meeting(out: Tensor[i32, (96,)], slip: Constexpr[str]) -> None:
+    """A warp hands numbers over to the next one, at a barrier of both."""
+    t, row = cl.thread_idx.x, cl.shared(i32, (96,))
+    row[t] = t
+    number = 0 if slip == "of all" else 1
+    if t < 32:
+        cl.barrier_arrive(number, 96 if slip == "too many" else 64)
+        if slip == "again":
+            cl.barrier_arrive(1, 64)
+    elif t < 64:
+        cl.barrier_sync(number, 96 if slip == "too many" else 64)
+        out[t] = row[t - 32]
+    elif slip == "a third":
+        cl.barrier_arrive(1, 64)
+    cl.syncthreads()
+    if slip == "later" and t >= 32:
+        cl.barrier_sync(1, 64)
+
+
+@pytest.mark.parametrize("slip", ["", "later"])
+def test_a_barrier_of_some_warps_is_right(slip: str) -> None:
+    assert_right(meeting, 1, (np.zeros(96, np.int32),), slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "kind", "line", "advice"),
+    [
+        ("too many", "deadlock", "cl.barrier_sync(number, 96", "number of threads that do, which is 64 here"),
+        ("a third", "barrier-phase", "cl.barrier_", "use another barrier"),
+    ],
+)
+def test_threads_that_a_barrier_counts(slip: str, kind: str, line: str, advice: str) -> None:
+    assert_told(meeting, 1, (np.zeros(96, np.int32),), slip, kind, line, advice)
+
+
+@pytest.mark.parametrize("slip", ["again", "of all"])
+def test_arrivals_that_may_count_in_the_generation_before(slip: str) -> None:
+    for seed in range(4):
+        found = report(meeting, 1, (np.zeros(96, np.int32),), slip, [seed])
+        assert found.kinds & {"barrier", "barrier-phase"}, found
+
+
+@cl.kernel(block=96)
+def turns(out: Tensor[i32, (96,)], slip: Constexpr[str]) -> None:
+    """Warps take turns, each told by the one before; a warp only arrives at the barrier of the next."""
+    t = cl.thread_idx.x
+    warp, row = t // 32, cl.shared(i32, (32,))
+    if warp == 0:
+        row[t % 32] = 0
+    if warp == 2:
+        cl.barrier_arrive(1, 64)
+    for _ in range(3):
+        if slip != "no turn" or warp != 1:
+            cl.barrier_sync(1 + warp, 64)
+        row[t % 32] = row[t % 32] + 1
+        cl.barrier_arrive(1 + (warp + 1) % 3, 64)
+    if warp == 0:
+        cl.barrier_sync(1, 64)
+        out[t] = row[t]
+
+
+def test_turns_by_barriers() -> None:
+    assert_right(turns, 1, (np.zeros(96, np.int32),))
+    assert_told(
+        turns, 1, (np.zeros(96, np.int32),), "no turn", "barrier-phase", "cl.barrier_arrive(", "wait at this one"
+    )
+
+
+@cl.kernel(block=32, cluster=2)
+def shared_tile(src: TmaTensor[f32, (8, 32), (8, 32)], out: Tensor[f32, (2, 8, 32)], slip: Constexpr[str]) -> None:
+    """One block brings a tile for both."""
+    tile, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+    t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    if t == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        if slip == "twice":
+            full[0].arrive_expect_tx(2 * src.tile_bytes)
+        elif slip != "one" or rank == 0:
+            full[0].arrive_expect_tx(src.tile_bytes)
+    cl.cluster_sync()
+    if t == 0 and rank == 0:
+        cl.tma_load(src, tile, at=(0, 0), barrier=full[0], multicast=0b01 if slip == "mask" else 0b11)
+    full[0].wait(0)
+    for row in cl.static_range(8):
+        out[rank, row, t] = tile[row, t]
+    cl.cluster_sync()
+
+
+@pytest.mark.parametrize(
+    ("slip", "advice"),
+    [
+        ("", ""),
+        ("one", "in each block that it brings them to"),
+        ("twice", "no more"),
+        ("mask", "the blocks of its mask"),
+    ],
+)
+def test_bytes_of_a_multicast(slip: str, advice: str) -> None:
+    arrays = np.ones((8, 32), np.float32), np.zeros((2, 8, 32), np.float32)
+    if not slip:
+        assert_right(shared_tile, 2, arrays)
+    else:
+        assert_told(shared_tile, 2, arrays, slip, "deadlock", "full[0].wait(0)", advice)
+
+
+@cl.kernel(block=32)
+def stored(out: TmaTensor[f32, (32, 32), (8, 32)], slip: Constexpr[str]) -> None:
+    """A warp writes one tile after the other, each of which TMA stores, to the same shared memory."""
+    tile, t = cl.tma_shared(out), cl.thread_idx.x
+    for i in range(4):
+        waits = 1 if slip == "by another thread" else 0
+        if slip != "no wait" and t == waits:
+            cl.cp_async_bulk_wait_group(1 if slip == "one left" else 0, read=True)
+        cl.syncwarp()
+        for row in cl.static_range(8):
+            tile[row, t] = f32(i)
+        cl.fence_proxy_async("shared::cta")
+        if slip != "no barrier":
+            cl.syncwarp()
+        if t == 0:
+            cl.tma_store(tile, out, at=(i * 8, 0))
+            if slip != "no commit":
+                cl.cp_async_bulk_commit_group()
+    if t == 0:
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
+
+
+@pytest.mark.parametrize(
+    ("slip", "advice"),
+    [
+        ("no wait", "wait for the end of the asynchronous read"),
+        ("by another thread", "wait for the end of the asynchronous read"),
+        ("no commit", "wait for the end of the asynchronous read"),
+        ("one left", "wait for the end of the asynchronous read"),
+        ("no barrier", "a barrier of who writes and who starts it"),
+    ],
+)
+def test_a_tile_that_is_stored_and_written_again(slip: str, advice: str) -> None:
+    arrays = (np.zeros((32, 32), np.float32),)
+    assert_told(stored, 1, arrays, slip, "race", "cl.tma_store(", advice)
+
+
+def test_a_tile_that_has_been_stored_before_it_is_written_again() -> None:
+    assert_right(stored, 1, (np.zeros((32, 32), np.float32),))
+
+
+@cl.kernel(block=32)
+def matrices(out: Tensor[f32, (32, 8)], slip: Constexpr[str]) -> None:
+    """A warp stores four matrices of 8 x 8, and reads them again."""
+    tile, t = cl.shared(bf16, (32, 8), align=128), cl.thread_idx.x
+    held = cl.make_rmem_tensor(bf16, (8,))
+    for i in cl.static_range(8):
+        held[i] = f32(t * 8 + i).to(bf16)
+    cl.stmatrix(tile.at(t if slip != "overlap" else t % 8, 0), held.load())
+    if slip != "no barrier":
+        cl.syncwarp()
+    for column in cl.static_range(8):
+        out[t, column] = tile[t ^ 1, column].to(f32)
+
+
+def test_matrices_have_places_of_their_own() -> None:
+    arrays = (np.zeros((32, 8), np.float32),)
+    assert_right(matrices, 1, arrays)
+    assert_told(matrices, 1, arrays, "overlap", "race", "cl.stmatrix(", "give each its own place")
+    assert_told(matrices, 1, arrays, "no barrier", "race", "tile[t ^ 1, column]", "put a barrier between them")
+
+
+@cl.kernel(block=64)
+def behind(w: Tensor[i32, (64,)], x: Tensor[i32, (64,)], out: Tensor[i32, (64,)]) -> None:
+    """A thread reads both arrays, and waits for the kernel ahead."""
+    t = cl.thread_idx.x
+    total = w[t] + x[t]
+    cl.griddepcontrol_wait()
+    out[t] = total
+
+
+def test_what_is_read_ahead_is_noted() -> None:
+    arrays = np.zeros(64, np.int32), np.zeros(64, np.int32), np.zeros(64, np.int32)
+    found = behind.check(1, 64, *arrays, seeds=2)
+    told = {note.name: note for note in found.notes if note.kind == "grid-dependency"}
+    assert found and set(told) == {"w", "x"}
+    assert "untouched=" in told["x"].help and "x[t]" in str(told["x"])
+    assert behind.check(1, 64, *arrays, seeds=1, untouched=["w"]).kinds == {"grid-dependency"}
+    assert not behind.check(1, 64, *arrays, seeds=1, untouched=["w", "x"]).notes
