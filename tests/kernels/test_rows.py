@@ -11,7 +11,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.rows import cross_entropy as entropy
-from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import norm, select
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.narrow import Narrow
@@ -414,6 +414,13 @@ def test_rows_that_are_normed_together(center: bool, checked: Callable[[int], No
 def test_rows_together_come_but_once() -> None:
     with pytest.raises(cl.CompileError, match="row-stream"):
         norm.rms_norm(random((3, 200), BF16), how=Plan(32, 1, 1, 4, 1, early=True, rows=2))
+
+
+def test_a_plan_by_which_a_kernel_has_no_rows_ahead() -> None:
+    x, how = random((9, 64), np.float32), Plan(32, 1, 1, 4, 1, stages=2)
+    for call in (lambda: entropy.cross_entropy(x, np.arange(9), how=how), lambda: select.argmax(x, how=how)):
+        with pytest.raises(cl.ArgumentError, match=r"how.stages is 2"):
+            call()
 
 
 def test_rows_longer_than_a_cluster_holds() -> None:

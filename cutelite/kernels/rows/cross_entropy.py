@@ -371,7 +371,7 @@ def cross_entropy(
     targets = targets_of(rows, target)
     leading = tuple(x.shape[:-1])
     loss, lse = results(out, {"losses": (leading, "f32"), "sums": (leading, "f32")}, x=x, target=target)
-    p = instance("how", how, Plan) or plan_fold(rows.n, rows.vector)
+    p = (instance("how", how, Plan) or plan_fold(rows.n, rows.vector)).only("early", "ahead")
     kernel = forward(loss_of(rows, smoothing, z, ignore), p)
     kernel[p.launch(rows)](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)
@@ -401,7 +401,7 @@ def cross_entropy_backward(
     targets = targets_of(rows, target)
     out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
-    p = instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))
+    p = (instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))).only("ahead")
     kernel = backward(loss_of(rows, smoothing, z, ignore), p)
     for name, each in (("lse", lse), ("gradient", gradient)):
         Arguments().array(name, each, "f32", tuple(x.shape[:-1]))

@@ -100,6 +100,18 @@ class Plan:
         shape = {"block": self.block, "min_blocks": self.blocks}
         return shape | ({"cluster": self.cluster} if self.cluster > 1 and not self.apart else {})
 
+    def only(self, *ways: str) -> Plan:
+        """Return the plan, for a kernel that has rows ahead in these ways: 'stages', 'early', 'ahead'.
+
+        Errors  `cl.ArgumentError` for a plan with another
+        """
+        for way, none in (("stages", 0), ("early", False), ("ahead", None)):
+            if way not in ways and getattr(self, way) != none:
+                raise cl.ArgumentError(
+                    f"how.{way} is {getattr(self, way)!r}, but this kernel has no rows ahead that way"
+                )
+        return self
+
     def narrowed(self, aligned: int, bulk: bool) -> Plan:
         """Return the plan for results of 8 bits, of rows that begin at multiples of `aligned` elements.
 
