@@ -96,27 +96,30 @@ TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
-DENSE = "gemm_swapped gemm_finished gemm_rotated gemm_along_k gemm_turns gemm_loaded"
+DENSE = "gemm_swapped gemm_finished gemm_gated gemm_rotated gemm_along_k gemm_turns gemm_loaded"
+FP8 = "gemm_fp8_block gemm_fp8_strips gemm_fp8_parts"
+MIXED = "gemm_mixed gemm_mixed_parts"
 RINGS = (
-    f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_fp8_block gemm_fp8_strips gemm_grouped "
-    "gemm_mixed gemm_prepared gemm_pointers "
+    f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} {FP8} gemm_grouped "
+    f"{MIXED} gemm_prepared gemm_pointers "
     "sparse_gemm pipeline_both"
 )
 RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_streamed gemm_split {DENSE} gemm_grouped gemm_prepared gemm_pointers pipeline_both"
-PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_turns gemm_loaded"
-UNFETCHED = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_along_k gemm_grouped gemm_loaded"
+PINGPONG = "gemm_pingpong gemm_streamed gemm_swapped gemm_finished gemm_gated gemm_turns gemm_loaded"
+UNFETCHED = "gemm_split gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_along_k gemm_grouped gemm_loaded"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
-BEHIND = "gemm_split gemm_finished gemm_rotated gemm_prepared gemm_loaded"
+BEHIND = "gemm_split gemm_finished gemm_gated gemm_rotated gemm_prepared gemm_loaded"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
 RAGGED_BACKWARD, APART = "attention_backward_ragged", "attention_backward_apart"
-EXTENDED = "attention_backward_extended"
+SPLIT, SPLIT_EARLY = "attention_backward_split", "attention_backward_split_128"
+EXTENDED = f"attention_backward_extended {SPLIT}"
 LOADED = "attention_backward attention_backward_ordered"
 NARROW = f"{LOADED} {EXTENDED} {RAGGED_BACKWARD}"
 ORDERED_WIDE = "attention_backward_ordered_wide"
-WIDE = "attention_backward_wide"
-CHOSEN = "attention_backward_chosen"
+WIDE = "attention_backward_wide attention_backward_split_wide"
+CHOSEN = f"attention_backward_chosen {SPLIT_EARLY}"
 LOADED_EARLY = "attention_backward_early"
 NARROWER = "attention_backward_96"
 EARLY = f"{LOADED_EARLY} {CHOSEN} {NARROWER}"
@@ -290,7 +293,7 @@ ROWS: tuple[Row, ...] = (
         "the last piece's closes the group of both",
         (-2,),
     ),
-    Row("gemm_fp8_block gemm_fp8_strips", "late", "wgmma.commit_group", "", "", "it closes the same group, later"),
+    Row(FP8, "late", "wgmma.commit_group", "", "", "it closes the same group, later"),
     Row("gemm_fp8_strips", "early", "wgmma.wait_group", "", "", "it waits before a load of scales that need not wait"),
     Row("pipeline_both", "late", "wgmma.commit_group", "behind tensor.load", "", "it closes the same group, later"),
     Row(
@@ -347,7 +350,7 @@ ROWS: tuple[Row, ...] = (
     Row(RINGS_OF_WGMMA, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
     Row("", "drop", "griddepcontrol.launch_dependents", "", "", PDL),
     Row(BEHIND, "drop", "griddepcontrol.wait", "", "plan.wait()", BY_PRODUCER),
-    Row("gemm_mixed gemm_fp8_block gemm_fp8_strips", "drop", "griddepcontrol.wait", "", "", BY_PRODUCER, (-1,)),
+    Row(f"{MIXED} {FP8}", "drop", "griddepcontrol.wait", "", "", BY_PRODUCER, (-1,)),
     Row(CHAINS, "weaken", "wgmma.mma_async", "without its fence", ".keep(1)", IN_FLIGHT),
     Row("gemm", "pending", BULK_WAIT, "leaves 1 ", "sums.prepare(", "the last store is of the other buffer"),
     Row("gemm_streamed", "drop", BULK_WAIT, "", "sums.prepare(", ONE_TILE),
@@ -373,9 +376,9 @@ ROWS: tuple[Row, ...] = (
     Row(PINGPONG, "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
     Row("gemm_loaded", "drop", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
     Row("gemm_loaded", "weaken", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
-    Row("gemm_finished", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
-    Row("gemm_finished", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
-    Row("gemm_finished", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),
+    Row("gemm_finished gemm_gated", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
+    Row("gemm_finished gemm_gated", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
+    Row("gemm_finished gemm_gated", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row(f"{EXPERTS} experts_narrow", "drop", INIT_FENCE, "", "GatherPipe.create(", ONE_OF_TWO),
     Row(EXPERTS, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
     Row(
@@ -412,7 +415,7 @@ ROWS: tuple[Row, ...] = (
         "experts_narrow", "drop", "setmaxnreg.dec", "", "", "a block of two warpgroups has registers for both as it is"
     ),
     Row("experts_sort", "drop", "bar.sync", "", "cl.block_scan(", "it is for loops: here a block scans once", (0,)),
-    Row("gemm_fp8_block gemm_fp8_strips", "stage", "tensor.ptr", "", "pipe.producer_acquire(state)", LATER_STAGE, (0,)),
+    Row(FP8, "stage", "tensor.ptr", "", "pipe.producer_acquire(state)", LATER_STAGE, (0,)),
     Row("gemm_fp8_strips", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),
     Row(
@@ -664,14 +667,6 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
     Row(BACKWARD, "drop", INIT_FENCE, "", "", ONE_OF_TWO),
-    Row(
-        f"{BACKWARD} {DECODE}",
-        "drop",
-        "griddepcontrol.wait",
-        "",
-        "",
-        "there is no kernel before it in this launch",
-    ),
     Row(
         CHOSEN,
         "stage",

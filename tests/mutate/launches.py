@@ -9,18 +9,21 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 import cutelite as cl
+from cutelite import sim
 from cutelite.dispatch.divert import diverted
 from cutelite.ir.function import Function
 from cutelite.kernels.attention import backward, backward_plan
 from cutelite.kernels.attention.scores import Problem
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import call
+from tests.mutate.plain import PLAIN
 from tests.places import simulator
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -29,7 +32,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 class Launched(NamedTuple):
     """A kernel with its arguments, as the simulator takes them.
 
-    untouched  the arguments that previous kernels do not write, if that is known
+    pdl        it may start before the kernel ahead has ended; so may all that wait for that
+    untouched  the arguments that kernels ahead do not write: of the library's, any may be written
     ordered    the arguments that it updates in a fixed order
     """
 
@@ -370,11 +374,15 @@ def attention_backward(
     causal: bool = True,
     ordered: bool = False,
     dim_v: int = 0,
+    which: int = 1,
+    heads: int = 1,
     **config: Any,
 ) -> Run:
-    """The kernel of attention's backward pass that multiplies, in a configuration, by default the one that is chosen.
+    """A kernel of attention's backward pass, in a configuration, by default the one that is chosen.
 
     dim_v    columns of values; 0: as many as of keys
+    which    0: the kernel before, 1: the one that multiplies, 2 and 3: those behind it
+    heads    of queries, which are split, for one of keys
     ordered  it adds up dq in the order of keys, in two thread blocks; otherwise there is one, for all tiles
     first    of two ragged sequences, the numbers of queries and keys of the first one; None: sequences are not ragged
     """
@@ -382,18 +390,35 @@ def attention_backward(
     def run() -> None:
         problem = Problem(cl.bf16, dim, dim_v or dim, right=causal, ragged=first is not None)
         made = backward_plan.Config(**config) if config else backward_plan.chosen(problem)
+        made = replace(made, split=heads > 1)
         plan, ragged, random = backward_plan.Plan(made, problem), int(first is not None), of_examples("common").random
         blocks = -(-sq // made.rows) + ragged
-        q, k = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sk))
-        do, v = (random(1, 1, n, problem.dim_v, dtype="bfloat16") for n in (sq, sk))
-        base = random(1, 1, *plan.base_shape(blocks), dtype="bfloat16" if made.extended else "float32")
-        sums = np.zeros((1, 1, blocks, made.groups, 64 * plan.columns), np.float32)
-        turns = np.zeros((1, 1, blocks, made.groups), np.int32) if ordered else None
+        q, k = (random(1, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
+        do, v = (random(1, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
+        base = random(1, heads, *plan.base_shape(blocks), dtype="bfloat16" if made.extended else "float32")
+        sums = np.zeros((1, heads, blocks, made.groups, 64 * plan.columns), np.float32)
+        turns = np.zeros((1, heads, blocks, made.groups), np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
         dk, dv, numbers = np.empty_like(k), np.empty_like(v), (0.1, 0, 1 << 30, 0, 1)
-        more = (dk, dv, *(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True))) if first else ()
-        kernels = backward.build(made, problem, ordered)
-        kernels.gradients[1 + ordered](q, k, v, do, base, sums, turns, counter, dk, dv, *numbers, *more)
+        starts: tuple[Any, ...] = (None, None)
+        parts: tuple[Any, ...] = (None, None)
+        if first:
+            starts = tuple(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True))
+        arrays = (dk, dv) if first else (None, None)
+        if made.split:
+            shape = 1, heads, -(-sk // plan.keys), made.groups
+            parts = tuple(np.zeros((*shape, plan.keys * n // made.groups), np.float32) for n in plan.dims)
+        kernels, grid, dq = backward.build(made, problem, ordered), (blocks, heads, 1), np.empty_like(q)
+        if which == 0:
+            lse = np.zeros((1, heads, sq), np.float32)
+            kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, 0.1, 0, 1 << 30, *starts)
+        elif which == 2:
+            kernels.finish[cl.Launch(grid, 128 * made.groups, pdl=True)](dq, sums, 0.1, dq if first else None, *starts)
+        elif which == 3:
+            tiles = -(-sk // plan.keys), 1, 1
+            kernels.add_parts[cl.Launch(tiles, 128 * made.groups, pdl=True)](dk, dv, *parts, 0.1, 1.0)
+        launch = cl.Launch(1 + ordered, 128 * (1 + made.groups))
+        kernels.gradients[launch](q, k, v, do, base, sums, turns, counter, dk, dv, *numbers, *arrays, *starts, *parts)
 
     return run
 
@@ -552,8 +577,16 @@ LARGE: dict[str, Run] = {
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
     "attention_backward_apart": attention_backward(270, 512, 136, copied=0, turned=False, apart=True, extended=True),
     "attention_backward_96": attention_backward(270, 512, 96),
-    "attention_backward_ordered": attention_backward(270, 640, 64, ordered=True, rows=128, turned=False),
+    "attention_backward_ordered": attention_backward(646, 896, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True, turned=False, wide=True),
+    "attention_backward_split": attention_backward(330, 512, 64, heads=2),
+    "attention_backward_split_128": attention_backward(270, 256, 128, causal=False, heads=2),
+    "attention_backward_split_wide": attention_backward(
+        150, 256, 136, heads=2, turned=False, copied=0, wide=True, regs=(40, 232)
+    ),
+    "attention_backward_prepare": attention_backward(150, 256, 64, which=0),
+    "attention_backward_finish": attention_backward(150, 256, 64, which=2),
+    "attention_backward_parts": attention_backward(150, 256, 64, which=3, heads=2),
     "attention_fp8": attention_fp8(308, 330),
     "attention_blocks": attention_blocks,
     "attention_decode": attention_decode(386, 24),
@@ -604,6 +637,7 @@ def rows(name: str) -> Run:
             "loss": lambda: loss.cross_entropy_gradient(
                 far, many, targets, out=many, how=Plan(32, 1, 2, 4, 1, ahead=0)
             ),
+            "loss_ahead": lambda: loss.cross_entropy(many, abs(targets), how=Plan(32, 1, 2, 4, 1, ahead=1)),
             "loss_backward": lambda: loss.cross_entropy_backward(
                 far, many, targets, far, out=many, how=Plan(32, 1, 2, 4, 1)
             ),
@@ -652,9 +686,11 @@ def small_sort() -> None:
 
 
 ROWS_KERNELS = (
-    "ring queue sums scan top_k gradients loss loss_backward softmax_backward narrow_norm quantise sort steps"
+    "ring queue sums scan top_k gradients loss loss_ahead loss_backward softmax_backward narrow_norm quantise sort "
+    "steps"
 )
 LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS.split()}
+LARGE |= {name: plain.run for name, plain in PLAIN.items()}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}
 ORDERED: dict[str, tuple[str, ...]] = dict.fromkeys(
@@ -668,22 +704,25 @@ class _Found(Exception):
 
 @functools.cache
 def launched(name: str) -> Launched:
-    found = first_launch({**SOURCES, **KINDS, **LARGE}[name])
-    return found._replace(untouched=UNTOUCHED.get(name), ordered=ORDERED.get(name, ()))
+    found = first_launch({**SOURCES, **KINDS, **LARGE}[name], PLAIN[name].which if name in PLAIN else 0)
+    waits = any(op.name == "griddepcontrol.wait" for op in found.function.ops())
+    untouched = UNTOUCHED.get(name, () if name in LARGE else None)
+    return found._replace(pdl=found.pdl or waits, untouched=untouched, ordered=ORDERED.get(name, ()))
 
 
 def first_launch(run: Callable[[], object], which: int = 0) -> Launched:
-    """Return launch number `which` of those that `run` makes; nothing after it is executed."""
+    """Return launch number `which` of those that `run` makes; those before it are executed, nothing after it."""
     found: list[Launched] = []
     seen = 0
 
     def take(kernel: Any, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         nonlocal seen
         seen += 1
-        if seen <= which:
-            return
         checked = kernel._checked(launch, args, kwargs)
         function, values, dims = kernel._simulation(checked.spec, checked.bound)
+        if seen <= which:
+            sim.run(function, checked.grid, values, dims=dims, smem_dynamic=launch.smem)
+            return
         found.append(Launched(function, checked.grid, values, dims, launch.smem, launch.pdl))
         raise _Found
 
