@@ -355,6 +355,13 @@ def is_dense(array: Any) -> bool:
     return True
 
 
+def contiguous(array: Any) -> Any:
+    """Return the array if it is row-major, else a row-major copy."""
+    if hasattr(array, "contiguous"):
+        return array.contiguous()
+    return array if is_dense(array) else array.copy(order="C")
+
+
 @lru_cache
 def parsed(modes: str) -> tuple[bool, tuple[int | str, ...]]:
     """Return whether there may be modes in front, and the modes behind them."""

@@ -8,8 +8,9 @@ from types import CellType, FunctionType
 from typing import Any, TypeVar
 
 from cutelite.dispatch import fingerprint
-from cutelite.kernels.arguments import Misfit, needs_gradient
+from cutelite.kernels.arguments import Misfit, contiguous, needs_gradient
 from cutelite.kernels.arrays import code_of
+from cutelite.kernels.lent import is_jax
 from cutelite.lang.promotion import is_numpy_number
 from cutelite.lang.tables import Captured, copied, first, key_of, replaced
 
@@ -60,7 +61,7 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
     """Return `function` with `Captured` in place of each array that it captured or has as a global variable.
 
     Functions that it captured are lifted too. `arrays` gets the arrays, each once; those without modes as arrays of one
-    element.
+    element, and those with gaps as copies.
 
     Errors   ValueError for an array of a dtype that kernels do not have, and for one that needs a gradient
     """
@@ -76,7 +77,7 @@ def lifted(function: Any, arrays: list[Any]) -> Any:
             raise ValueError("a function captured a tensor that needs a gradient, and would get none: detach it")
         index = next((i for i, known in enumerate(arrays) if known is x), len(arrays))
         if index == len(arrays):
-            arrays.append(x if x.ndim else x.reshape(1))
+            arrays.append(x.reshape(1) if not x.ndim else x if is_jax(x) else contiguous(x))
         return Captured(index, code_of(x), x.ndim)
 
     made = replaced(function, place)

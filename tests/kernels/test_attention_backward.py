@@ -99,7 +99,8 @@ def compare(
 ) -> Any:  # fmt: skip
     """Check the derivatives behind what `ahead` returns; `forward` compiles nothing."""
     o, lse = ahead(q, k, v, **how)
-    found = attention_backward(do, q, k, v, o, lse, dlse=dlse, **how, **more or {})
+    apart = None if dlse is None else np.asfortranarray(dlse)  # sums at any strides
+    found = attention_backward(do, q, k, v, o, lse, dlse=apart, **how, **more or {})
     for x, y in zip(found, exact(q, k, v, do, dlse, **how), strict=True):
         assert np.linalg.norm(x.astype(np.float64) - y) <= 4e-3 * np.linalg.norm(y) + 1e-5
     return found

@@ -29,6 +29,7 @@ def paged(x: Any, lengths: list[int], page: int) -> tuple[Any, Any]:
     """The cache of sequences in pages out of order, NaN where no key is, and the table."""
     slots = -(-x.shape[1] // page)
     order = np.random.default_rng(1).permutation(len(lengths) * slots).astype(np.int32).reshape(len(lengths), slots)
+    order = np.concatenate([order, np.full_like(order, -1)], 1)[:, :slots]
     cache = np.full((len(lengths) * slots, page, *x.shape[2:]), NAN, BF16)
     for b, length in enumerate(lengths):
         for i in range(length):
@@ -38,7 +39,7 @@ def paged(x: Any, lengths: list[int], page: int) -> tuple[Any, Any]:
 
 def compare(arrays: list[Any], lengths: list[int], page: int = 0, splits: int | None = None, **how: Any) -> None:
     q, k, v = arrays
-    told = np.array(lengths, np.int32)
+    told = np.array([lengths, lengths], np.int32).T.copy()[:, 0]  # as a part of a larger array
     (cache, table), (cache_v, _) = ((paged(x, lengths, page) if page else (x, None)) for x in (k, v))
     o, lse = decode(q, cache, cache_v, lengths=told, table=table, splits=splits, return_lse=True, **how)
     for b, length in enumerate(lengths):
@@ -75,8 +76,8 @@ def test_windows_softcap_and_mods() -> None:
 
 
 def test_functions_may_capture_arrays() -> None:
-    bias = np.random.default_rng(0).standard_normal((4, 200)).astype(np.float32)
-    shown = np.arange(200) % 3 != 1
+    bias = np.random.default_rng(0).standard_normal((200, 4)).astype(np.float32).T
+    shown = (np.arange(400) % 6 != 2)[::2]
     compare(
         inputs(2, 2, 200, 4, 2, 64),
         [200, 90],

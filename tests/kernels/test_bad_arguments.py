@@ -19,7 +19,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
-from cutelite.kernels.attention.backward_call import attention_backward
+from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.decoding_call import decode
 from cutelite.kernels.attention.fp8_call import attention_fp8
@@ -35,20 +35,21 @@ from cutelite.kernels.gemm.gated import gated_gradient, gated_product
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import fp8 as moe_fp8
 from cutelite.kernels.moe import narrow as moe_narrow
-from cutelite.kernels.moe.call import experts
+from cutelite.kernels.moe.backward import experts_backward
+from cutelite.kernels.moe.call import experts, experts_kept
 from cutelite.kernels.moe.combine import combine
-from cutelite.kernels.moe.routing import route
+from cutelite.kernels.moe.routing import route, route_backward
 from cutelite.kernels.moe.routing import sort as sort_experts
 from cutelite.kernels.rows import reduce, rope, rope_append, scan, select, softmax
 from cutelite.kernels.rows import sort as sorting
 from cutelite.kernels.rows.adamw import adamw
-from cutelite.kernels.rows.cross_entropy import cross_entropy
+from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward, cross_entropy_gradient
 from cutelite.kernels.rows.elementwise import elementwise, scale
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
-from cutelite.kernels.rows.gates import activated, gated, gated_backward
+from cutelite.kernels.rows.gates import activated, activated_backward, gated, gated_backward
 from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
-from cutelite.kernels.rows.norm import layer_norm, rms_norm
+from cutelite.kernels.rows.norm import layer_norm, norm_backward, rms_norm
 from cutelite.kernels.rows.quantise import quantise, transposed
 from cutelite.kernels.rows.rope_tables import rope_tables
 
@@ -72,7 +73,8 @@ def ones_of(*shape: int) -> Any:
 def rights() -> dict[str, Call]:
     """A call of each function that computes something; arrays are by name."""
     f32, i64 = np.float32, np.int64
-    heads, wide, lengths = some(1, 16, 2, 64), some(8, 16), np.array([5, 8], np.int32)
+    heads, ragged, wide = some(1, 16, 2, 64), some(16, 2, 64), some(8, 16)
+    lengths = np.array([5, 8], np.int32)
     nowhere = np.zeros(2, i64)  # addresses of groups of no elements
     ends, cu = np.array([3, 8], np.int32), np.array([0, 7, 15], np.int32)
     packed = mixed.pack(places(64, 128) - 4, some(64, 1, dtype=f32), "i4")
@@ -108,6 +110,9 @@ def rights() -> dict[str, Call]:
         "grouped.gemm": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends}),
         "gemm_pointers": (pointers.gemm, {"a": nowhere, "b": nowhere, "out": nowhere,
             "sizes": np.zeros((2, 3), np.int32)}),
+        "grouped.gemm of rows": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends, "rows": places(8)}),
+        "grouped.padded": (grouped.padded, {"a": some(2, 8, 16), "b": some(2, 8, 16), "counts": ends,
+            "out": some(2, 8, 8)}),
         "grouped.along_k": (grouped.along_k, {"a": some(8, 16), "b": some(8, 24), "ends": ends}),
         "mixed.gemm": (mixed.gemm, {"x": some(8, 128), "w": packed, "kind": "i4"}),
         "blackwell.gemm": (blackwell.gemm, {"a": wide, "b": some(16, 24), "out": some(8, 24), "c": some(8, 24),
@@ -127,6 +132,11 @@ def rights() -> dict[str, Call]:
         ),
         "attention_varlen": (attention_varlen, {"q": some(16, 2, 64), "k": some(16, 1, 64), "v": some(16, 1, 64),
             "cu_seqlens_q": cu, "cu_seqlens_k": cu}),
+        "attention_varlen_backward": (
+            attention_varlen_backward,
+            {"do": ragged, "q": ragged, "k": ragged, "v": ragged, "o": ragged, "lse": some(2, 16, dtype=f32),
+                "cu_seqlens_q": cu, "cu_seqlens_k": cu, "dlse": some(2, 16, dtype=f32)},
+        ),
         "decode": (
             decode,
             {"q": some(2, 1, 2, 64), "k": some(4, 16, 1, 64), "v": some(4, 16, 1, 64), "lengths": lengths,
@@ -155,10 +165,27 @@ def rights() -> dict[str, Call]:
         "narrow_experts": (moe_narrow.narrow_experts, {"x": some(8, 32), "gate_up": ups, "down": downs, **chosen,
             "kind": "i4", "inner": 16}),
         "combine": (combine, {"x": wide, "place": places(4, 2, below=7), "weights": some(4, 2, dtype=f32)}),
+        "experts_kept": (experts_kept, {"x": some(8, 32), "gate_up": some(2, 32, 32), "down": some(2, 32, 16),
+            **chosen}),
+        "experts_backward": (
+            experts_backward,
+            {"gradient": some(8, 32), "x": some(8, 32), "gate_up": some(2, 32, 32), "down": some(2, 32, 16),
+                "weights": some(8, 2, dtype=f32), "sums": some(16, 32), "order": sort_experts(chosen["index"], 2)},
+        ),
+        "route_backward": (route_backward, {"gradient": some(8, 2, dtype=f32), "logits": wide,
+            "made": route(wide, 2)}),
         "route": (route, {"logits": wide, "k": 2}),
         "sort of experts": (sort_experts, {"index": places(8, 2, below=4), "experts": 4}),
         "softmax": (softmax.softmax, {"x": wide, "out": wide.copy()}),
         "softmax_backward": (softmax.softmax_backward, {"dy": wide, "y": wide}),
+        "norm_backward": (norm_backward, {"dy": some(8, 16), "normed": rms_norm(wide, some(16)), "weight": some(16),
+            "add": some(8, 16), "bias": True}),
+        "cross_entropy_backward": (cross_entropy_backward, {"gradient": some(8, dtype=f32), "x": wide,
+            "target": places(8, dtype=i64), "lse": some(8, dtype=f32), "out": some(8, 16)}),
+        "cross_entropy_gradient": (cross_entropy_gradient, {"gradient": some(8, dtype=f32), "x": wide,
+            "target": places(8, dtype=i64), "out": some(8, 16)}),
+        "argmax": (select.argmax, {"x": wide}),
+        "activated_backward": (activated_backward, {"dy": wide, "x": some(8, 16), "activation": "silu"}),
         "log_softmax": (softmax.log_softmax, {"x": wide}),
         "rms_norm": (rms_norm, {"x": wide, "weight": some(16), "residual": some(8, 16), "bias": some(16)}),
         "layer_norm": (layer_norm, {"x": wide, "weight": some(16), "bias": some(16)}),

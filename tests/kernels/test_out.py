@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
+from cutelite.kernels.attention import attention, attention_backward, attention_varlen, decode
 from cutelite.kernels.moe import route
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
@@ -128,3 +129,19 @@ def test_as_many_rows_of_another_shape_are_refused(name: str) -> None:
     for other in np.ones((3, 2, 8), np.float32), np.ones((6, 8), np.float32):
         with pytest.raises(cl.ArgumentError, match=r"\(2, 3"):
             SHAPES[name](x, other)
+
+
+HEADS, LSE = np.ones((1, 8, 1, 64), np.float16), np.ones((1, 1, 8), np.float32)
+APART: dict[str, Callable[[Any], Any]] = {
+    "attention": lambda x: attention(HEADS, HEADS, x, x),
+    "attention_varlen": lambda x: attention_varlen(HEADS[0], x[0], HEADS[0], np.array([0, 8], np.int32), None, x[0]),
+    "decode": lambda x: decode(x[:, :1], HEADS, HEADS, x[:, :1]),
+    "attention_backward": lambda x: attention_backward(HEADS, HEADS, HEADS, x, HEADS, LSE, (x.copy(), x.copy(), x)),
+    "gradients in one place": lambda x: attention_backward(HEADS, *(HEADS,) * 4, LSE, (x.copy(), x, x)),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_results_of_attention_lie_where_no_operand_does(name: str) -> None:
+    with pytest.raises(cl.ArgumentError, match="out lies where"):
+        APART[name](HEADS.copy())

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import cutelite as cl
+import cutelite_rt as rt
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, check_apart, contiguous, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
@@ -99,8 +100,12 @@ def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tu
     for name, x in zip(("lse", "dlse"), sums, strict=True):
         if x is not None or name == "lse":
             given.array(name, x, "f32", of_sums)
+    read = dict(zip((*modes, "lse", "dlse"), (*arrays, *sums), strict=True))
     for name, x in zip("qkv", () if out is None else out, strict=out is not None):
         given.array(f"d{name} of out", x, "q", modes[name], written=True)
+        views = {other: rt.read(each) for other, each in read.items() if each is not None}
+        check_apart(f"d{name} of out", rt.read(x), views)
+        read[f"d{name}"] = x
     return given
 
 
@@ -188,6 +193,7 @@ def launch(
         shape = batch, kv_heads * parts, tiles, config.groups
         of_parts = tuple(empty(lse, (*shape, plan.keys * columns // config.groups)) for columns in plan.dims)
     kernels = build(config, problem, deterministic)
+    lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
     grid = (blocks, heads, batch)
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, scale, offset, left, *starts)
     taken = counter(q)

@@ -9,7 +9,15 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_for_hopper, instance
+from cutelite.kernels.arguments import (
+    HALVES,
+    Arguments,
+    ArrayError,
+    as_number,
+    check_for_hopper,
+    check_given_apart,
+    instance,
+)
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty, has_tensor_memory
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import build
@@ -143,8 +151,10 @@ def checked(q: Any, k: Any, v: Any, out: Any, sinks: Any, layout: str) -> tuple[
         given.array(name, x, HALVES if x is q else "q", modes)
     if sinks is not None:
         given.array("sinks", sinks, "f32", "H")
+    own = out
     out = empty(q, (*q.shape[:3], v.shape[3])) if out is None else out
     given.array("out", out, "q", MODES[layout][3], written=True)
+    check_given_apart(own, q=q, k=k, v=v)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
     check_heads(by_head[0].shape[1], by_head[1].shape[1], q.shape[3], v.shape[3])
     return out, by_head
@@ -205,8 +215,8 @@ def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int
 
 
 def positive(name: str, x: float | None) -> Any:
-    """Return a number as a float, or None. Errors: `Misfit` for one that is not above 0."""
-    return None if x is None else as_number(name, x, above=0)
+    """Return a number as a float, or None. Errors: `Misfit` for one that is not above 0, or that f32 does not hold."""
+    return None if x is None else as_number(name, x, above=0, most=3e38)
 
 
 def capped_mod(softcap: float | None, score_mod: Mod | None) -> Mod | None:

@@ -62,7 +62,7 @@ def of_rows(dtype: Any, DV: int, columns: int, left: bool) -> Any:
     def combine(
         parts: Tensor[f32, (B, SQ, H, SPLITS, DV), cl.align(16)], sums: Tensor[f32, (B, H, SQ, SPLITS)],
         o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
-        lengths: Tensor[i32, (B,)] | None, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
+        lengths: Tensor[i32, (B,), (None,)] | None, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
     ) -> None:  # fmt: skip
         """
         keys    the length of each sequence where `lengths` is None

@@ -20,7 +20,9 @@ from cutelite.kernels.attention.scores import BOX, GROUP, INF, ROWS, Problem, Si
 from cutelite.records import dataclass
 
 HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
-QB, QS, QH = cl.dims("QB:8 QS:8 QH:8")
+QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))
+LENGTHS = Tensor[i32, (B,), (None,)] | None
+TABLE = Tensor[i32, (B, SLOTS), (None, None)] | None
 THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
 
 
@@ -294,7 +296,7 @@ def of_parts(shaped: Plan, split: bool, cluster: bool) -> Any:
     @cl.kernel(block=THREADS, min_blocks=config.beside)
     def parts(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
-        lengths: Tensor[i32, (B,)] | None, table: Tensor[i32, (B, SLOTS)] | None, sinks: Tensor[f32, (H,)] | None,
+        lengths: LENGTHS, table: TABLE, sinks: Tensor[f32, (H,)] | None,
         scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES,
     ) -> None:  # fmt: skip
         """`Given` explains the scalars; `table` has each sequence's pages, `tables` arrays that functions captured."""

@@ -8,7 +8,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS
@@ -76,8 +76,10 @@ def attend_decode(
     (batch, sq, heads, dim), (_, page, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
+    own = out
     out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
     given.array("out", out, "q", "B SQ H DV", written=True)
+    check_given_apart(own, q=q, k=k, v=v)
     lse = empty(q, (batch, heads, sq), "f32")
     splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
     keys = page if table is None else page * table.shape[1]

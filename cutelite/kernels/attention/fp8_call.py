@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, instance, underived
+from cutelite.kernels.arguments import Arguments, ArrayError, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, positive, seen
 from cutelite.kernels.attention.fp8 import CHOSEN, SCALED, build
@@ -60,8 +60,10 @@ def attend_fp8(
     for name, x, heads, of in zip(("q_scale", "k_scale", "v_scale"), scales, ("H", "HK", "HK"), (q, k, k), strict=True):
         blocks = (-(-of.shape[along] // SCALED),) if getattr(x, "ndim", 0) == 3 else ()
         given.array(name, x, "f32", ("B", heads, *blocks), dense=True, why=f", of blocks of {SCALED}" if blocks else "")
+    own = out
     out = empty(q, (*q.shape[:3], v.shape[3]), "bf16") if out is None else out
     given.array("out", out, "bf16", MODES[layout][3], written=True)
+    check_given_apart(own, q=q, k=k, v=v)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
     if kv_heads == 0 or heads % kv_heads:

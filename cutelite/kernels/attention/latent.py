@@ -16,12 +16,14 @@ from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.combining import OB, OH, OS, SPLITS, SQ, B, H, of_rows
 from cutelite.kernels.attention.decoding import (
     HK,
+    LENGTHS,
     PAGE,
     PAGES,
     QB,
     QH,
     QS,
     SLOTS,
+    TABLE,
     Config,
     Given,
     Kernels,
@@ -188,7 +190,7 @@ def of_latents(plan: LatentPlan, split: bool) -> Any:
     @cl.kernel(block=THREADS)
     def latents(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, o: O, lse: LSE,
-        lengths: Tensor[i32, (B,)] | None, table: Tensor[i32, (B, SLOTS)] | None, scale: f32, offset: i32, left: i32,
+        lengths: LENGTHS, table: TABLE, scale: f32, offset: i32, left: i32,
         right: i32, blocks: i32,
     ) -> None:  # fmt: skip
         """`Given` explains the scalars; `table` has the pages of each sequence."""

@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, instance
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, check_given_apart, instance
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
 from cutelite.kernels.attention.model import Config, chosen
@@ -66,8 +66,10 @@ def attend_varlen(
     (total, heads, dim), (total_k, kv_heads, dim_v) = q.shape, v.shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
+    own = out
     out = empty(q, (total, heads, dim_v)) if out is None else out
     given.array("out", out, "q", "TQ H DV", written=True)
+    check_given_apart(own, q=q, k=k, v=v)
     lse = empty(q, (heads, total), "f32")
     left, right, _ = seen(causal, window, 0)
     arrays: list[Any] = []

@@ -181,7 +181,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     given.array("ends", ends, "i32", "E", dense=True)
     given.array("rows", rows, "i32", "R", dense=True)
     out = empty(a, (rows.shape[0], b.shape[1])) if out is None else out
-    given.array("out", out, "a", "R N", written=True, rows=True)
+    given.array("out", out, "a", "R N", written=True, dense=True)
     if a.shape[1] % 8 or b.shape[1] % 8:
         raise ArrayError(f"a has {a.shape[1]} columns and b {b.shape[1]} rows of a group: both are multiples of 8")
     if not left_out() and 0 not in out.shape and ends.shape[0]:
@@ -209,7 +209,7 @@ def gemm(
             neither read for any result nor written
     out     (M, N), contiguous along N; made if it is not given, of the dtype of `a`, bf16 for fp8
     rows    (M',), i32: row i of the product is of ``a[rows[i]]``, which is gathered on its way; bf16 and f16, K a
-            multiple of 8, without `finish` and `config`
+            multiple of 8, `out` without gaps, without `finish` and `config`
     finish  a function of the sums, and of further tensors: docs/gemm.md. Its rows end where the group does
     config  None: the fastest by a model; 'tuned': the fastest, measured at the first call for such shapes
     Errors  ValueError for shapes that do not fit

@@ -17,14 +17,15 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import underived
+from cutelite.kernels.arguments import Arguments, underived
 from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.gemm.call import packed_rows
 from cutelite.kernels.moe import wgrad
 from cutelite.kernels.moe.call import checked
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted
-from cutelite.kernels.rows.arrays import DTYPES, contiguous
+from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.gates import silu
 from cutelite.target.targets import WARP
 
@@ -92,14 +93,18 @@ def experts_backward(
     Memory    ``pairs * (4 * inner + hidden)`` elements, while it runs
     """
     dtype, (x, gate_up, down, _, weights) = checked(x, gate_up, down, order.place, weights)
-    (tokens, k), gradient = order.place.shape, contiguous(gradient)
-    (pairs, width), inner = sums.shape, down.shape[2]
+    (tokens, k), inner = order.place.shape, down.shape[2]
+    pairs, width = tokens * k, 2 * inner
+    given = Arguments()
+    given.array("gradient", gradient, code_of(x), tuple(x.shape), why=", as x")
+    given.array("sums", sums, code_of(x), (pairs, width), dense=True, why=": 2 * inner numbers of each pair")
+    gradient = packed_rows(gradient)
     shapes = [tuple(each.shape) if matrices else (0,) for each in (gate_up, down)]
     of_x, of_gate_up, of_down = (empty(x, shape) for shape in (tuple(x.shape), *shapes))
     made = Gradients(of_x, of_gate_up, of_down, empty(x, (tokens, k), "f32"))
     if left_out():
         return made
-    if not pairs:
+    if not pairs or not inner or not x.shape[1]:
         for each in made:
             each[...] = 0
         return made

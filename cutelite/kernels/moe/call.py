@@ -9,13 +9,12 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError, result_like, underived
+from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError, contiguous, result_like, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm.call import packed_rows
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
-from cutelite.kernels.rows.arrays import contiguous
 
 MATRICES = ": 2 * inner, as in down, and hidden, as in x"
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}

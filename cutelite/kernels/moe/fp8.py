@@ -7,13 +7,12 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ArrayError, underived
+from cutelite.kernels.arguments import Arguments, ArrayError, contiguous, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.moe.call import MATRICES, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import BLOCK, Problem, run
 from cutelite.kernels.moe.routing import sort
-from cutelite.kernels.rows.arrays import contiguous
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.quantise import quantise
 

@@ -25,11 +25,11 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, ArrayError, as_number, is_array, one_of, underived
 from cutelite.kernels.arrays import clusters_at_once, empty
+from cutelite.kernels.gemm.call import packed_rows
 from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.moe.routing import sort
-from cutelite.kernels.rows.arrays import contiguous
 from cutelite.kernels.rows.gates import silu
 from cutelite.records import dataclass
 
@@ -284,7 +284,7 @@ def narrow_experts(
     given, inner = Arguments(), as_number("inner", inner, whole=True, least=0)
     one_of("kind", kind, KINDS)
     given.array("x", x, "bf16", "T H")
-    x, (index, weights) = contiguous(x), check_choices(given, index, weights)
+    x, (index, weights) = packed_rows(x), check_choices(given, index, weights)
     (tokens, hidden), k = x.shape, index.shape[1]
     given.array("gate_up", gate_up, "i32", "E TILES_N TILES_K WORDS", dense=True)
     count, sizes = gate_up.shape[0], {"gate_up": (2 * inner, hidden), "down": (hidden, inner)}

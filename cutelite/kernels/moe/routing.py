@@ -20,7 +20,7 @@ from cutelite.kernels.rows.select import ordered
 from cutelite.target.targets import WARP
 
 T, S, B = cl.dims("T S B")  # tokens, pairs of a token and a choice, blocks
-P = cl.Dim("P", 1)
+P = cl.Dim("P", 1, min=0)
 WARPS = 4  # warps of a block that routes: a token each
 THREADS, EACH = 256, 8  # threads of a block that sorts; pairs of a thread
 MOST_EXPERTS, MOST_CHOICES = 1024, 32

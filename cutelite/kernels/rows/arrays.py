@@ -9,7 +9,7 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import check_in_place, is_array, is_dense, needs_gradient, writable
+from cutelite.kernels.arguments import check_in_place, contiguous, is_array, needs_gradient, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import LONGEST, MOST_BLOCKS, Plan, width
 
@@ -112,13 +112,6 @@ class Rows:
         p = choose(*given, **more)
         fits = p.apart or p.cluster <= MOST_BLOCKS or self.at_once(p.cluster, p.blocks)
         return p if fits else choose(*given, **more, most=MOST_BLOCKS)
-
-
-def contiguous(array: Any) -> Any:
-    """Return the array if it is row-major, else a row-major copy."""
-    if hasattr(array, "contiguous"):
-        return array.contiguous()
-    return array if is_dense(array) else array.copy(order="C")
 
 
 def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:

@@ -25,10 +25,11 @@ from cutelite.kernels.arguments import (
     Misfit,
     check_apart,
     check_in_place,
+    contiguous,
     underived,
 )
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.rows.arrays import DTYPES, contiguous, derived
+from cutelite.kernels.rows.arrays import DTYPES, derived
 from cutelite.kernels.rows.plan import ACCESS, after, follow
 from cutelite.records import dataclass
 
