@@ -51,6 +51,10 @@ def test_activations_and_gates_and_their_gradients(activation: str, dtype: Any) 
 def test_the_derivative_of_relu_is_what_torch_has_it() -> None:
     x = np.array([-np.inf, -1, -0.0, 0, 1, np.inf, np.nan], np.float32)
     np.testing.assert_array_equal(activated_backward(np.ones_like(x), x, "relu"), [0, 0, 0, 0, 1, 1, 1])
+    for hard in (np.nan, np.inf):
+        exact = [0, 0, 0, 0, hard, hard, hard]
+        np.testing.assert_array_equal(activated_backward(np.full_like(x, hard), x, "relu"), exact)
+        np.testing.assert_array_equal(gated_backward(np.ones_like(x), x, np.full_like(x, hard), "relu")[0], exact)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

@@ -84,13 +84,16 @@ def functions(activation: str, exact: bool) -> tuple[Callable[..., Any], ...]:
     """Return functions of elements: the activation, its derivative, the gate, and the gate's derivatives."""
     both = ACTIVATIONS[activation]
 
+    def times(dy: Any, slope: Any) -> Any:  # where relu is flat nothing is left of NaN and inf either, as in torch
+        return cl.where(slope == 0.0, 0.0, dy) if activation == "relu" else dy * slope
+
     def gate_gradients(dy: Any, gate: Any, up: Any) -> tuple[Any, Any]:
         value, slope = both(gate, exact)
-        return dy * up * slope, dy * value
+        return times(dy * up, slope), dy * value
 
     return (
         lambda x: both(x, exact)[0],
-        lambda dy, x: dy * both(x, exact)[1],
+        lambda dy, x: times(dy, both(x, exact)[1]),
         lambda gate, up: both(gate, exact)[0] * up,
         gate_gradients,
     )
