@@ -65,6 +65,8 @@ def _without_data(x: torch.Tensor) -> bool:
 def to_be_cast(*tensors: Any) -> bool:
     """Tell whether `torch.autocast` is on, and casts one of these tensors."""
     for x in tensors:
+        if not isinstance(x, torch.Tensor):
+            continue  # refused later, with its name
         kind = x.device.type
         if torch.is_autocast_enabled(kind) and x.dtype in WIDE and x.dtype != torch.get_autocast_dtype(kind):
             return True

@@ -221,14 +221,14 @@ def result_like(x: Any, out: Any, **operands: Any) -> Any:
     return out
 
 
-def check_underived(**operands: Any) -> None:
-    """Check that no operand is a tensor of torch that needs a gradient: one through `out` does not exist.
+def check_underived(what: str = "out=", /, **operands: Any) -> None:
+    """Check that no operand is a tensor of torch that needs a gradient: one through `out`, or `what`, does not exist.
 
     Errors  `Misfit`
     """
     for name, x in operands.items():
         if needs_gradient(x):
-            raise Misfit(f"out= has no derivative, and {name} needs a gradient: detach it, or use torch.ops.cutelite")
+            raise Misfit(f"{what} has no derivative, and {name} needs a gradient: detach it, or use torch.ops.cutelite")
 
 
 def underived(*only: str, see: str = "") -> Callable[[F], F]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cutelite.kernels.attention import attention_fp8, decode, decode_latent
+from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode, decode_latent
 
 torch = pytest.importorskip("torch")
 
@@ -52,3 +52,14 @@ def test_fp8() -> None:
     how = "", None, None, 0.1, "bshd"
     utilities = ("test_faketensor",)  # others compute with fp8, which torch does not on CPUs
     torch.library.opcheck(torch.ops.cutelite.attention_fp8.default, (*arrays, *scales, *how), test_utils=utilities)
+
+
+def test_no_gradient_is_lost_in_silence() -> None:
+    x = torch.randn(1, 8, 1, 64, device=device(), dtype=torch.bfloat16)
+    wanted, starts = x.clone().requires_grad_(), torch.tensor([0, 8], device=device(), dtype=torch.int32)
+    with pytest.raises(ValueError, match="out= has no derivative, and k needs a gradient"):
+        attention(x, wanted, x, torch.empty_like(x), return_lse=True)
+    with pytest.raises(ValueError, match="out= has no derivative, and v needs a gradient"):
+        attention_varlen(x[0], x[0], wanted[0], starts, None, torch.empty_like(x[0]), return_lse=True)
+    with pytest.raises(ValueError, match=r"^k "):
+        attention(x, x.float().cpu().numpy(), x)

@@ -19,6 +19,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
+from cutelite.kernels.attention import create_block_mask
 from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.decoding_call import decode
@@ -330,7 +331,34 @@ def heads(**given: Any) -> Any:
     return attention(q, q, q, **given)
 
 
+def first_keys(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return kv_idx < 5
+
+
+def masked(queries: int, keys: int) -> Any:
+    return heads(block_mask=create_block_mask(first_keys, None, None, queries, keys, device="cpu"))
+
+
+def stepped(**given: Any) -> Any:
+    right: dict[str, Any] = {name: [np.ones(8, np.float32)] for name in ("parameters", "gradients", "means", "squares")}
+    return adamw(**right | {"step": 1} | given)
+
+
 FUNCTIONS: dict[str, tuple[Callable[[], Any], str]] = {
+    "a block mask of fewer keys": (
+        lambda: masked(8, 5),
+        "block_mask is of 8 queries and 5 keys, but",
+    ),
+    "a block mask of more queries": (lambda: masked(9, 8), "block_mask is of 9 queries"),
+    "a block mask that is none": (lambda: heads(block_mask=3), "block_mask is 3, but must be of create_block_mask"),
+    "a block mask of nothing": (lambda: masked(0, 8), "Q_LEN is 0, but must be a whole number from 1"),
+    "an endless cap": (lambda: heads(softcap=float("inf")), "softcap is inf, but must be a number above 0"),
+    "the step before the first": (lambda: stepped(step=0), "step is 0, but must be a whole number from 1"),
+    "a beta of 1": (lambda: stepped(betas=(0.9, 1.0)), "betas is 1.0, but must be a number from 0"),
+    "one beta": (lambda: stepped(betas=0.9), "betas is 0.9, but must be two numbers"),
+    "a rate that is none": (lambda: stepped(lr="1"), "lr is '1', but must be a number"),
+    "lists of other lengths": (lambda: stepped(means=[]), "means is a list, but must be a list of 1 tensors"),
+    "no list": (lambda: stepped(parameters=None), "parameters is a NoneType, but must be a list"),
     "score_mod of fewer": (
         lambda: heads(score_mod=lambda s: s),
         r"score_mod must be a function of \(score, b, h, q_idx, kv_idx\), and this one .*: too many positional",

@@ -8,6 +8,7 @@ import cutelite as cl
 from cutelite.kernels.rows.cross_entropy import cross_entropy
 from cutelite.kernels.rows.embedding import embedding
 from cutelite.kernels.rows.gates import activated, gated
+from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm import layer_norm, rms_norm
 from cutelite.kernels.rows.reduce import reduced
 from cutelite.kernels.rows.rope import rope
@@ -158,6 +159,8 @@ def test_out_is_refused_where_a_gradient_is_wanted() -> None:
         with torch.no_grad():
             function(x, out=out)
     assert (out - rms_norm(x.detach()).y).abs().max() == 0
+    with pytest.raises(cl.ArgumentError, match="narrow= has no derivative, and weight needs a gradient"):
+        rms_norm(x.detach(), x[0], narrow=Narrow())
 
 
 FUNCTIONS: dict[str, tuple[Any, Any]] = {

@@ -12,6 +12,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, i32
+from cutelite.kernels.arguments import Misfit, as_number
 from cutelite.kernels.attention.scores import MASK_MOD
 from cutelite.kernels.functions import captured_types, lifted, settled
 from cutelite.lang.given import given_by
@@ -62,12 +63,18 @@ def create_block_mask(
     mask_mod    (b, h, q_idx, kv_idx) -> bool, as `attention` takes it
     B, H        None where the mask does not depend on the sequence, or on the head
     Q_LEN       of queries, and KV_LEN of keys: how many there are
+    Errors      `Misfit`, ValueError
     device      torch's name of a GPU, on which torch's arrays are made; 'cpu': NumPy's, in the simulator
     BLOCK_SIZE  queries and keys of a block: multiples of 64
     """
-    block = BLOCK_SIZE if isinstance(BLOCK_SIZE, tuple) else (BLOCK_SIZE, BLOCK_SIZE)
-    checked(block)
-    shape = B or 1, H or 1, -(-Q_LEN // block[0]), -(-KV_LEN // block[1])
+    sizes = BLOCK_SIZE if isinstance(BLOCK_SIZE, tuple) and len(BLOCK_SIZE) == 2 else (BLOCK_SIZE, BLOCK_SIZE)
+    queries, keys = (as_number("BLOCK_SIZE", x, whole=True) for x in sizes)
+    checked(block := (queries, keys))
+    named = {"B": 1 if B is None else B, "H": 1 if H is None else H, "Q_LEN": Q_LEN, "KV_LEN": KV_LEN}
+    batch, heads, Q_LEN, KV_LEN = (as_number(name, x, whole=True, least=1) for name, x in named.items())
+    shape = batch, heads, -(-Q_LEN // block[0]), -(-KV_LEN // block[1])
+    if mask_mod is None:
+        raise Misfit(f"mask_mod is None, but must be a function of ({', '.join(MASK_MOD)})")
     if str(device) == "cpu":
         import numpy
 
@@ -112,12 +119,17 @@ def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     Errors   ValueError for one that does not, or of blocks that are no multiples of 64
     """
     if not isinstance(mask, BlockMask):
-        known = _converted.get(id(mask))
+        if not (hasattr(mask, "kv_num_blocks") and hasattr(mask, "kv_indices")):
+            raise Misfit(f"block_mask is {mask!r}, but must be of create_block_mask, ours or torch's, or None")
+        name = id(mask), *shape[2:]
+        known = _converted.get(name)
         if known is None or known[0]() is not mask:
-            name = id(mask)
             known = weakref.ref(mask, lambda _: _converted.pop(name, None)), _of_torch(mask, *shape[2:])
             _converted[name] = known
         mask = known[1]
+    if mask.lengths != shape[2:]:
+        made, wanted = ("{} queries and {} keys".format(*x) for x in (mask.lengths, shape[2:]))
+        raise Misfit(f"block_mask is of {made}, but must be of {wanted}")
     have, blocks = tuple(mask.order.shape), (-(-shape[2] // mask.block[0]), -(-shape[3] // mask.block[1]))
     if have[2:] != blocks or have[0] not in (1, shape[0]) or have[1] not in (1, shape[1]):
         needed = f"{shape[0]} sequences, {shape[1]} heads, {shape[2]} queries and {shape[3]} keys"
@@ -125,13 +137,16 @@ def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     return mask  # type: ignore[no-any-return]
 
 
-_converted: dict[int, tuple[weakref.ref[Any], BlockMask]] = {}
+_converted: dict[tuple[int, ...], tuple[weakref.ref[Any], BlockMask]] = {}
 
 
 def _of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
     torch = sys.modules["torch"]
     block = tuple(mask.BLOCK_SIZE)
     checked(block)
+    lengths = getattr(mask, "seq_lengths", (sq, sk))
+    if sq > lengths[0] or sk > lengths[1]:
+        raise Misfit(f"block_mask is of {lengths[0]} queries and {lengths[1]} keys: there are {sq} and {sk}")
     columns = -(-sk // block[1])
     kinds = torch.zeros(*mask.kv_indices.shape[:3], columns + 1, dtype=torch.int32, device=mask.kv_indices.device)
     listed = (PARTIAL, mask.kv_num_blocks, mask.kv_indices), (FULL, mask.full_kv_num_blocks, mask.full_kv_indices)

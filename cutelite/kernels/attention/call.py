@@ -16,6 +16,7 @@ from cutelite.kernels.arguments import (
     as_number,
     check_for_hopper,
     check_given_apart,
+    check_underived,
     instance,
 )
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty, has_tensor_memory
@@ -78,6 +79,8 @@ def attention(
         mods = score_mod, mask_mod
         if sinks is not None and operators.wants_gradient(q, k, v, sinks):
             raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
+        if out is not None:
+            check_underived(q=q, k=k, v=v)
         if sinks is None and (out is None or not return_lse) and operators.wanted(q, k, v, out, mods, block_mask):
             how = operators.how_of(causal, window, softcap, scale, layout)
             found = operators.attend((q, k, v), how, mods, block_mask, out=out)

@@ -25,6 +25,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op, out_form, to_be_cast
 from cutelite.interop.torch import traced as traced
 from cutelite.interop.torch_transforms import autocast, batched
+from cutelite.kernels.arguments import needs_gradient
 from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.functions import lifted
@@ -70,15 +71,12 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, bloc
         return plain
     if left_out():
         return False
-    derived = wants_gradient(q, k, v)
-    if derived and out is not None:
-        raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
-    return derived or (plain and (traced(q, k, v) or to_be_cast(q, k, v)))
+    return wants_gradient(q, k, v) or (plain and (traced(q, k, v) or to_be_cast(q, k, v)))
 
 
 def wants_gradient(*tensors: Tensor) -> bool:
     """Tell whether one of the tensors needs a gradient."""
-    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+    return any(map(needs_gradient, tensors))
 
 
 def attend(

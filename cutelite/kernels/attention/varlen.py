@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, check_given_apart, instance
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, check_given_apart, check_underived, instance
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
 from cutelite.kernels.attention.model import Config, chosen
@@ -39,6 +39,8 @@ def attention_varlen(
 
         if sinks is not None and operators.wants_gradient(q, k, v, sinks):
             raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
+        if out is not None:
+            check_underived(q=q, k=k, v=v)
         if sinks is None and (out is None or not return_lse) and operators.wanted(q, k, v, out, (score_mod, mask_mod)):
             how = operators.how_of(causal, window, softcap, scale, "bshd")
             found = operators.attend((q, k, v, cu_seqlens_q, cu_seqlens_k), how, (score_mod, mask_mod), out=out)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import is_array, writable
+from cutelite.kernels.arguments import Misfit, as_number, is_array, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
@@ -184,6 +184,18 @@ def adamw(
     masters    f32 copies of the parameters, which are updated; `parameters` are then these, rounded
     Errors     `cl.ArgumentError` for tensors that do not fit
     """
+    tensors_of = parameters, gradients, means, squares, masters
+    for name, each in zip(NAMES, tensors_of, strict=True):
+        if each is None and name == "masters":
+            continue
+        if not isinstance(each, Sequence) or len(each) != len(parameters):
+            there = "" if name == "parameters" else f" of {len(parameters)} tensors, as parameters"
+            raise Misfit(f"{name} is a {type(each).__name__}, but must be a list{there}")
+    step, lr = as_number("step", step, whole=True, least=1), as_number("lr", lr)
+    if not isinstance(betas, Sequence) or len(betas) != 2:
+        raise Misfit(f"betas is {betas!r}, but must be two numbers")
+    b1, b2 = (as_number("betas", x, least=0, most=1 - 1e-9) for x in betas)
+    eps, decay = as_number("eps", eps), as_number("decay", decay)
     given = list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True))
     groups: dict[tuple[Any, ...], list[list[Any]]] = {}
     for i, tensors in enumerate(given):
@@ -196,7 +208,6 @@ def adamw(
             arrays = [flat(x, name, i) for x, name in zip(tensors, NAMES, strict=True) if x is not None]
             aligned = all(rt.read(x).pointer % ACCESS == 0 for x in arrays)
             groups.setdefault((kinds, aligned), []).append(arrays if masters else [*arrays, arrays[0]])
-    b1, b2 = betas
     numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), b1, b2, eps)
     for (kinds, aligned), members in groups.items():
         for first in range(0, len(members), TENSORS):

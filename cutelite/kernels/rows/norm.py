@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite.kernels.arguments import as_number, instance, results, underived
+from cutelite.kernels.arguments import as_number, check_underived, instance, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
 from cutelite.kernels.rows.narrow import LONG, Narrow
@@ -85,6 +85,8 @@ def called(
     x: Any, weight: Any, residual: Any, bias: Any, eps: float, offset: float, center: bool, **how: Any
 ) -> Normed:
     """Return what `apply` gives, or torch's operator where that has to be differentiated or traced."""
+    if how["narrow"] is not None:
+        check_underived("narrow=", x=x, weight=weight, residual=residual, bias=bias)
     made = derived(x, weight, residual, bias, out=how["out"]) if how["narrow"] is None else None
     if made is None:
         return apply(x, weight, residual, bias, eps, offset, center, **how)
