@@ -464,8 +464,10 @@ def _warpgroup_gemm(
     words = _metadata(tiled.op, metadata, rows, depth)
     parts, several = list(c.parts), len(c.parts) > 1
     if several:  # one fence for all of them, so that they are one group to ptxas as well
-        fenced = wgmma.fence(*parts, *(() if in_memory else left))
-        parts, left = list(fenced[: len(parts)]), list(fenced[len(parts) :]) or left
+        read = [part for part in parts if not wgmma.overwritten(part, accumulate)]
+        fenced = iter(wgmma.as_tuple(wgmma.fence(*read, *(() if in_memory else left))))
+        parts = [part if wgmma.overwritten(part, accumulate) else next(fenced) for part in parts]
+        left = list(fenced) or left
     for n in range(columns):
         for m in range(rows):
             i = m + rows * n
