@@ -328,12 +328,16 @@ class Machine:
 
 
 class Agent:
-    """A piece of asynchronous work in its CTA, while it accesses memory; implements `ir.simulation.Agent`."""
+    """A piece of asynchronous work in its CTA, while it accesses memory; implements `ir.simulation.Agent`.
 
-    __slots__ = ("machine", "work")
+    filled  the ranks of blocks to whose shared memory it has written
+    """
+
+    __slots__ = ("filled", "machine", "work")
 
     def __init__(self, machine: Machine, work: Work) -> None:
         self.machine, self.work = machine, work
+        self.filled: set[int] = set()
 
     @property
     def part(self) -> Array:
@@ -344,11 +348,20 @@ class Agent:
 
     def store(self, space: str, address: Array, elem: Scalar, data: Array, of: Array | None = None) -> None:
         self.machine.spaces[space].store(address, elem, data, self if of is None else Share(self, of))
+        if space in ("smem", "cluster"):
+            self.filled.add(int(np.asarray(address).flat[0]) >> RANK_SHIFT)
 
     def atomic(self, space: str, address: Array, action: str, elem: Scalar, operand: Array) -> None:
+        if space == "cluster":
+            self.filled.add(int(address.flat[0]) >> RANK_SHIFT)
         atomic(self.machine.spaces[space], address.reshape(-1), action, elem, operand.reshape(-1), None, self)
 
     def complete_tx(self, address: int, bytes: int) -> None:
+        rank = address >> RANK_SHIFT
+        if self.filled and rank not in self.filled and not getattr(self.work.op, "pair", False):
+            title = f"bytes come to the block of rank {min(self.filled)}, and an mbarrier of rank {rank} counts them"
+            help = "count them where they come: on the mbarrier of that block, `bar.remote(rank)`"
+            self.fail("mbarrier", title, help=help)
         self.machine.mbarriers.work_completes(self, self.work, address, bytes)
 
     def arrive(self, address: int, count: int = 1) -> None:

@@ -289,7 +289,8 @@ class Mbarriers:
             who.fail("out-of-bounds", "an mbarrier outside of shared memory", element=lane, place=place)
         if region.dead:
             place = self.space.place(address)
-            who.fail("exited-block", "an mbarrier of a block that has exited", element=lane, place=place)
+            help = "let all blocks meet at a cluster barrier at the end, or let it wait for all arrivals"
+            who.fail("exited-block", "an mbarrier of a block that has exited", element=lane, place=place, help=help)
         return region, address - region.base
 
     def _live(self, who: Accuser, lane: int, address: int) -> tuple[Region, int]:

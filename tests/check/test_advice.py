@@ -210,3 +210,82 @@ def test_what_is_read_ahead_is_noted() -> None:
     assert "untouched=" in told["x"].help and "x[t]" in str(told["x"])
     assert behind.check(1, 64, *arrays, seeds=1, untouched=["w"]).kinds == {"grid-dependency"}
     assert not behind.check(1, 64, *arrays, seeds=1, untouched=["w", "x"]).notes
+
+
+@cl.kernel(block=32, cluster=2)
+def filled(src: TmaTensor[f32, (16, 32), (8, 32)], out: Tensor[f32, (2, 16, 32)], slip: Constexpr[str]) -> None:
+    """Each block brings a tile for both, and one phase counts them."""
+    tiles, full = cl.tma_shared(src, 2), cl.shared(cl.mbarrier, (1,))
+    t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    if t == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        full[0].arrive_expect_tx(2 * src.tile_bytes)
+    cl.cluster_sync()
+    if t == 0:
+        place = 0 if slip == "one place" else rank
+        cl.tma_load(src, tiles[place, None, None], at=(rank * 8, 0), barrier=full[0], multicast=0b11)
+    full[0].wait(0)
+    for row in cl.static_range(16 if slip == "" else 8):
+        out[rank, row, t] = tiles[row // 8, row % 8, t]
+    cl.cluster_sync()
+
+
+def test_copies_of_one_phase_have_places_of_their_own() -> None:
+    arrays = np.arange(512, dtype=np.float32).reshape(16, 32), np.zeros((2, 16, 32), np.float32)
+    assert_right(filled, 2, arrays)
+    assert_told(filled, 2, arrays, "one place", "race", "cl.tma_load(", "one phase of an mbarrier")
+
+
+@cl.kernel(block=32, cluster=2)
+def posted(out: Tensor[i32, (2, 32)], slip: Constexpr[str]) -> None:
+    """Each block sends the other one a number from each thread."""
+    got, bar = cl.shared(i32, (32,), align=128), cl.shared(cl.mbarrier, (1,))
+    t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    got[t] = 0
+    if t == 0:
+        bar[0].init(1)
+        cl.fence_mbarrier_init()
+        bar[0].arrive_expect_tx(256 if slip == "twice" else 128)
+    cl.cluster_sync()
+    there = cl.mapa(got, 1 - rank)
+    told = bar[0].remote(rank if slip == "at home" else 1 - rank)
+    cl.st_async(there.at(t // 2 if slip == "one place" else t), t, told)
+    if slip == "twice":
+        cl.st_async(there.at(t ^ 1), t, told)
+    bar[0].wait(0, cluster=True)
+    out[rank, t] = got[t]
+    cl.cluster_sync()
+
+
+@pytest.mark.parametrize(
+    ("slip", "kind", "advice"),
+    [
+        ("one place", "race", "one phase of an mbarrier"),
+        ("twice", "race", "one phase of an mbarrier"),
+        ("at home", "mbarrier", "count them where they come"),
+    ],
+)
+def test_numbers_that_are_sent(slip: str, kind: str, advice: str) -> None:
+    arrays = (np.zeros((2, 32), np.int32),)
+    assert_right(posted, 2, arrays)
+    assert_told(posted, 2, arrays, slip, kind, "cl.st_async(", advice)
+
+
+@cl.kernel(block=32)
+def gathered(src: Tensor[i32, (32,)], out: Tensor[i32, (32,)], slip: Constexpr[str]) -> None:
+    """Threads copy numbers, two to each place; by a slip different ones."""
+    t, row = cl.thread_idx.x, cl.shared(i32, (32,))
+    row[t] = 0
+    cl.syncwarp()
+    cl.cp_async(row.at(t // 2), src.at(t if slip == "differ" else t // 2), 4)
+    cl.cp_async_commit_group()
+    cl.cp_async_wait_group(0)
+    cl.syncwarp()
+    out[t] = row[t]
+
+
+def test_copies_of_one_instruction_have_places_of_their_own() -> None:
+    arrays = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    assert_right(gathered, 1, arrays)
+    assert_told(gathered, 1, arrays, "differ", "race", "cl.cp_async(", "give each its own place")

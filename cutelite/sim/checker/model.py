@@ -54,7 +54,7 @@ from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.checker.limits import check_length
 from cutelite.sim.checker.phases import WAITING, Phases, Rounds
 from cutelite.sim.checker.places import Place, Writer
-from cutelite.sim.checker.records import Barrier, Block, Exited, Group
+from cutelite.sim.checker.records import Barrier, Beside, Block, Exited, Group
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.checker.results import Results
 from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow, reach_of
@@ -148,6 +148,7 @@ class Checker:
         self._barriers: dict[tuple[int, int], Barrier] = {}  # (number of the cluster, address)
         self._meetings: dict[tuple[int, int, object], Published] = {}  # named barriers and the cluster's
         self._rounds: dict[tuple[int, int, int], Rounds] = {}  # of named barriers, by cluster and rank
+        self._beside: dict[int, tuple[int, list[Beside]]] = {}  # by agent: the phase, and copies that count in it
         self._issued: dict[Work, Snapshot] = {}
         self._behind: dict[Work, Knowledge] = {}  # what its threads had behind them, of work that counts bytes
         self._copies: dict[Work, Snapshots] = {}  # the same of cp.async of several threads
@@ -188,9 +189,12 @@ class Checker:
             if actor is not None:
                 number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
                 site = self.accesses.sites.number(work.op, number, True, unit, work.proxy)
+                if work.queue == "none" and region.state is not None and isinstance(actor, Worker):
+                    self._check_beside(block, work, region, offset, unit, actor, site)
                 if not isinstance(actor, Worker) or not self.accesses.passed(shadow, offset, unit, actor, number, site):
                     granules, _ = shadow.indices(offset, unit)
-                    self._settle(block, site, region, shadow, granules, actor, None)
+                    wrote = (offset, unit, data) if kind == "write" and data is not None else None
+                    self._settle(block, site, region, shadow, granules, actor, wrote)
                 if kind == "atomic":
                     self._strong.add(id(region))
                 if kind == "atomic" and self._updates is not None and self._updates.holds(region, offset):
@@ -215,6 +219,32 @@ class Checker:
             self._strong.add(id(region))
             return self._synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
         return None
+
+    def _check_beside(
+        self, block: Block, work: Work, region: Region, offset: Array, unit: int, actor: Worker, site: int
+    ) -> None:
+        """Check that copies which count on one mbarrier in one phase leave each other's bytes alone.
+
+        They are one epoch of the mbarrier's agent, and may come in any order.
+        """
+        phase, others = self._beside.get(actor.agent, (-1, []))
+        if phase != actor.clock:
+            others = []
+            self._beside[actor.agent] = actor.clock, others
+        mine = Beside(work, block.machine, region, offset, unit, int(offset.min()), int(offset.max()) + unit, site)
+        shadow = self._shadow(region, unit)
+        for other in others:
+            if other.work is work or other.region is not region or other.first >= mine.end or other.end <= mine.first:
+                continue
+            old, new = self.accesses.sites[other.site], self.accesses.sites[site]
+            if {old.kind, new.kind} in ({READ}, {STRONG_WRITE}):
+                continue
+            both = np.intersect1d(*(shadow.indices(each.offset, each.unit)[0] for each in (mine, other)))
+            if len(both):
+                by = [(other.machine, tid) for tid in other.work.tid.tolist()]
+                too = [(block.machine, tid) for tid in work.tid.tolist()]
+                self.report.race(block, region, shadow.offsets(both), shadow.granule, old, new, by, too, "beside")
+        others.append(mine)
 
     def _looked(self, shadow: Shadow, granules: Array, actor: Threads, kind: int, site: int) -> bool:
         """Settle a read of one granule by all of its threads, if it is one and nothing is wrong."""
@@ -342,13 +372,13 @@ class Checker:
         if self.accesses.sets.many:
             self.accesses.sets.collect([shadow for _, shadow in self._shadows.values()])
         conflicts = self.accesses.check(shadow, granules, actor, site.kind, number)
-        alone = len(conflicts)
-        if site.kind == WRITE and not site.asynchronous:
-            conflicts += self._within(granules, actor, number)
-        for i, conflict in enumerate(conflicts):
-            conflict = self._telling(conflict, region, shadow, granules, wrote)
+        single = site.kind == WRITE and not isinstance(actor, Worker)  # of several threads
+        within = self._within(granules, actor, number) if single else []
+        for one, conflict in (*((False, each) for each in conflicts), *((True, each) for each in within)):
+            if one or not site.asynchronous:
+                conflict = self._telling(conflict, region, shadow, granules, wrote)
             if len(conflict.positions):
-                self._race(block, region, shadow, granules, actor, number, conflict, i >= alone)
+                self._race(block, region, shadow, granules, actor, number, conflict, one)
         self.accesses.remember(shadow, granules, actor, site.kind, number)
 
     def _update(self, block: Block, op: Any, update: Update, threads: Array, work: Work | None) -> None:
@@ -1119,6 +1149,9 @@ class Checker:
         self._barriers = {key: held for key, held in self._barriers.items() if key[0] != block.number}
         self._meetings = {key: held for key, held in self._meetings.items() if key[0] != block.number}
         self._rounds = {key: held for key, held in self._rounds.items() if key[0] != block.number}
+        self._beside = {
+            agent: held for agent, held in self._beside.items() if self.clocks.cluster[agent] != block.number
+        }
 
     def more_about(self, error: SimError) -> Iterator[Note]:
         """Further notes for an error that ended a simulation: for a deadlock, who arrives on what is waited for."""
@@ -1133,11 +1166,13 @@ class Checker:
                 if not barrier.sources:
                     yield Note(f"nobody has arrived on {place}")
         if error.code == "uninitialised" and error.place is not None:
-            for work in (*self._issued, *self._copies):
-                yield Note(
-                    f"{work.op.name} was under way at that time: wait for it, if it is what brings the data",
-                    work.op.span,
-                )
+            told = {note.span for note in error.notes}
+            for op in dict.fromkeys(work.op for work in (*self._issued, *self._copies)):
+                if op.span not in told:
+                    told.add(op.span)
+                    yield Note(
+                        f"{op.name} was under way at that time: wait for it, if it is what brings the data", op.span
+                    )
 
 
 _OF_MBARRIERS: dict[type[Any], Callable[[Checker, Block, Barrier, Any], None]] = {

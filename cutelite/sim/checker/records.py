@@ -6,10 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cutelite.sim.actors import Work
 from cutelite.sim.checker.clocks import Knowledge, Published
 from cutelite.sim.checker.phases import Phases
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Machine
+from cutelite.sim.memory import Region
+
+Array = Any
 
 
 class Group(NamedTuple):
@@ -23,6 +27,24 @@ class Group(NamedTuple):
     number: int
     ticket: int
     past: Knowledge
+
+
+class Beside(NamedTuple):
+    """An access to shared memory by a copy that counts its bytes on an mbarrier, for others that count there beside it.
+
+    offset, unit  where it accesses `unit` bytes each
+    first, end    of these bytes
+    site          the number of the site
+    """
+
+    work: Work
+    machine: Machine
+    region: Region
+    offset: Array
+    unit: int
+    first: int
+    end: int
+    site: int
 
 
 class Exited(NamedTuple):

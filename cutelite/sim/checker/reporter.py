@@ -41,6 +41,10 @@ BEFORE_OVERWRITE = (
 AFTER_COPY = "wait for the end of the asynchronous read (its group) before the bytes are written again"
 BEFORE_COPY = "if it is to read what was written: a barrier of who writes and who starts it, before it is started"
 APART = "one instruction writes these bytes from several threads, and any of them may stay: give each its own place"
+IN_ANY_ORDER = (
+    "copies that one phase of an mbarrier counts come in any order: give each its own place, or start the second when "
+    "the phase is complete"
+)
 BETWEEN_THREADS = "put a barrier between them, or another release and acquire that both threads take part in"
 
 OTHER_PROXY = (
@@ -103,7 +107,9 @@ class Reporter:
     ) -> None:
         """Report two accesses that nothing orders.
 
-        how  'fenceless': they are ordered, and lack the proxy fence; 'within': threads make both by one instruction;
+        how  'fenceless': they are ordered, and lack the proxy fence
+             'within': threads make both by one instruction
+             'beside': copies make both in one phase of an mbarrier
              'behind': the thread that started the later one, asynchronous, has made the other since; else ''
         """
         fenceless = how == "fenceless"
@@ -308,8 +314,8 @@ def _a(noun: str) -> str:
 
 
 def _help(old: Site, new: Site, how: str) -> str:
-    if how == "within":
-        return APART
+    if how in ("within", "beside"):
+        return APART if how == "within" else IN_ANY_ORDER
     if old.kind in STRONG and new.kind in STRONG:
         if old.bytes != new.bytes:
             return (
