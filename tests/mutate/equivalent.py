@@ -72,6 +72,8 @@ HAS_READ = "it waits for others to have read: their arrival says so, and nothing
 ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
 IDLE = "turn = idle(self,"
 LATER_IDLE = "attention_ragged attention_blocks"
+PREPARE, ONCE = "attention_backward_prepare", "it tells of room in a buffer that is filled once"
+SCANS = "block_scan begins with a barrier, and before it nobody looks at what the block has counted"
 PLACE_FREE = "the queries that it has waited for were brought when the place of these keys was free"
 TURN_SAYS = "its turn comes from a warpgroup that has waited for them"
 NEXT_TURN_SAYS = "before it waits there again, its turn comes from a warpgroup that has"
@@ -403,7 +405,7 @@ ROWS: tuple[Row, ...] = (
     Row("experts_kept experts_narrow", "drop", "bar.warp.sync", "", "pipe.finish(", COME, (-1,)),
     Row("experts_kept experts_narrow", "weaken", ARRIVE, RELAXED, "pipe.finish(", COME, (-1,)),
     Row(
-        "experts_sort",
+        "experts_sort experts_place",
         "drop",
         "bar.warp.sync",
         "",
@@ -415,6 +417,59 @@ ROWS: tuple[Row, ...] = (
         "experts_narrow", "drop", "setmaxnreg.dec", "", "", "a block of two warpgroups has registers for both as it is"
     ),
     Row("experts_sort", "drop", "bar.sync", "", "cl.block_scan(", "it is for loops: here a block scans once", (0,)),
+    Row("experts_place", "drop", "bar.sync", "", "cl.syncthreads()", SCANS, (1,)),
+    Row(
+        "experts_place",
+        "drop",
+        "bar.sync",
+        "",
+        "cl.block_scan(",
+        "the block has met, and reads counts of memory alone",
+        (0,),
+    ),
+    Row(PREPARE, "count", "mbarrier.init", "one more", "PipelineTmaAsync.create(1", ONCE, (1,)),
+    Row(PREPARE, "count", "mbarrier.init", "one less", "PipelineTmaAsync.create(1", ONCE),
+    Row(PREPARE, "drop", INIT_FENCE, "", "PipelineTmaAsync.create(1", ONE_OF_TWO),
+    Row(PREPARE, "drop", "mbarrier.wait", "", "pipe.producer_acquire(state)", FIRST_TURN),
+    Row(PREPARE, "weaken", "mbarrier.wait", RELAXED, "pipe.producer_acquire(state)", FIRST_TURN),
+    *(
+        Row(
+            "attention_backward_parts",
+            kind,
+            "cp.async.bulk.commit_group",
+            "",
+            "cl.cp_async_bulk_commit_group()",
+            LARGER_GROUP,
+            (0,),
+        )
+        for kind in ("drop", "early")
+    ),
+    Row(
+        "rows_reduced rows_all",
+        "drop",
+        "bar.sync",
+        "",
+        "cl.block_reduce(",
+        "it is for loops: here a block reduces once",
+        (0,),
+    ),
+    Row("rows_sample", "drop", "bar.warp.sync", "", "r.collect(", "nobody has used its counter before", (0,)),
+    Row(
+        "rows_sample",
+        "poll",
+        "cond_br",
+        "it were True",
+        "if to < room.shape[0]:",
+        "there is room for a whole row of so few",
+    ),
+    Row(
+        "rows_cluster",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "each_reduced(",
+        "each team has one row, after which nothing is reduced",
+    ),
     Row(FP8, "stage", "tensor.ptr", "", "pipe.producer_acquire(state)", LATER_STAGE, (0,)),
     Row("gemm_fp8_strips", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),

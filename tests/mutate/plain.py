@@ -160,7 +160,7 @@ PLAIN: dict[str, Plain] = {
     "rows_argmax": Plain(lambda: select.argmax(numbers(5, 256), how=Plan(64, 1, 2, 2, 1))),
     "rows_sample": Plain(lambda: select.sample(numbers(3, 256), numbers(3) * 0 + 0.5, top_k=9, top_p=0.8)),
     "rows_transposed": Plain(lambda: quantise.transposed(halves(160, 200), "bf16")),
-    "rows_transposed_narrow": Plain(lambda: quantise.transposed(halves(160, 200), Narrow(block=128))),
+    "rows_transposed_narrow": Plain(lambda: quantise.transposed(halves(128, 136), Narrow(block=128))),
     "experts_route": Plain(lambda: moe.route(numbers(9, 40), 3)),
     "experts_route_backward": Plain(
         lambda: moe.route_backward(numbers(9, 3), numbers(9, 40), moe.Routed(numbers(9, 3), places(9, 3, below=40)))
@@ -171,7 +171,7 @@ PLAIN: dict[str, Plain] = {
         lambda: moe.combine(halves(20, 64), places(10, 2, below=20).astype(np.int32), numbers(10, 2))
     ),
     "experts_gate": Plain(of_experts, 5),
-    "gemm_few": Plain(lambda: few.linear_of_few(halves(2, 512), halves(32, 512), norm=halves(512), early=True)),
+    "gemm_few": Plain(lambda: few.linear_of_few(halves(2, 1088), halves(32, 1088), norm=halves(1088), early=True)),
     "gemm_few_gated": Plain(lambda: few.linear_of_few(halves(2, 512), halves(64, 512), gate="silu")),
     "gemm_parts": Plain(
         lambda: gemm(
