@@ -22,6 +22,7 @@ from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.mma import make_tiled_mma
 from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, make_tensor, shared
 from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
+from cutelite.lang.values import full
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
@@ -349,8 +350,11 @@ class Epilogue:
         across = self.shape[1] // self.ring.op.n
         return i // across * ROWS, i % across * int(self.ring.op.n)
 
-    def prepare(self, row: Any, column: Any, batch: tuple[Any, ...] = ()) -> None:
-        """Start loading what the tile at (row, column) needs. Best called before the tile's products are awaited."""
+    def prepare(self, row: Any, column: Any, batch: tuple[Any, ...] = ()) -> Any:
+        """Start loading what the tile at (row, column) needs. Best called before the tile's products are awaited.
+
+        Result  for `write`, of each piece what `finish` has done ahead; None without such a function
+        """
         tiles = [
             (x, held, (start,))
             for x, held, start in zip(
@@ -365,6 +369,11 @@ class Epilogue:
             self.fetch.start(0, tiles)
         if isinstance(self.fused.c, TmaTensor) and self.has(0):
             self.bring(0, row, column, batch)
+        finish = self.fused.finish
+        if finish is None or finish.ahead is None:
+            return None
+        none = full((int(self.ring.op.n) * (2 if finish.paired else 1) // 2,), 0.0, f32)
+        return [finish.begin(self.piece(finish, none, None, i, row, column, batch)) for i in static_range(self.pieces)]
 
     def until(self, row: Any) -> Epilogue:
         """Return the epilogue for a product that ends at `row`, a run-time number. Only with a function `finish`."""
@@ -387,16 +396,17 @@ class Epilogue:
             self.fetch.start(1 + i % self.ring.buffers, [(self.fused.c, held, at)])
 
     def write(
-        self, acc: Any, row: Any, column: Any, batch: tuple[Any, ...], count: Any, end: Any = None
+        self, acc: Any, row: Any, column: Any, batch: tuple[Any, ...], count: Any, end: Any = None, ahead: Any = None
     ) -> None:  # fmt: skip
         """Finish the tile and start storing it.
 
         acc    the accumulator, readable
         count  how many tiles this warpgroup has written before
         end    the row at which the product ends, where a function finishes the sums; None: that of the last tile
+        ahead  what `prepare` gave for the tile; None: a function begins only now
         """
         if end is not None:
-            self.until(end).write(acc, row, column, batch, count)
+            self.until(end).write(acc, row, column, batch, count, None, ahead)
             return
         if any(held is not None for held in self.vectors):
             self.fetch.wait(0, count & 1)
@@ -404,14 +414,16 @@ class Epilogue:
             self.hold(acc)
         for i in static_range(self.pieces):
             if self.has(i):
-                self.write_piece(acc, i, row, column, batch, count)
+                self.write_piece(acc, i, row, column, batch, count, ahead)
         if self.blocks > 1:
             cluster_sync()  # until here, other blocks read this one's accumulators
 
-    def write_piece(self, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
+    def write_piece(
+        self, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...], count: Any, ahead: Any
+    ) -> None:  # fmt: skip
         """Finish a piece and start storing it."""
         if self.fused.finish is not None:
-            self.finish_by(self.fused.finish, acc, i, row, column, batch)
+            self.finish_by(self.fused.finish, acc, i, row, column, batch, ahead)
             return
         by_tma = isinstance(self.fused.c, TmaTensor)
         buffers, another = self.ring.buffers, i + 1 < self.pieces and by_tma
@@ -432,16 +444,24 @@ class Epilogue:
             self.bring(i + 1, row, column, batch)
 
     def finish_by(
-        self, finish: Finish, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...]
+        self, finish: Finish, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...], ahead: Any
     ) -> None:  # fmt: skip
         """Call the user's function `finish` with a piece."""
-        down, right = self.place(self.first + i)
         sums = (self.slice(acc, i) if self.blocks == 1 else self.added(i)).to(f32) * self.factor
         others = self.slice(acc, i, self.shape[1]).to(f32) * self.factor if finish.halves else None
+        piece = self.piece(finish, sums, others, i, row, column, batch)
+        begun = finish.begin(piece) if ahead is None else ahead[i]
+        finish.function(piece, *begun, *finish.tensors)
+
+    def piece(
+        self, finish: Finish, sums: Any, others: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...]
+    ) -> Piece:  # fmt: skip
+        """Return piece `i` of the tile at (row, column), as `finish` has them."""
+        down, right = self.place(self.first + i)
         across = (column + right) * (2 if finish.paired else 1)
         plain = finish.plain if finish.plain is None or len(batch) == 0 else finish.plain[*batch, None, None]
         at = row + down, across, batch, finish.shape
-        finish.function(Piece(sums, *at, self.ring, self.d, finish.paired, plain, others), *finish.tensors)
+        return Piece(sums, *at, self.ring, self.d, finish.paired, plain, others)
 
     def slice(self, acc: Any, i: int, beyond: int = 0) -> Any:
         """Return a piece of the accumulator, as a vector: that of so many columns further right."""

@@ -31,10 +31,14 @@ class Finish:
     ``function(piece, *tensors)`` stores the results by ``piece.result``, and other outputs by ``piece.store`` and
     ``piece.put_rows``.
 
+    ahead    a function of the same arguments that is called before the products of a tile, when a piece has no sums
+             yet. `function` gets its result after the piece: what it loads is there when the sums are
     tensors  further tensors that it reads and writes: of rank 1 or 2 in global memory, contiguous along the last mode
     columns  the number of columns of a piece
     paired   two neighbouring columns of the product make one column of the result
     halves   B's columns are two halves: a piece has `columns` / 2 of each, `sums` and `others`
+    apart    with `halves`: halves of each 2 * `apart` columns, such as heads; 0: of all. The column of a piece counts
+             those of first halves
     shape    rows and columns of the product, as the kernel knows them
     plain    the results as a plain tensor in global memory, given where the rows behind the product's belong to another
              product: a piece that reaches into those is stored row by row, not by TMA
@@ -47,6 +51,12 @@ class Finish:
     shape: tuple[Any, Any] = (0, 0)
     plain: Any = None
     halves: bool = False
+    apart: int = 0
+    ahead: Callable[..., Any] | None = None
+
+    def begin(self, piece: Any) -> tuple[Any, ...]:
+        """Return what `function` takes between the piece and the tensors: (the result of `ahead`,), or ()."""
+        return () if self.ahead is None else (self.ahead(piece, *self.tensors),)
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,8 @@ def calls_of(size: Size, sets: list[Any], best: int, kinds: bool) -> dict[str, C
     given: list[Any] = [*sets[0], fused_of()]
     if vectors_pay(*given):
         return {"vectors": lambda i: gemm(*sets[i])}
-    problem, a, _, d, *_ = arguments(*given)
-    able = (config for _, config in ranked(CONFIGS, problem, a, d))
+    problem, a, b, d, *_ = arguments(*given)
+    able = (config for _, config in ranked(CONFIGS, problem, a, b, d))
     configs = list(islice(firsts(able) if kinds else able, best))
     return {said(config): partial(ours, config) for config in configs}
 

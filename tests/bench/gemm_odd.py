@@ -59,9 +59,9 @@ def calls_of(sets: list[Any], best: int) -> dict[str, Any]:
         by_vectors(a, b, out, fused)
 
     calls: dict[str, Any] = {"gemm": lambda i: gemm(*sets[i]), "copies": copied}
-    problem, a, _, d, *_ = given(0, True)
+    problem, a, b, d, *_ = given(0, True)
     if problem.loaded:
-        able = firsts(config for _, config in ranked(CONFIGS, problem, a, d))
+        able = firsts(config for _, config in ranked(CONFIGS, problem, a, b, d))
         calls |= {f"loads {said(config)}": partial(loaded, config) for config in islice(able, best)}
     a, b, out = sets[0]
     few = (a, b) if out.shape[0] <= out.shape[1] else (b.T, a.T)

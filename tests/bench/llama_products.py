@@ -65,8 +65,8 @@ def measured(name: str, rows: int, options: argparse.Namespace) -> None:
     sets = [torch.randn(n, k, **kinds) * k**-0.5 for _ in range(-(-COLD // bytes) if few else 1)]
     fused = fused_of(added, beta=1.0) if name in ("o", "down") else fused_of()
     given = [arguments(x, weight.T, out, fused, None, gate) for weight in sets]
-    problem, a, _, d, *_ = given[0]
-    configs = [config for _, config in islice(dense.ranked(CONFIGS, problem, a, d), options.most)]
+    problem, a, b, d, *_ = given[0]
+    configs = [config for _, config in islice(dense.ranked(CONFIGS, problem, a, b, d), options.most)]
     if options.variants and not few:
         configs += [config for config in VARIANTS if config not in configs and made_for(config, problem)]
     early = {config: EARLY // (128 * config.of_b) if few else 0 for config in configs}

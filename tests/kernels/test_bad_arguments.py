@@ -29,10 +29,12 @@ from cutelite.kernels.attention.varlen import attention_varlen
 from cutelite.kernels.blackwell import call as blackwell
 from cutelite.kernels.blackwell.attention_call import attention as attention_blackwell
 from cutelite.kernels.gemm import fp8_block, grouped, mixed, pointers
+from cutelite.kernels.gemm.appended import appended_product
 from cutelite.kernels.gemm.call import gemm
 from cutelite.kernels.gemm.configs import Config
 from cutelite.kernels.gemm.few import linear_of_few
 from cutelite.kernels.gemm.gated import gated_gradient, gated_product
+from cutelite.kernels.gemm.normed import normed_product, summed_product
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.moe import fp8 as moe_fp8
 from cutelite.kernels.moe import narrow as moe_narrow
@@ -97,6 +99,13 @@ def rights() -> dict[str, Call]:
             "out": some(8, 32)}),
         "rotated_product": (rotated_product, {"x": wide, "weight": some(16, 48), "cosines": some(8, 8),
             "sines": some(8, 8), "heads": 2, "dim": 16, "out": some(8, 48)}),
+        "appended_product": (appended_product, {"x": wide, "weight": some(16, 192), "cosines": some(1, 32),
+            "sines": some(1, 32), "keys": some(8, 1, 2, 64), "values": some(8, 1, 2, 64),
+            "length": np.array([1], i64), "out": some(8, 64)}),
+        "summed_product": (summed_product, {"x": wide, "weight": some(16, 128), "add": some(8, 128),
+            "factors": some(128)}),
+        "normed_product": (normed_product, {"weighted": some(8, 128), "squares": some(8, 4, dtype=f32),
+            "weight": some(128, 16), "eps": 1e-5}),
         "rope_tables": (rope_tables, {"positions": places(2, 3), "frequencies": some(4, dtype=f32), "dtype": "bf16"}),
         "fp8_block.gemm": (
             fp8_block.gemm,

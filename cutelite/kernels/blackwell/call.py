@@ -307,7 +307,8 @@ def run(
         raise ValueError(f"a row of a piece is at most 128 bytes, and {how.columns} columns of {d} are more")
     tensors = how.tensors
     types = tuple(("f32", 0, 0) if isinstance(x, float) else kinds_of((x,))[0] for x in tensors)
-    plain = Finish(settled(how.function), (), how.columns, how.paired)
+    ahead = None if how.ahead is None else settled(how.ahead)
+    plain = Finish(settled(how.function), (), how.columns, how.paired, ahead=ahead)
     problem = Problem(kinds[0], kinds[1], acc, d, plain, tensors=types, **more)
     rows, across = (
         given[0].shape[-2 if problem.majors[0] == "K" else -1],

@@ -9,7 +9,8 @@ mixed.py       bf16 times weights of 4 and 8 bits          pointers.py    groups
 vectors.py     at most 8 rows times a matrix that TMA cannot read
 few.py         few rows, as in decoding, with a norm or a gate   gated.py   gradients of a gate, in a GEMM
 prepare.py     a kernel that makes A ahead of a GEMM        pitch.py       copies of rows that TMA cannot read
-rotated.py     rotary embedding, in a GEMM                  on_jax.py      GEMMs within `jax.jit`
+rotated.py     rotary embedding, in a GEMM                  appended.py    the same of new tokens, into a cache
+normed.py      RMSNorm, in the GEMMs beside it              on_jax.py      GEMMs within `jax.jit`
 model.py       a model of the time, for the default config loads.py      tiles that threads load, where TMA cannot
 
     from cutelite.kernels.gemm import gemm

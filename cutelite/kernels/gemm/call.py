@@ -293,7 +293,8 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
         )
     if given.columns % 16 or not 16 <= given.columns <= 256:
         raise ValueError(f"pieces have 16 to 256 columns, a multiple of 16, not {given.columns}")
-    function = replace(given, function=settled(given.function), tensors=())
+    ahead = None if given.ahead is None else settled(given.ahead)
+    function = replace(given, function=settled(given.function), tensors=(), ahead=ahead)
     return replace(problem, finish=function, tensors=kinds_of(given.tensors))
 
 
@@ -322,7 +323,7 @@ def kinds_of(tensors: tuple[Any, ...], what: str = "finish") -> tuple[tuple[str,
     kinds = []
     for tensor in tensors:
         view = rt.read(tensor)
-        if view.strides[-1] != 1 or len(view.shape) not in (1, 2):
+        if (view.strides[-1] != 1 and view.shape[-1] != 1) or len(view.shape) not in (1, 2):
             raise ValueError(f"tensors of {what}= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
         kinds.append((view.dtype, len(view.shape), gcd(8, view.strides[0]) if len(view.shape) == 2 else 1))
     return tuple(kinds)

@@ -413,6 +413,8 @@ def made_for(config: Config, problem: Problem) -> bool:
         several = config.together > 1 and (problem.finish.paired or problem.halves or problem.groups)
         if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
             return False
+        if problem.finish.apart % problem.columns(bn):
+            return False  # a tile's columns are of one head
     if min(config.cluster) > 1 and (by_turns(bm, config.cluster[1]) or by_turns(bn, config.cluster[0])):
         return False  # blocks take turns along one mode alone
     alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)

@@ -247,13 +247,13 @@ NEAR = 1.3
 
 
 def ranked(
-    configs: list[Config], problem: Problem, a: Any, d: Any, early: bool = False
+    configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, early: bool = False
 ) -> Iterator[tuple[float, Config]]:
     """Yield (microseconds, configuration) of those that exist for these types, by the model, the fastest first.
 
     early  kernels load what is there before the one ahead has ended, as in `call.multiply`
     """
-    every, sizes = kept(configs), sizes_of(problem, a, d)
+    every, sizes = kept(configs), sizes_of(problem, a, b, d)
     of = every.part(worth(every, problem, sizes).nonzero()[0])
     times = microseconds(of, problem, sizes, at_once_of(of, d)) + early * BEHIND * (of.splits > 1)
     for i in times.argsort(kind="stable").tolist():
@@ -273,7 +273,7 @@ def first_of(able: Iterable[T], problem: Problem) -> T:
 
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
     """Return the configurations worth measuring: within `NEAR` of the model's shortest time, the fastest first."""
-    able = ranked(configs, problem, a, d)
+    able = ranked(configs, problem, a, b, d)
     least, first = first_of(able, problem)
     return [first, *(config for _, config in takewhile(lambda each: each[0] <= NEAR * least, able))]
 
@@ -281,7 +281,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
 def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
     """Return the seconds that a GEMM measured in bursts takes once the GPU is at its limit of power."""
     of = table_of([config])
-    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, d)), at_once_of(of, d))
+    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, b, d)), at_once_of(of, d))
     return float(lasting(seconds * 1e6, energy[0])) * 1e-6
 
 
@@ -291,10 +291,10 @@ _picked: dict[Any, Config] = {}
 
 def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any, early: bool = False) -> Config:
     """Return the fastest configuration: measured in this process, of a loaded table, or by the model (`ranked`)."""
-    key = problem, tuple(a.shape), tuple(d.shape), rt.read(d).device, early
+    key = problem, tuple(a.shape), tuple(b.shape), tuple(d.shape), rt.read(d).device, early
     if key not in _picked:
         _picked[key] = (
-            tuned.shipped(problem, a, b, d, *more) or first_of(ranked(CONFIGS, problem, a, d, early), problem)[1]
+            tuned.shipped(problem, a, b, d, *more) or first_of(ranked(CONFIGS, problem, a, b, d, early), problem)[1]
         )
     return _picked[key]
 
@@ -303,5 +303,5 @@ def measured(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
     """Return the fastest, measured at the first call for such shapes; `pick` gives it from then on."""
     config: Config = tuned.config_for(problem, a, b, d, *more)
     for early in (False, True):
-        _picked[problem, tuple(a.shape), tuple(d.shape), rt.read(d).device, early] = config
+        _picked[problem, tuple(a.shape), tuple(b.shape), tuple(d.shape), rt.read(d).device, early] = config
     return config

@@ -138,10 +138,10 @@ class Sizes(NamedTuple):
     matrices: int = 1
 
 
-def sizes_of(problem: Problem, a: Any, d: Any) -> Sizes:
-    """Return the sizes of arrays as `dense.run` takes them."""
-    k = a.shape[-1 if problem.majors[0] == "K" else -2]
-    return Sizes(d.shape[-2], d.shape[-1] * (2 if problem.halves else 1), k, d.shape[0] if problem.batched else 1)
+def sizes_of(problem: Problem, a: Any, b: Any, d: Any) -> Sizes:
+    """Return the sizes of arrays as `dense.run` takes them. A function may store fewer columns than B has."""
+    k, n = a.shape[-1 if problem.majors[0] == "K" else -2], b.shape[-2 if problem.majors[1] == "K" else -1]
+    return Sizes(d.shape[-2], n, k, d.shape[0] if problem.batched else 1)
 
 
 ALONG_ROWS = [width for width in WIDTHS if width % 32 == 0]

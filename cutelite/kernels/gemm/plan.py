@@ -216,10 +216,13 @@ class Plan:
             return Tile(m * BM, n * self.columns, left, out, first, last - first, right)
         return Tile(m * BM, n * self.columns, whole, out, first, last - first)
 
-    @property
-    def half(self) -> Any:
-        """Columns of each of the two halves of B."""
-        return N if self.problem.finish is None else C // 2
+    def column(self, column: Any, half: int) -> Any:
+        """The column of B for a tile's column, of its first or its second half."""
+        finish = self.problem.finish
+        if finish is not None and finish.apart:
+            whole = column // finish.apart * finish.apart
+            return column + whole + half * finish.apart
+        return column + half * (N if finish is None else C // 2)
 
     @property
     def paired(self) -> bool:
@@ -312,7 +315,8 @@ class Plan:
             else:
                 column = tile.column * 2 if self.paired else tile.column
                 for half in cl.static_range(2 if self.problem.halves else 1):
-                    right.prefetch(tile.of_b, column + half * self.half, k, self.depth)
+                    at = self.column(column, half) if self.problem.halves else column
+                    right.prefetch(tile.of_b, at, k, self.depth)
 
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""
@@ -332,7 +336,7 @@ class Plan:
                 else:
                     for half in cl.static_range(2):
                         part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
-                        right.load(part, tile.of_b, tile.column + half * self.half, k, full, turn=state.index)
+                        right.load(part, tile.of_b, self.column(tile.column, half), k, full, turn=state.index)
                 state = state.advance()
             tiles = tiles.advance()
             tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
@@ -355,7 +359,10 @@ class Plan:
         while tiles.is_valid():
             tile = self.place(tiles, ends)
             row, column = tile.row + down * self.rows, tile.column + right_of * self.results
-            if parts is None or tile.first == 0:
+            ahead = None
+            if parts is None:
+                ahead = sums.prepare(row, column, tile.out)
+            elif tile.first == 0:
                 sums.prepare(row, column, tile.out)
             if self.config.pingpong:
                 turns.wait()
@@ -374,7 +381,7 @@ class Plan:
                 written = self.share(sums, acc, (row, column), tile, tiles, written, parts)
             else:
                 done = acc if self.problem.gate is None else self.gated(acc)
-                sums.write(done, row, column, tile.out, count, tile.end if self.problem.finish else None)
+                sums.write(done, row, column, tile.out, count, tile.end if self.problem.finish else None, ahead)
             tiles, count = tiles.advance(), count + 1
             if self.config.pingpong:
                 tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
