@@ -152,6 +152,8 @@ def accelerate(model: nn.Module) -> Report:
             report.left.setdefault(f"unknown {type(layer).__name__}", []).append(name)
         if isinstance(layer, layers.Joined):
             layer.join()
+        if isinstance(layer, nn.ModuleList):
+            layers.chain(layer)
     if isinstance(model, PreTrainedModel) and not isinstance(model, calls.Whole):
         model.__class__ = subclass(calls.Whole, model.__class__)
     if hasattr(model, "set_attn_implementation"):
@@ -187,6 +189,8 @@ def asks_by_name(model: Any) -> bool:
 def restore(model: nn.Module) -> None:
     """Give a model its old layers and its old attention again. Weights stay where they are in memory."""
     for _, layer in inner_first(model):
+        if isinstance(layer, layers.DecoderLayer):
+            layer.__dict__.pop("following", None)
         layer.__class__ = getattr(type(layer), "_before_cutelite", type(layer))
     if hasattr(model, "set_attn_implementation"):
         model.set_attn_implementation(getattr(model, "_attention_before_cutelite", "sdpa"))

@@ -18,11 +18,25 @@ from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode, wants_gradient
+from cutelite.kernels.gemm.appended import fits as appended_fits
 from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
-from cutelite.models.layers import KINDS, TYPES, Joined, Linear, plain, project, projected, taken
-from cutelite.models.operators import rotated_linear, rotated_linear_backward
+from cutelite.models.layers import (
+    KINDS,
+    TYPES,
+    Joined,
+    Linear,
+    Normed,
+    plain,
+    project,
+    projected,
+    projected_norm,
+    sum_and_norm,
+    sums,
+    taken,
+)
+from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
 from cutelite.models.sums import entered
 
 NAME = "cutelite"
@@ -32,6 +46,8 @@ MANY = 256
 """The least rows for which a GEMM also rotates queries and keys: for fewer, several blocks share a tile."""
 FEW = 64
 """The most queries of a sequence that are computed as in decoding."""
+LEAST = 33
+"""The least new tokens that the GEMM of keys and values appends to a cache: of fewer, other tiles are faster."""
 
 
 def forward(
@@ -237,41 +253,58 @@ class Attention(Joined):
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
         attention_mask: Tensor | None = None, cache: Any = None, *, past_key_values: Any = None,
-        residual: Tensor | None = None, **more: Any,
-    ) -> tuple[Tensor, Any]:  # fmt: skip
-        """Compute as the layer's own, and add `residual`. `calls.CACHE` says which name the cache is passed by."""
+        residual: Tensor | None = None, norm: Normed | None = None, following: Any = None, **more: Any,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """Compute as the layer's own, and add `residual`. `calls.CACHE` says which name the cache is passed by.
+
+        norm       the norm to compute of, for which `layers.multiplies_norm` is true; `hidden_states` is its `weighted`
+        following  a norm that follows: if the last GEMM can prepare it, the result is a `layers.Summed`
+        """
         cache = past_key_values if cache is None else cache
         if hidden_states.dtype not in KINDS:
             named = {CACHE: cache} | more
             out, weights = super().forward(hidden_states, position_embeddings, attention_mask, **named)  # type: ignore[misc]
             return out if residual is None else residual + out, weights
-        shape, (cos, sin) = hidden_states.shape[:-1], position_embeddings
+        shape, (q, k, v) = hidden_states.shape[:-1], self.heads(hidden_states, norm, *position_embeddings, cache)
+        call = self.eager if self.config._attn_implementation == "eager" else interface(self.config)
+        dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
+        more |= {} if self.window is None else {"sliding_window": self.window}
+        out, weights = call(self, q, k, v, attention_mask, dropout=dropout, scaling=self.scaling, **more)
+        out = out.reshape(*shape, -1)
+        if following is not None and residual is not None and sums(self.o_proj, out, residual, following):
+            return sum_and_norm(self.o_proj, out, residual, following), weights
+        return project(self.o_proj, out, residual), weights
+
+    def heads(
+        self, x: Tensor, norm: Normed | None, cos: Tensor, sin: Tensor, cache: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        """Return rotated queries, and keys and values with those of the cache, (B, H, S, D) each."""
         parts, each = [self.q_proj, self.k_proj, self.v_proj], self.k_proj.out_features // self.head_dim
-        normed = getattr(self, "q_norm", None) is not None
-        turned = not normed and type(cache) is not StaticCache and rotates(hidden_states, parts, self.head_dim, cos)
+        normed, weights = getattr(self, "q_norm", None) is not None, [part.weight for part in parts]
+        held = None if normed else fillable(cache, self.layer_idx, x, parts, self.head_dim)
+        if held is not None:
+            squares, eps = (None, 0.0) if norm is None else norm[1:]
+            x, cached = entered(x, parts[0].entered_from), (held.keys, held.values, held.cumulative_length)
+            q = appended_linear(x, weights, *tables(cos, sin), *cached, squares, eps)
+            return q.transpose(1, 2), held.keys, held.values
+        turned = not normed and type(cache) is not StaticCache and rotates(x, parts, self.head_dim, cos)
         if turned:
-            weights, x = [part.weight for part in parts], entered(hidden_states, parts[0].entered_from)
+            x = entered(x, parts[0].entered_from)
             q, k, v = (Turned.apply if wants_gradient(x, *weights) else turned_heads)(
                 *tables(cos, sin), each, x, *weights
             )
         else:
-            heads = projected(hidden_states, parts).view(*shape, -1, self.head_dim)
+            found = projected(x, parts) if norm is None else projected_norm(norm, parts)
+            heads = found.view(*x.shape[:-1], -1, self.head_dim)
             q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):
             q, k = self.q_norm(q), self.k_norm(k)
         held = None if turned else static(cache, self.layer_idx, q, k, v)
         if held is not None:
-            q, k, v = appended(q, k, v, cos, sin, held)
-        else:
-            q, k = (q, k) if turned else rotated(q, k, cos, sin)
-            q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-            if cache is not None:
-                k, v = cache.update(k, v, self.layer_idx)
-        call = self.eager if self.config._attn_implementation == "eager" else interface(self.config)
-        dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
-        more |= {} if self.window is None else {"sliding_window": self.window}
-        out, weights = call(self, q, k, v, attention_mask, dropout=dropout, scaling=self.scaling, **more)
-        return project(self.o_proj, out.reshape(*shape, -1), residual), weights
+            return appended(q, k, v, cos, sin, held)
+        q, k = (q, k) if turned else rotated(q, k, cos, sin)
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        return (q, k, v) if cache is None else (q, *cache.update(k, v, self.layer_idx))
 
 
 def interface(config: Any) -> Any:
@@ -295,6 +328,24 @@ def rotates(x: Tensor, parts: list[Any], dim: int, cos: Tensor) -> bool:
     if not (alone and fits and len(cos) == 1 and cos.shape[-1] == dim):
         return False
     return taken(x, *(part.weight for part in parts))
+
+
+def fillable(cache: Any, number: int, x: Tensor, parts: list[Any], dim: int) -> Any:
+    """Return the layer of a static cache that the GEMM of one new token rotates keys for, and fills; None without one.
+
+    The first call makes the cache, and there are no derivatives.
+    """
+    if type(cache) is not StaticCache or x.ndim != 3 or x.shape[1] != 1:
+        return None
+    if len(x) < LEAST or not appended_fits(len(x), dim):
+        return None
+    layer, alone = cache.layers[number], all(isinstance(p, Linear) and plain(p) and p.bias is None for p in parts)
+    if not (alone and taken(x, *(part.weight for part in parts)) and getattr(layer, "is_initialized", False)):
+        return None
+    layer = static(cache, number, *(x[:, :, None] for _ in range(3)))
+    if layer is None or wants_gradient(*(part.weight for part in parts)):
+        return None
+    return layer if layer.keys.is_contiguous() and layer.values.is_contiguous() else None
 
 
 def turned_heads(cosines: Tensor, sines: Tensor, keys: int, x: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:

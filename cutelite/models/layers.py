@@ -5,7 +5,8 @@ If the kernels do not support a call (a dtype, a hook in between), the layer's o
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,16 +14,19 @@ from torch.nn.modules import module
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.gemm.normed import fits as normed_fits
 from cutelite.kernels.moe.operators import route
 from cutelite.kernels.rows.operators import norm_backward, norm_forward
 from cutelite.kernels.rows.operators_elements import gated_halves, rope_tables
-from cutelite.models.operators import beside, gated_linear, gated_mlp, linear, lookup
+from cutelite.models.operators import beside, gated_linear, gated_mlp, linear, lookup, normed_linear, summed_linear
 from cutelite.models.sums import entered, gathered, summed
 
 TYPES = torch.bfloat16, torch.float16
 """Dtypes that the GEMMs take."""
 KINDS = *TYPES, torch.float32
 """Dtypes that kernels on rows take: norms, rotary embedding, activations."""
+FEW = 64
+"""The most rows, those of a tile, whose norms are computed by the GEMMs beside them."""
 
 
 class Linear:
@@ -178,6 +182,22 @@ class GatedMLP(Joined):
         """Compute as the layer's own."""
         return self.added(x, None)
 
+    def of_sum(self, x: Normed, residual: Tensor, following: Any) -> Tensor:
+        """Return the same of a norm that is not computed yet, for which `takes` is true. The result is `held_for`
+        the norm `following`, if there is one."""
+        inner = normed_linear(
+            x.weighted, x.squares, [self.gate_proj.weight, self.up_proj.weight], x.eps, activation_of(self.act_fn) or ""
+        )
+        if following is None or not sums(self.down_proj, inner, residual, following):
+            return project(self.down_proj, inner, residual)
+        return sum_and_norm(self.down_proj, inner, residual, following).held()
+
+    def takes(self, x: Tensor) -> bool:
+        """Tell whether `of_sum` computes the layer, of the norm of a sum like `x`."""
+        if activation_of(self.act_fn) is None or not multiplies_norm([self.gate_proj, self.up_proj], x):
+            return False
+        return len(self.gate_proj.weight) % 8 == 0
+
     def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
         """Return ``forward(x) + residual``; the last GEMM adds the residual."""
         gate = activation_of(self.act_fn)
@@ -269,19 +289,90 @@ class DecoderLayer:
     input_layernorm: Any
     post_attention_layernorm: Any
 
+    following: tuple[Any, ...] = ()
+    """The norm that the next layer begins with, if there is one: in a tuple, so that it is no module of this layer."""
+
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Compute as the layer's own."""
-        attention, mlp = self.self_attn, self.mlp
-        normed, hidden_states = normed_beside(self.input_layernorm, hidden_states)
-        if plain(attention) and plain(attention.o_proj):
-            kwargs["residual"] = hidden_states
-            hidden_states, _ = attention(normed, *args, **kwargs)
+        attention, mlp, norm = self.self_attn, self.mlp, self.post_attention_layernorm
+        adds, gated = plain(attention) and plain(attention.o_proj), isinstance(mlp, GatedMLP) and plain(mlp)
+        found = held_for(self.input_layernorm, hidden_states) if adds else None
+        if found is not None and multiplies_norm([getattr(attention, name) for name in attention.parts], hidden_states):
+            normed, kwargs["norm"] = found.weighted, found
         else:
+            normed, hidden_states = normed_beside(self.input_layernorm, hidden_states)
+        if not adds:
             hidden_states = hidden_states + attention(normed, *args, **kwargs)[0]
-        normed, hidden_states = normed_beside(self.post_attention_layernorm, hidden_states)
-        if isinstance(mlp, GatedMLP) and plain(mlp):
-            return mlp.added(normed, hidden_states)
-        return hidden_states + mlp(normed)
+        else:
+            kwargs["residual"] = hidden_states
+            if gated and mlp.takes(hidden_states):
+                kwargs["following"] = norm
+            hidden_states, _ = attention(normed, *args, **kwargs)
+        if isinstance(hidden_states, Summed):
+            return mlp.of_sum(hidden_states.normed, hidden_states.total, *self.following[:1] or (None,))
+        normed, hidden_states = normed_beside(norm, hidden_states)
+        return mlp.added(normed, hidden_states) if gated else hidden_states + mlp(normed)
+
+
+def chain(layers: Any) -> None:
+    """Tell each decoder layer of a list which norm follows it."""
+    for layer, behind in pairwise(layers):
+        if isinstance(layer, DecoderLayer) and isinstance(behind, DecoderLayer):
+            layer.following = (behind.input_layernorm,)
+
+
+class Normed(NamedTuple):
+    """The RMSNorm of a sum, of few rows, for a GEMM to multiply: `kernels.gemm.normed`."""
+
+    weighted: Tensor
+    squares: Tensor
+    eps: float
+
+
+class Summed(NamedTuple):
+    """A sum, and its norm by the layer `norm`."""
+
+    total: Tensor
+    normed: Normed
+    norm: Any
+
+    def held(self) -> Tensor:
+        """Return the sum, with its norm where `held_for` finds it: on the tensor, if that can tell of changes."""
+        if not (torch.compiler.is_compiling() or self.total.is_inference()):
+            self.total.normed_by_cutelite = self.total._version, self.norm, self.normed
+        return self.total
+
+
+def held_for(norm: Any, x: Tensor) -> Normed | None:
+    """Return the norm of x by the layer `norm`, if the layer before has prepared it and x was not changed since."""
+    version, by, normed = getattr(x, "normed_by_cutelite", (None, None, None))
+    return normed if by is norm and plain(norm) and version == x._version else None
+
+
+def multiplies_norm(layers: list[Any], x: Tensor) -> bool:
+    """Tell whether one GEMM multiplies the norm of a sum like x by the weights of dense layers."""
+    whole = all(isinstance(layer, Linear) and plain(layer) and layer.bias is None for layer in layers)
+    alone = whole and all(layer.entered_from is None and layer.gathered_over is None for layer in layers)
+    return alone and few_rows(x, [layer.weight for layer in layers])
+
+
+def sums(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> bool:
+    """Tell whether `sum_and_norm` computes the result of a dense layer."""
+    fits = isinstance(layer, Linear) and plain(layer) and layer.bias is None and layer.summed_over is None
+    fits = fits and isinstance(norm, RMSNorm) and plain(norm) and norm.weight.dtype == residual.dtype
+    return fits and few_rows(residual, [layer.weight, x]) and residual.is_contiguous()
+
+
+def few_rows(x: Tensor, others: list[Tensor]) -> bool:
+    """Tell whether the rows of x are few, bf16, and without derivatives: `kernels.gemm.normed` takes them."""
+    fits = x.dtype == torch.bfloat16 and taken(x, *others) and normed_fits(x.shape[-1])
+    return fits and 0 < x.numel() <= FEW * x.shape[-1] and not wants_gradient(x, *others)
+
+
+def sum_and_norm(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> Summed:
+    """Return the result of a dense layer plus `residual`, and the norm of that."""
+    total, weighted, squares = summed_linear(x, layer.weight, residual, norm.weight, norm.offset)
+    return Summed(total, Normed(weighted, squares, norm.epsilon), norm)
 
 
 def taken(*tensors: Tensor) -> bool:
@@ -354,6 +445,11 @@ def projected(x: Tensor, layers: list[Any]) -> Tensor:
             bias = None if none[0] else torch.cat(biases)
             return linear(entered(x, layers[0].entered_from), weights, bias)
     return torch.cat([layer(x) for layer in layers], -1)
+
+
+def projected_norm(norm: Normed, layers: list[Any]) -> Tensor:
+    """Return the same of a norm that is not computed yet."""
+    return normed_linear(norm.weighted, norm.squares, [layer.weight for layer in layers], norm.eps, "")
 
 
 def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:

@@ -17,8 +17,10 @@ from torch import Tensor
 
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
+from cutelite.kernels.gemm.appended import appended_product
 from cutelite.kernels.gemm.call import fused_of, multiply
 from cutelite.kernels.gemm.gated import PIECES, gated_gradient, gated_product
+from cutelite.kernels.gemm.normed import WIDE, normed_product, summed_product
 from cutelite.kernels.gemm.rotated import rotated_product
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows.operators_elements import whole
@@ -99,6 +101,68 @@ def gated_linear(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tenso
 @gated_linear.register_fake
 def _(x: Tensor, weights: Sequence[Tensor], activation: str) -> Tensor:
     return x.new_empty((*x.shape[:-1], len(weights[0])))
+
+
+@custom_op("cutelite::summed_linear", mutates_args=())
+def summed_linear(
+    x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return ``x @ weight.T + add``, and what `normed_linear` takes of it: `kernels.gemm.normed.summed_product`."""
+    found: tuple[Tensor, Tensor, Tensor] = summed_product(x, weight.T, add, factors, offset, early=True)
+    return found
+
+
+@summed_linear.register_fake
+def _(x: Tensor, weight: Tensor, add: Tensor, factors: Tensor, offset: float) -> tuple[Tensor, Tensor, Tensor]:
+    n, lead = len(weight), x.shape[:-1]
+    squares = x.new_empty((*lead, n // WIDE), dtype=torch.float32)
+    return x.new_empty((*lead, n)), x.new_empty((*lead, n)), squares
+
+
+@custom_op("cutelite::normed_linear", mutates_args=())
+def normed_linear(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
+    """Return the norm of what `summed_linear` gave times all weights, by one GEMM. It has no derivative.
+
+    weights  (N_i, K) each; copied if they are not contiguous in memory
+    gate     the activation of a gate, which the first half of the weights' rows are then; or ''
+    """
+    whole = joined(weights)
+    b = (torch.cat(list(weights)) if whole is None else whole).T
+    found: Tensor = normed_product(weighted, squares, b, eps, gate=gate or None, early=True)
+    return found
+
+
+@normed_linear.register_fake
+def _(weighted: Tensor, squares: Tensor, weights: Sequence[Tensor], eps: float, gate: str) -> Tensor:
+    rows = sum(len(weight) for weight in weights)
+    return weighted.new_empty((*weighted.shape[:-1], rows // 2 if gate else rows))
+
+
+@custom_op("cutelite::appended_linear", mutates_args={"keys", "values", "length"})
+def appended_linear(
+    x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor,
+    squares: Tensor | None, eps: float,
+) -> Tensor:  # fmt: skip
+    """Return the queries of ``x @ cat(weights).T``, (B, T, heads, n), turned; keys, turned, and values go to a cache.
+
+    x               (B, T, K): T is 1
+    weights         of queries, keys and values; copied if they are not contiguous in memory
+    cosines, sines  (1, n / 2) for all sequences, or (B, n / 2)
+    keys, values    (B, heads, places, n): the cache, whose length grows by 1. It has no derivative
+    squares, eps    of `summed_linear`, whose norm is multiplied; or None
+    """
+    whole, to = joined(weights), (keys, values, length.reshape(1))
+    weight = (torch.cat(list(weights)) if whole is None else whole).T
+    q: Tensor = appended_product(x, weight, cosines, sines, *to, squares=squares, eps=eps, early=True)
+    return q.unflatten(-1, (-1, keys.shape[-1]))
+
+
+@appended_linear.register_fake
+def _(
+    x: Tensor, weights: Sequence[Tensor], cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor,
+    squares: Tensor | None, eps: float,
+) -> Tensor:  # fmt: skip
+    return x.new_empty((*x.shape[:-1], len(weights[0]) // keys.shape[-1], keys.shape[-1]))
 
 
 @custom_op("cutelite::rotated_linear", mutates_args=())
@@ -295,6 +359,9 @@ autocast(gated_linear, "x", "weights")
 batched(gated_linear, "x")
 autocast(rotated_linear, "x", "weights")
 batched(rotated_linear, "x")
+autocast(summed_linear, "x", "weight", "add", "factors")
+batched(summed_linear, "x", "add", results=3)
+batched(normed_linear, "weighted", "squares")
 autocast(gated_mlp, "x", "weights", "down", "add")
 batched(gated_mlp, "x", "add", results=3)
 batched(lookup, "places")

@@ -22,10 +22,11 @@ import transformers
 from transformers.pytorch_utils import Conv1D
 
 import cutelite as cl
+from cutelite.kernels.rows.operators import norm_forward
 from cutelite.models import accelerate, attention, layers, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
-from cutelite.models.operators import joined, linear, rotated_linear
+from cutelite.models.operators import appended_linear, joined, linear, rotated_linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SIZES: dict[str, Any] = {
@@ -194,6 +195,57 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
         apart = model(ids).logits
     assert off(found, own) < 2e-2
     assert off(apart, found) < 1e-2
+
+
+def test_a_gemm_fills_a_static_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one new token of each sequence; that of the second layer multiplies a norm too."""
+    model, ids, seen = made("Llama", hidden_size=128, head_dim=64).eval(), tokens(3, 8), []
+
+    def decoded(of: Any) -> Any:
+        cache = transformers.StaticCache(config=of.config, max_cache_len=16)
+        of(ids[:, :6], past_key_values=cache)
+        return torch.cat([of(ids[:, i : i + 1], past_key_values=cache).logits for i in (6, 7)], 1)
+
+    def watched(*given: Any) -> Any:
+        seen.append(given[-2] is not None)
+        return appended_linear(*given)
+
+    monkeypatch.setattr(attention, "LEAST", 1)
+    monkeypatch.setattr(attention, "appended_linear", watched)
+    with torch.no_grad():
+        right, own = decoded(copy.deepcopy(model).float()), decoded(model)
+        accelerate(model)
+        found = decoded(model)
+    assert seen == 2 * [False, True]
+    assert off(found, right) <= 1.2 * off(own, right) + 1e-3
+
+
+def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of few rows all but the first and the last one, unless a layer's result was changed, even in place."""
+    model, ids, count = made("Llama", hidden_size=128).eval(), tokens(2, 9), []
+
+    def counted(*given: Any) -> Any:
+        count.append(1)
+        return norm_forward(*given)
+
+    def doubled(*given: Any) -> None:
+        given[-1].mul_(2)
+
+    with torch.no_grad():
+        own = [model(ids).logits]
+        hook = model.model.layers[0].register_forward_hook(doubled)
+        own.append(model(ids).logits)
+        hook.remove()
+        accelerate(model)
+        model = copy.deepcopy(model)
+        monkeypatch.setattr(layers, "norm_forward", counted)
+        for right, most in zip(own, (2, 3), strict=True):
+            count.clear()
+            assert off(model(ids).logits, right) < 2e-2
+            assert len(count) == most
+            model.model.layers[0].register_forward_hook(doubled)
+    restore(model)
+    assert "following" not in model.model.layers[0].__dict__
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3"])

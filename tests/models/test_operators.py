@@ -11,7 +11,18 @@ pytest.importorskip("transformers")
 
 import torch
 
-from cutelite.models.operators import beside, dense, gated_linear, gated_mlp, joined, lookup, rotated_linear
+from cutelite.models.operators import (
+    appended_linear,
+    beside,
+    dense,
+    gated_linear,
+    gated_mlp,
+    joined,
+    lookup,
+    normed_linear,
+    rotated_linear,
+    summed_linear,
+)
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -101,3 +112,29 @@ def test_rotary_embedding_in_a_dense_layer(together: bool) -> None:
     c, s = given[2].double()[:, None], given[3].double()[:, None]
     right[:, :, :3] = torch.cat([left * c - other * s, other * c + left * s], -1)
     torch.testing.assert_close(rotated_linear(*given).double(), right.flatten(2), atol=0.1, rtol=0.02)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_norm_between_dense_layers(together: bool) -> None:
+    x, down, add, factors = random(2, 9, 32), random(128, 32), random(2, 9, 128), random(128)
+    weights = [random(24, 128), random(24, 128)]
+    if together:
+        beside(weights)
+    torch.library.opcheck(summed_linear, (x, down, add, factors, 1.0))
+    h, weighted, squares = summed_linear(x, down, add, factors, 1.0)
+    torch.library.opcheck(normed_linear, (weighted, squares, weights, 1e-3, "silu"))
+    exact = x.double() @ down.double().T + add.double()
+    torch.testing.assert_close(h.double(), exact, atol=0.02, rtol=0.01)
+    normed = torch.nn.functional.rms_norm(exact, (128,), 1 + factors.double(), 1e-3)
+    right = normed @ torch.cat(weights).double().T
+    each = torch.vmap(lambda *given: normed_linear(*given, weights, 1e-3, ""))(weighted, squares)
+    torch.testing.assert_close(each.double(), right, atol=0.1, rtol=0.02)
+
+
+def test_a_dense_layer_that_fills_a_cache() -> None:
+    x, weights, cache = random(3, 1, 32), [random(64 * heads, 32) for heads in (2, 1, 1)], random(2, 3, 1, 4, 64)
+    given = (x, weights, random(1, 32), random(1, 32), *cache.unbind(), torch.tensor([2], device=x.device), None, 0.0)
+    torch.library.opcheck(appended_linear, given)
+    appended_linear(*given)
+    assert given[-3] == 3
+    torch.testing.assert_close(given[-4][:, 0, 2], (x @ weights[2].T)[:, 0], atol=0.1, rtol=0.02)
