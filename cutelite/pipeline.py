@@ -21,9 +21,10 @@ are told is in `builds/`. No stage keeps state between kernels, so kernels may b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from cutelite import lower, passes, toolchain
-from cutelite.builds.artifact import BITCODE, artifact, assembled, libraries
+from cutelite.builds.artifact import BITCODE, artifact, assembled, early, libraries
 from cutelite.builds.build import Build
 from cutelite.builds.dumps import keeper, show
 from cutelite.builds.findings import findings
@@ -43,6 +44,12 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
 
     Errors  `CompileError` for the user's mistakes, `InternalError` for ours, `ToolchainError` for a missing tool
     """
+    with early(target, options) as ptxas:
+        return _compiled(source, target, options, environment, ptxas)
+
+
+def _compiled(source: Source, target: Target, options: Options, environment: Config, ptxas: Any) -> Build:
+    """Compile with `ptxas`, which has been started and waits for the PTX."""
     times: dict[str, float] = {}
     context = passes.Context(target)
     hooks = Hooks(source, target, options)
@@ -73,7 +80,7 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     build.changed = hooks.changed
     with stage("assemble", times, build):
         build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler)
-        cubin = assembled(build)
+        cubin = assembled(build, ptxas)
     if cubin is not None:
         cubin = cubin._replace(image=hooks.after("assemble", cubin.image))
         build.changed = hooks.changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from cutelite import toolchain
@@ -10,28 +11,35 @@ from cutelite.builds.build import Build
 from cutelite.ir.function import Function
 from cutelite.ir.types import Scalar, TensorMap
 from cutelite.ops.debug import mark_names, recorded_ops
+from cutelite.options import Options
 from cutelite.passes.written import written_parameters
+from cutelite.target import Target
 from cutelite.toolchain import ToolchainError
 from cutelite_rt import Artifact
 
 
-def assembled(build: Build) -> toolchain.Cubin | None:
+def early(target: Target, options: Options) -> AbstractContextManager[Any]:
+    """Start ptxas before there is PTX, if that is what will assemble it: for `assembled`."""
+    if options.debug:  # whose flags the PTX decides
+        return nullcontext()
+    linked = [path for path in options.link_libraries if not path.endswith(BITCODE)]
+    return toolchain.early(target, **_how(options), libraries=linked)
+
+
+def assembled(build: Build, started: Any) -> toolchain.Cubin | None:
     """Return the cubin; None if no assembler is found, since PTX alone is useful too."""
-    options = build.options
+    linked = [path for path in libraries(build) if not path.endswith(BITCODE)]
+    how = {**_how(build.options), "libraries": linked, "meanwhile": collector.catch_up, "started": started}
     try:
-        return toolchain.to_cubin(
-            build.ptx,
-            build.target,
-            assembler=options.assembler,
-            opt_level=options.opt,
-            options=options.ptxas_options,
-            libraries=[path for path in libraries(build) if not path.endswith(BITCODE)],
-            meanwhile=collector.catch_up,
-        )
+        return toolchain.to_cubin(build.ptx, build.target, **how)
     except ToolchainError as error:
-        if error.stage != "find" or options.assembler != "auto":
+        if error.stage != "find" or build.options.assembler != "auto":
             raise
         return None
+
+
+def _how(options: Options) -> dict[str, Any]:
+    return {"assembler": options.assembler, "opt_level": options.opt, "options": options.ptxas_options}
 
 
 BITCODE = (".bc",)

@@ -21,7 +21,7 @@ from cutelite.ir.types import InFlight, f32, i32, u32
 from cutelite.lang import tcgen05, wgmma
 from cutelite.lang.algebra import is_tensor, thread_coordinate
 from cutelite.lang.copy import extent
-from cutelite.lang.emit import describe, emit, mistake
+from cutelite.lang.emit import as_tuple, describe, emit, mistake
 from cutelite.lang.mma_ops import MODES, MmaOp, MmaUniversalOp, Tcgen05ScaledMmaOp, TensorMmaOp, WarpgroupMmaOp
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
@@ -465,7 +465,7 @@ def _warpgroup_gemm(
     parts, several = list(c.parts), len(c.parts) > 1
     if several:  # one fence for all of them, so that they are one group to ptxas as well
         read = [part for part in parts if not wgmma.overwritten(part, accumulate)]
-        fenced = iter(wgmma.as_tuple(wgmma.fence(*read, *(() if in_memory else left))))
+        fenced = iter(as_tuple(wgmma.fence(*read, *(() if in_memory else left))))
         parts = [part if wgmma.overwritten(part, accumulate) else next(fenced) for part in parts]
         left = list(fenced) or left
     for n in range(columns):

@@ -21,7 +21,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32, u32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake
+from cutelite.lang.emit import Handle, Runtime, as_tuple, describe, emit, mistake
 from cutelite.lang.fragments import COMBINE
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.promotion import as_value
@@ -192,13 +192,6 @@ def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
         return waited
     results = (*as_tuple(waited), *as_tuple(held))
     return results[0] if len(results) == 1 else results
-
-
-def as_tuple(results: Any) -> tuple[Any, ...]:
-    """Return the results of `emit` as a tuple."""
-    if results is None:
-        return ()
-    return results if isinstance(results, tuple) else (results,)
 
 
 def fence_operand(*values: Any, held: bool = True) -> Any:

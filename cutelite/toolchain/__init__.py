@@ -4,6 +4,7 @@ to_ptx       LLVM IR -> PTX, by LLVM's own NVPTX backend or libNVVM             
 write_ptx    the same, before the PTX is rewritten to avoid assemblers' bugs    backend.py
 for_ptxas    PTX rewritten to avoid the bugs of the assembler in use            assemble.py, ptxas_bugs/
 to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver                    assemble.py
+early        ptxas, started while its PTX is still being made                   assemble.py, waiting.py
 crossed      PTX + cubin -> the arithmetic that ptxas moved across fences       order.py
 disassemble  cubin -> `cutelite.sass`, if a disassembler is found               sass.py
 tools        the tools that are found, for `cutelite doctor`                    tools.py
@@ -23,7 +24,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cutelite.toolchain.assemble import first_there, for_ptxas, to_cubin, version_of
+    from cutelite.toolchain.assemble import early, first_there, for_ptxas, to_cubin, version_of
     from cutelite.toolchain.backend import check_backend, to_ptx, write_ptx
     from cutelite.toolchain.cubin import Cubin
     from cutelite.toolchain.errors import ToolchainError
@@ -38,6 +39,7 @@ _HOME = {
     "check_backend": "backend",
     "crossed": "order",
     "disassemble": "sass",
+    "early": "assemble",
     "first_there": "assemble",
     "for_ptxas": "assemble",
     "live_registers": "sass",
@@ -54,6 +56,7 @@ __all__ = [
     "check_backend",
     "crossed",
     "disassemble",
+    "early",
     "first_there",
     "for_ptxas",
     "live_registers",

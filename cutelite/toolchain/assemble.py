@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from cutelite.target import Target
 from cutelite.toolchain import driver, find, nvjitlink, ptxas, ptxas_bugs
@@ -11,6 +12,7 @@ from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.log import usage, warnings
 from cutelite.toolchain.places import has_variables
 from cutelite.toolchain.ptxas_bugs.bug import parse_version
+from cutelite.toolchain.waiting import Waiting
 from cutelite.tuples import NamedTuple
 
 ASSEMBLERS = ("ptxas", "nvjitlink", "driver")
@@ -26,6 +28,7 @@ def to_cubin(
     options: Sequence[str] = (),
     libraries: Sequence[str] = (),
     meanwhile: Callable[[], None] | None = None,
+    started: Waiting | None = None,
 ) -> Cubin:
     """Return machine code for `target`. Source lines in the PTX (`.loc`) and variables are kept in it.
 
@@ -35,6 +38,7 @@ def to_cubin(
     options        more flags of ptxas, taken by ptxas and nvJitLink
     libraries      files to link; with any, nvJitLink is used whatever `assembler` says
     meanwhile      called in this process while ptxas runs in its own
+    started        of `early`
     Errors         `ToolchainError` if the assembler refuses the PTX, or none is installed
     """
     flags = level_flags(ptx, opt_level)
@@ -47,7 +51,7 @@ def to_cubin(
     if chosen == "ptxas":
         program = find.ptxas()
         assert program is not None
-        image, log = ptxas.assemble(program, ptx, target, flags, meanwhile)
+        image, log = ptxas.assemble(program, ptx, target, flags, meanwhile, started)
         tool = program
     elif chosen == "nvjitlink":
         image, log = nvjitlink.assemble(ptx, target, flags, libraries)
@@ -61,6 +65,27 @@ def to_cubin(
     if chosen == "driver" and resources.smem_static:  # the driver also counts the part that the system reserves
         resources = resources._replace(smem_static=resources.smem_static - target.smem_reserved)
     return Cubin(image, target.arch, resources, warnings(log), log, tool)
+
+
+@contextmanager
+def early(
+    target: Target,
+    *,
+    assembler: str = "auto",
+    opt_level: int = 3,
+    options: Sequence[str] = (),
+    libraries: Sequence[str] = (),
+) -> Iterator[Waiting | None]:
+    """Start ptxas before its PTX is made, if that is what will assemble it, for `to_cubin` with the same arguments."""
+    try:
+        program = find.ptxas() if not libraries and first_there(assembler) == "ptxas" else None
+    except ToolchainError:  # `to_cubin` raises it again
+        program = None
+    if program is None:
+        yield None
+        return
+    with ptxas.early(program, target, [f"-O{opt_level}", *options]) as started:
+        yield started
 
 
 def level_flags(ptx: str, opt_level: int) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cutelite.target import Target
-from cutelite.toolchain import ToolchainError, assemble, disassemble, find, nvjitlink, to_cubin
+from cutelite.toolchain import ToolchainError, assemble, disassemble, early, find, nvjitlink, to_cubin, waiting
 from cutelite.toolchain.identity import identity
 from cutelite.toolchain.ptxas import version
 from cutelite.toolchain.tools import tools
@@ -260,3 +260,45 @@ def test_there_is_work_for_python_while_ptxas_runs(
     waiting = f'while [ ! -e "{go}" ]; do sleep 0.01; done\nexec "{ptxas}" "$@"'
     monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", waiting)))
     assert to_cubin(SHARED, hopper, meanwhile=go.touch).image
+
+
+@pytest.mark.parametrize("comment", ["", "//" + "-" * 200_000], ids=["short", "more than a pipe takes by itself"])
+def test_ptxas_that_was_started_before_makes_the_same_cubin(
+    ptxas: str, monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path, comment: str
+) -> None:
+    ptx, runs = SHARED + comment, tmp_path / "runs"
+    expected = to_cubin(ptx, hopper)
+    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", f'echo >> "{runs}"; exec "{ptxas}" "$@"')))
+    with early(hopper) as started:
+        assert to_cubin(ptx, hopper, started=started).image == expected.image
+    assert runs.read_text() == "\n"
+
+
+@pytest.mark.parametrize(
+    "body", ["exit 0", "exit 3", "sleep 9", 'cat "$4" > /dev/null; exit 3', 'cat "$4" "$4" > /dev/null']
+)
+def test_where_starting_before_fails_ptxas_is_run_as_ever(
+    ptxas: str, monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path, body: str
+) -> None:
+    """The program, $4 being its source, does something else the first time it is run."""
+    first = f'if mkdir "{tmp_path}/first" 2> /dev/null; then {body}; fi'
+    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", f'{first}\nexec "{ptxas}" "$@"')))
+    monkeypatch.setattr(waiting, "PATIENCE_S", 0.05)
+    with early(hopper) as started:
+        assert started is not None
+        while not (tmp_path / "first").exists():
+            pass
+        assert to_cubin(SHARED, hopper, started=started).image
+
+
+def test_mistakes_are_reported_as_without_a_start_before(ptxas: str, hopper: Target) -> None:
+    def refused(started: waiting.Waiting | None = None) -> str:
+        with pytest.raises(ToolchainError) as error:
+            to_cubin(SHARED.replace("bar.sync", "bar.snyc"), hopper, started=started)
+        return str(error.value)
+
+    with early(hopper) as started:
+        assert refused(started) == refused()
+    with early(hopper) as unused:
+        assert unused is not None
+    assert unused._program.ended()

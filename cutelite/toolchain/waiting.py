@@ -1,0 +1,76 @@
+"""ptxas, started while its PTX is still being made.
+
+Of the 12 ms that it takes for an empty kernel, ptxas spends 10 before it opens its source
+(docs/lab/compile-time.md). So it is started when a compile begins, with a named pipe as its source, and waits where it
+opens that. ptxas opens its source once more later on: by then a file has the pipe's name.
+
+This is only a head start: where anything is not as expected, `assemble` returns None, and ptxas is run as if none had
+been started.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Mapping
+
+from cutelite.toolchain.running import Program, Ran
+
+PATIENCE_S = 1.0  # a program that has not opened its source by then is no ptxas that we know
+_PIPE_BYTES = 65536  # what a pipe takes at once, unless it is told to take more
+
+
+class Waiting:
+    """A ptxas that waits for its source.
+
+    command  its command
+    source   the file that the command names as its source, which is not there yet
+    """
+
+    def __init__(self, command: list[str], source: str, environment: Mapping[str, str]) -> None:
+        self.command, self.source = command, source
+        os.mkfifo(source, 0o600)
+        self._program = Program(command, environment)
+
+    def assemble(self, ptx: str, meanwhile: Callable[[], None] | None = None) -> Ran | None:
+        """Let it assemble `ptx`; None if it did not take that, or refused it. `meanwhile` is called while it runs."""
+        if not self._give(ptx.encode()):
+            return None
+        ran = self._program.finish(meanwhile)
+        return None if ran.status else ran
+
+    def _give(self, ptx: bytes) -> bool:
+        """Pass on the source. Return False if the program does not take it, all at once."""
+        pipe = self._opened()
+        if pipe is None:
+            return False
+        try:
+            if len(ptx) > _PIPE_BYTES:
+                import fcntl  # imported here: few sources are that long
+
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, len(ptx))
+            with open(f"{self.source}.again", "wb") as file:
+                file.write(ptx)
+            os.rename(file.name, self.source)
+            return os.write(pipe, ptx) == len(ptx)
+        except OSError:  # the program has closed it, or a pipe may not be that large
+            return False
+        finally:
+            os.close(pipe)
+
+    def _opened(self) -> int | None:
+        """Open the pipe once the program has, so that neither waits for the other; None if it does not."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end and not self._program.ended():
+            try:
+                return os.open(self.source, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as error:
+                if error.errno != errno.ENXIO:  # which says that nobody reads it yet
+                    raise
+            time.sleep(0.0002)
+        return None
+
+    def stop(self) -> None:
+        """End it, unless it has ended."""
+        self._program.stop()
