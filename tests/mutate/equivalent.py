@@ -785,7 +785,7 @@ ROWS: tuple[Row, ...] = (
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
     Row(
-        f"{EXTENDED} {RAGGED_BACKWARD} attention_backward",
+        f"{EXTENDED} {RAGGED_BACKWARD} {LOADED}",
         "stage",
         "tensor.ptr",
         "",

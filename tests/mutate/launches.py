@@ -577,7 +577,7 @@ LARGE: dict[str, Run] = {
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
     "attention_backward_apart": attention_backward(270, 512, 136, copied=0, turned=False, apart=True, extended=True),
     "attention_backward_96": attention_backward(270, 512, 96),
-    "attention_backward_ordered": attention_backward(646, 896, 64, ordered=True, rows=128, turned=False),
+    "attention_backward_ordered": attention_backward(390, 640, 64, ordered=True, rows=128, turned=False),
     "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True, turned=False, wide=True),
     "attention_backward_split": attention_backward(330, 512, 64, heads=2),
     "attention_backward_split_128": attention_backward(270, 256, 128, causal=False, heads=2),
