@@ -289,3 +289,20 @@ def test_copies_of_one_instruction_have_places_of_their_own() -> None:
     arrays = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
     assert_right(gathered, 1, arrays)
     assert_told(gathered, 1, arrays, "differ", "race", "cl.cp_async(", "give each its own place")
+
+
+@cl.kernel(block=64)
+def reread(data: Tensor[i32, (64,)], out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
+    """Threads write numbers, and read those of others behind a barrier."""
+    t = cl.thread_idx.x
+    if slip != "only read":
+        data[t] = t
+    cl.syncthreads()
+    out[t] = data[63 - t] if slip == "" else data.load(63 - t, cache="nc")
+
+
+def test_loads_that_are_not_coherent() -> None:
+    arrays = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    assert_right(reread, 1, arrays)
+    assert_right(reread, 1, arrays, "only read")
+    assert_told(reread, 1, arrays, "by nc", "non-coherent", "data.load(63 - t", "leave out")

@@ -204,6 +204,8 @@ class Checker:
         threads = block.first + holder.tid[lanes]
         if region.state is not None and region.base >> RANK_SHIFT != block.rank:
             self._must_have_started(block, op, region.base >> RANK_SHIFT, threads)
+        if kind == "read" and getattr(op, "cache", "") == "nc":
+            self._must_be_unwritten(block, op, region, shadow, granules, np.repeat(threads, each))
         semantic = getattr(op, "semantic", None)
         number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
         if semantic is not None and kind != "atomic":
@@ -311,6 +313,17 @@ class Checker:
                 self._early.setdefault(thread, {}).setdefault(op, (tell, names))
             else:
                 tell()
+
+    def _must_be_unwritten(
+        self, block: Block, op: Any, region: Region, shadow: Shadow, granules: Array, threads: Array
+    ) -> None:
+        """Report non-coherent loads of what the launch has written."""
+        stale = (shadow.w_site[granules] > 0).nonzero()[0]
+        if len(stale):
+            at = granules[stale]
+            old = self.accesses.sites[int(shadow.w_site[at[0]])]
+            sides = self._threads(threads[stale]), self._threads(shadow.w_who[at])
+            self.report.stale(block, op, region, shadow.offsets(at), shadow.granule, old, *sides)
 
     def _must_have_started(
         self, block: Block, op: Any, rank: int, threads: Array, then: Snapshot | None = None

@@ -252,6 +252,18 @@ class Reporter:
         )  # fmt: skip
         self._add(("grid-dependency", "note", name), found)
 
+    def stale(
+        self, block: Any, op: Op, region: Region, offsets: Array, granule: int, old: Site, threads: Threads,
+        old_threads: Threads,
+    ) -> None:  # fmt: skip
+        """Report a non-coherent load of bytes that the launch has written."""
+        space, name, extent = _place(block, region, offsets, granule)
+        message = "a non-coherent load of bytes that this launch writes: it may see what they were before"
+        help = "leave out `cache='nc'`, which promises that nobody writes them while the kernel runs"
+        sides = _side("load", op, threads), _side(f"earlier {_noun(old)}", old.op, old_threads)
+        found = Finding("non-coherent", message, sides, space, extent, name, self.seed, self.kernel, help=help)
+        self._add(("non-coherent", _line(op)), found)
+
     def not_started(self, block: Any, op: Op, threads: Threads, rank: int) -> None:
         """Report a use of the shared memory of a block that may not have started."""
         key = ("block-not-started", _line(op))
