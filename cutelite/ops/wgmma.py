@@ -209,6 +209,10 @@ class MmaAsync(Op):
         if self.d is None:
             if not isinstance(self.accumulate.op, Const) or self.accumulate.op.value:
                 yield Problem("d", "there is nothing to accumulate to, so `accumulate` must be the constant False")
+            if not self.fence:
+                yield Problem(
+                    "d", "ordinary code has used the registers that it overwrites, so wgmma needs a fence before it"
+                )
         elif self.d.type != InFlight(d) and self.d.type != d:
             yield Problem("d", f"the accumulator is {self.d.type}, but must be {d} for n = {self.n}")
         elif self.d.type == d and not self.fence:

@@ -192,6 +192,10 @@ def fence_of_what_is_in_flight(c: Any) -> Any:
     return cl.wgmma.fence_operand(started())
 
 
+def overwrites_what_was_not_fenced(c: Any) -> Any:
+    return cl.wgmma.mma_async(tile(), tile(), cl.wgmma.zeros_accumulator(64), accumulate=False, fenced=True)
+
+
 def partition_of_a_wide_tile(c: Any) -> Any:
     return cl.wgmma.partition(cl.shared(f32, (128, 64)))
 
@@ -220,6 +224,7 @@ MISTAKES = [
     (address_without_dtype, "make-tensor", "give the dtype"),
     (fence_of_what_is_in_flight, "wgmma-accumulator", "fence_operand takes vectors, not an accumulator in flight"),
     (waited_for_twice, "wgmma-accumulator", "takes accumulators in flight, not a run-time vec<f32,32>"),
+    (overwrites_what_was_not_fenced, "wgmma-mma-async", "so wgmma needs a fence before it"),
     (partition_of_a_wide_tile, "wgmma-accumulator", "an accumulator is (64, n)"),
 ]
 

@@ -742,12 +742,12 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(
-            EXTENDED,
+            "attention_backward_extended",
             kind,
             "mbarrier.wait",
             detail,
             f"{what}.producer_acquire(once)",
-            "it overwrites what was read two tiles ago, and queries behind those of the tile before have been waited for",
+            "it overwrites what was read two tiles ago; queries behind those of the tile before, which has some, came since",
             (0,),
         )
         for kind, detail in (("drop", ""), ("weaken", RELAXED))
