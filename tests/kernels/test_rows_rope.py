@@ -43,6 +43,10 @@ def test_queries_and_keys(interleaved: bool, dtype: Any, heads: tuple[int, int],
         close(mine, theirs, dtype)
     back = rope(*found, cosines, sines, positions, interleaved=interleaved, inverse=True)
     np.testing.assert_allclose(back[0].astype(float), q.astype(float), atol=1e-5 if dtype == np.float32 else 6e-2)
+    others = np.full_like(q, np.nan), np.full_like(k, np.nan)
+    assert rope(q, k, cosines, sines, positions, interleaved=interleaved, out=others)[0] is others[0]
+    for mine, theirs in zip(others, found, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
     given = q.copy()
     assert rope(q, k, cosines, sines, positions, interleaved=interleaved, out=(q, k))[0] is q
     np.testing.assert_array_equal(q, found[0])

@@ -188,6 +188,11 @@ def rope(
     else:
         made = outs(out, turned)
         check_places(turned, made)
+        if 2 * half != n:  # what is not turned has to come there too
+            for x, y in zip(turned, made, strict=True):
+                if rt.read(x).pointer != rt.read(y).pointer:
+                    y[...] = x
+            turned = made
     tokens = int(q.shape[-3])
     if cosines.shape[0] < (tokens if positions is None else min(tokens, 1)):
         raise ArrayError(f"cosines and sines are {tuple(cosines.shape)}, and q has {tokens} tokens: a row for each")
