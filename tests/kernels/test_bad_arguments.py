@@ -415,6 +415,13 @@ NONE: dict[
     str, tuple[Callable[[], Any], tuple[int, ...], int]
 ] = {  # calls of no tokens, rows, columns, depth or groups, and the numbers that their results have
     "no rows": (lambda: gemm(ones(0, 16), ones(16, 8)), (0, 8), 0),
+    "no rows of losses of a layer": (
+        lambda: linear_cross_entropy(
+            ones(2, 0, 16), ones(8, 16), np.ones((2, 0), np.int64), np.ones((2, 0), np.float32)
+        )[3],
+        (8, 16),
+        0,
+    ),
     "no batches": (lambda: gemm(ones(0, 3, 16), ones(16, 8)), (0, 3, 8), 0),
     "no columns": (lambda: gemm(ones(3, 16), ones(16, 0)), (3, 0), 0),
     "no depth": (lambda: gemm(ones(2, 3, 0), ones(0, 8), c=ones(2, 3, 8), beta=2.0, bias=ones(8)), (2, 3, 8), 3),

@@ -362,7 +362,7 @@ def copy_all(*pairs: tuple[Any, Any]) -> None:
 
 def packed_rows(operand: Any) -> Any:
     """Return the operand, or a copy without gaps if its rows have some or begin where TMA cannot read."""
-    return moved(operand, place_for(operand))
+    return operand if left_out() else moved(operand, place_for(operand))
 
 
 def place_for(out: Any) -> Any:

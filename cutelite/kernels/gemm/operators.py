@@ -149,10 +149,10 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     of_a = summed(gemm(grad, b.mT, *plain), a) if needs[0] else None
     of_b = None
     if needs[1]:
-        rows = (a.reshape(-1, a.shape[-1]), grad.reshape(-1, grad.shape[-1])) if b.ndim == 2 else (a, grad)
+        rows = (a.flatten(0, -2), grad.flatten(0, -2)) if b.ndim == 2 else (a, grad)
         of_b = summed(gemm(rows[0].mT, rows[1], *plain), b)
     of_c = (grad * how.beta).to(kind[0]) if needs[2] else None
-    of_bias = grad.reshape(-1, grad.shape[-1]).float().sum(0).to(kind[1]) if needs[3] else None
+    of_bias = grad.flatten(0, -2).float().sum(0).to(kind[1]) if needs[3] else None
     return (of_a, of_b, of_c, of_bias, *(None,) * 6)[:given]
 
 

@@ -10,6 +10,7 @@ each loss must be known beforehand, as it is for sums and means.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import cutelite as cl
@@ -68,15 +69,14 @@ def linear_cross_entropy(
     one_of("sums", sums, ("f32", code_of(x)))
     if not n:
         raise cl.ArgumentError("weight has no rows: there are no words")
-    flat, targets = x.reshape((-1, k)), target.reshape((-1,))
-    m = int(flat.shape[0])
+    m, wanted = prod(map(int, leading)), gradient is not None
+    flat, targets = x.reshape((m, k)), target.reshape((m,))
     loss, lse = (empty(x, (m,), "f32") for _ in range(2))
-    wanted = gradient is not None
-    dx = empty(x, (m, k)) if wanted else None
-    dw = empty(x, (n, k), sums) if wanted else None
-    each = rows or -(-m // (PARTS * GRAIN)) * GRAIN
+    dx, dw = (empty(x, (m, k)), empty(x, (n, k), sums)) if wanted else (None, None)
+    each = rows or max(1, -(-m // (PARTS * GRAIN))) * GRAIN
+    if not m and wanted:
+        dw[...] = 0  # type: ignore[index]
     room = empty(x, (min(each, m), -(-n // 8) * 8))  # rows are whole 16 bytes apart, for TMA
-    gradients = gradient.reshape((-1,)) if wanted else None
     how = {"smoothing": as_number("smoothing", smoothing), "z": as_number("z", z)}
     how["ignore"] = as_number("ignore", ignore, whole=True)
     for first in range(0, m, each):
@@ -85,7 +85,8 @@ def linear_cross_entropy(
         if not wanted:
             loss[part], lse[part] = cross_entropy(logits, targets[part], **how)
         else:
-            loss[part], lse[part] = cross_entropy_gradient(gradients[part], logits, targets[part], out=logits, **how)  # type: ignore[index]
+            of_loss = gradient.reshape((m,))[part]
+            loss[part], lse[part] = cross_entropy_gradient(of_loss, logits, targets[part], out=logits, **how)
             gemm(logits, weight, dx[part])  # type: ignore[index]
             gemm(logits.T, flat[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
     if wanted and sums != code_of(x):

@@ -187,12 +187,7 @@ def rope(
         turned = turned if 2 * half == n else made
     else:
         made = outs(out, turned)
-        check_places(turned, made)
-        if 2 * half != n:  # what is not turned has to come there too
-            for x, y in zip(turned, made, strict=True):
-                if rt.read(x).pointer != rt.read(y).pointer:
-                    y[...] = x
-            turned = made
+        turned = brought(turned, made, 2 * half == n)
     tokens = int(q.shape[-3])
     if cosines.shape[0] < (tokens if positions is None else min(tokens, 1)):
         raise ArrayError(f"cosines and sines are {tuple(cosines.shape)}, and q has {tokens} tokens: a row for each")
@@ -211,13 +206,22 @@ def outs(out: Any, like: list[Any]) -> list[Any]:
     return list(out[: len(like)])
 
 
-def check_places(turned: list[Any], made: list[Any]) -> None:
-    """Check that results lie where the same heads do, element by element, or apart. Errors: `ArrayError`."""
+def brought(turned: list[Any], made: list[Any], whole: bool) -> list[Any]:
+    """Return what is to be turned: with heads that are turned in part the results, to which others are copied.
+
+    Errors  `ArrayError` for results that lie where other heads do, or the same ones but not element by element
+    """
     read, written = ({name: rt.read(x) for name, x in zip("qk", each, strict=False)} for each in (turned, made))
     for i, (name, view) in enumerate(written.items()):
         check_in_place(f"out[{i}]", view, {name: read[name]})
         others = {other: x for other, x in read.items() if other != name}
         check_apart(f"out[{i}]", view, others | {f"out[{j}]": written[x] for j, x in enumerate("qk"[:i])})
+    if whole:
+        return turned
+    for (name, view), x, y in zip(written.items(), turned, made, strict=True):
+        if view.pointer != read[name].pointer:
+            y[...] = x
+    return made
 
 
 def launch(
