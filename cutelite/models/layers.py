@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.gemm.normed import fits as normed_fits
@@ -337,15 +338,22 @@ class Summed(NamedTuple):
     norm: Any
 
     def held(self) -> Tensor:
-        """Return the sum, with its norm where `held_for` finds it: on the tensor, if that can tell of changes."""
+        """Return the sum. `held_for` finds its norm as long as it lives, if the sum can tell of changes."""
         if not (torch.compiler.is_compiling() or self.total.is_inference()):
-            self.total.normed_by_cutelite = self.total._version, self.norm, self.normed
+            PREPARED[self.total] = self.total._version, self.norm, self.normed
         return self.total
+
+
+PREPARED = WeakTensorKeyDictionary()
+"""Results of layers -> their version, the norm behind them, and what there is of that. Nothing is put on the tensors
+themselves: their users may save them."""
 
 
 def held_for(norm: Any, x: Tensor) -> Normed | None:
     """Return the norm of x by the layer `norm`, if the layer before has prepared it and x was not changed since."""
-    version, by, normed = getattr(x, "normed_by_cutelite", (None, None, None))
+    if torch.compiler.is_compiling() or x not in PREPARED:
+        return None
+    version, by, normed = PREPARED[x]
     return normed if by is norm and plain(norm) and version == x._version else None
 
 
