@@ -319,7 +319,8 @@ class Mbarriers:
         if word.tx > 0 and not word.pending:
             return EXPECT_LESS
         if 0 < word.pending < word.expected and not word.tx:
-            return f"let {word.pending} more arrive in each phase, or `init` it for {word.expected - word.pending}"
+            came = word.expected - word.pending
+            return f"let {word.pending} more arrive in each phase, or `init` it for {came}; pipelines count threads"
         return ""
 
     def describe(self, address: int, parity: int) -> str:
