@@ -471,7 +471,8 @@ def _warpgroup_gemm(
     for n in range(columns):
         for m in range(rows):
             i = m + rows * n
-            how = {"accumulate": accumulate, "fenced": several, "metadata": words[m]}
+            fenced_before = several and not wgmma.overwritten(parts[i], accumulate)  # what is overwritten was not
+            how = {"accumulate": accumulate, "fenced": fenced_before, "metadata": words[m]}
             parts[i] = wgmma.mma_async(left[m], right[n], parts[i], **how)
     if commit:
         wgmma.commit_group()
