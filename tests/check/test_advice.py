@@ -306,3 +306,34 @@ def test_loads_that_are_not_coherent() -> None:
     assert_right(reread, 1, arrays)
     assert_right(reread, 1, arrays, "only read")
     assert_told(reread, 1, arrays, "by nc", "non-coherent", "data.load(63 - t", "leave out")
+
+
+@cl.kernel(block=32)
+def exchanged(src: Tensor[i32, (32,)], out: Tensor[i32, (32,)], slip: Constexpr[str]) -> None:
+    """A thread copies numbers out of shared memory, then others in."""
+    t, row, full = cl.thread_idx.x, cl.shared(i32, (32,), align=128), cl.shared(cl.mbarrier, (1,))
+    if t == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+    row[t] = t
+    cl.fence_proxy_async("shared::cta")
+    cl.syncwarp()
+    if t == 0:
+        cl.cp_async_bulk(out, row, 128)
+        cl.cp_async_bulk_commit_group()
+        if slip != "no wait":
+            cl.cp_async_bulk_wait_group(0, read=True)
+        full[0].arrive_expect_tx(128)
+        cl.cp_async_bulk(row, src, 128, barrier=full[0])
+        cl.cp_async_bulk_wait_group(0)
+    cl.syncwarp()
+    full[0].wait(0)
+    out[t] = out[t] + row[t]
+
+
+def test_a_copy_over_what_another_still_reads() -> None:
+    arrays = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    assert_right(exchanged, 1, arrays)
+    assert_told(
+        exchanged, 1, arrays, "no wait", "race", "cl.cp_async_bulk(row, src", "the asynchronous read must be over"
+    )

@@ -39,6 +39,10 @@ BEFORE_OVERWRITE = (
     "before it is refilled, the readers must signal that they are done: by a wait and an arrival, or at a barrier"
 )
 AFTER_COPY = "wait for the end of the asynchronous read (its group) before the bytes are written again"
+BEFORE_REFILL = (
+    "before it is refilled, the asynchronous read must be over: wait for its group, and only then say so by an "
+    "arrival or at a barrier"
+)
 BEFORE_COPY = "if it is to read what was written: a barrier of who writes and who starts it, before it is started"
 APART = "one instruction writes these bytes from several threads, and any of them may stay: give each its own place"
 IN_ANY_ORDER = (
@@ -343,7 +347,7 @@ def _help(old: Site, new: Site, how: str) -> str:
     if new.asynchronous and new.kind == READ and not old.asynchronous:
         return AFTER_COPY if how == "behind" else f"{BEFORE_COPY}; or {AFTER_COPY}"
     if new.asynchronous and new.kind == WRITE:
-        return BEFORE_OVERWRITE
+        return BEFORE_REFILL if old.asynchronous and old.kind == READ else BEFORE_OVERWRITE
     return BETWEEN_THREADS
 
 
