@@ -212,6 +212,17 @@ def test_sequences_of_any_lengths(
                 assert np.linalg.norm(x.astype(np.float64) - y[0]) <= 6e-3 * np.linalg.norm(y) + 3e-5
 
 
+def test_sequences_that_end_beyond_the_arrays_end_there() -> None:
+    q, k, v, do = (np.random.default_rng(i).standard_normal((80, 1, 64)).astype(BF16) for i in range(4))
+    made = []
+    for ends in ([0, 30, 80], [0, 30, 300]):
+        starts = np.array(ends, np.int32)
+        o, lse = attention_varlen(q, k, v, starts, causal=True, return_lse=True)
+        made.append([o, lse, *attention_varlen_backward(do, q, k, v, o, lse, starts, causal=True)])
+    for right, found in zip(*made, strict=True):
+        np.testing.assert_array_equal(found, right)
+
+
 def test_sums_in_the_order_of_keys_are_the_same_bits_each_time() -> None:
     q, k, v, do = inputs(100, 400, 2, 1, 64)
     first, second = (compare(q, k, v, do, more={"deterministic": True}, window=(150, 0)) for _ in range(2))

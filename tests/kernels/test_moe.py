@@ -63,6 +63,13 @@ def test_nothing_to_sort() -> None:
     assert (moe.sort(np.zeros((0, 2), np.int32), 3).ends == 0).all()
 
 
+def test_choices_without_a_row_add_nothing_whatever_their_weight() -> None:
+    x, place = np.arange(32, dtype=np.float32).reshape(4, 8), np.array([[-1, 2], [4, 0], [1, -9]], np.int32)
+    weights = np.array([[np.nan, 1], [np.inf, 2], [3, np.nan]], np.float32)
+    np.testing.assert_array_equal(moe.combine(x, place, weights), [x[2], 2 * x[0], 3 * x[1]])
+    np.testing.assert_array_equal(moe.combine(x, place), x[[2, 0, 1]])
+
+
 KINDS = [
     (Problem(cl.bf16), Config(stages=3)),
     (Problem(cl.bf16, gather=True), Config(stages=3, swizzle=1)),

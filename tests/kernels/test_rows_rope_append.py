@@ -55,6 +55,15 @@ def test_written_behind_what_is_there(sizes: tuple[int, ...], each: bool, dtype:
     assert length[0] == start + tokens
 
 
+@pytest.mark.parametrize("start", [4, 2**32, -1])
+def test_nothing_is_written_outside_of_the_cache(start: int) -> None:
+    x, table, length = np.ones((1, 2, 1, 8), np.float32), np.ones((2, 4), np.float32), np.array([start], np.int64)
+    room = np.zeros((2, 1, 1, 8, 8), np.float32)
+    rope_append(x, x, x, table, table, room[0, :, :, 2:6], room[1, :, :, 2:6], length)
+    assert not room.any()
+    assert length[0] == start + 2
+
+
 def test_refused() -> None:
     x, cache = np.zeros((1, 2, 1, 8), np.float32), np.zeros((1, 1, 4, 8), np.float32)
     table, length = np.zeros((2, 4), np.float32), np.zeros(1, np.int64)

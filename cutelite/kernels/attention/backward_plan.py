@@ -260,10 +260,10 @@ class Plan(OfProblem):
         shape, strides = (B, heads, length, dim), (*cl.dims(f"{name}_B {name}_H {name}_S"), 1)
         return Tensor[self.problem.dtype, shape, strides] | None
 
-    def ragged(self, number: Any, starts: Starts) -> Sequence:
-        """Return a ragged sequence."""
-        query, key = starts.queries[number], starts.keys[number]
-        queries, keys = starts.queries[number + 1] - query, starts.keys[number + 1] - key
+    def ragged(self, number: Any, starts: Starts, end: Any = None) -> Sequence:
+        """Return a ragged sequence. It ends where the arrays do, of keys at `end` if the kernel knows that."""
+        query, key, to = starts.queries[number], starts.keys[number], starts.keys[number + 1]
+        queries, keys = min(starts.queries[number + 1], i32(SQ)) - query, (to if end is None else min(to, end)) - key
         return Sequence(number, 0, query, queries, key, keys, query // self.config.rows + number)
 
     def queries(self, place: Any, batch: Any, starts: Starts) -> tuple[Sequence, Any]:
@@ -308,7 +308,7 @@ class Plan(OfProblem):
         last = cl.ceil_div(several * i32(cl.grid_dim.x), self.along) if several else 0
         place, head = cl.longest_first(index, self.along, i32(B) * heads, given.band, False, last)
         if ragged:
-            sequence = self.ragged(sequence_at(starts.keys, place, BN), starts)
+            sequence = self.ragged(sequence_at(starts.keys, place, BN), starts, i32(SK))
             key = (place - (sequence.key // BN + sequence.number)) * BN
             begin, end = self.seeing(key, sequence, given)
             return RaggedPlace(

@@ -153,7 +153,7 @@ class Tiles:
         head, place = index // places, index % places
         low = sequence_at(of_queries, place, BM)
         first, first_key = of_queries[low], of_keys[low]
-        queries, keys = of_queries[low + 1] - first, of_keys[low + 1] - first_key
+        queries, keys = min(of_queries[low + 1], i32(SQ)) - first, min(of_keys[low + 1], i32(SK)) - first_key
         row = (place - (first // BM + low)) * BM
         if self.problem.right:
             row = (queries - 1) // BM * BM - row

@@ -27,7 +27,7 @@ def attention_varlen(
     k, v          (TK, HK, D) and (TK, HK, DV)
     out           (TQ, H, DV)
     cu_seqlens_q  (N + 1,) i32, ascending: the start of the queries of each sequence, and the end of the last one.
-                  Sequences may be empty. Rows behind the last one are not written
+                  Sequences may be empty. Rows behind the last one are not written; what ends beyond TQ ends there
     cu_seqlens_k  the same for keys; None: `cu_seqlens_q`
     score_mod, mask_mod  `b` is the number of the sequence; the indices count from its start
     return_lse    also return (H, TQ) f32

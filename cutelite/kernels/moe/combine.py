@@ -32,15 +32,19 @@ def build(dtype: Any, k: int, weight: Any) -> Any:
         cl.griddepcontrol_wait()
         if across * VECTOR < N:
             found = cl.make_rmem_tensor(dtype, (VECTOR, k))
+            known = []  # of each choice: whether it has a row
             for j in cl.static_range(k):  # all are under way at once
                 row = place[token, j]
+                known.append((row >= 0) & (row < M))
                 found[None, j].store(cl.full((VECTOR,), 0, dtype))
-                if row >= 0:
+                if known[j]:
                     found[None, j].store(cl.local_tile(x[row, None], (VECTOR,), (across,)).load())
             total = cl.full((VECTOR,), 0.0, f32)
             for j in cl.static_range(k):
                 value = found[None, j].load().to(f32)
-                total = total + (value if weights is None else value * weights[token, j].to(f32))
+                if weights is not None:  # what has no row adds nothing, whatever its weight
+                    value = value * cl.where(known[j], weights[token, j].to(f32), 0.0)
+                total = total + value
             cl.local_tile(out[token, None], (VECTOR,), (across,)).store(total.to(dtype))
 
     return combine

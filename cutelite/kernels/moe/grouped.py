@@ -200,7 +200,7 @@ class Plan:
     def place(self, tiles: Any) -> tuple[Any, Any, Any, Any]:
         """Return, of this block's next tile, the expert, its first row, the expert's last row + 1, its first column."""
         expert, row, end, n = tiles.coordinate()
-        return expert, row, end, n * self.out
+        return expert, row, min(end, i32(M)), n * self.out
 
     def bring(self, b: Any, stage: Any, expert: Any, column: Any, k: Any, barrier: Any) -> None:
         """Start loading a tile of B; for each warpgroup the rows of `up` follow those of the gate. Who: one thread."""
@@ -233,7 +233,7 @@ class Plan:
             expert, row, end, column = self.place(tiles)
             places = cl.make_rmem_tensor(i32, (self.config.tile[0] // high,))
             for i in cl.static_range(self.config.tile[0] // high):
-                places[i] = rows[min(row + i * high + down, end - 1)]
+                places[i] = min(max(rows[min(row + i * high + down, end - 1)], 0), i32(T) - 1)
             for step in range(cl.ceil_div(depth, self.depth)):
                 k, stage = step * self.depth, states.state.index
                 pipe.acquire(states)

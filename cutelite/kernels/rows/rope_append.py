@@ -83,7 +83,8 @@ def build(t: Append) -> Any:
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
-        place, start = i32(cl.block_idx.x * THREADS + cl.thread_idx.x), length[0].to(i32)
+        place, held = i32(cl.block_idx.x * THREADS + cl.thread_idx.x), length[0]
+        start = cl.where(held < 0, i64(L), min(held, i64(L))).to(i32)  # nothing is written before the cache either
         rest, unit = place // t.units, place % t.units
         token, head = rest // total, rest % total
         if token < B * S:
@@ -102,7 +103,7 @@ def build(t: Append) -> Any:
         if counted is not None:
             cl.syncthreads()  # the block has read the length
             if cl.thread_idx.x == 0 and cl.atomic_add(counted, 0, 1, semantic="acq_rel") == cl.grid_dim.x - 1:
-                counted[0], length[0] = i32(0), (start + i32(S)).to(i64)
+                counted[0], length[0] = i32(0), held + i64(S)
 
     return append
 
