@@ -17,7 +17,9 @@ latent_call.py     `decode_latent` on arrays: the same of latents (MLA)
 latent.py          its kernel
 backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
 backward.py        their kernels
-backward_plan.py   their configurations           backward_block.py  what the threads of one of their blocks share
+backward_plan.py   their configurations           backward_tiles.py  their tiles: places, and the queries that see them
+backward_outer.py  those before and after the products
+backward_block.py  what the threads of one of their blocks share
 backward_worker.py what their computing warpgroups have in common
 model.py           the forward kernel's configurations, and its time, by which one is picked
 capped.py          softmax of capped scores          plans.py           what the plans of all these kernels share

@@ -18,20 +18,9 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, f16, f32, i32
 from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
-from cutelite.kernels.attention.backward_plan import (
-    EXTRA,
-    HK,
-    SK,
-    SQ,
-    STARTS,
-    Config,
-    H,
-    Plan,
-    Starts,
-    add_parts,
-    finish,
-    prepare,
-)
+from cutelite.kernels.attention.backward_outer import add_parts, finish, prepare
+from cutelite.kernels.attention.backward_plan import EXTRA, Config, H, Plan
+from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, STARTS, Starts
 from cutelite.kernels.attention.backward_worker import Results, Worker, multiply
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given

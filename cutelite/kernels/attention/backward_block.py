@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32
-from cutelite.kernels.attention.backward_plan import BLOCKS, HK, H, Plan
+from cutelite.kernels.attention.backward_plan import BLOCKS, H, Plan
+from cutelite.kernels.attention.backward_tiles import HK
 from cutelite.kernels.attention.scores import GROUP
 from cutelite.kernels.attention.tiles import Given
 from cutelite.records import dataclass

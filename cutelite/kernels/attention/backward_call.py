@@ -12,7 +12,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import HALVES, Arguments, check_apart, contiguous, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.backward import build
-from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
+from cutelite.kernels.attention.backward_plan import Config, Plan, banded, chosen, parted
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
 from cutelite.kernels.attention.varlen import check_starts
@@ -20,8 +20,6 @@ from cutelite.kernels.functions import lifted, settled
 
 Starts = tuple[Any, Any]
 """The start of each ragged sequence and the end of the last one, of queries and of keys."""
-IN_L2 = 24 * 2**20
-"""Bytes of queries, output gradients and sums that concurrent thread blocks should share in L2."""
 
 
 @untraced
@@ -54,8 +52,7 @@ def attention_backward(
     check({"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, *results)]
-    mods, arrays = modifying(softcap, score_mod, mask_mod)
-    differentiate(by_head, lse, dlse, causal, window, scale, mods, arrays, deterministic, config)
+    differentiate(by_head, lse, dlse, causal, window, scale, (softcap, score_mod, mask_mod), deterministic, config)
     return results
 
 
@@ -80,16 +77,9 @@ def attention_varlen_backward(
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, *results)]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
-    mods, arrays = modifying(softcap, score_mod, mask_mod)
-    differentiate(by_head, lse, dlse, causal, window, scale, mods, arrays, deterministic, config, starts)
+    mods = softcap, score_mod, mask_mod
+    differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, starts)
     return results
-
-
-def modifying(softcap: Any, score_mod: Any, mask_mod: Any) -> tuple[tuple[Mod | None, Mod | None], list[Any]]:
-    """Return the functions of scores, the cap among them, and of masks, and the arrays that they captured."""
-    arrays: list[Any] = []
-    mods = capped_mod(softcap, lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
-    return mods, arrays
 
 
 def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tuple[Any, Any], out: Any) -> Arguments:
@@ -111,25 +101,26 @@ def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tu
 
 def differentiate(
     by_head: list[Any], lse: Any, dlse: Any, causal: bool | str, window: Window, scale: float | None,
-    mods: tuple[Mod | None, Mod | None], arrays: list[Any], deterministic: bool, config: Config | None,
-    starts: Starts | None = None,
+    mods: tuple[Any, ...], deterministic: bool, config: Config | None, starts: Starts | None = None,
 ) -> None:  # fmt: skip
     """Launch the kernels for q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D).
 
-    mods    `score_mod` and `mask_mod`, compiled in
-    arrays  those that they captured
+    mods    softcap, `score_mod` and `mask_mod`
     starts  of ragged sequences: of their queries and keys
     """
+    captured: list[Any] = []
+    softcap, score_mod, mask_mod = mods
+    score_mod = capped_mod(softcap, lifted(score_mod, captured))
+    mask_mod = settled(lifted(mask_mod, captured), "mask_mod", MASK_MOD)
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
     check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else positive("scale", scale)
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
-    masks = left is not None, right is not None
-    deterministic = bool(deterministic)
-    problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
+    masks = left is not None, right is not None, score_mod, mask_mod
+    problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, ragged=starts is not None)
     each = sk // max(1, starts[1].shape[0] - 1) if starts else sk
     config = instance("config", config, Config) or chosen(problem, each, scale)
-    if config.extended and problem.score_mod is not None:
+    if config.extended and score_mod is not None:
         raise ValueError("config.extended is for problems without a score_mod")
     if left_out():
         return
@@ -142,47 +133,28 @@ def differentiate(
         tiles, steps = -(-sk // Plan(config, problem).keys) * batch * kv_heads, -(-sq // config.rows) * group
         places = clusters_at_once(1, by_head[0])
         parts = group if config.split else parted(tiles, group, steps, places, problem.causal)
-    config = replace(config, split=parts > 1)
-    many = problem.causal and not starts and sk >= 4096  # measured, under causal masks alone
-    fits = 4 * IN_L2 if many else IN_L2
-    band = max(1, fits // (sq * dim * 8 * group // parts))
-    band = min(1 << (band.bit_length() - 1), batch * kv_heads * parts)
+    plan = Plan(replace(config, split=parts > 1), problem)
+    band = banded(problem, sq, sk, group // parts, batch * kv_heads * parts)
     numbers = scale, offset, *(FAR if x is None else x for x in (left, right)), band
-    launch(config, problem, by_head, lse, dlse, numbers, arrays, deterministic, starts or (None, None), parts)
-
-
-def parted(tiles: int, heads: int, steps: int, places: int, causal: bool) -> int:
-    """Return into how many parts to divide the heads of queries of each tile: 1, if others do not save 15%.
-
-    tiles   number of tiles
-    heads   of queries for one of keys
-    steps   blocks of queries of a tile
-    places  thread blocks that run at once
-    causal  the longest tile takes twice as long as the mean
-    """
-
-    def time(parts: int) -> float:
-        """In those of a whole tile, by count of steps."""
-        rounds = tiles * parts / places
-        whole = max(2.0, rounds + 0.5) / parts if causal else -(-tiles * parts // places) / parts
-        if parts == 1:
-            return 0.85 * whole
-        return whole + (5 * rounds + 3) / (steps / 2 if causal else steps)  # to write, read and add them up
-
-    return min((n for n in range(1, heads + 1) if heads % n == 0), key=time)
+    launch(plan, by_head, lse, dlse, numbers, captured, bool(deterministic), starts or (None, None), parts)
 
 
 def launch(
-    config: Config, problem: Problem, by_head: list[Any], lse: Any, dlse: Any, numbers: tuple[Any, ...],
-    captured: list[Any], deterministic: bool, starts: Starts, parts: int,
+    plan: Plan, by_head: list[Any], lse: Any, dlse: Any, numbers: tuple[Any, ...], captured: list[Any],
+    deterministic: bool, starts: Starts, parts: int,
 ) -> None:  # fmt: skip
-    """Launch the kernels. `numbers` are the fields of `Given`; functions `captured` these arrays."""
+    """Launch the kernels.
+
+    numbers   the fields of `Given`
+    captured  the arrays that functions captured
+    parts     of the heads of queries of each head of keys
+    """
     q, k, v, do, o, dq, dk, dv = by_head
     scale, offset, left, *_ = numbers
-    plan, (batch, heads, sq, _), (_, kv_heads, sk, _) = Plan(config, problem), q.shape, k.shape
+    config, (batch, heads, sq, _), (_, kv_heads, sk, _) = plan.config, q.shape, k.shape
     blocks, tiles = -(-sq // config.rows), -(-sk // plan.keys)
     arrays = (None, None, None)
-    if problem.ragged:
+    if plan.problem.ragged:
         count, arrays = starts[0].shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // config.rows + count, sk // plan.keys + count
     base = empty(q if config.extended else lse, (batch, heads, *plan.base_shape(blocks)))
@@ -192,16 +164,15 @@ def launch(
     if config.split:
         shape = batch, kv_heads * parts, tiles, config.groups
         of_parts = tuple(empty(lse, (*shape, plan.keys * columns // config.groups)) for columns in plan.dims)
-    kernels = build(config, problem, deterministic)
+    kernels = build(config, plan.problem, deterministic)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
-    grid = (blocks, heads, batch)
+    grid, threads, factor = (blocks, heads, batch), config.groups * GROUP, 2.0**-plan.lift
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, scale, offset, left, *starts)
     taken = counter(q)
     given = (q, k, v, do, base, sums, turns, taken, dk, dv, *numbers, *arrays[1:], *starts, *of_parts)
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
-    kernels.gradients[cl.Launch(resident, (1 + config.groups) * GROUP, pdl=True)](*given, tuple(captured))
-    factor = 2.0**-plan.lift
-    kernels.finish[cl.Launch(grid, GROUP * config.groups, pdl=True)](dq, sums, scale * factor, arrays[0], *starts)
+    kernels.gradients[cl.Launch(resident, threads + GROUP, pdl=True)](*given, tuple(captured))
+    kernels.finish[cl.Launch(grid, threads, pdl=True)](dq, sums, scale * factor, arrays[0], *starts)
     if config.split:
         grid = (tiles, kv_heads, batch)
-        kernels.add_parts[cl.Launch(grid, GROUP * config.groups, pdl=True)](dk, dv, *of_parts, scale * factor, factor)
+        kernels.add_parts[cl.Launch(grid, threads, pdl=True)](dk, dv, *of_parts, scale * factor, factor)

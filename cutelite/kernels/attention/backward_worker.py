@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.backward_block import Block, Sums
-from cutelite.kernels.attention.backward_plan import FACTORS, SK, Starts
+from cutelite.kernels.attention.backward_plan import FACTORS
+from cutelite.kernels.attention.backward_tiles import SK, Starts
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.lang.given import given_by
 from cutelite.records import dataclass

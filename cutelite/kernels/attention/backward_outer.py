@@ -1,0 +1,151 @@
+"""The kernels before and after the products of attention's backward pass, which are in `backward`.
+
+`prepare` sums the rows of o * do and clears the sums of dq; `finish` converts these to dq; `add_parts` adds up the
+parts of dk and dv.
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from typing import Any
+
+import cutelite as cl
+from cutelite import Tensor, bf16, f16, f32, i32
+from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, HP, B, H, Plan
+from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, STARTS, Starts
+from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS
+
+NOTHING = {bf16: 1e30, f16: 2.0**30}
+"""The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
+
+
+def prepare(plan: Plan) -> Any:
+    """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
+    config, dtype, BM, D = plan.config, plan.problem.dtype, plan.config.rows, plan.dims[0]
+    DV = -(-plan.problem.dim_v // BOX) * BOX
+    O = plan.box(H, SQ, plan.problem.dim_v, BM)  # noqa: E741
+    ROW = Tensor[f32, (B, H, SQ)]
+
+    @cl.kernel(block=256)
+    def prepare(
+        o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums,
+        turns: plan.turns | None, scale: f32, offset: i32, left: i32, of_queries: STARTS = None, of_keys: STARTS = None,
+    ) -> None:  # fmt: skip
+        cl.griddepcontrol_launch_dependents()
+        t, (m, head, batch) = cl.thread_idx.x, (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
+        tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, DV)), align=1024) for _ in range(2)]
+        pipe = cl.PipelineTmaAsync.create(1, 2 * BM * DV * dtype.bytes, 256)
+        if t == 0:
+            state = pipe.producer_state()
+            pipe.producer_acquire(state)
+            for tensor, tile in zip((o, do), tiles, strict=True):
+                cl.tma_load(tensor, tile, at=(batch, head, sequence.query + row, 0), barrier=pipe.barrier(state))
+            for g in cl.static_range(plan.config.groups if turns is not None else 0):
+                first = max(0, row + plan.offset(sequence, offset) - left) // plan.keys  # the first that adds
+                turns[batch, head, m, g] = first
+        mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
+        for i in cl.static_range(BM * D // 1024):
+            mine[None, t, i].store(cl.full((4,), 0.0, f32))
+        pipe.consumer_wait(pipe.consumer_state())
+        for step in cl.static_range(-(-BM // 32)):
+            r, total = step * 32 + t // 8, f32(0.0)
+            if BM % 32 == 0 or r < BM:
+                for c in cl.static_range(DV // BOX):
+                    x, y = (cl.local_tile(tile[r, None], (8,), (c * 8 + t % 8,)).load().to(f32) for tile in tiles)
+                    total = total + (x * y).reduce("sum")
+            total, known = cl.warp_reduce(total, width=8), -INF
+            if t % 8 == 0 and (BM % 32 == 0 or r < BM):
+                if row + r < sequence.queries:
+                    known = lse[batch, head, sequence.query + row + r]
+                    if dlse is not None:
+                        total = total - dlse[batch, head, sequence.query + row + r]
+                elif plan.problem.ragged:
+                    total = f32(0.0)  # whatever the next sequence has
+                if config.extended:
+                    pieces = cl.make_rmem_tensor(dtype, (EXTRA,))
+                    pieces.store(cl.full((EXTRA,), 0.0, dtype))
+                    rest = cl.where(known == -INF, NOTHING[dtype], known / scale), total
+                    for j in cl.static_range(2):
+                        split(rest[j], pieces, j * EXTRA // 2)
+                    whole = base[batch, head, m * BM + r, None]
+                    for j in cl.static_range(EXTRA // 8):
+                        cl.local_tile(whole, (8,), (j,)).store(cl.local_tile(pieces, (8,), (j,)).load())
+                else:
+                    at = r // 16 * 16 + r % 8 // 2 * 4 + r // 8 % 2 * 2 + r % 2  # as `Worker.of_rows` reads it
+                    base[batch, head, m, at] = cl.where(known == -INF, INF, known / LN2)
+                    base[batch, head, m, BM + at] = total
+
+    return prepare
+
+
+def split(value: Any, pieces: Any, first: int) -> None:
+    """Write numbers whose sum, times `FACTORS`, is an f32, to `pieces`, from the first one on."""
+    for i, factor in enumerate(FACTORS[pieces.dtype]):
+        pieces[first + i] = (value * (1 / factor)).to(pieces.dtype)
+        value = value - pieces[first + i].to(f32) * factor
+
+
+def finish(plan: Plan) -> Any:
+    """Return the kernel that converts the sums to dq: a thread block for each block of queries."""
+    BM, config, threads, dim = plan.config.rows, plan.config, plan.config.groups * GROUP, plan.problem.dim
+
+    @cl.kernel(block=threads)
+    def finish(
+        dq: plan.box(H, SQ, dim, BM, plan.spans[0]), sums: plan.sums, scale: f32,
+        rows: plan.array("DQ", H, SQ, dim) = None, of_queries: STARTS = None, of_keys: STARTS = None,
+    ) -> None:  # fmt: skip
+        part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
+        tile = cl.shared(plan.problem.dtype, plan.laid((BM, plan.dims[0]), plan.spans[0]), align=1024)
+        cl.griddepcontrol_wait()
+        values = plan.accumulators(sums[batch, head, m, part, None], plan.columns // 8).load() * scale
+        whole = cl.select(tile, (1, 0)) if config.turned else tile
+        target = cl.local_tile(whole, (ROWS, plan.columns), (part, 0) if plan.by_rows else (0, part))
+        plan.put(values.reshape((plan.columns // 2,)), target, config.turned)
+        cl.fence_proxy_async("shared::cta")
+        cl.syncthreads()
+        length = plan.written(sequence.number, sequence.query, sequence.queries, of_queries, i32(SQ))
+        if not plan.problem.ragged or row + BM <= sequence.queries:
+            if cl.thread_idx.x == 0:
+                cl.tma_store(tile, dq, at=(batch, head, sequence.query + row, 0))
+                cl.cp_async_bulk_commit_group()
+                cl.cp_async_bulk_wait_group(0, read=True)
+        else:  # what follows is another sequence's
+            for i in range(cl.thread_idx.x, min(BM, length - row) * (dim // 2), threads):
+                r, pair = i // (dim // 2), i % (dim // 2)
+                given = cl.local_tile(tile[r, None], (2,), (pair,)).load()
+                target = cl.local_tile(rows[batch, head, sequence.query + row + r, None], (2,), (pair,))
+                target.store(cl.where(row + r < sequence.queries, given, 0.0))
+
+    return finish
+
+
+def add_parts(plan: Plan) -> Any:
+    """Return the kernel that adds up the parts of dk and dv: a thread block for each block of keys."""
+    config, (of_k, _, of_v), d, e = plan.config, plan.spans, plan.problem.dim, plan.problem.dim_v
+
+    @cl.kernel(block=config.groups * GROUP)
+    def add_parts(
+        dk: plan.box(HK, SK, d, plan.keys, of_k), dv: plan.box(HK, SK, e, plan.keys, of_v),
+        dk_parts: plan.parts(plan.dims[0]), dv_parts: plan.parts(plan.dims[1]), scale: f32, scale_v: f32,
+    ) -> None:  # fmt: skip
+        group, (n, kv, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        cl.griddepcontrol_wait()
+        for grad, parts, columns, span, factor in (
+            (dk, dk_parts, plan.dims[0], of_k, scale), (dv, dv_parts, plan.dims[1], of_v, scale_v),
+        ):  # fmt: skip
+            tile = cl.shared(plan.problem.dtype, plan.laid((plan.keys, columns), span), align=1024)
+            own = (ROWS, columns // config.groups) if config.wide else (ROWS, columns)
+            total, times = cl.full((own[1] // 2,), 0.0, f32), i32(HP // HK)
+            for i in range(times):
+                part = plan.accumulators(parts[batch, kv * times + i, n, group, None], own[1] // 8)
+                total = total + part.load().reshape((own[1] // 2,))
+            plan.put(total * factor, cl.local_tile(tile, own, (0, group) if config.wide else (group, 0)))
+            cl.fence_proxy_async("shared::cta")
+            cl.syncthreads()
+            if cl.thread_idx.x == 0:
+                cl.tma_store(tile, grad, at=(batch, kv, n * plan.keys, 0))
+                cl.cp_async_bulk_commit_group()
+        if cl.thread_idx.x == 0:
+            cl.cp_async_bulk_wait_group(0, read=True)
+
+    return add_parts
