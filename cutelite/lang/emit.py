@@ -64,13 +64,6 @@ def emit(op: Op) -> Any:
     return None if results is None else wrap(results)
 
 
-def as_tuple(results: Any) -> tuple[Any, ...]:
-    """Return the results of `emit` as a tuple."""
-    if results is None:
-        return ()
-    return results if isinstance(results, tuple) else (results,)
-
-
 PROXIES: dict[type[Type], Callable[[Value], Any]] = {}
 """From each class of IR types to the class of its proxies."""
 

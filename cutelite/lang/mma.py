@@ -21,7 +21,7 @@ from cutelite.ir.types import InFlight, f32, i32, u32
 from cutelite.lang import tcgen05, wgmma
 from cutelite.lang.algebra import is_tensor, thread_coordinate
 from cutelite.lang.copy import extent
-from cutelite.lang.emit import as_tuple, describe, emit, mistake
+from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.mma_ops import MODES, MmaOp, MmaUniversalOp, Tcgen05ScaledMmaOp, TensorMmaOp, WarpgroupMmaOp
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
@@ -464,15 +464,12 @@ def _warpgroup_gemm(
     words = _metadata(tiled.op, metadata, rows, depth)
     parts, several = list(c.parts), len(c.parts) > 1
     if several:  # one fence for all of them, so that they are one group to ptxas as well
-        read = [part for part in parts if not wgmma.overwritten(part, accumulate)]
-        fenced = iter(as_tuple(wgmma.fence(*read, *(() if in_memory else left))))
-        parts = [part if wgmma.overwritten(part, accumulate) else next(fenced) for part in parts]
-        left = list(fenced) or left
+        fenced = wgmma.fence(*parts, *(() if in_memory else left))
+        parts, left = list(fenced[: len(parts)]), list(fenced[len(parts) :]) or left
     for n in range(columns):
         for m in range(rows):
             i = m + rows * n
-            fenced_before = several and not wgmma.overwritten(parts[i], accumulate)  # what is overwritten was not
-            how = {"accumulate": accumulate, "fenced": fenced_before, "metadata": words[m]}
+            how = {"accumulate": accumulate, "fenced": several, "metadata": words[m]}
             parts[i] = wgmma.mma_async(left[m], right[n], parts[i], **how)
     if commit:
         wgmma.commit_group()

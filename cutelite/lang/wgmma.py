@@ -21,7 +21,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32, u32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.emit import Handle, Runtime, as_tuple, describe, emit, mistake
+from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake
 from cutelite.lang.fragments import COMBINE
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.promotion import as_value
@@ -116,7 +116,7 @@ def mma_async(
     elem_d = accumulator_dtype(acc, elem_a, right.rows)
     kind, more = (ops.MmaAsyncSp, {"meta": words(metadata)}) if sparse else (ops.MmaAsync, {})
     started = kind(
-        None if overwritten(acc, accumulate) else acc.value,
+        acc.value,
         emit(ops.Descriptor(a.value)).value if left else register_operand(a, elem_a, k),
         emit(ops.Descriptor(b.value, sparse)).value,
         as_value(accumulate, boolean),
@@ -134,11 +134,6 @@ def mma_async(
         **more,
     )
     return emit(started)  # type: ignore[no-any-return]
-
-
-def overwritten(acc: Accumulator, accumulate: bool | Scalar) -> bool:
-    """Tell whether products need nothing of `acc`: then its zeros are never written."""
-    return accumulate is False and isinstance(acc, Vector)
 
 
 def _left_matrix(a: Any, b: Tensor, k: int) -> SmemMatrix | None:
@@ -190,8 +185,15 @@ def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
     waited = emit(ops.WaitGroup(n, tuple(v.value for v in values), tuple(v.value for v in running)))
     if not first:
         return waited
-    results = (*as_tuple(waited), *as_tuple(held))
+    results = (*_several(waited), *_several(held))
     return results[0] if len(results) == 1 else results
+
+
+def _several(results: Any) -> tuple[Any, ...]:
+    """Return the results of `emit` as a tuple."""
+    if results is None:
+        return ()
+    return results if isinstance(results, tuple) else (results,)
 
 
 def fence_operand(*values: Any, held: bool = True) -> Any:

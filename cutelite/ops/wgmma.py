@@ -150,8 +150,8 @@ class Fence(Op):
 class MmaAsync(Op):
     """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
 
-    d           the (64, n) accumulator, of `accumulator_type`: in flight, or with `fence` a readable vector; None for
-                none, where `accumulate` is known to be False: then no register has to be set before
+    d           the (64, n) accumulator, of `accumulator_type`: in flight, or with `fence` a readable vector; None where
+                passes have found that it is not read, since `accumulate` is False
     a, b        descriptors of (64, k) and (n, k) tiles; or A in registers, as a vector of `elem_a`: the elements
                 that `operand_a` gives each thread, step after step
     accumulate  a bool, the same for all threads: add to `d`, or overwrite it
@@ -209,10 +209,6 @@ class MmaAsync(Op):
         if self.d is None:
             if not isinstance(self.accumulate.op, Const) or self.accumulate.op.value:
                 yield Problem("d", "there is nothing to accumulate to, so `accumulate` must be the constant False")
-            if not self.fence:
-                yield Problem(
-                    "d", "ordinary code has used the registers that it overwrites, so wgmma needs a fence before it"
-                )
         elif self.d.type != InFlight(d) and self.d.type != d:
             yield Problem("d", f"the accumulator is {self.d.type}, but must be {d} for n = {self.n}")
         elif self.d.type == d and not self.fence:
