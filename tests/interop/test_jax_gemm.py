@@ -46,7 +46,10 @@ def near(ours: Any, theirs: Any, most: float = 8e-3) -> bool:
     return ours.shape == theirs.shape and bool(jnp.linalg.norm(ours - theirs) <= most * jnp.linalg.norm(theirs))
 
 
-SHAPES = [((40, 64), (64, 72)), ((2, 40, 64), (64, 72)), ((40, 64), (2, 64, 72)), ((2, 1, 40, 64), (3, 64, 72))]
+SHAPES = [
+    ((40, 64), (64, 72)), ((40, 0), (0, 72)), ((2, 40, 64), (64, 72)), ((40, 64), (2, 64, 72)),
+    ((2, 1, 40, 64), (3, 64, 72)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)

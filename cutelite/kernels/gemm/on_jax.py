@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -79,7 +80,9 @@ def _backward(how: How, kept: Any, grad: Any) -> tuple[Any, ...]:
     grad = grad if positive is None else jnp.where(positive > 0, grad, 0)
     plain = How(alpha=how.alpha, precision=how.precision)
     of_a = _summed(_multiply(grad, b, None, None, plain._replace(turned=(False, True))), a)
-    rows, columns = (a.reshape(-1, a.shape[-1]), grad.reshape(-1, grad.shape[-1])) if b.ndim == 2 else (a, grad)
+    rows, columns = a, grad
+    if b.ndim == 2:
+        rows, columns = (x.reshape(prod(x.shape[:-1]), x.shape[-1]) for x in (a, grad))
     of_b = _summed(_multiply(rows, columns, None, None, plain._replace(turned=(True, False))), b)
     of_c = None if c is None else (grad * how.beta).astype(c.dtype)
     across = tuple(range(grad.ndim - 1))

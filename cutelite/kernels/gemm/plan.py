@@ -359,9 +359,9 @@ class Plan:
         while tiles.is_valid():
             tile = self.place(tiles, ends)
             row, column = tile.row + down * self.rows, tile.column + right_of * self.results
-            ahead = None
+            begun = None
             if parts is None:
-                ahead = sums.prepare(row, column, tile.out)
+                begun = sums.prepare(row, column, tile.out)
             elif tile.first == 0:
                 sums.prepare(row, column, tile.out)
             if self.config.pingpong:
@@ -381,7 +381,7 @@ class Plan:
                 written = self.share(sums, acc, (row, column), tile, tiles, written, parts)
             else:
                 done = acc if self.problem.gate is None else self.gated(acc)
-                sums.write(done, row, column, tile.out, count, tile.end if self.problem.finish else None, ahead)
+                sums.write(done, row, column, tile.out, count, tile.end if self.problem.finish else None, begun)
             tiles, count = tiles.advance(), count + 1
             if self.config.pingpong:
                 tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
