@@ -19,6 +19,7 @@ from cutelite.toolchain.running import Program, Ran
 
 PATIENCE_S = 1.0  # a program that has not opened its source by then is no ptxas that we know
 _PIPE_BYTES = 65536  # what a pipe takes at once, unless it is told to take more
+_open_pipes: set[int] = set()
 
 
 class Waiting:
@@ -31,46 +32,69 @@ class Waiting:
     def __init__(self, command: list[str], source: str, environment: Mapping[str, str]) -> None:
         self.command, self.source = command, source
         os.mkfifo(source, 0o600)
-        self._program = Program(command, environment)
+        reader = os.open(source, os.O_RDONLY | os.O_NONBLOCK)  # for without one, a pipe cannot be opened to be written
+        self._pipe = os.open(source, os.O_WRONLY | os.O_NONBLOCK)  # held open: if this process dies, ptxas ends too
+        _open_pipes.add(self._pipe)
+        os.close(reader)
+        try:
+            self._program = Program(command, environment)
+        except BaseException:
+            self._close()
+            raise
 
     def assemble(self, ptx: str, meanwhile: Callable[[], None] | None = None) -> Ran | None:
         """Let it assemble `ptx`; None if it did not take that, or refused it. `meanwhile` is called while it runs."""
-        if not self._give(ptx.encode()):
+        if not self._reads() or not self._give(ptx.encode()):
             return None
         ran = self._program.finish(meanwhile)
         return None if ran.status else ran
 
-    def _give(self, ptx: bytes) -> bool:
-        """Pass on the source. Return False if the program does not take it, all at once."""
-        pipe = self._opened()
-        if pipe is None:
-            return False
-        try:
-            if len(ptx) > _PIPE_BYTES:
-                import fcntl  # imported here: few sources are that long
-
-                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, len(ptx))
-            with open(f"{self.source}.again", "wb") as file:
-                file.write(ptx)
-            os.rename(file.name, self.source)
-            return os.write(pipe, ptx) == len(ptx)
-        except OSError:  # the program has closed it, or a pipe may not be that large
-            return False
-        finally:
-            os.close(pipe)
-
-    def _opened(self) -> int | None:
-        """Open the pipe once the program has, so that neither waits for the other; None if it does not."""
+    def _reads(self) -> bool:
+        """Wait until the program has opened the pipe. Return False if it does not."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end and not self._program.ended():
             try:
-                return os.open(self.source, os.O_WRONLY | os.O_NONBLOCK)
+                os.close(os.open(self.source, os.O_WRONLY | os.O_NONBLOCK))
+                return True
             except OSError as error:
                 if error.errno != errno.ENXIO:  # which says that nobody reads it yet
                     raise
             time.sleep(0.0002)
-        return None
+        return False
+
+    def _give(self, ptx: bytes) -> bool:
+        """Pass on the source. Return False if the program does not take it, all at once."""
+        try:
+            if len(ptx) > _PIPE_BYTES:
+                import fcntl  # imported here: few sources are that long
+
+                fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, len(ptx))
+            with open(f"{self.source}.again", "wb") as file:
+                file.write(ptx)
+            os.rename(file.name, self.source)
+            return os.write(self._pipe, ptx) == len(ptx)
+        except OSError:  # the program has closed it, or a pipe may not be that large
+            return False
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        if self._pipe in _open_pipes:
+            _open_pipes.remove(self._pipe)
+            os.close(self._pipe)
 
     def stop(self) -> None:
         """End it, unless it has ended."""
+        self._close()
         self._program.stop()
+
+
+def _forget() -> None:
+    """Close the pipes in a forked process, where they would keep ptxas from the end of its source."""
+    for pipe in _open_pipes:
+        os.close(pipe)
+    _open_pipes.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

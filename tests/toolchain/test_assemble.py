@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -289,6 +290,32 @@ def test_where_starting_before_fails_ptxas_is_run_as_ever(
         while not (tmp_path / "first").exists():
             pass
         assert to_cubin(SHARED, hopper, started=started).image
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork")
+def test_ptxas_ends_with_the_process_that_started_it(ptxas: str, hopper: Target) -> None:
+    """Also where that ends at once, and a process that it forked lives on."""
+    told, tell = os.pipe()
+    if (child := os.fork()) == 0:
+        context = early(hopper)
+        waits = context.__enter__()
+        assert waits is not None and waits._reads()
+        os.write(tell, f"{waits._program._child} {os.path.dirname(waits.source)}".encode())
+        if os.fork() == 0:
+            time.sleep(5)
+        os._exit(0)
+    os.waitpid(child, 0)
+    number, folder = os.read(told, 200).decode().split()
+    shutil.rmtree(folder)
+    program = Path("/proc", number, "cmdline")
+    end = time.monotonic() + 4
+    while (
+        program.exists() and program.read_bytes()
+    ):  # one that has ended and was not waited for has no command any more
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    os.close(told)
+    os.close(tell)
 
 
 def test_mistakes_are_reported_as_without_a_start_before(ptxas: str, hopper: Target) -> None:
