@@ -165,7 +165,8 @@ def multiply(
 ) -> Any:
     """Compute `gemm` of real arrays, without derivatives.
 
-    early  B is complete before the previous kernel ends, as weights are: blocks begin to load it before that end
+    early  B is complete before the previous kernel ends, as weights of few rows are: blocks begin to load it before
+           that end, and L2 keeps it no longer than anything else
     """
     check_operands(a, b, precision, prepare)
     shape = result_shape(a, b, gate is not None or halved(fused.finish))
@@ -191,7 +192,10 @@ def multiply(
         config = pick(*given, early=early) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
-    run(replace(config, early=EARLY // (128 * config.of_b)) if early else config, *given)
+    if early:
+        once = given[3].shape[-2] <= config.of_a
+        config = replace(config, early=EARLY // (128 * config.of_b), once=once)
+    run(config, *given)
     return out
 
 

@@ -29,6 +29,7 @@ class Config:
     stream    how many rounds of tiles, the last ones, blocks share evenly by steps along K (stream-K): 1, those of the
               part round; 2, those of the whole one before it too; 0: none. Parts are added up by one of the blocks
     early     steps of B's first tile that a block fetches into L2 while the kernel before this one still runs
+    once      B is read once, and is the first to leave L2
     """
 
     tile: tuple[int, int] = (128, 256)
@@ -45,6 +46,7 @@ class Config:
     swapped: bool = False
     stream: int = 0
     early: int = 0
+    once: bool = False
 
     def __post_init__(self) -> None:
         high, across = self.tile
@@ -57,6 +59,11 @@ class Config:
     def blocks(self) -> int:
         """The number of blocks in a cluster."""
         return self.cluster[0] * self.cluster[1] * self.together
+
+    @property
+    def of_a(self) -> int:
+        """Rows of A in a tile: of the result."""
+        return self.tile[1] if self.swapped else self.tile[0]
 
     @property
     def of_b(self) -> int:

@@ -232,8 +232,10 @@ class Plan:
     def operands(self, a: Any, b: Any) -> tuple[Any, Any]:
         """The tiles of A and B that this block brings."""
         cluster, majors, columns = self.config.cluster, self.problem.majors, self.columns * (2 if self.paired else 1)
-        left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
-        return left, cl.OperandTile.create(b, columns, cluster, 1, majors[1])
+        once = "evict_first" if self.config.once else None
+        of_a, of_b = (once, None) if self.config.swapped else (None, once)
+        left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0], of_a)
+        return left, cl.OperandTile.create(b, columns, cluster, 1, majors[1], of_b)
 
     def pipe(self) -> Any:
         """The ring of stages."""
