@@ -63,3 +63,13 @@ def test_no_gradient_is_lost_in_silence() -> None:
         attention_varlen(x[0], x[0], wanted[0], starts, None, torch.empty_like(x[0]), return_lse=True)
     with pytest.raises(ValueError, match=r"^k "):
         attention(x, x.float().cpu().numpy(), x)
+
+
+def test_gradients_of_outputs_begin_anywhere() -> None:
+    x = torch.randn(1, 8, 1, 64, device=device(), dtype=torch.bfloat16)
+    shifted = torch.randn(x.numel() + 1, device=device(), dtype=torch.bfloat16)[1:].view(x.shape)
+    found = []
+    for do in (shifted, shifted.clone()):
+        q = x.clone().requires_grad_()
+        found += torch.autograd.grad(attention(q, x, x), q, do)
+    torch.testing.assert_close(*found, rtol=0, atol=0)

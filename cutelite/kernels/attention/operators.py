@@ -194,6 +194,8 @@ def backward(
     do: Tensor, dlse: Tensor | None, saved: tuple[Tensor, ...], how: How, mods: Mods, deterministic: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     named = how.named(mods)
+    if not left_out() and not rt.tma_aligned(do.data_ptr(), 1, ()):
+        do = do.clone()  # TMA cannot read where it begins
     if len(saved) == 5:
         return backward_call.attention_backward(do, *saved, dlse=dlse, deterministic=deterministic, **named)
     del named["layout"]
