@@ -873,7 +873,14 @@ ROWS: tuple[Row, ...] = (
         "copies add all of dq, and threads none",
     ),
     Row(BACKWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
-    Row(BESIDE, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
+    Row(
+        f"{LOADED} {EXTENDED} {EARLY} {RAGGED_BACKWARD}",
+        "drop",
+        "wgmma.commit_group",
+        "",
+        "dv = multiply(",
+        LARGER_GROUP,
+    ),
     Row(LOADED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
@@ -933,10 +940,9 @@ ROWS: tuple[Row, ...] = (
         "stage",
         "mul",
         "",
-        "p, by_query = ",
+        "of_p, of_ds = (",
         "P, or dS, is written and read there alone, a stage ahead of the barriers",
     ),
-    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
     *(
         Row(
             kernels,

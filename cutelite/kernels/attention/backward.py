@@ -185,39 +185,61 @@ class Wide(Worker):
         block, plan = self.block, self.block.plan
         dk, dv = (cl.wgmma.zeros_accumulator(dim // plan.config.groups) for dim in plan.dims)
         self.keys_of(once)
-        so_far = dk, dv, number, block.first
-        for _ in range(block.steps):
-            so_far = self.step(so_far)
-        dk, dv, number, _ = so_far
-        self.finish((dk, dv), results, once, number)
+        so_far = dk, dv, number, block.first, (cl.full((plan.columns // 2,), 0.0, f32), block.first[2])
+        for i in range(block.steps):
+            so_far = self.step(so_far, i > 0)
+        dk, dv, number, _, last = so_far
+        self.finish((dk, dv), results, once, last)
         return number
 
-    def step(self, so_far: Any) -> Any:
-        """Compute a block of queries."""
-        (dk, dv, number, place), block, plan = so_far, self.block, self.block.plan
+    def conclude(self, once: Any, last: Any) -> None:
+        """Add what is left of dq of the last block."""
+        if not self.block.plan.gaps or self.block.steps > 0:
+            self.rest(*last)
+        super().conclude(once, last)
+
+    def rest(self, dq: Any, at: Any) -> None:
+        """Add the late groups of a block of dq to the sums."""
+        groups = self.block.plan.columns // 8
+        self.reduce(dq, at, groups - self.block.plan.late, groups)
+
+    def step(self, so_far: Any, behind: Any) -> Any:
+        """Compute a block of queries; behind the first one (`behind`), also add the rest of dq of the block before.
+
+        Tensor cores have dP while P is written, dv while dS is made, and dk while dq is added.
+        """
+        (dk, dv, number, place, last), block, plan = so_far, self.block, self.block.plan
         (_, _, rows, changes, _), storage, (n, mine) = block.pipes, block.storage, self.queries
         state, change = rows.consumer_state_at(number), changes.producer_state_at(number)
         full = changes.consumer_state_at(number)
         q, do = self.rows_of(state, place)
-        s, dp = cl.wgmma.wait_group(1, self.scores(q, state), keep=self.score_gradients(do, state))
-        p, slope = self.powers(s, self.of_rows(state, 0), place)
-        dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(plan.problem.dtype))
-        ds = self.changes(p, dp, slope, self.of_rows(state, 1))
+        s, dp = self.scores(q, state), self.score_gradients(do, state)
+        if behind:
+            self.rest(*last)
+        lse, total = self.of_rows(state, 0), self.of_rows(state, 1)
+        s, dp = cl.wgmma.wait_group(1, s, keep=dp)
+        p, slope = self.powers(s, lse, place)
+        of_p, of_ds = (t[None, None, change.index] for t in (storage.p, storage.ds))
+        own_p, own_ds = (cl.local_tile(cl.select(t, (1, 0)), (ROWS, n), (0, mine)) for t in (of_p, of_ds))
         changes.producer_acquire(change)
-        p, by_query = storage.p[None, None, change.index], storage.ds[None, None, change.index]
-        for values, tile in ((packed, p), (ds, by_query)):
-            plan.put(values, cl.local_tile(cl.select(tile, (1, 0)), (ROWS, n), (0, mine)), transpose=True)
+        plan.put(p, own_p, transpose=True)
+        cl.fence_proxy_async("shared::cta")
+        block.everyone.sync()
+        dv = multiply(cl.select(of_p, (1, 0)), self.columns(do), dv)
+        dp, dv = cl.wgmma.wait_group(1, dp, keep=dv)
+        plan.put(self.changes(p, dp, slope, total), own_ds, transpose=True)
         cl.fence_proxy_async("shared::cta")
         changes.producer_commit(change)
         changes.consumer_wait(full)
-        dv = multiply(cl.select(p, (1, 0)), self.columns(do), dv)
-        dk = multiply(cl.select(by_query, (1, 0)), self.columns(q), dk)
-        dq = multiply(by_query, self.columns(block.k), cl.wgmma.zeros_accumulator(plan.columns), False)
-        dv, dk, dq = cl.wgmma.wait_group(0, dv, dk, dq)
+        dq = multiply(of_ds, self.columns(block.k), cl.wgmma.zeros_accumulator(plan.columns), False)
+        dk = multiply(cl.select(of_ds, (1, 0)), self.columns(q), dk)
+        dv, dq, dk = cl.wgmma.wait_group(1, dv, dq, keep=dk)
+        self.add(dq, place[2], number)
+        dk = cl.wgmma.wait_group(0, dk)
         rows.consumer_release(state)
         changes.consumer_release(full)
-        self.add(dq, place[2], number)
-        return dk, dv, number + 1, block.following(place)
+        # the sum puts what is left into registers of its own: ptxas would wait for the next scores before it reads dq's
+        return dk, dv, number + 1, block.following(place), (dq + 0.0, place[2])
 
     def columns(self, tile: Any) -> Any:
         """Return this warpgroup's columns of a tile (rows, D), as the rows of an operand B."""

@@ -134,7 +134,7 @@ def differentiate(
         places = clusters_at_once(1, by_head[0])
         parts = group if config.split else parted(tiles, group, steps, places, problem.causal)
     plan = Plan(replace(config, split=parts > 1), problem)
-    band = banded(problem, sq, sk, group // parts, batch * kv_heads * parts)
+    band = banded(dim, sq, group // parts, batch * kv_heads * parts)
     numbers = scale, offset, *(FAR if x is None else x for x in (left, right)), band
     launch(plan, by_head, lse, dlse, numbers, captured, bool(deterministic), starts or (None, None), parts)
 

@@ -104,13 +104,12 @@ def parted(tiles: int, heads: int, steps: int, places: int, causal: bool) -> int
     return min((n for n in range(1, heads + 1) if heads % n == 0), key=time)
 
 
-def banded(problem: Problem, sq: int, sk: int, queries: int, heads: int) -> int:
+def banded(dim: int, sq: int, queries: int, heads: int) -> int:
     """Return how many heads of keys are computed together, before the next ones: a power of 2, or all.
 
     queries  heads of queries for each of these; heads: their number
     """
-    many = problem.causal and not problem.ragged and sk >= 4096  # measured, under causal masks alone
-    fits = max(1, (4 if many else 1) * IN_L2 // (sq * problem.dim * 8 * queries))
+    fits = max(1, IN_L2 // (sq * dim * 8 * queries))
     return min(1 << (fits.bit_length() - 1), heads)
 
 
@@ -238,6 +237,11 @@ class Plan(Tiles):
     def copied(self) -> int:
         """The number of groups of 4 f32, from a thread's first one on, that bulk copies add to the sums of dq."""
         return self.columns // 8 * self.config.copied // 8
+
+    @property
+    def late(self) -> int:
+        """The number of groups, the last ones, that are added during the next scores. Ragged kernels would spill."""
+        return (self.columns // 8 - self.copied) // 2 if self.config.wide and not self.problem.ragged else 0
 
     def accumulators(self, part: Any, fours: int) -> Any:
         """Return this thread's f32 of a part of the sums of dq, as (4, fours): its first `fours` groups of 4."""

@@ -197,7 +197,7 @@ class Worker:
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
     def add(self, dq: Any, at: Any, number: Any) -> None:
-        """Add this warpgroup's part of a block of dq to the sums: `plan.copied` groups by bulk copies.
+        """Add this warpgroup's part of a block of dq to the sums, late groups apart: `plan.copied` by bulk copies.
 
         at, number  the block's index in the sums, and the number of those that were added before
         """
@@ -209,9 +209,12 @@ class Worker:
             target.store(dq[: 4 * plan.copied].reshape((4, plan.copied)))
             cl.fence_proxy_async("shared::cta")
             parts.producer_commit(part)
-        fours = plan.columns // 8
-        sums = plan.accumulators(self.sums.parts[at, self.group, None], fours)
-        for c in cl.static_range(plan.copied, fours):
+        self.reduce(dq, at, plan.copied, plan.columns // 8 - plan.late)
+
+    def reduce(self, dq: Any, at: Any, first: int, end: int) -> None:
+        """Add groups of 4 f32 of a block of dq to the sums from registers, `first` to `end` - 1."""
+        sums = self.block.plan.accumulators(self.sums.parts[at, self.group, None], self.block.plan.columns // 8)
+        for c in cl.static_range(first, end):
             cl.red(sums[None, c], None, "add", dq[4 * c : 4 * c + 4])
 
     @property
