@@ -91,6 +91,8 @@ NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses t
 
 BY_ROWS = "the last tile is a part, stored row by row once the copies before have read the buffer"
 BY_THREADS = "threads store these results themselves: no copy reads what they laid in the buffer"
+FROM_REGISTERS = "dk and dv leave from registers, so that these threads have started no copy"
+STORED_SINCE = "behind the copy before, threads store a piece themselves, which waits for that copy"
 UNCLEARED = "only the values of a tile's first block are cleared by threads, and each tile has more than one block here"
 FIRST_TURN = "in the first turn no place has been used before, and nobody has to hand one back"
 
@@ -116,11 +118,12 @@ CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm
 
 RAGGED_BACKWARD, APART = "attention_backward_ragged", "attention_backward_apart"
 SPLIT, SPLIT_EARLY = "attention_backward_split", "attention_backward_split_128"
+SPLIT_WIDE = "attention_backward_split_wide"  # some of whose tiles have no queries, and are released all the same
 EXTENDED = f"attention_backward_extended {SPLIT}"
 LOADED = "attention_backward attention_backward_ordered"
 NARROW = f"{LOADED} {EXTENDED} {RAGGED_BACKWARD}"
 ORDERED_WIDE = "attention_backward_ordered_wide"
-WIDE = "attention_backward_wide attention_backward_split_wide"
+WIDE = f"attention_backward_wide {SPLIT_WIDE}"
 CHOSEN = f"attention_backward_chosen {SPLIT_EARLY}"
 LOADED_EARLY = "attention_backward_early"
 NARROWER = "attention_backward_96"
@@ -136,6 +139,7 @@ COPIED = f"{EXTENDED} {ORDERED_WIDE}"  # warps copy dq, by parts
 UNCHANGED = f"{LOADED} {EXTENDED} {WIDE} {ORDERED_WIDE} {EARLY}"  # no thread writes where values lie
 BESIDE = f"{UNCHANGED} {RAGGED_BACKWARD}"
 BACKWARD = f"{BESIDE} {APART}"
+OTHERS = BACKWARD.replace(f" {SPLIT_WIDE}", "")
 IN_ONE = f"{WIDE} {EARLY} {EXTENDED} {RAGGED_BACKWARD} {APART}"  # in one thread block, whose threads add to dq
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 CAME_BEHIND = (
@@ -153,7 +157,7 @@ UMMA_TAIL = "loads.producer_tail(state)"
 IN_ORDER = "commits of a thread arrive in order, and the wait behind it is for a later one"
 WHOLE_LOADS = "wait_load is of whole warps: when one thread arrives, all have read"
 READ_ALL = "the warpgroup has met since its last loads, and they were behind all products"
-BY_THREADS = "threads alone arrive on it, and all have met at a barrier in between"
+ARRIVED_AT = "threads alone arrive on it, and all have met at a barrier in between"
 
 ATTENTION, AFTER = "blackwell_attention", "tcgen05.fence.after_thread_sync"
 WHOLE_STORES = "wait_store is of whole warps: when one thread arrives, all have stored"
@@ -197,7 +201,7 @@ ROWS: tuple[Row, ...] = (
     Row(PROMOTED, "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(stages", TWICE),
     Row(BLACKWELL, "drop", INIT_FENCE, "", "loads = cl.PipelineTmaUmma.create(", TWICE),
     Row(BLACKWELL, "drop", INIT_FENCE, "", "sums = cl.PipelineUmmaAsync.create(", TWICE, (0,)),
-    Row(BLACKWELL, "drop", INIT_FENCE, "", "sums = cl.PipelineUmmaAsync.create(", BY_THREADS, (1,)),
+    Row(BLACKWELL, "drop", INIT_FENCE, "", "sums = cl.PipelineUmmaAsync.create(", ARRIVED_AT, (1,)),
     Row(BLACKWELL, "drop", "tcgen05.relinquish_alloc_permit", "", "TmemAllocator", "it is for blocks that come later"),
     Row(BLACKWELL, "drop", "bar.warp.sync", "", "sums.consumer_release(", WHOLE_LOADS),
     Row(BLACKWELL, "drop", "tcgen05.fence.before_thread_sync", "", "TmemAllocator", READ_ALL),
@@ -378,6 +382,11 @@ ROWS: tuple[Row, ...] = (
     Row(PINGPONG, "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
     Row("gemm_loaded", "drop", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
     Row("gemm_loaded", "weaken", "fence.proxy.async", "", "cl.cooperative_clear(", LOADER_FENCES),
+    *(
+        Row("gemm_gated", kind, BULK_WAIT, "", line, STORED_SINCE)
+        for kind in ("drop", "pending")
+        for line in ("piece.result(", "piece.store(piece.others", "sums.ring.tail()")
+    ),
     Row("gemm_finished gemm_gated", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished gemm_gated", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row("gemm_finished gemm_gated", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),
@@ -732,7 +741,7 @@ ROWS: tuple[Row, ...] = (
         (1, 2, 4, 5),
     ),
     Row(
-        f"attention_backward {EXTENDED} {LOADED_EARLY} {NARROWER}",
+        f"{LOADED} attention_backward_extended {LOADED_EARLY} {NARROWER}",
         "drop",
         ARRIVE,
         "",
@@ -834,7 +843,12 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(once)", WHOLE_WARP),
-    Row(BACKWARD, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
+    Row(OTHERS, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
+    *(
+        Row(kernels, kind, BULK_WAIT, "", "cl.cp_async_bulk_wait_group(0, read=True) <! compute(", reason)
+        for kernels, reason in ((f"{SPLIT} {SPLIT_EARLY} {SPLIT_WIDE}", FROM_REGISTERS), (RAGGED_BACKWARD, BY_ROWS))
+        for kind in ("drop", "pending")
+    ),
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
     Row(UNCHANGED, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
     Row(
@@ -847,14 +861,17 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(
-            NARROW,
+            kernels,
             "stage",
             "mul",
             "",
             f"self.block.tile.key + self.first * ROWS < {line}",
             "all keys of the tile are there",
         )
-        for line in ("self.key + ROWS > sequence.keys", "self.key < length")
+        for line, kernels in (
+            ("self.key + ROWS > sequence.keys", NARROW),
+            ("self.key < length", NARROW.replace(f" {SPLIT}", "")),
+        )
     ),
     Row(
         NARROW,
@@ -905,7 +922,7 @@ ROWS: tuple[Row, ...] = (
     Row(CHOSEN, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
     *(
         Row(
-            f"{RAGGED_BACKWARD} attention_backward",
+            f"{RAGGED_BACKWARD} {LOADED}",
             kind,
             op,
             detail,

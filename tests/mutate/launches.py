@@ -129,6 +129,15 @@ def gemm_finished() -> None:
     call.gemm(a, b.T, d, finish=finish, config=made.Config((64, 64), True, (1, 1), stages=3))
 
 
+def gemm_gated() -> None:
+    """The dense GEMM with a gate, which stores gate and up too: three tiles, one warpgroup after another."""
+    from cutelite.kernels.gemm.gated import gated_product
+
+    made, random = alone("dense"), of_examples("common").random
+    x, weight, halves = (random(*shape, dtype="bfloat16") for shape in ((130, 200), (64, 200), (130, 64)))
+    gated_product(x, weight.T, halves, config=made.Config((64, 64), True, (1, 1), stages=3))
+
+
 def gemm_rotated() -> None:
     """The dense GEMM that turns heads by their positions, by one block: two of its three tiles have heads to turn."""
     from cutelite.kernels.gemm.rotated import rotated_product
@@ -546,12 +555,13 @@ LARGE: dict[str, Run] = {
     "gemm_turns": gemm(  # two blocks bring 8 rows by turns, for two tiles each
         16, 256, 264, tile=(64, 8), pingpong=True, cluster=(2, 1), stages=3, piece=8, buffers=1, swapped=True
     ),
-    "gemm_loaded": gemm(  # warpgroups load rows that begin anywhere by turns, for three tiles of two steps
-        8, 144, 73, False, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1
+    "gemm_loaded": gemm(  # warpgroups load rows that begin anywhere by turns, for three tiles of four steps
+        8, 144, 201, False, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1
     ),
     "gemm_rotated": gemm_rotated,
     "gemm_along_k": gemm_of_groups_along_k,
     "gemm_finished": gemm_finished,
+    "gemm_gated": gemm_gated,
     "gemm_pointers": gemm_pointers,
     "gemm_prepared": gemm_prepared,
     "gemm_vectors_dots": gemm_vectors("K"),

@@ -36,8 +36,8 @@ from tests.mutate.mutations import Mutation, mutations
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "cutelite" / "kernels"
-MAX_OPS = 400_000
-"""A mutant that executes more spins for ever: the originals execute a tenth of it."""
+MAX_OPS = 1_000_000
+"""A mutant that executes more spins for ever: the originals execute a quarter of it."""
 
 
 AT_ONCE = 4  # mutants that a process is given together

@@ -13,7 +13,7 @@ import numpy as np
 import cutelite as cl
 from cutelite.kernels import moe
 from cutelite.kernels.attention import create_block_mask
-from cutelite.kernels.gemm import Prepare, configs, few, fp8_block, gated, gemm, mixed, pitch, prepare
+from cutelite.kernels.gemm import Prepare, configs, few, fp8_block, gemm, mixed, pitch, prepare
 from cutelite.kernels.rows import (
     cross_entropy,
     elementwise,
@@ -82,10 +82,15 @@ def appended() -> object:
     return rope_append.rope_append(q, k, v, numbers(3, 32), numbers(3, 32), keys, values, np.array([5]))
 
 
-def mixed_sums() -> object:
-    """Rows by weights of 4 bits, in two parts."""
-    w = mixed.pack(np.random.default_rng(0).integers(-8, 8, (64, 256)), np.ones((64, 2)), "i4")
-    return mixed.gemm(halves(8, 256), w, "i4", n=64, config=mixed.Config(tokens=8, splits=2))
+def mixed_parts() -> None:
+    """Rows by weights of 4 bits in two parts of K, by one block."""
+    w = mixed.pack(np.random.default_rng(0).integers(-8, 8, (200, 1056)), np.ones((200, 9)), "i4")
+    globals_of = vars(mixed)
+    kept, globals_of["clusters_at_once"] = globals_of["clusters_at_once"], lambda size, like: 1
+    try:
+        mixed.gemm(halves(20, 1056), w, "i4", n=200, config=mixed.Config(tokens=16, stages=2, splits=2))
+    finally:
+        globals_of["clusters_at_once"] = kept
 
 
 def prepared() -> object:
@@ -111,15 +116,15 @@ def copied_rows() -> None:
 
 
 def fp8_parts() -> None:
-    """Products in fp8 by three blocks: of the last of four tiles each has a part of K."""
+    """Products in fp8 by three blocks: of the last of seven tiles each has a part of K."""
     from ml_dtypes import float8_e4m3fn
 
-    a, b = numbers(64, 1040).astype(float8_e4m3fn), numbers(256, 1040).astype(float8_e4m3fn)
-    scales, d = (np.ones((9, 64), np.float32), None, np.ones((2, 9), np.float32)), halves(64, 256)
+    a, b = numbers(64, 528).astype(float8_e4m3fn), numbers(448, 528).astype(float8_e4m3fn)
+    scales, d = (np.ones((5, 64), np.float32), None, np.ones((4, 5), np.float32)), halves(64, 448)
     globals_of = vars(fp8_block)
     kept, globals_of["clusters_at_once"] = globals_of["clusters_at_once"], lambda size, like: 3
     try:
-        config = fp8_block.Config(2, columns=64, stages=2, buffers=1, splits=8, regs=(40, 232))
+        config = fp8_block.Config(2, columns=64, buffers=1, splits=8, regs=(40, 232))
         fp8_block.run(config, a, b, d, scales[0], scales[1], None, scales[2])
     finally:
         globals_of["clusters_at_once"] = kept
@@ -181,11 +186,10 @@ PLAIN: dict[str, Plain] = {
     ),
     "gemm_fp8_parts": Plain(fp8_parts),
     "gemm_fp8_sums": Plain(fp8_parts, 1),
-    "gemm_mixed_parts": Plain(mixed_sums),
-    "gemm_mixed_sums": Plain(mixed_sums, 1),
+    "gemm_mixed_parts": Plain(mixed_parts),
+    "gemm_mixed_sums": Plain(mixed_parts, 1),
     "gemm_copied_rows": Plain(copied_rows),
     "gemm_prepared_ahead": Plain(prepared),
-    "gemm_gated": Plain(lambda: gated.gated_product(halves(70, 136), halves(136, 128), np.empty_like(halves(70, 128)))),
     "attention_kinds": Plain(
         lambda: create_block_mask(lambda b, h, q_idx, kv_idx: q_idx >= kv_idx, 1, 1, 200, 300, "cpu", 64)
     ),
