@@ -8,7 +8,8 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.attention import attention, attention_backward, attention_varlen, decode
-from cutelite.kernels.moe import route
+from cutelite.kernels.gemm import grouped
+from cutelite.kernels.moe import combine, route
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.gates import activated, gated
@@ -132,11 +133,14 @@ def test_as_many_rows_of_another_shape_are_refused(name: str) -> None:
 
 
 HEADS, LSE = np.ones((1, 8, 1, 64), np.float16), np.ones((1, 1, 8), np.float32)
+SQUARE = np.ones((1, 64, 64), np.float16)
 APART: dict[str, Callable[[Any], Any]] = {
     "attention": lambda x: attention(HEADS, HEADS, x, x),
     "attention_varlen": lambda x: attention_varlen(HEADS[0], x[0], HEADS[0], np.array([0, 8], np.int32), None, x[0]),
     "decode": lambda x: decode(x[:, :1], HEADS, HEADS, x[:, :1]),
     "attention_backward": lambda x: attention_backward(HEADS, HEADS, HEADS, x, HEADS, LSE, (x.copy(), x.copy(), x)),
+    "grouped": lambda x: grouped.gemm(x[0, :, 0], SQUARE, np.array([8], np.int32), x[0, :, 0]),
+    "combine": lambda x: combine(x[0, :, 0], PLACES.astype(np.int32), out=x[0, :2, 0]),
     "gradients in one place": lambda x: attention_backward(HEADS, *(HEADS,) * 4, LSE, (x.copy(), x, x)),
 }
 

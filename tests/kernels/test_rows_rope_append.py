@@ -67,6 +67,8 @@ def test_nothing_is_written_outside_of_the_cache(start: int) -> None:
 def test_refused() -> None:
     x, cache = np.zeros((1, 2, 1, 8), np.float32), np.zeros((1, 1, 4, 8), np.float32)
     table, length = np.zeros((2, 4), np.float32), np.zeros(1, np.int64)
+    with pytest.raises(cl.ArgumentError, match="values lies where keys does"):
+        rope_append(x, x, x, table, table, cache, cache, length)
     with pytest.raises(cl.ArgumentError, match="cosines and sines are"):
         rope_append(x, x, x, table[:1], table[:1], cache, cache, length)
     with pytest.raises(cl.ArgumentError, match="PLACES is 4, as in keys"):

@@ -23,7 +23,16 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, instance, is_array, underived
+from cutelite.kernels.arguments import (
+    FLOATS,
+    HALVES,
+    Arguments,
+    ArrayError,
+    check_given_apart,
+    instance,
+    is_array,
+    underived,
+)
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, check_written_by_tma, of_no_columns
@@ -165,6 +174,7 @@ def by_rows(
     if not a.shape[-1]:
         a, b = of_no_columns(a, -1), of_no_columns(b, -1)
     check_written_by_tma("out", out)
+    check_given_apart(out, a=a, b=b)
     a, b = all_for_tma((a, -1, True), (b, -1, False))
     kinds, major = kinds_of(given.tensors), "K" if rt.read(b).strides[-1] == 1 else "MN"
     made = replace(given, function=settled(given.function), tensors=())
@@ -187,6 +197,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     if not left_out() and 0 not in out.shape and ends.shape[0]:
         if not a.shape[1]:
             a, b = of_no_columns(a, -1), of_no_columns(b, -1)
+        check_given_apart(out, a=a, b=b, rows=rows)
         a, b = all_for_tma((a, -1, True), (b, -1, False))
         major = "K" if rt.read(b).strides[-1] == 1 else "MN"
         problem = experts.Problem(getattr(cl, rt.read(a).dtype), gather=True, major=major)
@@ -269,6 +280,7 @@ def along_k(
         return out
     dtype, d = getattr(cl, rt.read(a).dtype), getattr(cl, rt.read(out).dtype)
     check_written_by_tma("out", out)
+    check_given_apart(out, a=a, b=b)
     a, b = all_for_tma((a, -1, True), (b, -1, True))
     problem = Problem(dtype, dtype, f32, d, None, ("MN", "MN"), True, groups="K")
     launched(config, problem, a, b, ends, out, out if accumulate else None, float(accumulate))

@@ -23,7 +23,16 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ArrayError, as_number, instance, is_array, one_of, underived
+from cutelite.kernels.arguments import (
+    Arguments,
+    ArrayError,
+    as_number,
+    check_given_apart,
+    instance,
+    is_array,
+    one_of,
+    underived,
+)
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.call import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
@@ -286,6 +295,7 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
         raise ArrayError(f"x has {k} columns, and the result {n}: both are multiples of 8")
     if left_out() or 0 in (t, n):
         return out
+    check_given_apart(out, x=x, w=w)
     if not k:
         out[...] = 0
         return out

@@ -9,7 +9,17 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError, contiguous, result_like, underived
+from cutelite.kernels.arguments import (
+    FLOATS,
+    HALVES,
+    PLACES,
+    Arguments,
+    ArrayError,
+    check_given_apart,
+    contiguous,
+    result_like,
+    underived,
+)
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm.call import packed_rows
 from cutelite.kernels.moe.combine import combine
@@ -61,8 +71,9 @@ def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> K
 def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any, kept: bool) -> Kept:
     """Compute the result, and with `kept` the sums."""
     dtype, (x, gate_up, down, index, weights) = checked(x, gate_up, down, index, weights)
-    out = result_like(x, out, gate_up=gate_up, down=down, weights=weights)
+    own, out = out, result_like(x, out, gate_up=gate_up, down=down, weights=weights)
     Arguments().array("out", out, code_of(x), tuple(x.shape), written=True, dense=True)
+    check_given_apart(own, gate_up=gate_up, down=down, index=index, weights=weights)
     order = sort(index, down.shape[0])
     pairs, inner = index.shape[0] * index.shape[1], down.shape[2]
     sums = empty(x, (pairs, 2 * inner)) if kept else None

@@ -9,7 +9,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, check_given_apart, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES
 
@@ -69,8 +69,10 @@ def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     weight = None if weights is None else DTYPES[code_of(weights)]
     if n % VECTOR:
         raise cl.ArgumentError(f"x has rows of {n} elements, which are no multiple of {VECTOR}")
+    own = out
     out = empty(x, (tokens, n)) if out is None else out
     given.array("out", out, "x", "T N", written=True, dense=True)
+    check_given_apart(own, x=x, place=place, weights=weights)
     if tokens and n and not left_out():
         blocks = tokens * -(-n // (THREADS * VECTOR))
         build(dtype, k, weight)[cl.Launch(blocks, THREADS, pdl=True)](x, place, weights, out)

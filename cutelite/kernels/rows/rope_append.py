@@ -16,7 +16,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, check_in_place, underived
 from cutelite.kernels.arrays import code_of, counter, empty
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
@@ -149,15 +149,16 @@ def rope_append(
         return out
     cosines, sines = side_by_side(cosines), side_by_side(sines)
     vector = gcd(n // 2, ACCESS // kind.bytes)
-    for x, bytes in [
-        *((x, kind.bytes) for x in (q, k, v, keys, values, out)),
-        (cosines, table.bytes),
-        (sines, table.bytes),
-    ]:
-        view = rt.read(x)
+    named = {"q": q, "k": k, "v": v, "keys": keys, "values": values, "out": out, "cosines": cosines, "sines": sines}
+    views = {name: rt.read(x) for name, x in named.items()}
+    for name, view in views.items():
         if view.strides[-1] != 1:
-            raise cl.ArgumentError(f"the elements of a head lie side by side, not {view.strides[-1]} apart")
+            raise cl.ArgumentError(f"the elements of a head lie side by side, and those of {name} do not")
+        bytes = table.bytes if name in ("cosines", "sines") else kind.bytes
         vector = gcd(vector, *view.strides[:-1], view.pointer // bytes)
+    check_in_place("out", views["out"], {"q": views["q"]})
+    check_apart("out", views["out"], {name: views[name] for name in ("k", "v", "keys", "values")})
+    check_apart("values", views["values"], {"keys": views["keys"]})
     each = cosines.shape[0] == count * tokens and count > 1
     threads, counted = count * tokens * (heads + 2 * k.shape[2]) * (n // 2 // vector), counter(q)
     t = Append(kind, table, heads, k.shape[2], n, vector, each)
