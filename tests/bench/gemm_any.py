@@ -5,7 +5,10 @@
 A third of the sizes has few rows or few columns, a third any from 32 to 16,384 by their logarithms, a third any from 1
 to 16,384; N and K of every second one are rounded up to multiples of 8. `--best` configurations are timed, those that
 the model has for the fastest: the first is the pick, and the fastest of them "tuned". cuBLAS is torch.mm, or where that
-is faster torch.mm by cuBLASLt.
+is faster torch.mm by cuBLASLt. What is behind cuBLAS is timed again with tiles of other kinds, to see whether the pick
+or the kernels are at fault:
+
+    python tests/bench/gemm_any.py again.jsonl --missed times.jsonl --best 8 --kinds 18
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,8 @@ from tests.bench.gemm_model import COLD_BYTES, MAJORS, operands, said, timed_in_
 
 Size = tuple[int, int, int, str]
 LARGEST, MOST = 1.1e12, 16_384
+BAR = 0.97
+"""Of cuBLAS: no size is to have less."""
 
 
 def sizes_of(count: int, seed: int, aligned: bool = False) -> list[Size]:
@@ -70,8 +75,8 @@ def firsts(configs: Iterable[Config]) -> Iterator[Config]:
             yield config
 
 
-def calls_of(size: Size, sets: list[Any], best: int, kinds: bool) -> dict[str, Callable[[int], Any]]:
-    """The calls to be timed, by name, the pick first. kinds: of each kind of tile the first configuration alone."""
+def calls_of(size: Size, sets: list[Any], best: int, kinds: int) -> dict[str, Callable[[int], Any]]:
+    """The calls to be timed, by name, the pick first: the `best`, and the first of each of some `kinds` of tile."""
 
     def ours(config: Any, i: int) -> None:
         gemm(*sets[i], config=config)
@@ -80,8 +85,8 @@ def calls_of(size: Size, sets: list[Any], best: int, kinds: bool) -> dict[str, C
     if vectors_pay(*given):
         return {"vectors": lambda i: gemm(*sets[i])}
     problem, a, b, d, *_ = arguments(*given)
-    able = (config for _, config in ranked(CONFIGS, problem, a, b, d))
-    configs = list(islice(firsts(able) if kinds else able, best))
+    able, again = tee(config for _, config in ranked(CONFIGS, problem, a, b, d))
+    configs = [*islice(able, best), *islice(firsts(again), kinds)]
     return {said(config): partial(ours, config) for config in configs}
 
 
@@ -98,7 +103,14 @@ def library(name: str, sets: list[Any], i: int) -> None:
     torch.mm(sets[i][0], sets[i][1], out=sets[i][2])
 
 
-def measured(size: Size, best: int, kinds: bool) -> dict[str, Any]:
+def missed(paths: list[Path]) -> list[Size]:
+    """The sizes of some files that were behind cuBLAS, by `BAR`, the worst first."""
+    lines = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    behind = sorted((line for line in lines if ratios_of(line)[0] < BAR), key=ratios_of)
+    return [(*line["shape"], line["major"]) for line in behind]
+
+
+def measured(size: Size, best: int, kinds: int) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
     m, n, k, major = size
     sets = sets_of(size)
@@ -109,14 +121,15 @@ def measured(size: Size, best: int, kinds: bool) -> dict[str, Any]:
     return {"shape": [m, n, k], "major": major, "us": timed_in_turns(size, calls, sets, strict=False)}
 
 
-def told(line: dict[str, Any]) -> tuple[float, float]:
-    """Print a line; gives how many times cuBLAS takes the time of the pick, and of the best."""
+def ratios_of(line: dict[str, Any], tell: bool = False) -> tuple[float, float]:
+    """How many times cuBLAS takes the time of the pick, and of the best of a line, which is printed if told to."""
     us = dict(line["us"])
     rival = min(us.pop("cublas"), us.pop("cublaslt"))
     name, best = min(us.items(), key=lambda each: each[1])
     pick = next(iter(us.values()))
-    print(f"{line['shape']} {line['major']}: cuBLAS {rival:.1f}, pick {pick:.1f} ({rival / pick:.3f}), best {best:.1f}"
-          f" ({rival / best:.3f}) {name}", flush=True)  # fmt: skip
+    if tell:
+        print(f"{line['shape']} {line['major']}: cuBLAS {rival:.1f}, pick {pick:.1f} ({rival / pick:.3f}),"
+              f" best {best:.1f} ({rival / best:.3f}) {name}", flush=True)  # fmt: skip
     return rival / pick, rival / best
 
 
@@ -125,7 +138,7 @@ def ratios(found: list[tuple[float, float]]) -> str:
     kinds = []
     for what, of in zip(("picks", "best"), zip(*found, strict=True), strict=True):
         mean = math.exp(statistics.mean(map(math.log, of)))
-        kinds.append(f"{what}: geometric mean {mean:.3f}, {sum(x < 0.97 for x in of)} below 0.97, least {min(of):.3f}")
+        kinds.append(f"{what}: geometric mean {mean:.3f}, {sum(x < BAR for x in of)} below {BAR}, least {min(of):.3f}")
     return f"{len(found)} sizes; " + "; ".join(kinds)
 
 
@@ -140,13 +153,15 @@ def main() -> None:
     parser.add_argument("--majors", nargs="+", default=list(MAJORS), choices=MAJORS, help="of A and B, or of B alone")
     parser.add_argument("--aligned", action="store_true", help="N and K of all sizes are multiples of 8")
     parser.add_argument("--sizes", nargs="+", default=[], help="these instead: 6144x4096x16384, of each of the majors")
-    parser.add_argument("--kinds", action="store_true", help="of these configurations the first of each kind of tile")
+    parser.add_argument("--kinds", type=int, default=0, help="configurations besides, the first of each kind of tile")
+    parser.add_argument("--missed", type=Path, nargs="+", help="these sizes: those that files have behind cuBLAS")
     parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     given, start = parser.parse_args(), time.monotonic()
     sizes = [size for size in sizes_of(given.shapes, given.seed, given.aligned) if size[3] in given.majors]
     if given.sizes:
         wanted = [[int(extent) for extent in text.split("x")] for text in given.sizes]
         sizes = [(m, n, k, major) for m, n, k in wanted for major in given.majors]
+    sizes = missed(given.missed) if given.missed else sizes
     if given.compile is not None:
         for size in sizes[given.compile :: given.jobs]:
             sets = sets_of(size, 1)
@@ -165,7 +180,7 @@ def main() -> None:
             line = measured(size, given.best, given.kinds)
             file.write(json.dumps(line) + "\n")
             file.flush()
-            found.append(told(line))
+            found.append(ratios_of(line, tell=True))
             if number % 20 == 19:
                 gc.collect()
     print(ratios(found))

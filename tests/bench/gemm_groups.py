@@ -43,7 +43,7 @@ CASES = [
     (256, 256, 2048, 7168),
 ]
 ALL = False  # print the times of all configurations
-COLD_BYTES, ROUNDS, GRAPH_S = 100 << 20, 5, 1.2e-3
+COLD_BYTES, ROUNDS, GRAPH_S = 100 << 20, 7, 4e-3
 
 
 def counts_of(groups: int, rows: int) -> list[int]:
