@@ -22,7 +22,7 @@ from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.mma import make_tiled_mma
 from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, make_tensor, shared
 from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
-from cutelite.lang.values import full
+from cutelite.lang.values import full, where
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
@@ -30,6 +30,7 @@ from cutelite.lib.piece import GROUP, ROWS, Finish, Piece
 from cutelite.lib.pipelines import NamedBarrier
 from cutelite.records import dataclass
 
+AT_ONCE = 8  # elements that a thread loads before it stores them, where threads move results
 TILE_ALIGN = 128  # bytes: alignment of shared memory that TMA writes
 
 
@@ -141,17 +142,23 @@ class ResultRing:
     def exchange(self, i: int, tensor: Any, at: tuple[Any, ...], out: bool) -> None:
         """Copy piece `i` to a tensor whose rows may begin anywhere, or from it, with zeros for what lies outside."""
         held, (*batch, row, column) = self.box(i, at)
-        wide, (rows, columns) = int(held.layout[1].size), tensor.shape[-2:]
-        for step in unrolled(held.size // GROUP, unroll=4):
-            place = self.thread + step * GROUP
-            down, right = place // wide, place % wide
-            inside, value = row + down < rows and column + right < columns, self.dtype(0)
-            if out and inside:
-                tensor[*batch, row + down, column + right] = held[down, right]
-            elif not out:
-                if inside:
-                    value = tensor[*batch, row + down, column + right]
-                held[down, right] = value
+        (high, wide), (rows, columns) = (int(mode.size) for mode in held.layout), tensor.shape[-2:]
+        lanes = next(count for count in (32, 16, 8) if count <= wide)  # of a row; the next threads have the next rows
+        first, lane, apart, across = self.thread // lanes, self.thread % lanes, GROUP // lanes, -(-wide // lanes)
+        several = next(n for n in range(max(1, AT_ONCE // across), 0, -1) if high // apart % n == 0)
+        for begin in unrolled(0, high, apart * several):
+            places = [(begin + first + j * apart, lane + k * lanes) for j in range(several) for k in range(across)]
+            if out:
+                found = [held[down, min(right, wide - 1)] for down, right in places]
+                syncwarp()  # no load waits for a branch around the store of another
+            else:
+                found = [tensor[*batch, min(row + y, rows - 1), min(column + x, columns - 1)] for y, x in places]
+            for (down, right), value in zip(places, found, strict=True):
+                inside = row + down < rows and column + right < columns
+                if out and inside and right < wide:
+                    tensor[*batch, row + down, column + right] = value
+                elif not out and right < wide:
+                    held[down, right] = where(inside, value, self.dtype(0))
 
     def fill(self, i: int, source: Any, at: tuple[Any, ...]) -> None:
         """Load piece `i` of a tensor whose rows may begin anywhere to its buffer, once that is free."""
