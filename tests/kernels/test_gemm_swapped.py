@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from cutelite.kernels.gemm import CONFIGS, Config
-from cutelite.kernels.gemm.configs import slim, swapped
+from cutelite.kernels.gemm.configs import low, needed, slim, swapped
 from tests.run.test_gemm import compare, relu
 
 pytestmark = pytest.mark.usefixtures("everywhere")
 
 UNLIKE = {(c.tile[0], c.pingpong, c.cluster, c.together): c for c in CONFIGS if c.swapped and c.tile[1] <= 112}
 """One configuration for each kind: they differ in rows of the result too."""
-KINDS = [replace(config, swapped=number % 2 > 0) for number, config in enumerate(UNLIKE.values())]
+LYING = [replace(config, swapped=False) for config in UNLIKE.values()]
+KINDS = [replace(x, swapped=number % 2 > 0 or x.stages < needed(x)) for number, x in enumerate(LYING)]
 SMALL = [swapped(24, 64, True), swapped(48, 128), swapped(16, 64, True, together=3), swapped(48, 128, cluster=2)]
 
 
@@ -79,6 +80,17 @@ def test_types(dtype: str, out: str, tolerance: float, how: dict[str, Any]) -> N
 def test_operands_that_threads_load(majors: str, lead: tuple[int, ...], config: Config) -> None:
     """Rows that TMA cannot read: each begins elsewhere, and ends within 16 bytes that are another one's too."""
     compare((*lead, 9, 35, 77), majors=majors, config=config)
+
+
+@pytest.mark.parametrize(("majors", "shape", "config"), [
+    ("KN", (9, 36, 136), swapped(16, 64, True)),  # B alone begins anywhere
+    ("MK", (2, 9, 36, 136), swapped(32, 64, True, together=2)),  # A alone
+    ("KN", (2, 9, 36, 136), low(64, 10)),
+])  # fmt: skip
+def test_tma_brings_what_it_can_read_beside_what_threads_load(
+    majors: str, shape: tuple[int, ...], config: Config
+) -> None:  # fmt: skip
+    compare(shape, majors=majors, config=config)
 
 
 CHECKED = [

@@ -492,7 +492,8 @@ def test_every_kind_of_problem_has_a_configuration() -> None:
         if (gate is not None and (bias is not None or d == f64)) or (a == i8 and not bias is gate is None):
             continue
         modes = [("K", "K"), ("K", "MN"), ("MN", "K"), ("MN", "MN")] if a.bytes == 2 else [("K", "K")]
-        for majors, loaded, rows in product(modes, (False, a.bytes == 2 and gate is None), (None, 8, 64)):
+        ways = ("", "B", "AB") if a.bytes == 2 and gate is None else ("",)
+        for majors, loaded, rows in product(modes, ways, (None, 8, 64)):
             of_a = rows if majors[0] == "K" else None
             acc = i32 if a == i8 else f32
             problem = Problem(a, a, acc, d, bias, majors, False, of_a, gate=gate, direct=direct, loaded=loaded)
@@ -543,6 +544,16 @@ def test_power_decides_where_a_gemm_would_take_more_than_there_is(monkeypatch: p
     assert all(x < y for x, y in zip(unlimited, large, strict=True))
     assert large[1] / large[0] > unlimited[1] / unlimited[0]
     assert times(64, 4096, 4096) == short
+
+
+def test_where_l2_gives_less_a_tile_that_loads_more_takes_longer() -> None:
+    near, far = Config((256, 128), cluster=(1, 2)), Config((128, 128), True, (1, 2), 5)
+    table, sizes, problem = table_of([near, far]), Sizes(8681, 6120, 14136), Problem(bf16, bf16, f32, bf16)
+    ratios = []
+    for bus in (6144, 5120):
+        large, small = microseconds(table, problem, sizes, AT_ONCE[2], bus)
+        ratios.append(small / large)
+    assert ratios[1] > 1.15 * ratios[0]
 
 
 def test_configurations_by_name() -> None:

@@ -47,9 +47,10 @@ ROWS = (8, 16, 32, 64)
 """Rows of A that a tile loads, as one box of TMA, where A has no more."""
 TILE = 112
 """Rows and columns of a tile where threads load operands, more or less."""
-LOADED, COPIED, READ, SECOND = 0.42e-6, 0.88e-6, 0.25e-6, 2.0
-"""Microseconds, fitted to 25 sizes (docs/lab/gemm.md): for a byte that blocks load by threads; for a byte of an
-operand that is copied, and for one of another, with the GEMM behind; and for the kernel that copies."""
+LOADED, STEP, COPIED, READ, SECOND, AHEAD = 0.55e-6, 0.6 / 512, 0.88e-6, 0.25e-6, 2.0, 5.0
+"""Microseconds, as some 30 sizes have them (docs/lab/gemm.md): for a byte that blocks load by threads, and at least for
+each of K, which eight blocks share; for a byte of an operand that is copied, and for one of another, with the GEMM
+behind; for the kernel that copies; and for one ahead of loads."""
 EARLY = 128 << 10
 """Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
 
@@ -247,10 +248,11 @@ def arguments(
         a, b, out, fused = folded(a, b, out, fused)
     if prepare is not None:
         a, prepare = prepared_before(a, b, prepare)
-    loaded = prepare is None and fused.finish is None and gate is None and loads is not False
-    loaded = loaded and (loadable if loads else loads_pay)(a, b)
-    if not loaded:
-        a, b = all_for_tma((a, -1, prepare is not None), (b, -2, False))
+    able = prepare is None and fused.finish is None and gate is None and loads is not False
+    loaded = by_threads(a, b, bool(loads)) if able else ""
+    copied = [(a, -1, prepare is not None)] * ("A" not in loaded) + [(b, -2, False)] * ("B" not in loaded)
+    laid = all_for_tma(*copied)
+    a, b = a if "A" in loaded else laid[0], b if "B" in loaded else laid[-1]
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     check_places({"a": left, "b": right}, result, fused)
     scales, fused = scales_of(fused, *(result.shape[-2:])), replace(fused, bias=begun_for_tma(fused.bias))
@@ -424,17 +426,28 @@ def loadable(a: Any, b: Any) -> bool:
     return able and not (lies_for_tma(a, -1) and lies_for_tma(b, -2))
 
 
-def loads_pay(a: Any, b: Any) -> bool:
-    """Tell whether threads are to load the operands: it is expected to take less time than copies for TMA.
+def by_threads(a: Any, b: Any, always: bool = False) -> str:
+    """Return which operands threads are to load, 'A', 'B', 'AB' or '': what is expected to take the least time.
 
-    They load each element once for each tile that needs it; a copy is written, and read again.
+    They load each element once for each tile that needs it; a copy for TMA is written, and read again.
+
+    always  some of those that TMA cannot read, even if copies of all take less time
     """
     if not loadable(a, b):
-        return False
-    sizes = [DTYPES[code_of(x)].bytes * prod(x.shape) for x in (a, b)]
-    loaded = sizes[0] * -(-b.shape[-1] // TILE) + sizes[1] * -(-a.shape[-2] // TILE)
-    copied = sum(size for size, x, k in zip(sizes, (a, b), (-1, -2), strict=True) if not lies_for_tma(x, k))
-    return bool(LOADED * loaded < COPIED * copied + READ * (sum(sizes) - copied) + SECOND)
+        return ""
+    sizes = {name: DTYPES[code_of(x)].bytes * prod(x.shape) for name, x in (("A", a), ("B", b))}
+    tiles = {"A": -(-b.shape[-1] // TILE), "B": -(-a.shape[-2] // TILE)}
+    odd = "A" * (not lies_for_tma(a, -1)) + "B" * (not lies_for_tma(b, -2))
+
+    def expected(loaded: str) -> Any:
+        copied = [name for name in odd if name not in loaded]
+        read = sum(sizes[name] for name in "AB" if name not in odd)
+        copies = COPIED * sum(sizes[name] for name in copied) + (AHEAD if loaded else SECOND) * (len(copied) > 0)
+        loads = max(LOADED * sum(sizes[name] * tiles[name] for name in loaded), STEP * a.shape[-1] * (loaded != ""))
+        return loads + READ * read + copies
+
+    ways = [odd, *([] if always else [""]), *(["A", "B"] if len(odd) > 1 else [])]
+    return min(ways, key=expected)
 
 
 def vectors_pay(a: Any, b: Any, out: Any, fused: cl.Fused) -> bool:

@@ -94,7 +94,7 @@ class Problem:
                         'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
     prepare             what makes elements of A, of B's dtype, of what is in memory, with tensors `beside` it
     direct              threads store results, and load C, element by element: for rows that TMA cannot take
-    loaded              threads load operands: for rows that TMA cannot read, of 16 bits
+    loaded              operands that threads load, 'A', 'B' or 'AB': rows that TMA cannot read, of 16 bits; else ''
     shared              the operand that is the same for all batches, 'A' or 'B'; else ''
     """
 
@@ -115,7 +115,7 @@ class Problem:
     groups: Literal["", "rows", "padded", "K"] = ""
     shared: str = ""
     direct: bool = False
-    loaded: bool = False
+    loaded: str = ""
     prepare: Prepare | None = None
     beside: tuple[tuple[str, int, int], ...] = ()
 
@@ -137,9 +137,10 @@ class Problem:
     @property
     def swapped(self) -> "Problem":
         """Return the problem with A and B exchanged."""
-        majors = self.majors[1], self.majors[0]
-        shared = {"A": "B", "B": "A"}.get(self.shared, "")
-        return replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned, shared=shared)
+        majors, other = (self.majors[1], self.majors[0]), {"A": "B", "B": "A"}
+        shared, loaded = other.get(self.shared, ""), other.get(self.loaded, self.loaded)
+        mine = replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned)
+        return replace(mine, shared=shared, loaded=loaded)
 
 
 def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits: int = 1) -> Config:
@@ -222,7 +223,7 @@ def swapped(rows: int, columns: int, pingpong: bool = False, cluster: int = 1, t
 
 
 CONFIGS += [
-    *(swapped(rows, 64, True, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4, 6, 8)),
+    *(swapped(rows, 64, True, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4, 5, 6, 8)),
     *(swapped(rows, 128, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4)),
     *(swapped(rows, 256) for rows in WIDTHS[:13]),
     *(swapped(rows, 256, together=2) for rows in WIDTHS[:10]),
@@ -247,7 +248,7 @@ CONFIGS += [
         slim(columns, 64, True, together=blocks)
         for columns in NARROW
         if columns <= 160
-        for blocks in (1, 2, 3, 4, 6, 8)
+        for blocks in (1, 2, 3, 4, 5, 6, 8)
     ),
     *(slim(columns, 64, True, cluster) for columns in NARROW if columns <= 144 for cluster in (2, 4)),
     *(slim(columns, 128, together=blocks) for columns in NARROW for blocks in (1, 2, 3, 4)),
@@ -256,7 +257,7 @@ CONFIGS += [
     *(slim(columns, 128, True, 2) for columns in NARROW if 72 <= columns <= 176),
     *(slim(columns, 256) for columns in NARROW if columns <= 160),
     *(slim(columns, 256, cluster=2) for columns in NARROW if 72 <= columns <= 160),
-    *(swapped(rows, 64, True, together=blocks) for rows in ODD if rows <= 120 for blocks in (1, 2, 3, 4, 6, 8)),
+    *(swapped(rows, 64, True, together=blocks) for rows in ODD if rows <= 120 for blocks in (1, 2, 3, 4, 5, 6, 8)),
     *(swapped(rows, 128, together=blocks) for rows in ODD for blocks in (1, 2, 3)),
     *(swapped(rows, 128, cluster=2) for rows in ODD),
     *(swapped(rows, 128, True, 2) for rows in ODD if 72 <= rows <= 200),
@@ -269,18 +270,32 @@ SPLIT = (64, 96, 128, 160, 192, 224, 256)
 CONFIGS += [
     replace(slim(columns, 128, cluster=cluster, turned=turned), splits=splits, piece=32, buffers=1)
     for columns in SPLIT
-    for cluster in (1, 2)
+    for cluster in (1, 2, 4)
     for turned in (False, True)
     for splits in (2, 3, 4, 5, 6, 8, 10, 13)
-    if columns * splits <= 1024
+    if columns * splits <= 1024 and (cluster < 4 or (columns <= 160 and splits > 2))
 ]
-"""Few tiles and a deep K: blocks share the K of a tile, alone or in clusters of two, and a second kernel adds up."""
+"""Few tiles and a deep K: blocks share the K of a tile, alone or in clusters, and a second kernel adds up."""
+
+
+def beside(config: Config, cluster: int) -> Config:
+    """The same in clusters of blocks that lie along a tile's columns: they load its rows together."""
+    return replace(config, cluster=(1, cluster))
+
+
+CONFIGS += [
+    *(beside(slim(columns, 64, True, turned=turned), 4) for columns in range(16, 72, 8) for turned in (False, True)),
+    *(beside(slim(columns, 128, turned=turned), 4) for columns in range(72, 152, 8) for turned in (False, True)),
+    *(beside(swapped(rows, 128, True), 2) for rows in range(112, 168, 8)),
+]
+"""Small products, by 64 rows, and those of a few hundred rows or columns, by 128."""
 
 
 CONFIGS += [
     *(slim(columns, 192, True, 2, turned=turned) for columns in range(72, 136, 8) for turned in (False, True)),
     *(slim(columns, 192, False, 2, turned=turned) for columns in (144, 160, 176, 192) for turned in (False, True)),
     *(replace(slim(208, 192, False, 2, turned=turned), stages=4) for turned in (False, True)),
+    *(replace(swapped(rows, 192, False, 2), stages=4, piece=piece) for rows, piece in ((224, 56), (240, 40))),
 ]
 """Tiles of 192 rows: each warpgroup has all of them, of a tile of its own or of half of its columns."""
 
@@ -373,8 +388,9 @@ def units_copied(rows: int, major: str) -> int:
 
 
 def all_copied(problem: Problem, tile: tuple[int, int]) -> int:
-    """Return how many units threads copy for a step of both operands."""
-    return sum(map(units_copied, tile, problem.majors))
+    """Return how many units threads copy for a step of the operands that they load."""
+    each = zip("AB", tile, problem.majors, strict=True)
+    return sum(units_copied(rows, major) for name, rows, major in each if name in problem.loaded)
 
 
 def steps_ahead(config: Config, problem: Problem) -> int:
@@ -434,7 +450,8 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # others read a tile too that this block brings, or there are no registers left
     if problem.loaded and steps_ahead(config, problem) < 2:
         return False
-    if problem.loaded and max(bm * (problem.majors[0] == "MN"), bn * (problem.majors[1] == "MN")) > 128:
+    each_of = zip("AB", (bm, bn), problem.majors, strict=True)
+    if any(name in problem.loaded and major == "MN" and rows > 128 for name, rows, major in each_of):
         return False  # a warpgroup copies 8 lines or more at once (`loads.Loaded.apart`)
     if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
         return False

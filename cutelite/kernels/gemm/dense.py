@@ -41,6 +41,7 @@ from cutelite.kernels.gemm.loads import WORDS
 from cutelite.kernels.gemm.model import (
     BEHIND,
     at_once_of,
+    bus_of,
     in_bursts,
     kept,
     lasting,
@@ -117,15 +118,14 @@ def build(config: Config, problem: Problem) -> Any:
 def storage_of(plan: Plan) -> Any:
     """Make the class of a block's shared memory."""
     config, problem, (BM, BN) = plan.config, plan.problem, plan.config.tile
-    copied_units = all_copied(problem, config.tile), LOADERS * steps_ahead(config, problem)
-    results = 64, wide(config, problem), 2 * config.buffers
+    results, units = (64, wide(config, problem), 2 * config.buffers), all_copied(problem, config.tile)
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, stages_of(problem.a, (BM, plan.depth, config.stages), problem.majors[0], BM)]
         b: Smem[problem.b, stages_of(problem.b, (BN, plan.depth, config.stages), problem.majors[1], plan.each)]
         d: Smem[problem.d, cl.make_smem_layout(problem.d, results, plan.along), 128]  # for TMA
         if problem.loaded:
-            copied: Smem[u32, cl.make_layout((WORDS, *copied_units)), UNIT]
+            copied: Smem[u32, cl.make_layout((WORDS, units, LOADERS * steps_ahead(config, problem))), UNIT]
 
     return Storage
 
@@ -148,12 +148,12 @@ def types(plan: Plan) -> tuple[Any, ...]:
             f"{config}: tiles of an operand contiguous along M or N have rows in spans of 64 bytes or more"
         )
     of_b = N if problem.finish is None and problem.gate is None else C
-    if problem.loaded:
+    a = matrix(problem.a, M, K, left, problem.majors[0], plan.lead("A"))
+    b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
+    if "A" in problem.loaded:
         a = matrix_as_it_lies(problem.a, M, problem.majors[0], plan.lead("A"), *PITCHES[0])
+    if "B" in problem.loaded:
         b = matrix_as_it_lies(problem.b, N, problem.majors[1], plan.lead("B"), *PITCHES[1])
-    else:
-        a = matrix(problem.a, M, K, left, problem.majors[0], plan.lead("A"))
-        b = matrix(problem.b, of_b, K, right, problem.majors[1], plan.lead("B"))
     batches = (L * splits,) if batched and splits > 1 else plan.lead("D") or (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
     if problem.direct:
@@ -255,7 +255,7 @@ def ranked(
     """
     every, sizes = kept(configs), sizes_of(problem, a, b, d)
     of = every.part(worth(every, problem, sizes).nonzero()[0])
-    times = microseconds(of, problem, sizes, at_once_of(of, d)) + early * BEHIND * (of.splits > 1)
+    times = microseconds(of, problem, sizes, at_once_of(of, d), bus_of(d)) + early * BEHIND * (of.splits > 1)
     for i in times.argsort(kind="stable").tolist():
         if times[i] == inf:
             return
@@ -281,7 +281,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
 def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
     """Return the seconds that a GEMM measured in bursts takes once the GPU is at its limit of power."""
     of = table_of([config])
-    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, b, d)), at_once_of(of, d))
+    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, b, d)), at_once_of(of, d), bus_of(d))
     return float(lasting(seconds * 1e6, energy[0])) * 1e-6
 
 

@@ -4,13 +4,14 @@
     time = burst * max(1, energy / (burst * WATTS)) ** (1 / 3)
     work     rounds of tiles, each of a number of steps along K and a part that nothing hides: RATES
     memory   bytes that blocks load, from L2, and bytes that come from DRAM, again where a round's operands outgrow L2
+    loads    what L2 gives to all blocks at once is a lower bound of work and memory together
     sharing  the cost of splitting K among blocks: a second kernel, or a sum over the cluster
     energy   of products, of bytes that blocks load and of bytes that come from DRAM. A GPU at its limit of power lowers
              its clock, and power goes with the cube of it: where GEMMs last, not in the first milliseconds
 
 All times are microseconds. A step is 128 bytes along K, whatever the dtype: tensor cores take the same time for them.
 Times of all configurations are computed at once, as arrays (`Table`).
-The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md).
+The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md); `LOAD` is what an H100 differs by.
 """
 
 from __future__ import annotations
@@ -91,20 +92,26 @@ PRODUCT, LOADED, MOVED = 0.72e-6, 42e-6, 32e-6
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """Blocks of a cluster -> clusters that run at once on an H200, a block per SM: for arrays that are on no GPU."""
 
+
+LOAD = {5120: 2.4e-5, 6144: 1.5e-5}
+"""Bits of a GPU's memory bus -> microseconds for a byte that a block loads from L2 while all others do, at least. 5120
+bits are five stacks of memory, each with its part of L2, as an H100 has, 6144 are six."""
+H200 = 6144
+
 Kind = tuple[int, bool, tuple[int, int]]
 Rates = tuple[float, float, float, float, float]
 
 RATES: dict[Kind, Rates] = {
     (64, True, (1, 1)): (0.0753, 0.00141, 1e-12, 0.009, 0.0128),
     (64, True, (1, 2)): (0.3148, 4.67e-05, 1e-12, 0.013, 0.00595),
-    (64, True, (1, 4)): (0.0253, 0.00178, 1e-12, 0.127, 0.00288),
+    (64, True, (1, 4)): (0.0550, 0.00178, 1e-12, 0.127, 0.00288),
     (64, True, (2, 1)): (0.1280, 0.000854, 1e-12, 0.021, 0.0129),
     (64, True, (4, 1)): (0.0937, 0.00038, 1e-12, 0.358, 0.0226),
     (128, False, (1, 1)): (0.1701, 0.00126, 1e-12, 0.054, 0.0261),
     (128, False, (1, 2)): (0.0794, 0.00215, 1e-12, 0.870, 0.0143),
     (128, False, (1, 4)): (0.0372, 0.00163, 1e-12, 0.958, 0.0516),
     (128, False, (2, 1)): (0.2490, 4.67e-05, 4.81e-06, 0.277, 0.0214),
-    (128, False, (4, 1)): (0.2416, 0.000101, 1e-12, 0.775, 0.00728),
+    (128, False, (4, 1)): (0.1800, 0.001, 1e-12, 0.775, 0.00728),
     (128, True, (1, 1)): (0.0507, 0.000925, 1e-08, 0.343, 0.00625),
     (128, True, (1, 2)): (0.0067, 0.00239, 1e-12, 1.599, 0.0107),
     (128, True, (2, 1)): (0.1795, 0.000393, 5.16e-06, 0.888, 0.0167),
@@ -283,7 +290,7 @@ class Work(NamedTuple):
     rows       that blocks without a cluster bring of A; None where they bring whole tiles
     bytes      of an element that is multiplied; `in_memory` of one of A, and of one of the `result`
     functions  microseconds of what a function makes of a tile, beside `RATES`
-    loads      microseconds for a byte of a step where threads load it, else 0
+    loads      microseconds for a byte of a step that threads load, of the operands `loaded`
     """
 
     sizes: Sizes
@@ -293,6 +300,7 @@ class Work(NamedTuple):
     result: Any = 2
     functions: Any = 0.0
     loads: float = 0.0
+    loaded: str = ""
 
 
 def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
@@ -304,7 +312,8 @@ def work_of(table: Table, problem: Problem, sizes: Sizes) -> Work:
         ]
         functions = FUNCTION * table.bm * np.array(pieces)
     loads = LOADS if problem.loaded else 0.0
-    return Work(sizes, problem.rows, problem.bytes, problem.a.bytes, problem.d.bytes, functions, loads)
+    bytes = problem.bytes, problem.a.bytes, problem.d.bytes
+    return Work(sizes, problem.rows, *bytes, functions, loads, problem.loaded)
 
 
 def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
@@ -316,17 +325,19 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     narrower = t.narrower[problem.majors]
     fits = (np.ceil(extent / narrower) > np.ceil(extent / t.bn)) & (t.bn >= np.minimum(extent / 6, 96))
     fits &= (t.swapped > 0) | (t.bn % 16 == 0) | (t.bn >= sizes.n)  # neighbours would share sectors of 32 bytes
+    fits &= extent > t.wide - t.bn  # else blocks of a cluster have no tile
     return fits | (t.plain > 0)
 
 
-def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any) -> Any:
+def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any, bus: int = H200) -> Any:
     """Return the predicted times of a GEMM at the limit of power; inf for configurations that the model does not cover.
 
     For those with stream-K it is a lower bound, with partial tiles free: enough to tell what to measure.
 
     at_once  how many clusters of each configuration run at once
+    bus      of the GPU: a key of `LOAD`
     """
-    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once))
+    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once, bus))
 
 
 def lasting(burst: Any, energy: Any) -> Any:
@@ -334,7 +345,7 @@ def lasting(burst: Any, energy: Any) -> Any:
     return burst * np.cbrt(np.maximum(1.0, energy / (burst * WATTS)))
 
 
-def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
+def in_bursts(table: Table, work: Work, at_once: Any, bus: int = H200) -> tuple[Any, Any]:
     """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`."""
     t, v, (m, n, k, batches, matrices) = table, table.numbers, work.sizes
     turned = (n - m) * t.swapped
@@ -356,7 +367,9 @@ def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
         fewer = (t.clustered == 1) & (t.swapped == 0)
         share = np.where(fewer, 128 * (np.minimum(t.bm, work.rows) + t.bn), share)
     if work.loads:
-        step = np.maximum(step, share * work.loads)
+        of_a, of_b = "A" in work.loaded, "B" in work.loaded
+        by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
+        step = np.maximum(step, 128 * by_threads * work.loads)
     busy = rounds * (each * step + shown) + (tile - shown)
     loaded = loading * each * share
     bands = np.ceil(across / t.bn)
@@ -369,7 +382,8 @@ def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
     moved = batches * ((m * k + matrices * n * k) * work.in_memory + written) + again
     memory = np.maximum(loaded * t.l2 + moved * v.dram, moved * AT_LEAST)
     memory = np.maximum(memory, moved * np.maximum(1.0, rounds) / loading * t.streamed)
-    burst = np.maximum(busy, memory) + np.minimum(busy, memory) * (v.apart / (1.0 + rounds * each / v.soon)) + t.fixed
+    burst = np.maximum(busy, memory) + np.minimum(busy, memory) * (v.apart / (1.0 + rounds * each / v.soon))
+    burst = np.maximum(burst, rounds * each * share * LOAD[bus]) + t.fixed
     burst += t.again * rounds
     burst += t.summed * (batches * m * n)
     energy = batches * m * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
@@ -380,6 +394,21 @@ def in_bursts(table: Table, work: Work, at_once: Any) -> tuple[Any, Any]:
 def at_once_of(table: Table, like: Any) -> Any:
     """Return how many clusters of each configuration run at once on the GPU of `like`; in the simulator, on an H200."""
     return counts(*rt.read(like).device)[table.blocks.astype(int)]
+
+
+def bus_of(like: Any) -> int:
+    """Return the bits of the memory bus of an array's GPU, as `LOAD` has them; in the simulator an H200's."""
+    return found_bus(*rt.read(like).device)
+
+
+BUS_WIDTH = 37  # CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH
+
+
+@cache
+def found_bus(kind: str, ordinal: int) -> int:
+    """Return the widest bus of `LOAD` that is no wider than a GPU's."""
+    wide = rt.device(ordinal).attribute(BUS_WIDTH) if kind == "cuda" else H200
+    return max((bits for bits in LOAD if bits <= wide), default=min(LOAD))
 
 
 @cache

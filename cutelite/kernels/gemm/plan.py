@@ -258,7 +258,8 @@ class Plan:
 
     def mapped(self, a: Any, b: Any, d: Any) -> tuple[Any, ...]:
         """The arrays that TMA reads or writes."""
-        return (*(() if self.problem.loaded else (a, b)), *(() if self.problem.direct else (d,)))
+        read = [x for x, name in ((a, "A"), (b, "B")) if name not in self.problem.loaded]
+        return (*read, *(() if self.problem.direct else (d,)))
 
     def held(self, operand: Any, name: Literal["A", "B"]) -> Loaded:
         """An operand, A or B, that threads load."""
@@ -269,8 +270,16 @@ class Plan:
         return Loaded(operand, sizes, major, (self.few, self.columns)[which])
 
     def load(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
-        """A warpgroup: fill the ring by loads, tile after tile, taking every `LOADERS`-th step."""
-        left, right = self.held(a, "A"), self.held(b, "B")
+        """A warpgroup: fill the ring by loads, tile after tile, taking every `LOADERS`-th step.
+
+        An operand that TMA can read is brought by it, to the stages that this warpgroup has the turn to fill.
+        """
+        loaded = self.problem.loaded
+        left = self.held(a, "A") if "A" in loaded else None
+        right = self.held(b, "B") if "B" in loaded else None
+        brought = self.operands(a, b)
+        bytes = (0 if "A" in loaded else self.few * 128) + (0 if "B" in loaded else self.config.tile[1] * 128)
+        behind = left.copied if left is not None else 0  # units of A, behind which those of B lie
         group, slots = cl.warpgroup_idx() // 3, steps_ahead(self.config, self.problem)
         copied = cl.local_tile(storage.copied, (*storage.copied.shape[:2], slots), (0, 0, group))
         meet = cl.NamedBarrier(5 + group, GROUP)
@@ -278,7 +287,8 @@ class Plan:
         state = pipe.producer_state_at(u32(group))
         cl.griddepcontrol_wait()
         while tiles.is_valid():
-            of_a, of_b = left.lines(tile.batch, tile.row), right.lines(tile.of_b, tile.column)
+            of_a = left.lines(tile.batch, tile.row) if left is not None else None
+            of_b = right.lines(tile.of_b, tile.column) if right is not None else None
             count = (tile.steps - at + LOADERS - 1) // LOADERS
             for i in range(1 - slots, count):
                 if i >= 0:
@@ -286,21 +296,37 @@ class Plan:
                     meet.sync()  # all copies of this step have come, and all threads have read the one before
                 if i + slots - 1 < count:
                     k = (tile.first + at + (i + slots - 1) * LOADERS) * self.depth
-                    of_a.ask(copied[None, None, asked], k)
-                    of_b.ask(cl.domain_offset((0, left.copied), copied[None, None, asked]), k)
+                    if of_a is not None:
+                        of_a.ask(copied[None, None, asked], k)
+                    if of_b is not None:
+                        of_b.ask(cl.domain_offset((0, behind), copied[None, None, asked]), k)
                     asked = cl.where(asked + 1 == slots, 0, asked + 1)
                 cl.cp_async_commit_group()
                 if i >= 0:
                     pipe.producer_acquire(state)
-                    of_a.bring(copied[None, None, made], storage.a[None, None, state.index])
-                    of_both = cl.domain_offset((0, left.copied), copied[None, None, made])
-                    of_b.bring(of_both, storage.b[None, None, state.index])
+                    if bytes > 0 and cl.thread_idx.x % GROUP == 0:
+                        self.bring(brought, storage, pipe.full[state.index], state.index, tile, at + i * LOADERS, bytes)
+                    if of_a is not None:
+                        of_a.bring(copied[None, None, made], storage.a[None, None, state.index])
+                    if of_b is not None:
+                        held = cl.domain_offset((0, behind), copied[None, None, made])
+                        of_b.bring(held, storage.b[None, None, state.index])
                     cl.fence_proxy_async("shared::cta")
                     pipe.producer_commit(state)
                     state, made = state.advance(LOADERS), cl.where(made + 1 == slots, 0, made + 1)
             at = (at + tile.steps) % LOADERS
             tiles = tiles.advance()
             tile = self.place(tiles, None)
+
+    def bring(self, brought: Any, storage: Any, full: Any, stage: Any, tile: Any, step: Any, bytes: int) -> None:
+        """One thread: start loading what no threads load of a step, by TMA, which counts its bytes on `full`."""
+        (left, right), k = brought, (tile.first + step) * self.depth
+        full.expect_tx(bytes)
+        if "A" not in self.problem.loaded:
+            few = storage.a[None, None, stage].tile((self.few, self.depth), (0, 0))
+            left.load(few, tile.batch, tile.row, k, full)
+        if "B" not in self.problem.loaded:
+            right.load(storage.b[None, None, stage], tile.of_b, tile.column, k, full)
 
     def begin(self, a: Any, b: Any, tile: Any) -> None:
         """One thread: wait for the kernel before, and first have L2 bring steps of B: what that one writes, L2 has."""
