@@ -259,7 +259,12 @@ def of_two_bytes(choose: Any, *more: int) -> Any:
     "choose",
     [
         *(plan, plan_fold, plan_light, of_two_bytes(plan_two), of_two_bytes(plan_softmax), of_two_bytes(plan_norm, 3)),
-        *(of_two_bytes(plan_sums, 2, 1), of_two_bytes(plan_sums, 3, 2), of_two_bytes(plan_residual, True)),
+        *(
+            of_two_bytes(plan_norm, 2),
+            of_two_bytes(plan_sums, 2, 1),
+            of_two_bytes(plan_sums, 3, 2),
+            of_two_bytes(plan_residual, True),
+        ),
     ],
 )
 def test_plans_hold_every_length(choose: Any) -> None:
@@ -287,7 +292,7 @@ def test_sums_over_rows_fit_into_shared_memory(inputs: int, sums: int, most: int
 
 @pytest.mark.parametrize(
     ("choose", "more"),
-    [(plan_sums, (2, 1)), (plan_softmax, (True,)), (plan_loss, ()), (plan_residual, (True,))],
+    [(plan_sums, (2, 1)), (plan_softmax, (True,)), (plan_loss, ()), (plan_residual, (True,)), (plan_norm, (2,))],
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_plans_need_no_cluster_that_the_gpu_lacks(
@@ -328,12 +333,12 @@ def test_threads_with_long_parts_of_rows(n: int) -> None:
 
 AHEAD = [
     Plan(64, 1, 1, 4, 1, stages=1),
-    Plan(32, 1, 2, 4, 1, stages=2),
+    Plan(32, 1, 2, 4, 1, stages=2, lead=1),
     Plan(64, 1, 2, 4, 1, 3),
     Plan(64, 1, 1, 4, 1, ahead=1),
     Plan(32, 1, 2, 4, 1, ahead=2),
     Plan(32, 1, 2, 4, 1, stages=3, outside=False),
-    Plan(32, 2, 1, 4, 1, early=True),
+    Plan(32, 2, 1, 4, 1, early=True, lead=1),
 ]
 
 
@@ -486,7 +491,7 @@ CHECKED: dict[str, Any] = {
         random((5, 520), BF16, 1),
         norm.Normed(None, random((5, 520), BF16), None, np.ones(5, np.float32)),
         random((520,), BF16, 2),
-        how=Plan(64, 1, 2, 8, 1, shared_sums=1),
+        how=Plan(64, 1, 2, 8, 1, shared_sums=1, lead=1),
     ),
 }
 

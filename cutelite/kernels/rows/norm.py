@@ -6,16 +6,27 @@ Kernels are in `norm_forward.py` and `norm_backward.py`.
 """
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite.kernels.arguments import as_number, check_underived, instance, results, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector, derived
-from cutelite.kernels.rows.narrow import LONG, Narrow
+from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.norm_backward import ADDING, GROUPS, SUMMING, UNDER_WAY, WIDTHS, add_up, backward, of_columns
 from cutelite.kernels.rows.norm_forward import Norm, forward
-from cutelite.kernels.rows.plan import ACCESS, Plan, after, asking, plan_narrow, plan_norm, plan_residual, plan_sums
+from cutelite.kernels.rows.plan import (
+    ACCESS,
+    LEAD,
+    Plan,
+    after,
+    asking,
+    plan_narrow,
+    plan_norm,
+    plan_residual,
+    plan_sums,
+)
 
 
 class Normed(NamedTuple):
@@ -148,11 +159,12 @@ def plan_for(norm: Norm, rows: Rows, aligned: int, residual: bool, weight: bool,
     if residual:
         p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
         return asking(p, n) if narrow is None and n > 2048 else p
-    if norm.weighs_twice and not bias:
-        # beyond `LONG` weights are in shared memory, as LayerNorm's are
-        return plan_norm(n, vector, size, 3) if aligned == vector and n > LONG else plan_narrow(n, vector)
-    p = plan_norm(n, vector, size, 1 + weight + bias)
-    return asking(p, n) if narrow is None else p
+    if norm.weighs_twice and not bias and (aligned < vector or n <= 131_072):
+        p = plan_narrow(n, vector)
+    else:
+        kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two
+        p = rows.planned(plan_norm, n, vector, size, kept, narrow is not None)
+    return replace(p, lead=p.lead or (LEAD if narrow is None else 1))
 
 
 class Gradients(NamedTuple):
@@ -193,7 +205,8 @@ def norm_backward(
         gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
     )
     inputs, sums = 2 + (more is not None), (w is not None) + bias
-    p = instance("how", how, Plan) or rows.planned(plan_sums, rows.n, vector, rows.dtype.bytes, inputs, sums)
+    p = instance("how", how, Plan)
+    p = p or replace(rows.planned(plan_sums, rows.n, vector, rows.dtype.bytes, inputs, sums), lead=1)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (normed.mean, normed.rstd)]
     described = Norm(rows.dtype, rows.n, normed.mean is not None, kind, as_number("offset", offset))
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))

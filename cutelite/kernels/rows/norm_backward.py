@@ -53,9 +53,7 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        follow()
-        team = cl.Team.create(p.threads, cluster=p.cluster)
-        part = cl.RowPartition(team, n, p.vector)
+        _team, part = p.team(n, dy, s, weights=(w,), reductions=None)
         dws = None if dw is None else part_sums(part, p.shared_sums > 0)
         dbs = None if db is None else part_sums(part, p.shared_sums > (dw is not None))
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)

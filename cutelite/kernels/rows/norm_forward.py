@@ -59,11 +59,12 @@ class Norm:
         """Tell whether weights count for a row's greatest magnitude, which is found with its sum of squares."""
         return self.narrow is not None and self.narrow.block == 1 and not self.center and self.dtype.bytes == 2
 
-    def team(self, p: Plan, arrays: Any) -> tuple[cl.Team, cl.RowPartition]:
-        """The team of this thread, and its part of a row of `arrays`."""
+    def team(self, p: Plan, arrays: Any, weights: Any) -> tuple[cl.Team, cl.RowPartition]:
+        """The team of this thread, and its part of a row of `arrays` and `weights`."""
         again = p.rows if self.center else 0  # a row that is gone through again is reduced again
         granule = 1 if self.narrow is None else self.narrow.block
-        return p.team(self.n, *arrays, reductions=1 + again + (self.narrow is not None), granule=granule)
+        reductions = 1 + again + (self.narrow is not None)
+        return p.team(self.n, *arrays, weights=weights, reductions=reductions, granule=granule)
 
     def summed(self, held: Any, *residual: Any) -> Any:
         """Return the elements to be normed: those loaded, plus the residual if there is one."""
@@ -238,7 +239,7 @@ def forward(norm: Norm, p: Plan) -> Any:
         eps: f32,
     ) -> None:
         arrays = (x,) if residual is None else (x, residual)
-        team, part = norm.team(p, arrays)
+        team, part = norm.team(p, arrays, (w, b))
         stream = cl.RowStream.create(part, arrays, packed=True, together=p.rows, counter=counter, **p.stream)
         given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None

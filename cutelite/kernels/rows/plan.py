@@ -20,12 +20,12 @@ MOST_THREADS = 1024  # of a block
 MOST_BLOCKS, LARGE = 8, 16  # most blocks of a portable cluster, and of one that some GPUs run
 SMALL_BLOCK = 256  # least threads of a block of a cluster
 LONGEST = 2**31 - 1  # most elements of a row
-PART = 16_384  # elements of a row that blocks work on where they need nothing of the others
+PART, SMALL_PART = 16_384, 2048  # elements of a row that blocks work on where they need nothing of the others
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 RESIDENT = 2048  # threads that a multiprocessor holds
 REGISTERS = 65_536  # registers of a multiprocessor
-LEAD = 4 << 20  # bytes of rows that are asked for ahead: what memory reads in two microseconds
+LEAD = 2 << 20  # bytes of rows that are asked for ahead: what memory reads in a microsecond
 MULTIPROCESSORS = 132  # of an H100 or H200
 
 
@@ -48,8 +48,9 @@ class Plan:
     shared_sums   how many of the sums over rows are kept in shared memory; the others are in registers
     ahead         how many vectors ahead each thread copies its own to shared memory
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
-    lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row: only blocks that may start
-                  before the kernel before has ended do so, for their own rows. 0: nobody asks. Not with copies ahead
+    lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row, and where a team works on
+                  one row after the other: only blocks that may start before the kernel before has ended do so, for
+                  their own rows, and the first ones for weights. 0: nobody asks
     aligned       rows begin at multiples of this many elements; default: `vector`. Below that, accesses are narrower
     """
 
@@ -120,26 +121,33 @@ class Plan:
         p = self if bulk else replace(self, stages=0, held=self.held and self.early, outside=self.loops)
         return replace(p, aligned=aligned)
 
-    def team(self, n: int, *arrays: Any, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
+    def team(
+        self, n: int, *arrays: Any, weights: tuple[Any, ...] = (), reductions: int | None = 1, granule: int = 1
+    ) -> tuple[cl.Team, cl.RowPartition]:
         """Return this thread's team, and its part of rows of `n` elements; then go on when the kernel before has ended.
 
         arrays      whose rows are asked for before they are needed, as `lead` says
-        reductions  per row
+        weights     vectors of a row's length, or None, that the first blocks ask for: by then rows have driven them out
+        reductions  per row; None: the team works on any number of rows
         """
         count = 0 if self.apart else None if self.persistent else reductions
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count)
         part = cl.RowPartition(team, n, self.vector, granule)
 
         def ask(block: Any) -> None:
+            if block < self.cluster and team.index == 0:
+                for each in weights:
+                    if each is not None:
+                        part.ask_for(each)
             first = (block // self.cluster * self.teams + team.index) * self.rows
             for i in cl.static_range(self.rows):
                 for each in arrays:
                     if first + i < each.shape[0]:
                         part.ask_for(each[first + i, None])
 
-        if self.lead and arrays and not (self.loops or self.persistent):
+        if self.lead and arrays and not self.loops:
             each = n * sum(each.dtype.bytes for each in arrays) * self.rows * self.teams
-            follow(ask, self.blocks, self.lead // each * self.cluster)
+            follow(ask, self.blocks, 0 if count is None else self.lead // each * self.cluster)
         else:
             follow()
         return team, part
@@ -263,6 +271,8 @@ def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
 
 def plan_loss(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers. `most`: as there."""
+    if 65_536 < n <= MOST and most > MOST_BLOCKS and vector * 2 == bytes * 8 == ACCESS:
+        return asking(plan(n, vector, alone=SMALL_BLOCK, most=most), n)
     if p := three_blocks(n, vector, bytes, most):
         return p  # its registers are used up: 0.992 of a copy at 64k, 0.981 if it asks
     return asking(halved(plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072)), n), n)
@@ -279,27 +289,26 @@ def power_of_two(x: float) -> int:
     return 1 << max(0, math.ceil(x) - 1).bit_length()
 
 
-def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
-    """Return the plan for norms of one input: long rows are copied ahead, and weights are read once a block.
+def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, most: int = LARGE) -> Plan:
+    """Return the plan for norms of one input: the longest rows are copied ahead, and weights are read once a block.
 
-    rows  that a block keeps in shared memory: of the input, and weights
+    rows    that a block would keep in shared memory: of the input, and weights
+    narrow  results are quantised, which takes registers
+    most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
     light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
-    if light and bytes == 2 and n <= 131_072:
+    words = bytes == 2 and vector * bytes == ACCESS  # registers hold 64 elements of a thread as 32 words
+    if light and bytes == 2 and n <= (64 * SMALL_BLOCK * most if words else 131_072):
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
-        return halved(plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK), n)
+        p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
+        return halved(p, n)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
-    if not light and bytes == 2 and 8192 < n <= 16_384:  # two rows ahead, of which registers hold one
-        p = ahead(Plan(512, 1, 1, vector, 1, outside=False), n, bytes, stages=2, rows=rows + 1)
-        if p.stages:
-            return p
+    if not light and words and 8192 < n <= 131_072:
+        registers = 128 if narrow else 80
+        return replace(plan(n, vector, each=64, registers=registers, alone=SMALL_BLOCK), held=False)
     if n <= (32_768 if light else 16_384):
         return plan(n, vector) if light else replace(plan(n, vector, registers=80 if n <= 1024 else 64), held=False)
-    if n <= 65_536 and bytes == 2:  # three blocks at a time, so that one copies while another reduces
-        p = ahead(Plan(SMALL_BLOCK, 1, power_of_two(n / 8192), vector, 3), n, bytes, stages=1, rows=3 * rows)
-        if p.stages:
-            return p
     p = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
     found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light else p
     found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
@@ -313,13 +322,14 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
     center  LayerNorm
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
+    if light and vector * 2 == ACCESS and 8192 < n <= min(131_072, 32 * SMALL_BLOCK * most):
+        return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK, most=most), held=False)
     if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
         if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
             return p
     each = 32 if not 2048 < n <= 4096 else 16 if center else 8 if light else 32
-    registers = 80 if light and not center and 16_384 < n <= 32_768 else 64
-    return replace(plan(n, vector, each=each, registers=registers), held=False)
+    return replace(plan(n, vector, each=each), held=False)
 
 
 def plan_narrow(n: int, vector: int) -> Plan:
@@ -327,17 +337,19 @@ def plan_narrow(n: int, vector: int) -> Plan:
 
     Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
     """
-    if not 2048 < n <= 32_768:
+    if not 2048 < n <= 131_072:
         return plan(n, vector)
     if n <= 4096:
         return replace(plan(n, vector, each=16), rows=2)
     return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
 
 
-def plan_apart(n: int, vector: int, each: int = 32) -> Plan:
-    """Return the plan where the parts of a row need nothing of each other: a block for each. `each`: as of `plan`."""
-    count = -(-n // PART)
-    p = plan(-(-n // count), vector, each, alone=MOST_THREADS)
+def plan_apart(n: int, vector: int, bytes: int, inputs: int = 1) -> Plan:
+    """Return the plan where the parts of a row need nothing of each other: a block for each."""
+    small = n > SMALL_PART and (inputs, bytes) == (1, 2)  # 8 elements a thread, so that registers leave room for all
+    count = -(-n // (SMALL_PART if small else PART))
+    each, registers = (8, 32) if small else (32 if inputs == 1 else 16, 64)
+    p = plan(-(-n // count), vector, each, registers, alone=MOST_THREADS)
     return replace(p, cluster=count, apart=True) if count > 1 else p
 
 
@@ -398,8 +410,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
         small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
-        if (inputs, sums) == (2, 2) and least in (1, 16):
-            # up to 16,384 and beyond 131,072 columns registers keep the second sum: there is room for a row more
+        if (inputs, sums) == (2, 2) and least in (1, 2, 16):
+            # up to 32,768 and beyond 131,072 columns registers keep the second sum: there is room for a row more
             p = ahead(small[0], n, bytes, stages=2, rows=6)
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)

@@ -22,7 +22,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
-from cutelite.kernels.rows.plan import ACCESS, Plan, after, follow, pitches, plan, plan_apart, plan_norm
+from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after, follow, pitches, plan, plan_apart, plan_norm
 from cutelite.lib.rows import widened
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
@@ -43,9 +43,9 @@ def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -
         scales: Tensor[f32, (M, G), (None, None)],
         counter: Tensor[i32, (1,)] | None,
     ) -> None:
-        _team, part = p.team(n, granule=narrow.block)
-        keeps = not p.loops and part.vector * part.pieces <= KEPT
         arrays = (x,) if up is None else (x, up)
+        _team, part = p.team(n, *arrays, granule=narrow.block)
+        keeps = not p.loops and part.vector * part.pieces <= KEPT
         stream = cl.RowStream.create(part, arrays, packed=not keeps, counter=counter, **p.stream)
 
         def value(some: Any, parts: Any) -> Any:
@@ -116,11 +116,13 @@ def quantise(
         q, scale = results(out, wanted, x=x, up=up)
     aligned = math.gcd(*(each.vector for each in (rows, more, Rows(q, "q", kinds=RESULTS)) if each is not None))
     wide = ACCESS // rows.dtype.bytes
-    each = 32 if more is None else 16
-    chosen = plan(rows.n, wide, each=each) if narrow.block == 1 else plan_apart(rows.n, wide, each)
-    if rows.n > LONG and more is None and narrow.block == 1 and aligned == wide:
-        chosen = plan_norm(rows.n, wide, rows.dtype.bytes, 1)
-    p = replace(instance("how", how, Plan) or chosen, aligned=aligned)
+    if narrow.block > 1:
+        chosen = plan_apart(rows.n, wide, rows.dtype.bytes, 1 if more is None else 2)
+    elif rows.n > LONG and more is None and aligned == wide:
+        chosen = plan_norm(rows.n, wide, rows.dtype.bytes, 1, most=MOST_BLOCKS)
+    else:
+        chosen = plan(rows.n, wide, each=32 if more is None else 16)
+    p = replace(instance("how", how, Plan) or replace(chosen, lead=1), aligned=aligned)
     kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)
     kernel[p.launch(rows)](
         rows.matrix,
@@ -144,8 +146,12 @@ def tile_of(dtype: Any) -> tuple[int, int]:
 
 
 @cache
-def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None) -> Any:
-    """Make the kernel that writes columns as rows; with `narrow` quantised in blocks of 128."""
+def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None, each: int = 1) -> Any:
+    """Make the kernel that writes columns as rows; with `narrow` quantised in blocks of 128.
+
+    each  scales of neighbouring columns that one access writes, 1 or 2: with 2 no sector is written in parts
+    """
+    S = cl.Dim("S", each, min=0)
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
     (tile_n, threads), out_wide = tile_of(dtype), ACCESS // to.bytes
     pairs, held = tile_n // 2, 1536 if to.bytes < dtype.bytes else 1024  # threads of a multiprocessor
@@ -157,7 +163,7 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
     def columns(
         x: Tensor[dtype, (M, N), (P, 1)],
         y: Tensor[to, (N, M), (Q, 1)],
-        scales: Tensor[f32, (N, G), (None, None)] | None,
+        scales: Tensor[f32, (N, G), (1, S)] | None,
     ) -> None:
         first, column, t = cl.block_idx.x * TILE_M, cl.block_idx.y * tile_n, cl.thread_idx.x
         whole = (first + TILE_M <= M) & (column + tile_n <= N)
@@ -180,8 +186,9 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
             for i in cl.static_range(STRIPS):
                 top = max(top, tops[i, None].tile((2,), (pair,)).load())
             factors = 1.0 / narrow.scale(top)
-            if strip < 2 and column + pair * 2 + strip < N:
-                scales[column + pair * 2 + strip, cl.block_idx.x] = narrow.scale(cl.where(strip == 0, top[0], top[1]))
+            if strip == 0:
+                there = cl.RowTile(column + pair * 2, N, each, 2 // each, threads=1)
+                there.store(narrow.scale(top).reshape(there.shape), scales[None, cl.block_idx.x])
         v = cl.make_rmem_tensor(f32, (2, STRIP))
         for i in cl.static_range(STRIP):
             v[None, i].store(both(i) * factors)
@@ -258,7 +265,7 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     scale = None if narrow is None else narrow.scales(y)
     if rows.m * rows.n:
         aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
-        kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
+        kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow, math.gcd(2, rows.n))
         columns, threads = tile_of(rows.dtype)
         kernel[after((-(-rows.m // TILE_M), -(-rows.n // columns)), threads)](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)
