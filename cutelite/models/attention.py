@@ -280,16 +280,16 @@ class Attention(Joined):
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Return rotated queries, and keys and values with those of the cache, (B, H, S, D) each."""
         parts, each = [self.q_proj, self.k_proj, self.v_proj], self.k_proj.out_features // self.head_dim
-        normed, weights = getattr(self, "q_norm", None) is not None, [part.weight for part in parts]
+        normed = getattr(self, "q_norm", None) is not None
         held = None if normed else fillable(cache, self.layer_idx, x, parts, self.head_dim)
         if held is not None:
-            squares, eps = (None, 0.0) if norm is None else norm[1:]
+            weights, (squares, eps) = [part.weight for part in parts], (None, 0.0) if norm is None else norm[1:]
             x, cached = entered(x, parts[0].entered_from), (held.keys, held.values, held.cumulative_length)
             q = appended_linear(x, weights, *tables(cos, sin), *cached, squares, eps)
             return q.transpose(1, 2), held.keys, held.values
         turned = not normed and type(cache) is not StaticCache and rotates(x, parts, self.head_dim, cos)
         if turned:
-            x = entered(x, parts[0].entered_from)
+            x, weights = entered(x, parts[0].entered_from), [part.weight for part in parts]
             q, k, v = (Turned.apply if wants_gradient(x, *weights) else turned_heads)(
                 *tables(cos, sin), each, x, *weights
             )
