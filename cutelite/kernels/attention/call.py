@@ -52,7 +52,7 @@ def attention(
     q           (B, SQ, H, D), or (B, H, SQ, D) with ``layout="bhsd"``: bf16 or f16, D contiguous, other strides
                 multiples of 16 bytes. D a multiple of 8, up to 256
     k, v        (B, SK, HK, D) and (B, SK, HK, DV), or as `layout` says; H is a multiple of HK, DV at most D
-    out         (B, SQ, H, DV), or as `layout` says; made where it is not given
+    out         (B, SQ, H, DV), or as `layout` says, where no operand lies; made where it is not given
     causal      True or 'bottom-right': the last query sees all keys; 'top-left': the first query sees the first key
     window      (left, right): how many keys before and behind its own place a query sees; None: all. The place is as
                 `causal` aligns it, bottom-right where there is none
