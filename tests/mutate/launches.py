@@ -148,26 +148,15 @@ def gemm_rotated() -> None:
     rotated_product(x, weight.T, random(64, 16), random(64, 16), heads=3, dim=32, config=config)
 
 
-def gemm_vectors(along: Literal["K", "N"]) -> Run:
-    """Two rows by a matrix that TMA cannot read: two blocks, which share K where the matrix is contiguous along N."""
+def gemm_vectors() -> None:
+    """Two rows by a matrix that TMA cannot read, by two blocks: more of K than a round of loads."""
+    from cutelite.kernels.gemm import vectors
 
-    def run() -> None:
-        from cutelite.kernels.gemm import vectors
-
-        n, k = (6, 2048 + 200) if along == "K" else (70, 200)  # more than a round of loads, or three of staged columns
-        kind = vectors.Vectors(cl.bf16, cl.f32, 2, 8 if along == "K" else 1, along, blocks=1 if along == "K" else 2)
-        x, w = (
-            of_examples("common").random(*s, dtype="bfloat16") for s in ((2, k), (n, k) if along == "K" else (k, n))
-        )
-        out, blocks, kept = np.empty((2, n), np.float32), -(-n // kind.across) * kind.blocks, vectors.CHUNK
-        try:
-            put(vectors, CHUNK=64)
-            kernel = vectors.build.__wrapped__(kind, cl.f32)
-            kernel[cl.Launch(blocks, vectors.WARPS * 32, pdl=True)](x, w, out, None, None, 1.0, 0.0)
-        finally:
-            put(vectors, CHUNK=kept)
-
-    return run
+    n, k, kind = 6, 2048 + 200, vectors.Vectors(cl.bf16, cl.f32, 2, 8)
+    x, w = (of_examples("common").random(*s, dtype="bfloat16") for s in ((2, k), (n, k)))
+    out, blocks = np.empty((2, n), np.float32), -(-n // kind.across)
+    kernel = vectors.build.__wrapped__(kind, cl.f32)
+    kernel[cl.Launch(blocks, vectors.WARPS * 32, pdl=True)](x, w, out, None, None, 1.0, 0.0)
 
 
 def gemm_prepared() -> None:
@@ -564,8 +553,7 @@ LARGE: dict[str, Run] = {
     "gemm_gated": gemm_gated,
     "gemm_pointers": gemm_pointers,
     "gemm_prepared": gemm_prepared,
-    "gemm_vectors_dots": gemm_vectors("K"),
-    "gemm_vectors_sums": gemm_vectors("N"),
+    "gemm_vectors": gemm_vectors,
     "gemm_fp8_block": special(
         "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=4, buffers=1, regs=(40, 232)
     ),
