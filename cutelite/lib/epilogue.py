@@ -22,7 +22,7 @@ from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.mma import make_tiled_mma
 from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, make_tensor, shared
 from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
-from cutelite.lang.values import full, where
+from cutelite.lang.values import full
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
@@ -158,7 +158,10 @@ class ResultRing:
                 if out and inside and right < wide:
                     tensor[*batch, row + down, column + right] = value
                 elif not out and right < wide:
-                    held[down, right] = where(inside, value, self.dtype(0))
+                    kept = self.dtype(0)
+                    if inside:  # `where` takes no numbers of 8 bits
+                        kept = value
+                    held[down, right] = kept
 
     def fill(self, i: int, source: Any, at: tuple[Any, ...]) -> None:
         """Load piece `i` of a tensor whose rows may begin anywhere to its buffer, once that is free."""

@@ -487,9 +487,9 @@ def test_a_configuration_is_picked_for_every_problem() -> None:
 
 
 def test_every_kind_of_problem_has_a_configuration() -> None:
-    kinds = [(bf16, d) for d in (bf16, f32, f64)] + [(e4m3, bf16), (e4m3, f64), (tf32, f32), (i8, i32)]
+    kinds = [(bf16, d) for d in (bf16, f32, f64)] + [(e4m3, bf16), (bf16, e4m3), (tf32, f32), (i8, i32)]
     for (a, d), direct, bias, gate in product(kinds, (False, True), (None, f32), (None, silu)):
-        if (gate is not None and (bias is not None or d == f64)) or (a == i8 and not bias is gate is None):
+        if (gate is not None and (bias is not None or d in (f64, e4m3))) or (a == i8 and not bias is gate is None):
             continue
         modes = [("K", "K"), ("K", "MN"), ("MN", "K"), ("MN", "MN")] if a.bytes == 2 else [("K", "K")]
         ways = ("", "B", "AB") if a.bytes == 2 and gate is None else ("",)
@@ -498,6 +498,17 @@ def test_every_kind_of_problem_has_a_configuration() -> None:
             acc = i32 if a == i8 else f32
             problem = Problem(a, a, acc, d, bias, majors, False, of_a, gate=gate, direct=direct, loaded=loaded)
             assert any(made_for(config, problem) for config in CONFIGS), problem
+
+
+@pytest.mark.parametrize("columns", [2, 41])
+def test_results_of_8_bits_at_any_pitch(columns: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (array(rng.integers(-2, 3, shape), "bfloat16") for shape in ((70, 12), (12, columns)))
+    c, out = (array(np.ones((70, columns)), "float8_e4m3fn") for _ in range(2))
+    assert np.array_equal(
+        to_numpy(gemm(a, b, out, c=c, beta=0.0)).clip(-16, 16), (to_numpy(a) @ to_numpy(b)).clip(-16, 16)
+    )
+    assert np.isfinite(to_numpy(gemm(a, b, out, c=c, beta=1.0)).astype(np.float32)).all()
 
 
 def test_pieces_that_divide_no_tile_are_refused() -> None:

@@ -461,6 +461,8 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # what a group's end clears in shared memory, no block of a cluster may bring to another
     if config.stages < needed(config):
         return False
+    if piece * out % 16 and not problem.turned:
+        return False  # rows of a piece in shared memory
     return (
         held(config, problem) < SHARED
         and problem.columns(each) % piece == 0
