@@ -505,10 +505,9 @@ def test_results_of_8_bits_at_any_pitch(columns: int) -> None:
     rng = np.random.default_rng(0)
     a, b = (array(rng.integers(-2, 3, shape), "bfloat16") for shape in ((70, 12), (12, columns)))
     c, out = (array(np.ones((70, columns)), "float8_e4m3fn") for _ in range(2))
-    assert np.array_equal(
-        to_numpy(gemm(a, b, out, c=c, beta=0.0)).clip(-16, 16), (to_numpy(a) @ to_numpy(b)).clip(-16, 16)
-    )
-    assert np.isfinite(to_numpy(gemm(a, b, out, c=c, beta=1.0)).astype(np.float32)).all()
+    for beta in (0.0, 1.0):
+        found = to_numpy(gemm(a, b, out, c=c, beta=beta)).astype(np.float32)
+        np.testing.assert_allclose(found, to_numpy(a) @ to_numpy(b) + beta, rtol=2**-4)
 
 
 def test_pieces_that_divide_no_tile_are_refused() -> None:
