@@ -1,11 +1,12 @@
 """Every plan of rows that is worth trying: which is the fastest, operation by operation and width by width.
 
     python tests/bench/rows_sweep.py softmax:65536,131072 layer_norm:4096 [--processes N] [--patience SECONDS]
-                                     [--limit SECONDS] [--best N] [--dtype bfloat16]
+                                     [--limit SECONDS] [--best N] [--dtype bfloat16] [--lead BYTES]
 
 Plans are compiled by that many processes, on a few rows that are compared with float64, for at most `patience` seconds.
 Then each cell's plans are timed once, and the best of them and the library's own beside each other, as in `rows.py`.
-No cell is begun after `limit` seconds. Printed are GB/s, of the copy of 256 MiB, and plans in a word, as `told` says.
+No cell is begun after `limit` seconds. Plans ask L2 for rows `lead` bytes ahead, by default as the library's norms do.
+Printed are GB/s, of the copy of 256 MiB, and plans in a word, as `told` says.
 """
 
 from __future__ import annotations
@@ -234,11 +235,14 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=600)
     parser.add_argument("--limit", type=float, default=3600)
     parser.add_argument("--best", type=int, default=8)
+    parser.add_argument("--lead", type=int, default=LEAD)
     options = parser.parse_args()
     dtype, began = getattr(torch, options.dtype), time.monotonic()
     order = [(name, int(n)) for each in options.cells for name, ns in [each.split(":")] for n in ns.split(",")]
     cells: dict[Cell, dict[str, Plan | None]] = {
-        (name, n): {"chosen": None} | {told(p): p for p in tries(name, n, dtype.itemsize)} for name, n in order
+        (name, n): {"chosen": None}
+        | {told(p): p for p in (replace(p, lead=options.lead) for p in tries(name, n, dtype.itemsize))}
+        for name, n in order
     }
     ready = prepared(cells, dtype, options)
     copy = copied()
