@@ -20,7 +20,6 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Agent, Array, Lanes
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f32, i32, u32, u64
 from cutelite.ops.address import address_problems
-from cutelite.ops.arith import Const
 from cutelite.ops.wgmma_layouts import (
     FORMS,
     STEP_BYTES,
@@ -150,8 +149,7 @@ class Fence(Op):
 class MmaAsync(Op):
     """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
 
-    d           the (64, n) accumulator, of `accumulator_type`: in flight, or with `fence` a readable vector; None where
-                passes have found that it is not read, since `accumulate` is False
+    d           the (64, n) accumulator, of `accumulator_type`: in flight, or with `fence` a readable vector
     a, b        descriptors of (64, k) and (n, k) tiles; or A in registers, as a vector of `elem_a`: the elements
                 that `operand_a` gives each thread, step after step
     accumulate  a bool, the same for all threads: add to `d`, or overwrite it
@@ -167,7 +165,7 @@ class MmaAsync(Op):
     the sum of an instruction once, to nearest); for fp8, the hardware keeps about 14 bits within an instruction.
     """
 
-    d: Value | None
+    d: Value
     a: Value
     b: Value
     accumulate: Value
@@ -206,10 +204,7 @@ class MmaAsync(Op):
 
     def _operand_problems(self) -> Iterator[Problem]:
         d = accumulator_type(self.elem_d, self.n)
-        if self.d is None:
-            if not isinstance(self.accumulate.op, Const) or self.accumulate.op.value:
-                yield Problem("d", "there is nothing to accumulate to, so `accumulate` must be the constant False")
-        elif self.d.type != InFlight(d) and self.d.type != d:
+        if self.d.type != InFlight(d) and self.d.type != d:
             yield Problem("d", f"the accumulator is {self.d.type}, but must be {d} for n = {self.n}")
         elif self.d.type == d and not self.fence:
             yield Problem("d", "the accumulator was written by ordinary code, so wgmma needs a fence before it")
@@ -241,7 +236,6 @@ class MmaAsync(Op):
         a, b, d = (PTX_NAMES.get(t.name, t.name) for t in (self.elem_a, self.elem_b, self.elem_d))
         shape = f"m{M}n{self.n}k{k_of(self.elem_a, self.sparse)}"
         call = f"{self.name}.sync.aligned.{shape}{'.satfinite' if self.saturate else ''}.{d}.{a}.{b}"
-        to = "$out" if self.d is None else "$d"
         lines = ["{ .reg .pred again; .reg .b64 da, db; setp.eq.b32 again, 0, 0;"]
         lines += ["wgmma.fence.sync.aligned;"] if self.fence else []
         for i, (to_a, to_b) in enumerate(self.steps):
@@ -255,8 +249,8 @@ class MmaAsync(Op):
             if to_b:
                 lines.append(f"add.s64 db, $b, {to_b >> 4};")
             right = "db" if to_b else "$b"
-            lines.append(f"{call} {to}, {left}, {right}{self._metadata(i)}, {scale}{self._immediates()};")
-        return Ptx(" ".join([*lines, "}"]), tied=() if self.d is None else ("d",), packed=("a", "d", "out"))
+            lines.append(f"{call} $d, {left}, {right}{self._metadata(i)}, {scale}{self._immediates()};")
+        return Ptx(" ".join([*lines, "}"]), tied=("d",), packed=("a", "d", "out"))
 
     def _metadata(self, step: int) -> str:
         """Return the operands that only sparse products have."""
@@ -278,7 +272,7 @@ class MmaAsync(Op):
         lanes.fault(accumulate != accumulate[0], "the threads disagree about `accumulate`", "wgmma-operand")
         if not self.a_in_registers:
             lanes.fault(a != a[0], "the threads of a warpgroup pass different descriptors of A", "wgmma-operand")
-        before = _held(lanes, self.d) if self.d is not None and accumulate[0] else None
+        before = _held(lanes, self.d) if accumulate[0] else None
         left = _held(lanes, self.a) if self.a_in_registers else None
         machine, at_a, at_b = lanes.machine, 0 if self.a_in_registers else int(a[0]), int(b[0])
         whole = self._expansion(lanes)

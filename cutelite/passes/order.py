@@ -11,7 +11,6 @@ from cutelite.passes.check_registers import check_registers
 from cutelite.passes.context import Context
 from cutelite.passes.cse import cse
 from cutelite.passes.dce import dce
-from cutelite.passes.drop_overwritten import drop_overwritten
 from cutelite.passes.fold import fold
 from cutelite.passes.hoist_descriptors import hoist_descriptors
 from cutelite.passes.join_accesses import join_accesses
@@ -73,8 +72,7 @@ PIPELINE = (
     Pass(cse, why="neighbouring accesses share most of their address", after=(lower_tensors, materialise_dims)),
     Pass(fold, why="address arithmetic of known numbers, and parameters that promotion added in vain", after=(cse,)),
     Pass(join_accesses, why="addresses that differ by a number are visible; LLVM's own pass is slow", after=(cse,)),
-    Pass(drop_overwritten, why="known numbers say which products read no accumulator", after=(fold,)),
-    Pass(dce, why="ops that only the passes above needed are dropped", after=(fold, join_accesses, drop_overwritten)),
+    Pass(dce, why="ops that only the passes above needed are dropped", after=(fold, join_accesses)),
     Pass(number_fences, why="only the fences that remain are looked for in machine code", after=(dce,)),
 )
 """The order, as a table. Verified IR goes into each pass and comes out of it."""

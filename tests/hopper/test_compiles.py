@@ -80,18 +80,3 @@ def test_half_precision_accumulators_are_not_touched_in_flight(ptxas: str) -> No
     body = compiled.ptx[compiled.ptx.index("wgmma.mma_async") : compiled.ptx.index("wgmma.wait_group.sync.aligned 0")]
     assert "mov.b32" not in body
     assert "prmt" not in body
-
-
-def test_accumulators_that_products_overwrite_are_not_set_before(ptxas: str) -> None:
-    @cl.kernel(block=128)
-    def once(out: cl.Tensor[cl.f32, (64, 64)]) -> None:
-        tile = cl.shared(cl.f16, (64, 64), swizzle=cl.Swizzle(3, 4, 3))
-        mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.f16, cl.f32, n=32))
-        mine = mma.get_slice(cl.thread_idx.x)
-        acc = mma.make_fragment_C(mma.partition_shape_C((64, 64)))
-        acc = cl.gemm(mma, acc, mine.partition_A(tile), mine.partition_B(tile), accumulate=False).wait()
-        mine.partition_C(out).store(acc.load())
-
-    compiled = once.compile(arch="sm_90a")
-    assert compiled.warnings == []
-    assert "mov.b32" not in compiled.ptx

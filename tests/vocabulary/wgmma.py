@@ -87,7 +87,6 @@ ROWS = [
             refused("wgmma does not multiply bf16 times f16 into f32", elem_b=f16),
             refused("wgmma does not multiply bf16 times bf16 into f16", elem_d=f16),
             refused("needs a fence before it", ACC),
-            (of(None, u64, u64, boolean, n=128, **BF16), "there is nothing to accumulate to"),
             refused("must be vec<f32,64> for n = 128", InFlight(Vec(f32, 32))),
             refused("A was written by ordinary code", InFlight(ACC), Vec(bf16, 8)),
             refused("must be a descriptor .* or vec<bf16,8> in registers", ACC, Vec(bf16, 4), fence=True),
