@@ -33,6 +33,9 @@ def run(
     return Ran(done.returncode, (done.stdout + done.stderr).decode(errors="replace"))
 
 
+_LOST = 1 << 8  # the status of exit(1), where nobody knows it
+
+
 class Program:
     """A program that runs, on a platform with posix_spawn; whoever starts one calls `finish` or `stop`.
 
@@ -58,9 +61,7 @@ class Program:
 
     def ended(self) -> bool:
         """Tell whether the program has ended by itself."""
-        if self._status is None:
-            child, status = os.waitpid(self._child, os.WNOHANG)
-            self._status = status if child else None
+        self._wait(os.WNOHANG)
         return self._status is not None
 
     def finish(self, meanwhile: Callable[[], None] | None = None) -> Ran:
@@ -70,17 +71,28 @@ class Program:
                 if meanwhile is not None:
                     meanwhile()
                 said = pipe.read()
-            if self._status is None:
-                self._status = os.waitpid(self._child, 0)[1]
+            self._wait()
         finally:  # also on Ctrl-C
             self.stop()
+        assert self._status is not None
         return Ran(os.waitstatus_to_exitcode(self._status), said.decode(errors="replace"))
 
     def stop(self) -> None:
         """End the program, unless it has ended."""
         if not self.ended():
             os.kill(self._child, 9)
-            self._status = os.waitpid(self._child, 0)[1]
+            self._wait()
         if self._printed >= 0:
             os.close(self._printed)
             self._printed = -1
+
+    def _wait(self, options: int = 0) -> None:
+        """Take the program's status once it has ended; with WNOHANG, if it has."""
+        if self._status is not None:
+            return
+        try:
+            child, status = os.waitpid(self._child, options)
+        except ChildProcessError:  # an exception of a signal came between the system's answer and its being kept
+            child, status = self._child, _LOST
+        if child:
+            self._status = status
