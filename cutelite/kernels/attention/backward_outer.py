@@ -9,8 +9,8 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, HP, B, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, STARTS, Starts
+from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, H, Plan
+from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, STARTS, B, Starts
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS
 
 NOTHING = {bf16: 1e30, f16: 2.0**30}

@@ -6,13 +6,13 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_tiles import Tiles
+from cutelite.kernels.attention.backward_tiles import HP, B, Tiles
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
 from cutelite.records import dataclass
 from cutelite.target import TARGETS
 
-B, H, HP, MB, NB, BLOCKS = cl.dims("B H HP MB NB BLOCKS")
+H, MB, NB, BLOCKS = cl.dims("H MB NB BLOCKS")
 EXTRA = 16
 """Columns by which operands are extended, the same for both: half for logsumexps, half for sums of rows."""
 FACTORS = {bf16: (1.0,) * 3, f16: (2.0**15, 2.0**4, 2.0**-7, 2.0**-14, 2.0**-24)}
