@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from cutelite.target import Target
 from cutelite.toolchain import driver, find, nvjitlink, ptxas, ptxas_bugs
@@ -67,7 +67,6 @@ def to_cubin(
     return Cubin(image, target.arch, resources, warnings(log), log, tool)
 
 
-@contextmanager
 def early(
     target: Target,
     *,
@@ -75,17 +74,18 @@ def early(
     opt_level: int = 3,
     options: Sequence[str] = (),
     libraries: Sequence[str] = (),
-) -> Iterator[Waiting | None]:
-    """Start ptxas before its PTX is made, if that is what will assemble it, for `to_cubin` with the same arguments."""
+) -> AbstractContextManager[Waiting | None]:
+    """Start ptxas before its PTX is made, if that is what will assemble it, for `to_cubin` with the same arguments.
+
+    The PTX describes no variables, by which `level_flags` would change.
+    """
     try:
         program = find.ptxas() if not libraries and first_there(assembler) == "ptxas" else None
     except ToolchainError:  # `to_cubin` raises it again
         program = None
     if program is None:
-        yield None
-        return
-    with ptxas.early(program, target, [f"-O{opt_level}", *options]) as started:
-        yield started
+        return nullcontext()
+    return ptxas.early(program, target, [*level_flags("", opt_level), *options])
 
 
 def level_flags(ptx: str, opt_level: int) -> list[str]:

@@ -329,3 +329,12 @@ def test_mistakes_are_reported_as_without_a_start_before(ptxas: str, hopper: Tar
     with early(hopper) as unused:
         assert unused is not None
     assert unused._program.ended()
+
+
+def test_a_status_that_somebody_else_took_is_no_error(ptxas: str, hopper: Target) -> None:
+    """As where a signal's exception comes between the end of `waitpid` and its result's being kept."""
+    with early(hopper) as started:
+        assert started is not None
+        os.kill(started._program._child, 9)
+        os.waitpid(started._program._child, 0)
+        assert to_cubin(SHARED, hopper, started=started).image
