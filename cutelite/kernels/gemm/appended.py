@@ -164,18 +164,15 @@ def appended_product(
         )
     if tuple(cosines.shape) not in ((1, dim // 2), (rows, dim // 2)):
         raise ArrayError(f"cosines and sines are {tuple(cosines.shape)}, for {rows} sequences and heads of {dim}")
-    eps, norm, held = (
-        as_number("eps", eps),
-        None,
-        tuple(y.reshape((batch * heads * places, dim)) for y in (keys, values)),
-    )
-    tensors = cosines, sines, *held, length, counter(x)
+    eps, counted = as_number("eps", eps), counter(x)
+    if counted is None:
+        raise ArrayError("arrays on a GPU are torch's or CuPy's: others' streams are not known")
+    norm, held = None, (y.reshape((batch * heads * places, dim)) for y in (keys, values))
+    tensors = cosines, sines, *held, length, counted
     if squares is not None:
         check_columns("x", k)
         given.array("squares", squares, "f32", (*lead, k // WIDE), dense=True)
-        norm, tensors = (k, float(eps)), (*tensors, squares.reshape((rows, k // WIDE)))
-    if counter(x) is None:
-        raise ArrayError("arrays on a GPU are torch's or CuPy's: others' streams are not known")
+        norm, tensors = (k, eps), (*tensors, squares.reshape((rows, k // WIDE)))
     out = empty(x, (*lead, own)) if out is None else out
     given.array("out", out, "x", (*lead, own), written=True, rows=True)
     ahead, function = functions(Heads(own // dim, heads, dim // 2, places, len(cosines) > 1, norm))
