@@ -1,6 +1,7 @@
 """`@kernel`: argument types -> specialisation -> compiled kernel -> launch, on a GPU or in the simulator.
 
-kernel.py       `@kernel`, launching and compiling: read it first
+kernel.py       launching and compiling: read it first               decorator.py    `@kernel`
+simulating.py   launches in the simulator                            mistakes.py     tracebacks of users' mistakes
 launch.py       grid, block and other settings of a launch           device.py       the GPU or simulator it goes to
 signature.py    a call's arguments, one for each parameter           arguments.py    facts that choose a specialisation
 parameter.py    a class for each kind of parameter                   arrays.py       arrays and addresses
@@ -16,6 +17,7 @@ pointers.py     arrays of addresses of arrays                        ranges.py  
 device_functions.py   functions that other compilers' kernels link
 profiling.py    profiles of a launch on a GPU                        against.py      a GPU against the simulator
 mirrors.py      host copies of GPU arrays for the simulator          records.py      that comparison, op by op
+comparing.py    launches on both, compared
 
 `cutelite_rt.signature.kinds` checks arguments, and words the errors: docs/how-a-launch-happens.md.
 """
@@ -23,7 +25,8 @@ mirrors.py      host copies of GPU arrays for the simulator          records.py 
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.compiling import CompileEvent, CompileForbidden, off_compile, on_compile
-from cutelite.dispatch.kernel import BoundKernel, Kernel, kernel
+from cutelite.dispatch.decorator import kernel
+from cutelite.dispatch.kernel import BoundKernel, Kernel
 from cutelite.dispatch.launch import Launch, LaunchError
 from cutelite.options import OptionError
 

@@ -1,24 +1,22 @@
-"""`@kernel` and the class `Kernel`: a launch binds arguments, finds or compiles a specialisation, and runs it."""
+"""The class `Kernel`: a launch binds arguments, finds or compiles a specialisation, and runs it."""
 
 from __future__ import annotations
 
 import functools
-import math
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count as count_from
 from pathlib import Path
-from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar, Unpack, overload
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack, overload
 
 import cutelite_rt as rt
 from cutelite import config
-from cutelite.diag import CompileError
-from cutelite.dispatch.arguments import ArgumentError, Bound, as_declared, described
+from cutelite.dispatch.arguments import ArgumentError, Bound, described
 from cutelite.dispatch.compiled import Compiled
-from cutelite.dispatch.device import arch_of, device_of, host_array
+from cutelite.dispatch.device import arch_of, device_of
 from cutelite.dispatch.divert import diversion, on_host
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import (
@@ -33,13 +31,13 @@ from cutelite.dispatch.launch import (
     shortest,
 )
 from cutelite.dispatch.launcher import Held, Launching, LaunchRecord
+from cutelite.dispatch.mistakes import named_by_kernel, without_our_frames
 from cutelite.dispatch.ranges import launch_range
-from cutelite.dispatch.signature import Signature, gathers
+from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisations
-from cutelite.lang.annotations import NOTHING_SEEN, names_in_text
-from cutelite.layout import dims_of
+from cutelite.lang.annotations import NOTHING_SEEN
 from cutelite.options import NAMES, Given, Options, checked, parsed
-from cutelite.target import Target, UnknownTarget
+from cutelite.target import Target
 from cutelite.tuples import NamedTuple
 from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import check_writable
@@ -49,16 +47,14 @@ from cutelite_rt.gpu.attributes import ways_of
 from cutelite_rt.gpu.launch import Loaded
 from cutelite_rt.launcher import asked
 from cutelite_rt.shapes import hashable, is_wide, whole
-from cutelite_rt.signature.bind import packable, simulable
+from cutelite_rt.signature.bind import packable
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from cutelite.dispatch.against import Difference, GpuComparison, Step, Writers
-    from cutelite.dispatch.mirrors import Mirrors
+    from cutelite.dispatch.against import GpuComparison
     from cutelite.dispatch.profiling import Profile
-    from cutelite.ir.function import Function
     from cutelite.sim import CheckReport, Timeline
     from cutelite.sim.tally import Tally
 
@@ -74,7 +70,7 @@ class _Settings(NamedTuple):
     options: Options
 
 
-class _Checked(NamedTuple):
+class Checked(NamedTuple):
     """A launch whose arguments and shapes have been found to fit.
 
     ordinal     the GPU that it goes to; None for the simulator
@@ -97,54 +93,6 @@ class Planned(NamedTuple):
     config: rt.LaunchConfig
     values: list[Any]
     watched: tuple[Any, ...]
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-_OF_SIMULATOR = ("cutelite.sim.error", "SimError"), ("cutelite.sim.checker.findings", "CheckFailed")
-
-
-def without_our_frames(function: F) -> F:
-    """Decorator: the tracebacks of the user's mistakes end at the caller, without frames of compiler and simulator."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            mistakes = [CompileError, ArgumentError, LaunchError, rt.CudaError]
-            for module, name in _OF_SIMULATOR:  # loaded only if the simulator has run
-                mistakes += [getattr(sys.modules[module], name)] if module in sys.modules else []
-            known = isinstance(error, config.ConfigError | UnknownTarget)  # the environment may not be readable then
-            if not known and (not isinstance(error, tuple(mistakes)) or config.read().traceback == "full"):
-                raise
-            cause = error.__cause__
-            while cause is not None:
-                cause.__traceback__, cause = None, cause.__cause__
-            error.__traceback__, error.__suppress_context__ = None, True
-            raise  # which, without an operand, adds no entry for this frame
-
-    return call  # type: ignore[return-value]
-
-
-def _told(function: F) -> F:
-    """Decorator for methods of a kernel: as `without_our_frames`, and put the kernel's name into a `LaunchError`."""
-
-    @functools.wraps(function)
-    def call(self: Kernel, /, *args: Any, **kwargs: Any) -> Any:
-        return named(self.__name__, function, self, *args, **kwargs)
-
-    return without_our_frames(call)  # type: ignore[return-value]
-
-
-def _mirrors(launch: Launch, bound: Bound) -> Mirrors | None:
-    """Return host copies of the arrays that are on a GPU; None where there are none."""
-    views = [view for _, view in bound.arrays if view.device[0] == "cuda"]
-    if not views:
-        return None
-    from cutelite.dispatch.mirrors import Mirrors
-
-    return Mirrors(views, asked.given_stream(launch))
 
 
 class Kernel:
@@ -313,7 +261,7 @@ class Kernel:
             self._profiled_to(self._settings.environment.profile_dir, launch, args, kwargs)
             return
         if checked.ordinal is None:
-            self._simulate(launch, checked)
+            _simulator().launch_simulated(self, launch, checked)
             return
         function, config = self._run(launch, checked, checked.ordinal)
         environment = self._settings.environment
@@ -321,7 +269,7 @@ class Kernel:
             went = LaunchRecord(checked.bound, function, config, checked.arguments)
             self._launching.went_well(key, checked.generation, went, self._made.watched, environment)
 
-    def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
+    def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked | None:
         """Check a launch, as far as possible without a compile; None where there are no blocks to launch."""
         arguments = self.signature.match(args, kwargs)
         launch = self._filling(launch).resolved({**arguments})
@@ -340,9 +288,9 @@ class Kernel:
         asked.check(launch, grid, spec.cluster, *limits)
         if launch.seed is not None:
             whole(launch.seed, "the seed")
-        return _Checked(grid, spec, bound, ordinal, stream, generation, arguments)
+        return Checked(grid, spec, bound, ordinal, stream, generation, arguments)
 
-    def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked:
+    def _blocks(self, what: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checked:
         """Check a launch as `_checked` does. Errors: also `LaunchError` for an empty grid; `what`: the verb in it."""
         checked = self._checked(launch, args, kwargs)
         if checked is None:
@@ -425,7 +373,7 @@ class Kernel:
         asked.check_memory(compiled.shared_memory, launch.smem, target.smem_per_block, target.arch)
         return compiled
 
-    @_told
+    @named_by_kernel
     def planned(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Planned | None:
         """Check and compile a launch on a GPU without making it; None for a grid of no blocks.
 
@@ -440,7 +388,7 @@ class Kernel:
         function.prepared(shape)  # it allows the shared memory now, since launches of the plan do not
         return Planned(function, shape, checked.bound.values, self._made.watched)
 
-    def _shaped(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
+    def _shaped(self, launch: Launch, checked: Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
         """Return the loaded kernel, and the driver's settings for the launch."""
         grid, spec, bound, stream = checked.grid, checked.spec, checked.bound, checked.stream
         compiled = self._compiled(launch, spec)
@@ -451,7 +399,7 @@ class Kernel:
             stream = streams.current(view for _, view in bound.arrays)
         return function, rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, *ways_of(launch))
 
-    def _run(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
+    def _run(self, launch: Launch, checked: Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
         environment = self._settings.environment
         grid, spec, bound = checked.grid, checked.spec, checked.bound
         function, shape = self._shaped(launch, checked, ordinal)
@@ -467,49 +415,6 @@ class Kernel:
 
     def _function(self, spec: Specialisation, compiled: Compiled, ordinal: int) -> rt.Function:
         return self._loaded.function(spec, rt.device(ordinal), lambda: compiled.artifact)
-
-    # In the simulator.
-
-    def _simulate(self, launch: Launch, checked: _Checked) -> None:
-        environment = self._settings.environment
-        seed = environment.sim_seed if launch.seed is None else launch.seed
-        if not environment.check:
-            self._simulated("run", launch, checked, seed=seed)
-            return
-        seeds = range(seed, seed + environment.check)
-        report = self._simulated("check", launch, checked, stdout=sys.stdout, seeds=seeds, pdl=launch.pdl or None)
-        if report.error is not None and len(report.findings) == 1:
-            raise report.error  # as without a check
-        report.raise_if_wrong()
-
-    def _simulated(
-        self, how: str, launch: Launch, checked: _Checked, mirrors: Mirrors | None = None, **options: Any
-    ) -> Any:
-        """Make the simulator 'run', 'check' or 'trace' a launch, on its arrays or on the mirrors given.
-
-        Of arrays on a GPU it takes copies, which are written back.
-        """
-        made = _mirrors(launch, checked.bound) if mirrors is None else None
-        function, values, dims = self._simulation(checked.spec, checked.bound, mirrors or made)
-        sim, options["dims"] = _simulator(), dims
-        program = function if how == "trace" else self._made.prepared(checked.spec, sim.Program)
-        try:
-            return getattr(sim, how)(program, checked.grid, values, smem_dynamic=launch.smem, **options)
-        finally:
-            if made is not None:
-                made.write_back()
-
-    def _simulation(
-        self, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
-    ) -> tuple[Function, list[Any], dict[str, int]]:
-        """Return the simulator's input: the IR, the arguments as NumPy arrays or mirrors, the extents of the dims."""
-        host = host_array if mirrors is None else mirrors.array
-        values = [simulable(self.__name__, value, host) for value in bound.values]
-        count = len(values) - len(bound.dims)
-        function = self._made.simulation(spec)
-        known = {dim.name: dim for p in function.params for dim in dims_of(getattr(p.type, "layout", ()))}
-        dims = zip(bound.dims, values[count:], strict=True)
-        return function, values[:count], {name: as_declared(known.get(name), value) for name, value in dims}
 
     @without_our_frames
     def check(
@@ -552,7 +457,7 @@ class Kernel:
             launch, *args, seeds=seeds, blocks=blocks, notes=notes, untouched=untouched, ordered=ordered, **kwargs
         )
 
-    @_told
+    @named_by_kernel
     def check_launch(
         self,
         launch: Launch,
@@ -566,18 +471,12 @@ class Kernel:
         **kwargs: Any,
     ) -> CheckReport:
         """Check the launch that ``kernel[launch](*args)`` would be, as `check` does; if it has a seed, under that."""
-        options: dict[str, Any] = {"blocks": blocks, "pdl": launch.pdl or None, "untouched": untouched,
-                                   "ordered": ordered}  # fmt: skip
-        if launch.seed is not None:
-            options["seeds"] = [launch.seed]
-        elif seeds is not None:
-            options["seeds"] = seeds
         checked = self._blocks("check", launch, args, kwargs)
-        options["compiled"] = self._made.costs(checked.spec) if notes else None
-        report: CheckReport = self._simulated("check", launch, checked, **options)
+        options: dict[str, Any] = {"blocks": blocks, "untouched": untouched, "ordered": ordered}
+        report: CheckReport = _simulator().check(self, launch, checked, seeds, notes, **options)
         return report
 
-    @_told
+    @named_by_kernel
     def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
         """Simulate the launch that ``kernel[launch](*args)`` would be, and return its timeline: docs/trace.md.
 
@@ -585,24 +484,16 @@ class Kernel:
         written as by the launch; those on a GPU are copied to the host and back.
         Errors  as `launch`; `SimError`
         """
-        return self._trace(launch, self._blocks("trace", launch, args, kwargs))
-
-    def _trace(self, launch: Launch, checked: _Checked) -> Timeline:
-        seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
-        checked = checked._replace(spec=checked.spec.under(profile=True))
-        timeline: Timeline = self._simulated("trace", launch, checked, seed=seed)
+        timeline: Timeline = _simulator().trace(self, launch, self._blocks("trace", launch, args, kwargs))
         return timeline
 
-    @_told
+    @named_by_kernel
     def tally_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Tally:
         """Simulate the launch that ``kernel[launch](*args)`` would be, and count its work: for `cl.roofline`."""
-        tally: Tally = _simulator().Tally()
-        checked = self._checked(launch, args, kwargs)
-        if checked is not None:
-            self._simulated("run", launch, checked, observer=tally)
-        return tally
+        counted: Tally = _simulator().tally(self, launch, self._checked(launch, args, kwargs))
+        return counted
 
-    @_told
+    @named_by_kernel
     def compare_with_gpu(
         self,
         grid: Extent | Literal["persistent"],
@@ -626,68 +517,12 @@ class Kernel:
                           argument that differs the first such element and the line that wrote it
         Errors            as `launch`; `ArgumentError` for arrays in host memory; `SimError`; ValueError for `by`
         """
-        from cutelite.dispatch.against import GpuComparison, Writers
+        from cutelite.dispatch.comparing import compare
 
         if by not in ("kernel", "line"):
             raise ValueError(f"a comparison is by 'kernel' or by 'line', not by {by!r}")
         launch = Launch(grid, block, cluster, smem)
-        checked = self._blocks("compare", launch, args, kwargs)
-        mirrors = _mirrors(launch, checked.bound)
-        if checked.ordinal is None or mirrors is None:
-            raise ArgumentError(f"{self.__name__}(): a comparison with the GPU takes arrays on a GPU")
-        before, writers = mirrors.kept(), Writers()
-        seed = self._settings.environment.sim_seed
-        self._simulated("run", launch, checked, mirrors, observer=writers, seed=seed)
-        self._run(launch, checked, checked.ordinal)
-        found = self._differences(launch, checked, mirrors, writers, tolerance)
-        names = [name for name, _ in checked.bound.arrays]
-        if by == "kernel" or not found:
-            return GpuComparison(self.__name__, names, found)
-
-        def restore() -> None:
-            mirrors.put(before)
-            mirrors.write_back()
-
-        steps, remark = self._first_steps(launch, checked, mirrors, restore, tolerance)
-        return GpuComparison(self.__name__, names, found, steps, remark)
-
-    def _differences(
-        self, launch: Launch, checked: _Checked, mirrors: Mirrors, writers: Writers, tolerance: float | None
-    ) -> list[Difference]:
-        """Compare the arrays, as the GPU left them, with their mirrors, as the simulator left these."""
-        from cutelite.dispatch.against import difference
-
-        after = _mirrors(launch, checked.bound)
-        assert after is not None, "there was one before"
-        found = [
-            difference(name, view, after.array(view), mirrors.array(view), writers, tolerance)
-            for name, view in checked.bound.arrays
-            if view.size
-        ]
-        return [each for each in found if each is not None]
-
-    def _first_steps(
-        self, launch: Launch, checked: _Checked, mirrors: Mirrors, restore: Callable[[], None], tolerance: float | None
-    ) -> tuple[list[Step], str]:
-        """Run a launch again with the values of its ops recorded; return the ops that differ, and a remark."""
-        from cutelite.dispatch.records import Logs, by_line, check_same, longest, remark
-
-        checked = checked._replace(spec=checked.spec.under(record=True))
-        ordinal, grid, seed = checked.ordinal, checked.grid, self._settings.environment.sim_seed
-        assert ordinal is not None, "it is on a GPU"
-        compiled = self._compiled(launch, checked.spec)
-        function = self._made.simulation(checked.spec)
-        check_same(self.__name__, (compiled.artifact.signature or {})["records"], function)
-        logs = Logs(self._function(checked.spec, compiled, ordinal), grid, checked.spec.block, longest(function))
-        followers = by_line(
-            logs,
-            lambda: self._run(launch, checked, ordinal),
-            lambda follower: self._simulated("run", launch, checked, mirrors, observer=follower, seed=seed),
-            restore, function, math.prod(grid), tolerance,
-        )  # fmt: skip
-        last = followers[-1]
-        agree = not self._differences(launch, checked, mirrors, last, tolerance)
-        return list(last.steps.values()), remark(followers, agree)
+        return compare(self, launch, self._blocks("compare", launch, args, kwargs), tolerance, by)
 
     # Profiles.
 
@@ -712,7 +547,7 @@ class Kernel:
         """
         return self.profile_launch(Launch(grid, block, cluster, smem, stream), *args, **kwargs)
 
-    @_told
+    @named_by_kernel
     def profile_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Profile | Timeline:
         """Profile the launch that ``kernel[launch](*args)`` would be, as `profile` does."""
         return self._profile(launch, args, kwargs)
@@ -722,7 +557,8 @@ class Kernel:
 
         checked = self._blocks("profile", launch, args, kwargs)
         if checked.ordinal is None:
-            return self._trace(launch, checked)
+            timeline: Timeline = _simulator().trace(self, launch, checked)
+            return timeline
         spec = checked.spec.under(profile=True)
         compiled = self._compiled(launch, spec)
         rings = Rings(self._function(spec, compiled, checked.ordinal), checked.grid, spec.block)
@@ -738,7 +574,7 @@ class Kernel:
 
     # Compiling.
 
-    @_told
+    @named_by_kernel
     def compile(
         self,
         /,
@@ -852,33 +688,6 @@ class Kernel:
         return {spec: what(compiled) for spec, compiled in self._made.compiled.items()}
 
 
-class GatheringKernel(Kernel):
-    """A kernel with ``*args: A``: positional arguments after the named ones go there as a tuple.
-
-    The kernel is specialised for their number. A launch first calls Python, which gathers them for the compiled
-    launcher; elsewhere `Signature.match` gathers them.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        raise TypeError(f"{name} of {owner.__name__}: a kernel that is a method takes no *args; take a tuple")
-
-    @without_our_frames
-    def _gathered(self, launch: Callable[..., None], /, *args: Any, **kwargs: Any) -> None:
-        count, (star,) = self.__cutelite_function__.__code__.co_argcount, gathers(self.__cutelite_function__)
-        if len(args) >= count:
-            kwargs.setdefault(star, tuple(args[count:]))
-        launch(*args[:count], **kwargs)
-
-    @untraced
-    def __getitem__(self, key: Any) -> Callable[..., None]:
-        return functools.partial(self._gathered, super().__getitem__(key))
-
-    @untraced
-    @without_our_frames
-    def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
-        self._gathered(functools.partial(super().launch, launch), *args, **kwargs)
-
-
 _BEFORE_ARGUMENTS = {
     **dict.fromkeys(("compiling", "planned", "check_launch", "trace_launch", "tally_launch", "profile_launch"), 1),
     **dict.fromkeys(("check", "profile", "compare_with_gpu"), 2),
@@ -945,60 +754,7 @@ class BoundKernel:
 
 
 def _simulator() -> Any:
-    """Return the module `sim`. It needs NumPy, so it is imported late: launches on a GPU do not need it."""
-    from cutelite import sim
+    """Return the module `simulating`. It needs NumPy, so it is imported late: launches on a GPU do not need it."""
+    from cutelite.dispatch import simulating
 
-    return sim
-
-
-def _seen_beside(function: FunctionType) -> Mapping[str, Any]:
-    """Return those variables of the calling function or class body that annotations name as strings."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals is globals():
-        frame = frame.f_back
-    if frame is None or frame.f_locals is frame.f_globals:
-        return NOTHING_SEEN
-    local = frame.f_locals
-    return {name: local[name] for name in names_in_text(function) if name in local}
-
-
-@overload
-def kernel(function: Callable[..., None], /) -> Kernel: ...
-@overload
-def kernel(
-    *,
-    block: Extent | None = None,
-    cluster: Extent | None = None,
-    arch: str | None = None,
-    **options: Unpack[Given],
-) -> Callable[[Callable[..., None]], Kernel]: ...
-def kernel(
-    function: Any = None, /, *, block: Any = None, cluster: Any = None, arch: str | None = None, **options: Any
-) -> Any:
-    """Decorator: make a GPU kernel of an annotated Python function; with or without options.
-
-    block, cluster  the shapes of all launches: ``kernel[grid]`` takes them, and a launch with others is refused
-    arch            the architecture to compile for without a GPU, so also for the simulator, unless CUTELITE_ARCH is
-                    set, such as 'sm_100a'; default: 'sm_90a'. A launch on a GPU compiles for that GPU
-    options         docs/options.md: fmad, assertions, line_info, opt, max_registers, min_blocks, ...
-    Errors          TypeError for an object that is no function and a name that is no option; `OptionError`,
-                    `LaunchError` for values
-    """
-    given = checked(options)
-    shape = None if block is None else extents(block, "block")
-    clusters = None if cluster is None else extents(cluster, "cluster")
-    arch = None if arch is None else Target.parse(arch).arch
-
-    def decorate(function: Callable[..., None]) -> Kernel:
-        if isinstance(function, staticmethod | classmethod):
-            raise TypeError(f"@kernel goes below @{type(function).__name__}")
-        if not isinstance(function, FunctionType):
-            raise TypeError(f"@kernel takes a Python function, not {function!r}")
-        made = (GatheringKernel if gathers(function) else Kernel)(function, given, shape, clusters, arch)
-        made._seen = _seen_beside(function)
-        return made
-
-    return decorate if function is None else decorate(function)
-
-
-__all__ = ["ArgumentError", "BoundKernel", "Kernel", "kernel"]
+    return simulating

@@ -12,8 +12,9 @@ from typing import Any, overload
 
 from cutelite.dispatch.arguments import MISSING
 from cutelite.dispatch.divert import left_out
-from cutelite.dispatch.kernel import Kernel, without_our_frames
+from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch, from_subscript
+from cutelite.dispatch.mistakes import without_our_frames
 from cutelite.tune.configs import KernelConfig, for_kernel, launch_of, variant
 from cutelite.tune.problem import Problem, quick_key
 from cutelite.tune.report import Report

@@ -15,6 +15,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f32, i32, sim
 from cutelite.dispatch import Kernel
+from cutelite.dispatch.simulating import simulation
 from cutelite.ir.function import Function
 from cutelite.sim import CheckFailed, SimError, TooLarge
 
@@ -98,7 +99,7 @@ def ir(kernel: Kernel, grid: int, *args: object) -> tuple[Function, list[Any], d
     """What a check of a kernel simulates."""
     checked = kernel._checked(cl.Launch(grid), args, {})
     assert checked is not None
-    return kernel._simulation(checked.spec, checked.bound)
+    return simulation(kernel, checked.spec, checked.bound)
 
 
 def test_arguments_that_do_not_fit_are_errors_of_the_call() -> None:

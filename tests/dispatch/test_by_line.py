@@ -16,8 +16,9 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, sim
 from cutelite.dispatch.against import told_apart
-from cutelite.dispatch.kernel import Kernel, _mirrors
+from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.records import Log
+from cutelite.dispatch.simulating import mirrored, simulation
 from cutelite.ops.debug import record_words, recorded_ops
 from tests.dispatch.conftest import environment as environment
 from tests.rt.conftest import FakeCuda
@@ -78,14 +79,14 @@ def gpu(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> Gpu:
                 return recorders[-1].log
 
         def launched(kernel: Kernel, launch: Any, checked: Any, ordinal: int) -> None:
-            mirrors = _mirrors(launch, checked.bound)
+            mirrors = mirrored(launch, checked.bound)
             assert mirrors is not None
             spec = checked.spec.under(record=True)
-            function, values, dims = instead._simulation(spec, checked.bound, mirrors)
+            function, values, dims = simulation(instead, spec, checked.bound, mirrors)
             sim.run(function, checked.grid, values, dims=dims, observer=recorders[-1] if recorders else None)
             mirrors.write_back()
 
-        monkeypatch.setattr("cutelite.dispatch.records.Logs", Logs)
+        monkeypatch.setattr("cutelite.dispatch.comparing.Logs", Logs)
         monkeypatch.setattr(Kernel, "_run", launched)
 
     return runs

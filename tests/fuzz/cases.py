@@ -25,6 +25,7 @@ import numpy as np
 from cutelite import passes, sim
 from cutelite.diag.progress import Progress
 from cutelite.dispatch import Kernel, Launch
+from cutelite.dispatch.simulating import simulation
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
 from cutelite.target import Target
@@ -103,7 +104,7 @@ def simulated(seed: int, after_passes: bool, shape: tuple[int, int] = (BLOCKS, T
         launch = Launch(*shape)
         checked = kernel._checked(launch, tuple(args), {})
         assert checked is not None
-        function, values, dims = kernel._simulation(checked.spec, checked.bound)
+        function, values, dims = simulation(kernel, checked.spec, checked.bound)
         if after_passes:
             function = passes.run(passes.PIPELINE, function, passes.Context(Target.parse("sm_90a")))
         sim.run(function, shape[0], values, dims=dims, seed=seed, strict=True)

@@ -12,6 +12,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, passes, sim
 from cutelite.dispatch import Launch
+from cutelite.dispatch.simulating import simulation
 from cutelite.passes import PIPELINE, Context
 from cutelite.target import Target
 from tests.places import Place
@@ -120,7 +121,7 @@ def test_passes_run_again_on_the_same_function() -> None:
     x, out = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
     checked = masked._checked(Launch(1, 32), (x, out), {})
     assert checked is not None
-    function, values, dims = masked._simulation(checked.spec, checked.bound)
+    function, values, dims = simulation(masked, checked.spec, checked.bound)
     once = [str(passes.run(PIPELINE, function, Context(Target.parse("sm_90a")))) for _ in range(2)]
     assert once[0] == once[1]
     sim.run(passes.run(PIPELINE, function, Context(Target.parse("sm_90a"))), 1, values, dims=dims)

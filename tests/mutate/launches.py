@@ -18,6 +18,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import sim
 from cutelite.dispatch.divert import diverted
+from cutelite.dispatch.simulating import simulation
 from cutelite.ir.function import Function
 from cutelite.kernels.attention import backward, backward_plan
 from cutelite.kernels.attention.scores import Problem
@@ -717,7 +718,7 @@ def first_launch(run: Callable[[], object], which: int = 0) -> Launched:
         nonlocal seen
         seen += 1
         checked = kernel._checked(launch, args, kwargs)
-        function, values, dims = kernel._simulation(checked.spec, checked.bound)
+        function, values, dims = simulation(kernel, checked.spec, checked.bound)
         if seen <= which:
             sim.run(function, checked.grid, values, dims=dims, smem_dynamic=launch.smem)
             return

@@ -1,0 +1,53 @@
+"""Decorators for what users call: tracebacks of their mistakes end at their own line."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import cutelite_rt as rt
+from cutelite import config
+from cutelite.diag import CompileError
+from cutelite.dispatch.arguments import ArgumentError
+from cutelite.dispatch.launch import LaunchError
+from cutelite.target import UnknownTarget
+from cutelite_rt.errors import named
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OF_SIMULATOR = ("cutelite.sim.error", "SimError"), ("cutelite.sim.checker.findings", "CheckFailed")
+
+
+def without_our_frames(function: F) -> F:
+    """Decorator: the tracebacks of the user's mistakes end at the caller, without frames of compiler and simulator."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            mistakes = [CompileError, ArgumentError, LaunchError, rt.CudaError]
+            for module, name in _OF_SIMULATOR:  # loaded only if the simulator has run
+                mistakes += [getattr(sys.modules[module], name)] if module in sys.modules else []
+            known = isinstance(error, config.ConfigError | UnknownTarget)  # the environment may not be readable then
+            if not known and (not isinstance(error, tuple(mistakes)) or config.read().traceback == "full"):
+                raise
+            cause = error.__cause__
+            while cause is not None:
+                cause.__traceback__, cause = None, cause.__cause__
+            error.__traceback__, error.__suppress_context__ = None, True
+            raise  # which, without an operand, adds no entry for this frame
+
+    return call  # type: ignore[return-value]
+
+
+def named_by_kernel(function: F) -> F:
+    """Decorator for methods of a kernel: as `without_our_frames`, and put the kernel's name into a `LaunchError`."""
+
+    @functools.wraps(function)
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return named(self.__name__, function, self, *args, **kwargs)
+
+    return without_our_frames(call)  # type: ignore[return-value]
