@@ -62,7 +62,8 @@ def getctarank(p: Any) -> Scalar:
 def st_async(p: Any, x: Any, barrier: Barrier) -> None:
     """Start storing `x` in another block's shared memory; the bytes are counted on `barrier`, in that block.
 
-    p        a remote address (of `mapa(t, rank)`), a multiple of the size of `x`
+    p        an address in another block (of `mapa(t, rank)`), a multiple of the size of `x`; PTX leaves
+             undefined what happens in the own block
     x        a scalar of 32 or 64 bits, or a vector of 2 or 4 such, of at most 16 bytes
     Who      each thread for itself
     Source   PTX ISA: st.async

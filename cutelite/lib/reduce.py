@@ -192,8 +192,8 @@ class Team:
     parts: int
     reused: bool
     turn: Any  # (1,) i32 in registers: the number of the next reduction, modulo twice the slots
-    full: Any  # of several blocks, an mbarrier for each slot: completes when the results of all have arrived
-    empty: Any  # one for each half of the slots: completes when all blocks have read what this one sent there
+    full: Any  # of several blocks, an mbarrier for each slot: completes when the results of all are there
+    empty: Any  # one for each half of the slots: completes when the others have read what this one sent there
 
     @staticmethod
     def create(threads: int | None = None, *, cluster: int = 1, reductions: int | None = None) -> Team:
@@ -226,7 +226,7 @@ class Team:
                 for slot in static_range(slots):
                     full[slot].init(1)
                 for half in static_range(2 if reused else 0):
-                    empty[half].init(cluster)
+                    empty[half].init(cluster - 1)
                 fence_mbarrier_init()
             cluster_arrive(relaxed=True)
         rank: Any = 0
@@ -368,19 +368,20 @@ class Team:
         return before, exchange(sums, "idx", self.warps - 1)
 
     def send(self, places: Places, x: Any, turn: Any) -> None:
-        """Send this block's result to all blocks of the cluster: thread b sends it to block b.
+        """Send this block's result to the others: thread b sends it to block b, and thread 0 keeps one for its own.
 
-        A slot may be written again once all blocks have read it. They say so by an arrival for half of all slots at a
-        time, because such an arrival is slow: it waits until the cluster sees all that its thread has stored before.
-        Thread b tells block b that one half has been read when the first reduction of the other half sends; by then
-        all threads of its block have passed a barrier since they read.
+        A slot may be written again once all blocks have read it. The others say so by an arrival for half of all slots
+        at a time, because such an arrival is slow: it waits until the cluster sees all that its thread has stored
+        before. Thread b tells block b that one half has been read when the first reduction of the other half sends; by
+        then all threads of its block have passed a barrier since they read.
         """
         slot, words, others = turn % self.slots, places.words, places.others
         if self.lane == 0:
-            self.full[slot].arrive_expect_tx(4 * words * self.cluster)
+            store_words(others[slot, self.rank, None], x)
+            self.full[slot].arrive_expect_tx(4 * words * (self.cluster - 1))
         if self.warps == 1:
             syncwarp()
-        if self.lane < self.cluster:
+        if self.lane < self.cluster and self.lane != self.rank:
             half = turn // self.half if self.reused else turn
             if self.reused and turn % self.half == 0:
                 self.empty[half % 2].wait(((half + 1) // 2 + 1) % 2)

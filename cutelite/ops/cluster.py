@@ -102,6 +102,8 @@ class StAsync(Op):
     """Start storing `a` (32 or 64 bits, or a vector of 2 or 4) at `p` in another block's shared memory.
 
     bar  an mbarrier of that block, which counts the bytes stored
+
+    In the shared memory of the own block its behaviour is undefined (PTX ISA: st.async), though GPUs store there too.
     """
 
     p: Value
@@ -128,12 +130,20 @@ class StAsync(Op):
     def simulate(self, lanes: Lanes) -> None:
         p, a, bar = lanes.get(self.p), lanes.get(self.a).copy(), lanes.get(self.bar)
         rows = a if a.ndim == 2 else a[:, None]
+        check_away(lanes, p, self.name)
         check_aligned(lanes, self, rows[0].nbytes, "p")
         for lane in lanes.each():
             write = partial(_store, int(p[lane]), int(bar[lane]), elem_of(self.a.type))
             lanes.machine.engine.start(
                 lanes, "none", partial(_row, rows[lane]), write, lane=lane, barrier=int(bar[lane]), proxy="generic"
             )
+
+
+def check_away(lanes: Lanes, p: Array, name: str) -> None:
+    """Report addresses in the own block's shared memory, for which PTX leaves st.async and red.async undefined."""
+    own = lanes.machine.rank_of(p) == lanes.machine.rank
+    help = "only to other blocks; what stays in the block is an ordinary store or atomic, before an arrival"
+    lanes.fault(own, f"{name} to the shared memory of its own block, which PTX leaves undefined", "own-block", help)
 
 
 def _row(data: Array, agent: Agent) -> Array:
@@ -166,6 +176,8 @@ class RedAsync(Op):
 
     kind  add, min, max, inc, dec, and, or, xor: on 32 bits; add on 64 as well
     bar   an mbarrier of that block, which counts the bytes
+
+    In the shared memory of the own block its behaviour is undefined (PTX ISA: red.async).
     """
 
     kind: str
@@ -188,6 +200,7 @@ class RedAsync(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         p, a, bar = lanes.get(self.p), lanes.get(self.a).copy(), lanes.get(self.bar)
+        check_away(lanes, p, self.name)
         for lane in lanes.each():
             write = partial(self._combine, int(p[lane]), int(bar[lane]))
             read = partial(_row, a[lane : lane + 1])

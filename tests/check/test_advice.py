@@ -248,8 +248,8 @@ def posted(out: Tensor[i32, (2, 32)], slip: Constexpr[str]) -> None:
         cl.fence_mbarrier_init()
         bar[0].arrive_expect_tx(256 if slip == "twice" else 128)
     cl.cluster_sync()
-    there = cl.mapa(got, 1 - rank)
-    told = bar[0].remote(rank if slip == "at home" else 1 - rank)
+    there = cl.mapa(got, rank if slip == "to itself" else 1 - rank)
+    told = bar[0].remote(rank if slip in ("at home", "to itself") else 1 - rank)
     cl.st_async(there.at(t // 2 if slip == "one place" else t), t, told)
     if slip == "twice":
         cl.st_async(there.at(t ^ 1), t, told)
@@ -264,6 +264,7 @@ def posted(out: Tensor[i32, (2, 32)], slip: Constexpr[str]) -> None:
         ("one place", "race", "one phase of an mbarrier"),
         ("twice", "race", "one phase of an mbarrier"),
         ("at home", "mbarrier", "count them where they come"),
+        ("to itself", "own-block", "an ordinary store or atomic, before an arrival"),
     ],
 )
 def test_numbers_that_are_sent(slip: str, kind: str, advice: str) -> None:

@@ -1,7 +1,7 @@
 # ruff: noqa: E501 (a row is a line)
 """Equivalent mutants: those that are as right as the original, each with the reason.
 
-A row names kernels ('' for all), a kind of mutation, an op, a piece of the mutation's detail, and a piece of the text
+A row names kernels ('' for all, '-name' for all but that one), a kind of mutation, an op, a piece of the mutation's detail, and a piece of the text
 of its line (or of a line that called it; pieces of several such lines are joined by " < ", and by " <! " if the second
 line itself called the function of the first). If only some of the mutants
 that match are equivalent, `only` gives their numbers among these, counted from 0 on (or from -1 down). Rows have no
@@ -214,7 +214,7 @@ ROWS: tuple[Row, ...] = (
     Row(CLUSTERED, "flip", "xor", "", UMMA_TAIL, "the ring does not turn there", (1,)),
     Row(CLUSTERED, "stage", "add", "", UMMA_TAIL, "nobody uses the state behind the last wait", (-1,)),
     Row(CLUSTERED, "late", CLUSTER_WAIT, "behind tensor.load", "pipeline_init_wait(", OWN_PLACE),
-    Row("rows_sums rows_gradients", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
+    Row("rows_sums rows_gradients", "late", "griddepcontrol.wait", "behind tensor.store_all", "follow()", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_PLACE),
     Row("rows_sums rows_gradients", "late", CLUSTER_WAIT, "behind tensor.load_all", "each_reduced(", OWN_PLACE),
     Row(
@@ -346,7 +346,7 @@ ROWS: tuple[Row, ...] = (
     Row("systolic_ring", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, FENCED, (0,)),
     Row("systolic_ring", "weaken", "mbarrier.wait", "reach is 'cta'", "read[0].wait(", HAS_READ),
     Row("bulk_exchange", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, ALL_IN, (-1,)),
-    Row("", "weaken", EXPECT, RELAXED, "", NOTHING_WRITTEN),
+    Row("-rows_sums", "weaken", EXPECT, RELAXED, "", NOTHING_WRITTEN),  # there it releases the block's own part
     Row("", "drop", "setmaxnreg.inc", "", "", SLOWER),
     Row("hopper_gemm", "weaken", ARRIVE, RELAXED, "empty[s].arrive()", READS_DONE),
     Row("hopper_gemm", "weaken", BULK_WAIT, "reads alone", "", LAST),
@@ -701,6 +701,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("st_async", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, ALL_IN, (-1,)),
     Row("st_async", "drop", CLUSTER_WAIT, "", MEET, ALL_IN, (-1,)),
+    Row("st_async", "early", CLUSTER_ARRIVE, "before tensor.store", MEET, "a thread alone reads what it stored there"),
     Row("pipeline_threads", "drop", INIT_FENCE, "", CREATE, OWN_BLOCK),
     Row("pipeline_cp_async", "drop", INIT_FENCE, "", CREATE, OWN_BLOCK),
     Row("pipeline_order", "drop", INIT_FENCE, "", CREATE, OWN_BLOCK),
@@ -1044,14 +1045,17 @@ ROWS: tuple[Row, ...] = (
 def row_of(kernel: str, kind: str, op: str, detail: str, lines: tuple[str, ...], which: tuple[int, int]) -> Row | None:
     """Return the row of a mutant. `which`: its number among mutants with equal facts, from 0 up and from -1 down."""
     for row in ROWS:
-        fits = (
-            kernel in (row.kernels.split() or [kernel]) and row.kind == kind and row.op == op and row.detail in detail
-        )
+        fits = _holds(row.kernels, kernel) and row.kind == kind and row.op == op and row.detail in detail
         if row.only and not set(row.only).intersection(which):
             continue
         if fits and all(_comes(piece.split(" <! "), lines) for piece in row.line.split(" < ")):
             return row
     return None
+
+
+def _holds(kernels: str, kernel: str) -> bool:
+    named = kernels.split()
+    return kernel in named or (all(name.startswith("-") for name in named) and f"-{kernel}" not in named)
 
 
 def _comes(pieces: list[str], lines: tuple[str, ...]) -> bool:

@@ -244,7 +244,7 @@ def split_barrier() -> None:
 
 @cl.kernel(block=32, cluster=2)
 def voted(src: Tensor[i32, (3, 2, 32)], out: Tensor[i32, (3, 2)]) -> None:
-    """Counts by red.async into both blocks, whose mbarriers count the bytes: one place for each round."""
+    """Counts by red.async into the other block, whose mbarrier counts the bytes, and by atomics, for rounds."""
     lane, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
     counts, full = cl.shared(i32, (3,)), cl.shared(cl.mbarrier, (1,))
     if lane == 0:
@@ -255,9 +255,10 @@ def voted(src: Tensor[i32, (3, 2, 32)], out: Tensor[i32, (3, 2)]) -> None:
     cl.cluster_sync()
     for n in range(3):
         if lane == 0:
-            full[0].arrive_expect_tx(2 * 32 * 4)
-        for other in cl.static_range(2):
-            cl.red_async(cl.mapa(counts, other).at(n), src[n, rank, lane], full[0].remote(other))
+            full[0].arrive_expect_tx(32 * 4)
+        cl.red_async(cl.mapa(counts, 1 - rank).at(n), src[n, rank, lane], full[0].remote(1 - rank))
+        cl.atomic_add(counts, n, src[n, rank, lane], scope="cluster")
+        cl.syncwarp()
         full[0].wait(n % 2, cluster=True)
         if lane == 0:
             out[n, rank] = counts[n]
