@@ -322,6 +322,9 @@ class Machine(Protocol):
     def rank_of(self, address: Array) -> Array:
         """Return the rank of the CTA whose shared memory holds a cluster address (getctarank)."""
 
+    def elected(self, mask: Array) -> int:
+        """Return one lane of those in the mask: the same for the same mask, but another in other schedules."""
+
     def fence(self, lanes: Lanes, kind: str) -> None:
         """Tell an observer of a fence: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp', ..."""
 

@@ -66,5 +66,4 @@ class Elect(Op):
         return Ptx("elect.sync _|$out, $members;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
-        # The hardware chooses the thread; Hopper takes the lowest.
-        lanes.define(np.arange(len(lanes.mask)) == int(np.argmax(lanes.mask)))
+        lanes.define(np.arange(len(lanes.mask)) == lanes.machine.elected(lanes.mask))

@@ -322,6 +322,9 @@ class Machine:
     def set_registers(self, lanes: Executing, count: int) -> Wait | None:
         return self.registers.set(lanes, count)
 
+    def elected(self, mask: Array) -> int:
+        return self.launch.policy.elected(mask)
+
     def fence(self, lanes: Executing, kind: str) -> None:
         if self.tell is not None:
             self.tell(Fence(lanes, kind))

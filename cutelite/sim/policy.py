@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 Moment = Literal["early", "late", "any"]
 Pick = Literal["first", "last", "any"]
@@ -44,6 +44,8 @@ class Policy:
     groups   the probability that the warps of a warpgroup start as one strand, and that they go on as one after an
              instruction that they execute together
     refusing the probability that a request to cancel a cluster fails although some have not started
+    elects   the lane that elect.sync elects: the 'first', as Hopper does, the 'last', or 'any': PTX promises only that
+             it is the same each time for the same lanes
     reads    the value that a strong load sees under a check: the 'latest', the 'oldest' that the memory model allows,
              or 'any' between them
     """
@@ -60,12 +62,13 @@ class Policy:
         self.resident = 1
         self.blocks: Pick = "first"
         self.reads: Value = "latest"
+        self.elects: Pick = "first"
         self.yields = False
         self.refusing = 0.0
         self.groups = 1.0
         if seed == 1:
             self.gang, self.moment, self.pick, self.patience = False, "early", "last", LATE
-            self.blocks, self.reads = "last", "oldest"
+            self.blocks, self.reads, self.elects = "last", "oldest", "last"
         elif seed == 2:
             self.gang, self.moment, self.pick, self.turns = False, "early", "any", (1, 10, 100)
             self.resident, self.blocks, self.reads, self.yields = 4, "any", "oldest", True
@@ -85,6 +88,7 @@ class Policy:
             self.refusing = more.choice((0.0, 0.0, 0.3))
             self.newest = more.choice((False, True))
             self.groups = more.choice((0.0, 0.5, 1.0))
+            self.elects = "any"
         self._ranks: dict[Hashable, float] = {}
 
     def turn(self) -> int:
@@ -115,6 +119,13 @@ class Policy:
     def refuses(self) -> bool:
         """Decide whether a request to cancel a cluster fails, as it may on a GPU when another kernel has to run."""
         return self.refusing > 0 and self.random.random() < self.refusing
+
+    def elected(self, mask: Any) -> int:
+        """Return the lane that those in a mask elect."""
+        lanes: list[int] = mask.nonzero()[0].tolist()
+        if self.elects == "any":
+            return Random(f"{self.seed} {lanes}").choice(lanes)
+        return lanes[0 if self.elects == "first" else -1]
 
     def one_of(self, count: int) -> int:
         """Choose one of several pieces of asynchronous work."""

@@ -338,3 +338,30 @@ def test_a_copy_over_what_another_still_reads() -> None:
     assert_told(
         exchanged, 1, arrays, "no wait", "race", "cl.cp_async_bulk(row, src", "the asynchronous read must be over"
     )
+
+
+@cl.kernel(block=32)
+def elected(src: TmaTensor[f32, (8, 32), (8, 32)], out: TmaTensor[f32, (8, 32), (8, 32)], slip: Constexpr[str]) -> None:
+    """One thread brings a tile and stores it, and the same one, or by a slip lane 0, waits until it has been read."""
+    tile, bar, t = cl.tma_shared(out), cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
+    if t == 0:
+        bar[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncwarp()
+    if cl.elect_one():
+        bar[0].arrive_expect_tx(src.tile_bytes)
+        cl.tma_load(src, tile, at=(0, 0), barrier=bar[0])
+    bar[0].wait(0)
+    if cl.elect_one():
+        cl.tma_store(tile, out, at=(0, 0))
+        cl.cp_async_bulk_commit_group()
+    if t == 0 if slip else cl.elect_one():
+        cl.cp_async_bulk_wait_group(0, read=True)
+    cl.syncwarp()
+    tile[0, t] = 0.0
+
+
+def test_another_lane_than_the_first_may_be_elected() -> None:
+    arrays = np.zeros((8, 32), np.float32), np.zeros((8, 32), np.float32)
+    assert_right(elected, 1, arrays)
+    assert "race" in report(elected, 1, arrays, "lane 0 waits", [1]).kinds  # and not where lane 0 is elected
