@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cutelite.sim.checker.clocks import CLUSTER, CTA, GPU, MANY, RAN, SEEN, TMEM, Clocks, Snapshot, Snapshots
+from cutelite.sim.checker.clocks import MANY, Clocks
+from cutelite.sim.checker.knowledge import CLUSTER, CTA, GPU, RAN, SEEN, TMEM, Snapshot, Snapshots
 from cutelite.sim.checker.shadow import (
     CONFLICTS,
     READ,

@@ -1,271 +1,49 @@
-"""Happens-before as vector clocks, for threads and for asynchronous work.
+"""Happens-before as vector clocks: what the threads of a launch know, how they learn and what they pass on.
 
-An *agent* is a sequence of accesses that others see in order: those of a thread; of a thread's cp.async; of its bulk
-copies; of the wgmma of a warpgroup; of the copies that count their bytes on one mbarrier. Each has a clock: a thread's
-counts its releases, the others' count the tickets of their work or the phases of the mbarrier. An *epoch* is an agent
-and its clock at an access. The access is ordered before everything that is done by somebody who knows a clock at least
-as high.
+In    accesses that wait, releases, fences: of threads of a block
+Out   the knowledge that others acquire; and whether an epoch is known
 
-`Knowledge` holds a clock of every agent in several rows, for an access may be ordered and still not be visible:
-
-    INIT   an mbarrier.init whose effect the cluster and the async proxy see: a fence.mbarrier_init was on the way
-    RAN    has been executed: may be overwritten
-    SEEN   can be read by ordinary instructions
-    PAST   of a thread: its waits and arrivals are behind it. Of the copies of an mbarrier: this number of its phases
-           is complete. Any message that a thread sends tells of these, a relaxed one too: what a thread does depends on
-           them, where its loads may still be under way
-    GMEM   in global memory, can be read by the async proxy (TMA, wgmma): a fence.proxy.async was on the way
-    TMEM   in tensor memory, is before what tcgen05 instructions of this thread do: a tcgen05 wait, or a fence
-           after_thread_sync, was on the way. No message passes it on: it is made of SEEN, and SEEN of it, by fences
-    SMEM   as GMEM, for the shared memory of the block of rank 0; those of other ranks of the cluster come behind it
-
-Knowledge is immutable and shared: threads that meet at a barrier know the same afterwards. What a thread knows of
-itself is not part of it and lies in `Clocks.own`.
-
-Threads that have done and learned the same so far are a *party*: a block begins as one, and each time only some of a
-party do something they become one of their own, for good. All that is kept of threads is kept once for each party,
-under its first thread, its *head*; and a part of knowledge has a column for each party, not for each thread.
+`knowledge.py` says what is known, `parties.py` of whom.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from cutelite.sim.program import WARP
+from cutelite.sim.checker.knowledge import (
+    ADVANCED,
+    CLUSTER,
+    GENERIC_ROWS,
+    INIT,
+    NOT_INIT,
+    NOTHING,
+    PAST,
+    RAN,
+    SCOPES,
+    SEEN,
+    SMEM,
+    TMEM,
+    Columns,
+    Knowledge,
+    Snapshot,
+    Snapshots,
+    distinct,
+    join,
+)
+from cutelite.sim.checker.parties import Parties
 
 Array = Any
 
-INIT, RAN, SEEN, PAST, GMEM, TMEM, SMEM = range(7)
-GENERIC_ROWS = slice(RAN, SEEN + 1)
-ADVANCED = slice(RAN, PAST + 1)  # rows of a thread's own clocks that a release advances
-NOT_INIT = slice(RAN, None)
-
-CTA, CLUSTER, GPU = range(1, 4)
-"""Scopes of an order, by how far they reach. The whole system is no more than the GPU here: nobody else takes part."""
-SCOPES = (CTA, CLUSTER, GPU)
-EVERYBODY = 4
-"""Reach of what whoever sees it knows, with a scope of whatever size: that something has been executed."""
-REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU}
-
 MANY = 1 << 14  # pieces of knowledge kept, before those that no thread has any more are dropped
-MANY_SETS = 1 << 10  # of threads, whose parties are remembered
-SPARE = 16  # columns
 FEW = 4  # parties: one after the other takes less time than all at once
 
 
-class Columns:
-    """The columns that parts of knowledge of one cluster have: one of each party of threads, and asynchronous agent.
+class Clocks(Parties):
+    """The knowledge of the threads of a launch, and their own clocks. All of it is kept by party.
 
-    Column 0 is nobody's, and always 0.
-
-    origins  for each column, the one that it was the same as until then; 0 where nothing was known of its agents
-    count    the number of columns
-    threads  columns of what threads do themselves
-    """
-
-    __slots__ = ("_indices", "_spare", "count", "origins", "rows", "threads")
-
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
-        self.origins = [0]
-        self.count = 1
-        self.threads = np.zeros(0, np.int64)
-        self._indices: dict[int, Array] = {}
-        self._spare: list[int] = []  # columns that nobody has yet, made ahead because each new one makes parts wider
-
-    def add(self, origin: int = 0) -> int:
-        """Return the index of a new column, so far the same as column `origin`; 0: nothing is known of it."""
-        if origin or not self._spare:
-            self._spare += range(self.count, self.count + (1 if origin else SPARE))
-            self.origins += [origin] if origin else [0] * SPARE
-            self.count = len(self.origins)
-            self._indices.clear()
-        return self._spare.pop(-1 if origin else 0)
-
-    def wide(self, part: Array) -> Array:
-        """Return a part of knowledge extended to all columns that exist by now."""
-        had = part.shape[1]
-        if had == self.count:
-            return part
-        index = self._indices.get(had)
-        if index is None:
-            found = list(range(had))
-            for origin in self.origins[had:]:
-                found.append(found[origin])
-            index = self._indices[had] = np.array(found)
-        return part.take(index, axis=1)
-
-    def writable(self, part: Array | None, own: bool = False) -> Array:
-        """Return a part that may be written: a copy, zeros for None, or with `own` the part itself."""
-        if part is None:
-            return np.zeros((self.rows, self.count), np.int32)
-        wide = self.wide(part)
-        return wide.copy() if wide is part and not own else wide
-
-
-class Knowledge:
-    """Clocks known. `parts`: columns of a cluster -> int32 (rows, columns); where there is none, all are 0.
-
-    key  under which `Clocks.pool` has it; -1 where it does not
-    """
-
-    __slots__ = ("key", "parts")
-
-    def __init__(self, parts: dict[Columns, Array]) -> None:
-        self.parts = parts
-        self.key = -1
-
-    def part(self, columns: Columns) -> Array | None:
-        """Return its part of a cluster, extended to all columns that exist by now; None if nothing is known."""
-        part = self.parts.get(columns)
-        if part is not None and part.shape[1] != columns.count:
-            part = self.parts[columns] = columns.wide(part)
-        return part
-
-    def rows(self, *rows: int) -> Knowledge:
-        """Return this knowledge with all other rows 0."""
-        parts = {}
-        for columns in self.parts:
-            part = self.part(columns)
-            assert part is not None
-            parts[columns] = columns.writable(None)
-            for row in rows:
-                parts[columns][row] = part[row]
-        return Knowledge(parts)
-
-
-NOTHING = Knowledge({})
-
-
-def join(a: Knowledge, b: Knowledge) -> Knowledge:
-    """The union of two pieces of knowledge; the first itself where it holds the other."""
-    if a is b or not b.parts:
-        return a
-    if not a.parts:
-        return b
-    found = a
-    for columns, theirs in b.parts.items():
-        mine = a.parts.get(columns)
-        if mine is theirs:
-            continue
-        if theirs.shape[1] != columns.count:
-            theirs = b.part(columns)
-        if mine is not None and mine.shape[1] != columns.count:
-            mine = a.part(columns)
-        merged = theirs if mine is None else _maximum(mine, theirs)
-        if merged is not mine:
-            found = Knowledge(dict(a.parts)) if found is a else found
-            found.parts[columns] = merged
-    return found
-
-
-def _maximum(a: Array, b: Array) -> Array:
-    """The larger clock of each agent; `a` itself where it is nowhere the smaller."""
-    merged = np.maximum(a, b)
-    return a if a is b or merged.tobytes() == a.tobytes() else merged  # bytes are compared faster than NumPy compares
-
-
-class Published:
-    """The knowledge released at one place (a barrier's phase, an address), by the scope of the release and by whom.
-
-    by  (scope, cluster, rank in it, whether all acquire that what is known has been executed) -> knowledge
-    """
-
-    __slots__ = ("_to", "by")
-
-    def __init__(self) -> None:
-        self.by: dict[tuple[int, int, int, bool], Knowledge] = {}
-        self._to: dict[tuple[int, int, int], Knowledge] = {}  # by whose question: what they acquire
-
-    def add(self, scope: int, cluster: int, rank: int, knowledge: Knowledge, executed: bool = False) -> None:
-        key = (scope, cluster, rank, executed)
-        self.by[key] = join(self.by.get(key, NOTHING), knowledge)
-        self._to.clear()
-
-    def snapshot(self) -> Published:
-        copy = Published()
-        copy.by = dict(self.by)
-        return copy
-
-    def all(self) -> Knowledge:
-        """Return the union of all releases."""
-        found = NOTHING
-        for knowledge in self.by.values():
-            found = join(found, knowledge)
-        return found
-
-    def merge(self, other: Published) -> None:
-        for (scope, cluster, rank, executed), knowledge in other.by.items():
-            self.add(scope, cluster, rank, knowledge, executed)
-
-    def to(self, scope: int, cluster: int, rank: int) -> Knowledge:
-        """Return the knowledge that a thread of that block acquires: of releases whose scope excludes it, PAST only."""
-        found = self._to.get((scope, cluster, rank))
-        if found is None:
-            found = NOTHING
-            for (reach, of, by, executed), knowledge in self.by.items():
-                enough = reach == EVERYBODY or min(reach, scope) >= needed(of, by, cluster, rank)
-                found = join(found, knowledge if enough else knowledge.rows(*_AT_LEAST[executed]))
-            self._to[scope, cluster, rank] = found
-        return found
-
-    def for_fences(self, cluster: int, rank: int, most: int = GPU) -> dict[int, Knowledge]:
-        """By scope, the knowledge that a thread of that block acquires by a fence of at least that scope.
-
-        most  the scope in which it has read there
-        """
-        found: dict[int, Knowledge] = {}
-        for (reach, of, by, executed), knowledge in self.by.items():
-            scope = needed(of, by, cluster, rank)
-            if min(reach, most) >= scope:
-                found[scope] = join(knowledge, found.get(scope, NOTHING))
-            elif executed and most >= scope:
-                found[scope] = join(knowledge.rows(*_AT_LEAST[True]), found.get(scope, NOTHING))
-        return found
-
-
-_AT_LEAST = {False: (PAST,), True: (RAN, PAST)}
-"""Rows that are acquired in any scope."""
-
-
-def needed(cluster: int, rank: int, of: int, by: int) -> int:
-    """The least scope that holds two blocks, each by its cluster and its rank in that."""
-    return GPU if cluster != of else CTA if rank == by else CLUSTER
-
-
-class Snapshot(NamedTuple):
-    """The knowledge at the start of asynchronous work: of all others, and of the thread that started it."""
-
-    knowledge: Knowledge
-    agent: int  # the thread; 0 for several
-    own: Array  # (rows,): its own clocks
-    copied: Array  # (rows,): tickets of its own cp.async that it has waited for
-
-
-class Snapshots(NamedTuple):
-    """The same for work of several threads that ends for each of them by itself.
-
-    knowledge  different pieces of it, by key; `keys` has the one of each thread
-    """
-
-    knowledge: dict[int, Knowledge]
-    keys: Array
-    agents: Array
-    own: Array  # (rows, threads)
-    copied: Array
-
-
-class Clocks:
-    """All agents of a launch and what the threads know. Agents are ints from 1 on; a block's threads come in a row.
-
-    cluster, rank   per agent: the number of its cluster, and of its block: for asynchronous ones, of the block that
-                    started their latest work
-    column          per agent: its column in what is known of its cluster
-    head            per thread: the head of its party, under which the following have what the party has
     own             int32 (rows, agents): a thread's own clock (RAN, SEEN), and how much of it a fence has followed
     copied          the same of its own cp.async: the ticket up to which it has waited for them
     knows           keys of `pool`: what it knows of others
@@ -274,21 +52,13 @@ class Clocks:
                     `released_copied` are its own part of that
     acquired        for each scope: keys of what it has read by relaxed accesses, for a fence of at least that scope
     has_waited      for an mbarrier, since its warp has last executed an instruction together
-    copies          whether the threads of the launch have agents for cp.async
     """
 
-    _OF_PARTIES = ("knows", "fenced", "released", "acquired", "has_waited", "own", "copied", "released_own",
-                   "released_copied")  # fmt: skip
-    _OF_AGENTS = ("cluster", "rank", "column", "head", "_members", *_OF_PARTIES)
+    OF_PARTIES = ("knows", "fenced", "released", "acquired", "has_waited", "own", "copied", "released_own",
+                  "released_copied")  # fmt: skip
 
     def __init__(self) -> None:
-        self.count = 1
-        self.rows = SMEM + 1
-        self.cluster = np.zeros(1, np.int32)
-        self.rank = np.zeros(1, np.int32)
-        self.column = np.zeros(1, np.int64)
-        self.head = np.zeros(1, np.int64)
-        self._members = np.zeros(1, np.int64)  # by head: threads of the party
+        super().__init__()
         self.knows = np.zeros(1, np.int64)
         self.fenced = np.zeros(1, bool)
         self.released = np.zeros((len(SCOPES), 1), np.int64)
@@ -297,16 +67,8 @@ class Clocks:
         self._make_rows()
         self.pool: dict[int, Knowledge] = {0: NOTHING}
         self.any_released = self.any_waited = False
-        self.copies = False
         self._next = 1
         self._prune_at = MANY
-        self.columns: dict[int, Columns] = {}  # of each cluster
-        self.firsts: dict[int, int] = {}  # the first agent of each cluster
-        self.threads: dict[int, int] = {}  # threads of each cluster
-        self._named: dict[object, int] = {}
-        self._splits = 0  # how often parties were made
-        # By threads: the heads of the parties they were, their number, and `_splits` when that was last so.
-        self._found: dict[bytes, tuple[Array, int, int]] = {}
 
     def _make_rows(self) -> None:
         self.own = np.zeros((self.rows, self.count), np.int32)
@@ -314,117 +76,17 @@ class Clocks:
         self.released_own = np.zeros((len(SCOPES), self.rows, self.count), np.int32)
         self.released_copied = np.zeros_like(self.released_own)
 
-    # Agents
-
     def begin(self, cluster: int, threads: int, ranks: int, copies: bool) -> int:
-        """Make agents for the threads of a cluster, then, if there are `copies`, as many for their cp.async.
-
-        Result  the first one
-        """
-        if self.count == 1:  # all clusters of a launch are alike
-            self.rows, self.copies = SMEM + ranks, copies
+        """Make agents for the threads of a cluster, which have done nothing yet; see `Parties.begin`."""
+        if self.count == 1:
+            self.rows = SMEM + ranks
             self._make_rows()
-        sequences = 2 if copies else 1
-        columns = self.columns[cluster] = Columns(self.rows)
-        first = self._grow(cluster, sequences * threads)
-        self.firsts[cluster], self.threads[cluster] = first, threads
-        each = threads // ranks
-        self.rank[first : self.count] = np.tile(np.arange(threads) // each, sequences)
-        for head in range(first, first + threads, each):
-            self._make_party(columns, np.arange(head, head + each), -1)
+        first = super().begin(cluster, threads, ranks, copies)
         self.own[GENERIC_ROWS, first : first + threads] = 1
         self.own[PAST, first : first + threads] = 1
         return first
 
-    def named(self, cluster: int, name: object) -> int:
-        """Return the agent of that name; it is made at the first use."""
-        found = self._named.get(name)
-        if found is None:
-            found = self._named[name] = self._grow(cluster, 1)
-            self.column[found] = self.columns[cluster].add()
-        return found
-
-    def copier(self, agent: Array | int) -> Any:
-        """Return the agents of threads' cp.async."""
-        return agent + self._threads_of(agent)
-
-    def sequences(self, first: int, cluster: int) -> tuple[int, ...]:
-        """Return the first agents of a block's threads and of their cp.async; `first` is its first thread."""
-        return (first, first + self.threads[cluster]) if self.copies else (first,)
-
-    def _threads_of(self, agent: Array | int) -> int:
-        one = int(agent if isinstance(agent, int) else np.asarray(agent).flat[0])
-        return self.threads[int(self.cluster[one])]
-
-    def _grow(self, cluster: int, n: int) -> int:
-        first, self.count = self.count, self.count + n
-        if self.count > len(self.cluster):
-            room = max(2 * len(self.cluster), self.count)
-            for name in self._OF_AGENTS:
-                old = getattr(self, name)
-                more = np.zeros((*old.shape[:-1], room - old.shape[-1]), old.dtype)
-                setattr(self, name, np.concatenate([old, more], axis=-1))
-        self.cluster[first : self.count] = cluster
-        return first
-
-    # Parties
-
-    def _make_party(self, columns: Columns, threads: Array, of: int) -> int:
-        """Make a party of threads, which were in that of the head `of` so far (-1: in none); returns its head."""
-        head = int(threads[0])
-        self._splits += 1
-        self.head[threads] = head
-        self._members[head] = len(threads)
-        if of >= 0:
-            self._members[of] -= len(threads)
-            for name in self._OF_PARTIES:
-                held = getattr(self, name)
-                held[..., head] = held[..., of]
-        for move in (0, self._threads_of(head)) if self.copies else (0,):  # of what they do, and of their cp.async
-            column = self.column[threads + move] = columns.add(int(self.column[of + move]) if of >= 0 else 0)
-            if not move:
-                columns.threads = np.append(columns.threads, column)
-        return head
-
-    def parties(self, threads: Array) -> Array:
-        """Return the heads of parties that consist of these threads of one cluster; split parties where needed."""
-        if len(threads) == 1:
-            one = int(threads[0])
-            if self._members[self.head[one]] == 1:
-                return threads
-        key = threads.tobytes()
-        found = self._found.get(key)
-        if found is not None:
-            held, count, splits = found
-            if splits == self._splits:
-                return held
-            if self._members[held].sum() == count:
-                self._found[key] = held, count, self._splits
-                return held  # none of them has been split since
-        heads = self.head[threads]
-        values = _values(heads)
-        parts, count = [], 0
-        for head in values:
-            mine = threads if len(values) == 1 else threads[heads == head]
-            if np.count_nonzero(mine[1:] > mine[:-1]) < len(mine) - 1:
-                mine = np.unique(mine)
-            count += len(mine)
-            parts.append(self._part(mine, head) if len(mine) < self._members[head] else head)
-        if len(self._found) > MANY_SETS:
-            self._found.clear()
-        made = np.array(parts, np.int64)
-        self._found[key] = made, count, self._splits
-        return made
-
-    def _part(self, threads: Array, head: int) -> int:
-        """Split some threads from their party, and return their head."""
-        columns = self.columns[int(self.cluster[head])]
-        if threads[0] != head:
-            return self._make_party(columns, threads, head)
-        first = self.firsts[int(self.cluster[head])]  # the others get another head
-        party = first + (self.head[first : first + self._threads_of(head)] == head).nonzero()[0]
-        self._make_party(columns, np.setdiff1d(party, threads, assume_unique=True), head)
-        return head
+    # Knowing
 
     def keys(self, threads: Array) -> Array:
         """Return the key of each thread's knowledge."""
@@ -433,8 +95,6 @@ class Clocks:
     def clock(self, row: int, threads: Array) -> Array:
         """Return the own clocks of threads."""
         return self.own[row][self.head[threads]]
-
-    # Knowing
 
     def of(self, agent: int) -> Knowledge:
         return self.pool[int(self.knows[self.head[agent]])]
@@ -479,7 +139,7 @@ class Clocks:
         """Return the threads that do not know an epoch, which is not one of cp.async."""
         heads = self.head[threads]
         keys = self.knows[heads]
-        unknown = [key for key in _values(keys) if not self.has(self.pool[key], row, agent, clock)]
+        unknown = [key for key in distinct(keys) if not self.has(self.pool[key], row, agent, clock)]
         if not unknown:
             return threads[:0]
         left = keys == unknown[0]
@@ -503,7 +163,7 @@ class Clocks:
         left = (~result & ~own).nonzero()[0]
         if len(left):
             keys = self.keys(threads[left])
-            for key in _values(keys):
+            for key in distinct(keys):
                 mine = left[keys == key]
                 result[mine] = self.known(self.pool[key], row, who[mine], when[mine])
         return result
@@ -523,7 +183,7 @@ class Clocks:
         result: Array = (who == agents) & (then.own[row][threads] >= when)
         result |= (who == self.copier(agents)) & (then.copied[row][threads] >= when)
         keys = then.keys[threads]
-        for key in _values(keys):
+        for key in distinct(keys):
             mine = keys == key
             result[mine] |= self.known(then.knowledge[key], row, who[mine], when[mine])
         return result
@@ -533,7 +193,7 @@ class Clocks:
     def snapshots(self, agents: Array) -> Snapshots:
         heads = self.head[agents]
         keys = self.knows[heads]
-        knowledge = {key: self.pool[key] for key in _values(keys)}
+        knowledge = {key: self.pool[key] for key in distinct(keys)}
         return Snapshots(knowledge, keys, agents, self.own[:, heads], self.copied[:, heads])
 
     def snapshot(self, agent: int) -> Snapshot:
@@ -582,15 +242,15 @@ class Clocks:
 
     def _together(self, keys: Array, own: Array, copied: Array, heads: Array) -> Knowledge:
         found = self._with_own(keys, own, copied, heads)
-        found.parts[self._columns_of(heads)][TMEM] = 0
+        found.parts[self.columns_of(heads)][TMEM] = 0
         return found
 
     def _with_own(self, keys: Array, own: Array, copied: Array, heads: Array) -> Knowledge:
         """Return the knowledge of parties, including what they have done themselves."""
         found = NOTHING
-        for key in _values(keys[heads]):
+        for key in distinct(keys[heads]):
             found = join(found, self.pool[key])
-        columns = self._columns_of(heads)
+        columns = self.columns_of(heads)
         part = columns.writable(found.parts.get(columns))
         if len(heads) <= FEW and not self.copies:
             for head, column in zip(heads.tolist(), self.column[heads].tolist(), strict=True):
@@ -604,9 +264,6 @@ class Clocks:
             part[:, at] = np.maximum(part[:, at], copied[:, heads])
         return Knowledge({**found.parts, columns: part})
 
-    def _columns_of(self, agents: Array) -> Columns:
-        return self.columns[int(self.cluster[agents[0]])]
-
     def of_warps(self, threads: Array) -> Knowledge:
         """Return what all warps of a warpgroup know; a warp knows what any of its threads knows."""
         heads = self.head[threads]
@@ -618,7 +275,7 @@ class Clocks:
 
     def of_each(self, threads: Array) -> Knowledge:
         """Return the knowledge that all of these threads share."""
-        return self.common([self.pool[key] for key in _values(self.keys(threads))])
+        return self.common([self.pool[key] for key in distinct(self.keys(threads))])
 
     def told_relaxed(self, threads: Array) -> Knowledge:
         """Return the knowledge that a relaxed arrival passes on without any fence.
@@ -663,8 +320,8 @@ class Clocks:
     def _share_past(self, heads: Array) -> None:
         """Let each of some parties know of PAST what any of them knows, and their own clocks."""
         held = self.knows[heads]
-        known = {key: self.pool[key] for key in _values(held)}
-        own = self._columns_of(heads)
+        known = {key: self.pool[key] for key in distinct(held)}
+        own = self.columns_of(heads)
         past: dict[Columns, Array] = {own: np.zeros(own.count, np.int32)}
         for knowledge in known.values():
             for columns in knowledge.parts:
@@ -690,14 +347,14 @@ class Clocks:
 
     def _rows_of(self, heads: Array, *rows: int) -> Knowledge:
         """Return these rows of the knowledge of parties, as parts that only the caller has."""
-        keys = _values(self.knows[heads])
+        keys = distinct(self.knows[heads])
         if len(keys) == 1:
             return self.pool[keys[0]].rows(*rows)
         return functools.reduce(join, (self.pool[key].rows(*rows) for key in keys))
 
     def _add_past(self, knowledge: Knowledge, heads: Array, clocks: Array) -> None:
         """Add the own clocks of parties to knowledge that only the caller has."""
-        columns = self._columns_of(heads)
+        columns = self.columns_of(heads)
         part = knowledge.parts[columns] = columns.writable(knowledge.part(columns), own=True)
         at = self.column[heads]
         if len(heads) == 1:
@@ -722,7 +379,7 @@ class Clocks:
 
     def _learn(self, keys: Array, heads: Array, knowledge: Knowledge) -> None:
         held = keys[heads]
-        for key in _values(held):
+        for key in distinct(held):
             before = self.pool[key]
             after = join(before, knowledge)
             if after is not before:
@@ -730,7 +387,7 @@ class Clocks:
 
     def _learn_epoch(self, heads: Array, agent: int, clock: int, rows: slice | list[int]) -> None:
         columns, column, held = self.columns[int(self.cluster[agent])], self.column[agent], self.knows[heads]
-        for key in _values(held):
+        for key in distinct(held):
             before = self.pool[key]
             part = before.part(columns)
             if part is None or int(part[rows, column].min()) < clock:
@@ -766,7 +423,7 @@ class Clocks:
         if acquire:
             for acquired in self.acquired[:reach]:
                 held = acquired[heads]
-                for key in _values(held):
+                for key in distinct(held):
                     self._learn(self.knows, heads[held == key], self.pool[key])
         if release:
             self.any_released = True
@@ -793,7 +450,7 @@ class Clocks:
     def _raise(self, heads: Array, source: int, rows: tuple[int, ...]) -> None:
         """Let parties know in these rows all that they know in the row `source`."""
         held = self.knows[heads]
-        for key in _values(held):
+        for key in distinct(held):
             parts = {}
             for columns, part in self.pool[key].parts.items():
                 parts[columns] = part.copy()
@@ -811,10 +468,6 @@ class Clocks:
         self.own[GENERIC_ROWS, heads] += 1
 
     # Several
-
-    def names(self) -> Iterable[tuple[Any, int]]:
-        """Return the names and agents that `named` has made."""
-        return self._named.items()
 
     def common(self, several: list[Knowledge]) -> Knowledge:
         """Return the knowledge that is in all of these."""
@@ -841,12 +494,3 @@ class Clocks:
         self.pool[key] = knowledge
         knowledge.key = key
         return key
-
-
-def _values(keys: Array) -> Sequence[int]:
-    """Return the distinct keys."""
-    first = int(keys[0])
-    if len(keys) == 1 or (len(keys) > WARP and np.count_nonzero(keys == first) == len(keys)):
-        return (first,)
-    found: list[int] = sorted(set(keys.tolist()))
-    return found

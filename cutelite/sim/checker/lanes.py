@@ -6,11 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from cutelite.sim.actors import Work
 from cutelite.sim.lanes import AccessOf
 from cutelite.sim.machine import Agent, Share
 from cutelite.sim.memory import Selected
 
 Array = Any
+
+
+def work_of(maker: Any) -> Work | None:
+    """Return the asynchronous work that makes an access; None for threads."""
+    return maker.work if isinstance(maker, Agent) else None
 
 
 def lanes_of(who: Any, count: int) -> tuple[Any, Array]:

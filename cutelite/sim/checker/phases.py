@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cutelite.ir.op import Op
-from cutelite.sim.checker.clocks import PAST, Clocks, Published, Snapshot
+from cutelite.sim.checker.clocks import Clocks
+from cutelite.sim.checker.knowledge import PAST, Published, Snapshot
 
 Array = Any
 

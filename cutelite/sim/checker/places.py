@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cutelite.sim.checker.clocks import SEEN, Clocks, Knowledge, Published, needed
+from cutelite.sim.checker.clocks import Clocks
+from cutelite.sim.checker.knowledge import SEEN, Knowledge, Published, needed
 
 Array = Any
 

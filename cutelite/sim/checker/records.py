@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cutelite.sim.actors import Work
-from cutelite.sim.checker.clocks import Knowledge, Published
+from cutelite.sim.checker.knowledge import Knowledge, Published
 from cutelite.sim.checker.phases import Phases
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Machine

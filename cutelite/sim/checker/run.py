@@ -15,10 +15,11 @@ from cutelite.diag.progress import Progress
 from cutelite.ir.function import Function
 from cutelite.ops.cluster import GridWait
 from cutelite.records import dataclass
+from cutelite.sim.checker.ahead import Ahead
 from cutelite.sim.checker.costs import Costs
 from cutelite.sim.checker.findings import CheckReport, Finding
 from cutelite.sim.checker.limits import TooLarge, check_size
-from cutelite.sim.checker.model import Ahead, Checker
+from cutelite.sim.checker.model import Checker
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.checker.results import Results
 from cutelite.sim.checker.updates import Orders

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cutelite.ir.op import Op
-from cutelite.sim.checker.clocks import GPU, REACH
+from cutelite.sim.checker.knowledge import GPU, REACH
 
 Array = Any
 
