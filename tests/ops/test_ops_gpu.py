@@ -108,6 +108,8 @@ FAST: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
 @pytest.mark.parametrize("name", FAST)
 def test_fast_functions_keep_their_bounds(name: str) -> None:
     x = RANDOM.uniform(0.05, 2 * np.pi if name == "tan" else 20, 1 << 18).astype(np.float32)
+    if name == "tan":
+        x[np.abs(np.cos(x.astype(np.float64))) < 2.0**-20] = 1.0  # so near to a pole the divisor may be rounded to zero
     wide = x.astype(np.float64)
     if name == "pow":
         got, truth = on_gpu(lambda a: math.pow(a, 1.75, fast=True), f32, x), wide**1.75

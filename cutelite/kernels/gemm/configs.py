@@ -442,6 +442,8 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # blocks take turns along one mode alone
     alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
     of_thread = (bm if config.pingpong else bm // 2) * bn // 128
+    if problem.finish is not None and not problem.groups and problem.finish.columns > 64 and of_thread > 128:
+        return False  # registers hold a tile's sums, or a wide piece's with what belongs to them, not both
     if problem.direct and config.splits == 1 and not config.swapped and of_thread > 192:
         return False  # for what stores and loads elements there are no registers left
     if problem.prepare is not None and (config.swapped or not alone):
