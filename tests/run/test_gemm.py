@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from itertools import combinations, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -560,10 +561,16 @@ def test_where_l2_gives_less_a_tile_that_loads_more_takes_longer() -> None:
     near, far = Config((256, 128), cluster=(1, 2)), Config((128, 128), True, (1, 2), 5)
     table, sizes, problem = table_of([near, far]), Sizes(8681, 6120, 14136), Problem(bf16, bf16, f32, bf16)
     ratios = []
-    for bus in (6144, 5120):
-        large, small = microseconds(table, problem, sizes, AT_ONCE[2], bus)
+    for stacks in (6, 5):
+        large, small = microseconds(table, problem, sizes, AT_ONCE[2], stacks)
         ratios.append(small / large)
     assert ratios[1] > 1.15 * ratios[0]
+
+
+@pytest.mark.parametrize(("bits", "stacks"), [(6016, 6), (6144, 6), (5120, 5), (384, 5), (8192, 6)])
+def test_stacks_of_memory_are_known_by_the_bus(bits: int, stacks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cutelite_rt.device", lambda _: SimpleNamespace(attribute=lambda _: bits))
+    assert model.found_stacks.__wrapped__("cuda", 0) == stacks
 
 
 def test_configurations_by_name() -> None:

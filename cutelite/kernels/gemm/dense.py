@@ -41,12 +41,12 @@ from cutelite.kernels.gemm.loads import WORDS
 from cutelite.kernels.gemm.model import (
     BEHIND,
     at_once_of,
-    bus_of,
     in_bursts,
     kept,
     lasting,
     microseconds,
     sizes_of,
+    stacks_of,
     table_of,
     work_of,
     worth,
@@ -255,7 +255,7 @@ def ranked(
     """
     every, sizes = kept(configs), sizes_of(problem, a, b, d)
     of = every.part(worth(every, problem, sizes).nonzero()[0])
-    times = microseconds(of, problem, sizes, at_once_of(of, d), bus_of(d)) + early * BEHIND * (of.splits > 1)
+    times = microseconds(of, problem, sizes, at_once_of(of, d), stacks_of(d)) + early * BEHIND * (of.splits > 1)
     for i in times.argsort(kind="stable").tolist():
         if times[i] == inf:
             return
@@ -281,7 +281,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
 def sustained(config: Config, seconds: float, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> float:
     """Return the seconds that a GEMM measured in bursts takes once the GPU is at its limit of power."""
     of = table_of([config])
-    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, b, d)), at_once_of(of, d), bus_of(d))
+    _, energy = in_bursts(of, work_of(of, problem, sizes_of(problem, a, b, d)), at_once_of(of, d), stacks_of(d))
     return float(lasting(seconds * 1e6, energy[0])) * 1e-6
 
 

@@ -40,7 +40,7 @@ from cutelite.kernels.gemm.call import all_for_tma, kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import NEAR, build, first_of
-from cutelite.kernels.gemm.model import Sizes, at_once_of, bus_of, kept, microseconds
+from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
 from cutelite.kernels.gemm.plan import GROUP
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
@@ -110,7 +110,8 @@ def fitting(
         times = np.zeros(len(configs))
         for shares in dealt(m, groups) if problem.groups == "rows" else (Counter([m] * groups),):
             padded = sum(np.ceil(rows / of.high) * of.high * many for rows, many in shares.items())
-            times += microseconds(of, plain, Sizes(padded, n, k, 1, groups - shares[0]), at_once_of(of, d), bus_of(d))
+            each = Sizes(padded, n, k, 1, groups - shares[0])
+            times += microseconds(of, plain, each, at_once_of(of, d), stacks_of(d))
     able = [i for i in times.argsort(kind="stable").tolist() if made_for(configs[i], fitted(configs[i], problem))]
     least = times[first_of(able, problem)]
     return [configs[i] for i in able if times[i] <= NEAR * least]

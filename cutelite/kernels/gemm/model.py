@@ -93,10 +93,10 @@ AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
 """Blocks of a cluster -> clusters that run at once on an H200, a block per SM: for arrays that are on no GPU."""
 
 
-LOAD = {5120: 2.4e-5, 6144: 1.5e-5}
-"""Bits of a GPU's memory bus -> microseconds for a byte that a block loads from L2 while all others do, at least. 5120
-bits are five stacks of memory, each with its part of L2, as an H100 has, 6144 are six."""
-H200 = 6144
+LOAD = {5: 2.4e-5, 6: 1.5e-5}
+"""Stacks of a GPU's memory -> microseconds for a byte that a block loads from L2 while all others do, at least. Each
+stack has its part of L2; an H100 has five, an H200 six."""
+H200 = 6
 
 Kind = tuple[int, bool, tuple[int, int]]
 Rates = tuple[float, float, float, float, float]
@@ -329,15 +329,15 @@ def worth(table: Table, problem: Problem, sizes: Sizes) -> Any:
     return fits | (t.plain > 0)
 
 
-def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any, bus: int = H200) -> Any:
+def microseconds(table: Table, problem: Problem, sizes: Sizes, at_once: Any, stacks: int = H200) -> Any:
     """Return the predicted times of a GEMM at the limit of power; inf for configurations that the model does not cover.
 
     For those with stream-K it is a lower bound, with partial tiles free: enough to tell what to measure.
 
     at_once  how many clusters of each configuration run at once
-    bus      of the GPU: a key of `LOAD`
+    stacks   of the GPU's memory: a key of `LOAD`
     """
-    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once, bus))
+    return lasting(*in_bursts(table, work_of(table, problem, sizes), at_once, stacks))
 
 
 def lasting(burst: Any, energy: Any) -> Any:
@@ -345,7 +345,7 @@ def lasting(burst: Any, energy: Any) -> Any:
     return burst * np.cbrt(np.maximum(1.0, energy / (burst * WATTS)))
 
 
-def in_bursts(table: Table, work: Work, at_once: Any, bus: int = H200) -> tuple[Any, Any]:
+def in_bursts(table: Table, work: Work, at_once: Any, stacks: int = H200) -> tuple[Any, Any]:
     """Return microseconds and microjoules of a GEMM in bursts, below the limit of power. Else as `microseconds`."""
     t, v, (m, n, k, batches, matrices) = table, table.numbers, work.sizes
     turned = (n - m) * t.swapped
@@ -383,7 +383,7 @@ def in_bursts(table: Table, work: Work, at_once: Any, bus: int = H200) -> tuple[
     memory = np.maximum(loaded * t.l2 + moved * v.dram, moved * AT_LEAST)
     memory = np.maximum(memory, moved * np.maximum(1.0, rounds) / loading * t.streamed)
     burst = np.maximum(busy, memory) + np.minimum(busy, memory) * (v.apart / (1.0 + rounds * each / v.soon))
-    burst = np.maximum(burst, rounds * each * share * LOAD[bus]) + t.fixed
+    burst = np.maximum(burst, rounds * each * share * LOAD[stacks]) + t.fixed
     burst += t.again * rounds
     burst += t.summed * (batches * m * n)
     energy = batches * m * n * k * work.bytes * PRODUCT + loaded * LOADED + moved * MOVED
@@ -396,19 +396,21 @@ def at_once_of(table: Table, like: Any) -> Any:
     return counts(*rt.read(like).device)[table.blocks.astype(int)]
 
 
-def bus_of(like: Any) -> int:
-    """Return the bits of the memory bus of an array's GPU, as `LOAD` has them; in the simulator an H200's."""
-    return found_bus(*rt.read(like).device)
+def stacks_of(like: Any) -> int:
+    """Return the stacks of memory of an array's GPU, as `LOAD` has them; in the simulator an H200's."""
+    return found_stacks(*rt.read(like).device)
 
 
 BUS_WIDTH = 37  # CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH
+STACK = 1024
+"""Bits of a stack's bus. GPUs report fewer than all: an H200 6016 for six stacks."""
 
 
 @cache
-def found_bus(kind: str, ordinal: int) -> int:
-    """Return the widest bus of `LOAD` that is no wider than a GPU's."""
-    wide = rt.device(ordinal).attribute(BUS_WIDTH) if kind == "cuda" else H200
-    return max((bits for bits in LOAD if bits <= wide), default=min(LOAD))
+def found_stacks(kind: str, ordinal: int) -> int:
+    """Return the most stacks of `LOAD` that are no more than a GPU's."""
+    stacks = round(rt.device(ordinal).attribute(BUS_WIDTH) / STACK) if kind == "cuda" else H200
+    return max((known for known in LOAD if known <= stacks), default=min(LOAD))
 
 
 @cache
