@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from cutelite import toolchain
+from cutelite import ops, toolchain
 from cutelite.builds import collector
 from cutelite.builds.build import Build
 from cutelite.ir.function import Function
 from cutelite.ir.types import Scalar, TensorMap
-from cutelite.ops.debug import mark_names, recorded_ops
 from cutelite.options import Options
 from cutelite.passes.written import written_parameters
 from cutelite.target import Target
@@ -90,14 +89,14 @@ def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
 
 def marks(final: Function) -> dict[str, Any]:
     """Return the names of the events that the kernel records, by number; {} if it records none."""
-    return {"marks": mark_names(final.ops())} if final.attrs.get("profile") else {}
+    return {"marks": ops.debug.mark_names(final.ops())} if final.attrs.get("profile") else {}
 
 
 def records(final: Function) -> dict[str, Any]:
     """Return the ops whose values the kernel keeps, as texts by number; {} if it keeps none."""
     if not final.attrs.get("record"):
         return {}
-    return {"records": {str(number): op["what"] for number, op in recorded_ops(final.ops()).items()}}
+    return {"records": {str(number): op["what"] for number, op in ops.debug.recorded_ops(final.ops()).items()}}
 
 
 def report(cubin: toolchain.Cubin | None) -> dict[str, Any]:

@@ -15,7 +15,6 @@ So `while` has one form in all versions: a header that tests, a body that leads 
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping
 
 from cutelite.diag import InternalError
@@ -328,12 +327,13 @@ def _arrange(region: set[int], first: int, ways: Ways, bodies: Mapping[int, set[
     order: list[int] = []
     ready = [first]
     while ready:
-        name = heapq.heappop(ready)
+        name = min(ready)
+        ready.remove(name)
         order += _arrange(bodies[name], name, ways, bodies) if name in inner else [name]
         for behind in after[name]:
             waiting[behind] -= 1
             if not waiting[behind]:
-                heapq.heappush(ready, behind)
+                ready.append(behind)
     return order
 
 

@@ -32,7 +32,6 @@ from cutelite.front.unready import (
 )
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean, i32, meet
-from cutelite.lang.debug import assert_
 from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.tensor import Tensor, TmaTensor
@@ -367,6 +366,8 @@ def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
     for i, other in enumerate(structures):
         if not tree.same_structure(structures[0], other):
             raise _not_alike(items[0], items[i], i)
+    from cutelite.lang.debug import assert_  # imported here: few kernels index tuples at run time
+
     assert_((key >= 0) & (key < len(items)), f"a run-time index is none of 0 to {len(items) - 1}")
     columns = (_chosen_leaf(column, key) for column in zip(*leaves, strict=True))
     return tree.with_leaves(items[0], columns)

@@ -22,12 +22,10 @@ from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32, u32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake
-from cutelite.lang.fragments import COMBINE
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Scalar, Vector, vector
-from cutelite.lang.warp import shuffle_xor
 from cutelite.layout import Layout, composition, static_value, transform_leaf
 from cutelite.ops import wgmma as ops
 from cutelite.ops.wgmma_layouts import (
@@ -279,6 +277,9 @@ def row_reduce(acc: Any, operation: Literal["sum", "max", "min", "prod"]) -> Vec
 
 def over_quad(v: Vector, operation: Literal["sum", "max", "min", "prod"]) -> Vector:
     """Combine vectors of the four threads that hold the same rows of an accumulator, element by element."""
+    from cutelite.lang.fragments import COMBINE  # imported here: products need neither
+    from cutelite.lang.warp import shuffle_xor
+
     for distance in (1, 2):
         v = emit(COMBINE[operation](v.value, shuffle_xor(v, distance).value))
     return v

@@ -14,9 +14,8 @@ from cutelite.ir.faults import reported
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, Ptr, Scalar, Tensor, TensorMap, i32
-from cutelite.lower import assembly, instructions, profile, records
-from cutelite.lower.debug import LineInfo
-from cutelite.lower.structure import STRUCTURE, missing
+from cutelite.lower import assembly, instructions
+from cutelite.lower.structure import STRUCTURE, missing, part
 from cutelite.lower.types import TENSOR_MAP, count, leaf, memory
 from cutelite.lower.writer import Writer
 from cutelite.ops.control import Br, CondBr
@@ -24,6 +23,7 @@ from cutelite.ops.tensor import SmemAlloc
 from cutelite.target import Target
 
 if TYPE_CHECKING:
+    from cutelite.lower.debug import LineInfo
     from cutelite.lower.variables import DebugInfo
 
 ATTRIBUTES = """\
@@ -62,21 +62,22 @@ class _Module:
         loops = sum(self._goes_back(block) for block in self.order)
         self.debug: LineInfo | DebugInfo | None = None
         self.variables: DebugInfo | None = None
-        if function.attrs.get("debug"):
-            from cutelite.lower.variables import DebugInfo  # imported here: few compiles need it
-
-            self.debug = self.variables = DebugInfo(function, first=loops + 1)  # the loops' nodes come first
+        if function.attrs.get("debug"):  # the nodes of loops come first
+            self.debug = self.variables = part("variables").DebugInfo(function, first=loops + 1)
         elif line_info:
-            self.debug = LineInfo(function.name, first=loops + 1)
+            self.debug = part("debug").LineInfo(function.name, first=loops + 1)
 
     def text(self) -> str:
         signature = self._signature()
         w = self.w
         note = self.debug.start(next((op.span for op in self.function.ops() if op.span), None)) if self.debug else ""
+        globals = []
         if self.function.attrs.get("profile"):
-            profile.begin(w, self.function, self.debug.at(None) if self.debug else "")
+            globals.append(part("profile").GLOBAL)
+            part("profile").begin(w, self.function, self.debug.at(None) if self.debug else "")
         if self.function.attrs.get("record"):
-            records.begin(w, self.function, self.debug.at(None) if self.debug else "")
+            globals.append(part("records").GLOBAL)
+            part("records").begin(w, self.function, self.debug.at(None) if self.debug else "")
         for block in self.order:
             self._block(block)
         self._fill_phis()
@@ -87,8 +88,7 @@ class _Module:
                 'target triple = "nvptx64-nvidia-cuda"',
                 *(f"{name} = type {{ {', '.join(types)} }}" for types, name in w.structs.items()),
                 *smem,
-                *([profile.GLOBAL] if w.profiled else []),
-                *([records.GLOBAL] if w.recorded else []),
+                *globals,
                 *(f"{name} = {constant}" for constant, name in w.globals.items()),
                 *w.declared,
                 f"define {self._kind()} @{self.function.name}({signature}) #0{note} {{",
@@ -171,9 +171,16 @@ class _Module:
                     w.names[param] = w.define(f"icmp ne i8 {w.one(param)}, 0")
             if self.variables:
                 self.variables.dims(w)
-        for op in block.ops:
+        written = 0
+        for at, op in enumerate(block.ops):
+            if at < written:
+                continue
             if self.debug:
                 w.note = self.debug.at(op.span)
+            elif joined := assembly.one_piece(block.ops, at):  # with source lines, each op keeps its own
+                assembly.write_joined(w, joined)
+                written = at + len(joined)
+                continue
             self._op(op, block)
 
     def _op(self, op: Op, block: Block) -> None:

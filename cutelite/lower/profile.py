@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.ir.function import Function
-from cutelite.lower.types import leaf
 from cutelite.lower.writer import Writer
 from cutelite.ops.debug import MARK_VALUES, PHASES, mark_names
 
@@ -102,8 +101,6 @@ def mark(w: Writer, op: Any) -> None:
     w.line(f"store i64 {after}, ptr %profile.cursor")
 
 
-def ret(w: Writer, op: Any) -> None:
-    """Write the end of the kernel; if it is profiled, first the time at which the warp ends."""
-    if w.profiled:
-        w.line(f'call void asm sideeffect "{_END}", "l,r"(i64 %profile.warp, i32 %profile.below)')
-    w.line("ret void" if op.value is None else f"ret {leaf(op.value.type)} {w.one(op.value)}")
+def end(w: Writer, op: Any) -> None:
+    """Write the time at which the warp ends."""
+    w.line(f'call void asm sideeffect "{_END}", "l,r"(i64 %profile.warp, i32 %profile.below)')

@@ -6,13 +6,12 @@ Each function here takes the writer and the op. Vectors cost nothing: they are t
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from cutelite.ir.op import Op
-from cutelite.lower import profile, records
-from cutelite.lower.calls import call
 from cutelite.lower.constants import constant
-from cutelite.lower.reports import assert_fail, printf
+from cutelite.lower.types import leaf
 from cutelite.lower.writer import Writer
 from cutelite.ops.tensor import static_cosize, tensor_type
 
@@ -56,6 +55,27 @@ def rmem_alloc(w: Writer, op: Any) -> None:
     w.names[op.result] = w.local(size, align)
 
 
+def ret(w: Writer, op: Any) -> None:
+    """Write the end of the kernel or function; if it is profiled, first the time at which the warp ends."""
+    if w.profiled:
+        _in("profile", "end")(w, op)
+    w.line("ret void" if op.value is None else f"ret {leaf(op.value.type)} {w.one(op.value)}")
+
+
+def _in(module: str, name: str) -> Callable[[Writer, Any], None]:
+    """Return a function of this room that is imported when it is called, since few kernels have its op."""
+
+    def write(w: Writer, op: Any) -> None:
+        getattr(part(module), name)(w, op)
+
+    return write
+
+
+def part(module: str) -> Any:
+    """Return a file of this room that few kernels need, imported when asked for."""
+    return import_module(f"cutelite.lower.{module}")
+
+
 STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "const": const,
     "vec.make": vec_make,
@@ -64,13 +84,13 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "vec.put": vec_put,
     "const.array": const_array,
     "rmem.alloc": rmem_alloc,
-    "printf": printf,
-    "assert.fail": assert_fail,
-    "call": call,
+    "printf": _in("reports", "printf"),
+    "assert.fail": _in("reports", "assert_fail"),
+    "call": _in("calls", "call"),
     "breakpoint": lambda w, op: None,
-    "profile.mark": profile.mark,
-    "record": records.record,
-    "ret": profile.ret,
+    "profile.mark": _in("profile", "mark"),
+    "record": _in("records", "record"),
+    "ret": ret,
     "unreachable": lambda w, op: w.line("unreachable"),
 }
 """The functions, by op name. Branches are written by `function`, which knows the blocks."""

@@ -8,18 +8,20 @@ those of the CTA ('cta'), the cluster, the GPU, or the whole system ('sys').
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of
 from cutelite.ops.address import address_problems, space_of
 from cutelite.ops.convert import ptx_type
 from cutelite.ops.memory import PTX_SPACE
+from cutelite.ops.sync import SCOPES
 
-SCOPES = ("cta", "cluster", "gpu", "sys")
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Array, Lanes
+
 SPACES = ("gmem", "smem", "cluster", "generic")
 SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
 

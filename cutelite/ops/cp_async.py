@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import RANK_SHIFT, Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Type, i32, u8, u16, u32, u64
 from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems, space_of
 from cutelite.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Agent, Array, Lanes
 
 ASYNC_COPY = Effect.READS | Effect.WRITES | Effect.ASYNC
 L2_PREFETCH = (0, 64, 128, 256)
@@ -451,6 +454,8 @@ def arrival_places(
         lanes.fault(bad, f"the multicast mask {mask:#x} names no block, or one that the cluster lacks", "multicast")
     own = int(machine.map_to_rank(bar, machine.rank))
     fills = tuple(int(machine.map_to_rank(bar, rank)) - own for rank in ranks)
+    from cutelite.ir.simulation import RANK_SHIFT  # imported here: only the simulator needs it
+
     told = [rank & ~1 | int(bar) >> RANK_SHIFT & 1 for rank in ranks] if pair else ranks
     return Arrivals(int(bar), tuple(int(machine.map_to_rank(bar, rank) - bar) for rank in told), fills)
 

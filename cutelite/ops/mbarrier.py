@@ -8,14 +8,17 @@ then begins at once, expecting the count that `init` gave. Phases alternate in p
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from cutelite.ir import simulation
 from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Type, boolean, i32, u32, u64
 from cutelite.ops.address import barrier_problems, scalar_problems, space_of
+
+if TYPE_CHECKING:
+    from cutelite.ir import simulation
+    from cutelite.ir.simulation import Array, Lanes
 
 UPDATES = Effect.READS | Effect.WRITES | Effect.ORDERS
 MAX_COUNT = (1 << 20) - 1  # of pending arrivals, and of bytes outstanding (PTX ISA, mbarrier object)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Lanes, Wait
 from cutelite.ir.types import Type, boolean, i32, u32
 from cutelite.ops.address import scalar_problems
-from cutelite.ops.atomics import SCOPES
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Lanes, Wait
 
 BARRIERS = 16
+SCOPES = ("cta", "cluster", "gpu", "sys")
+"""Whose accesses an operation orders, in the PTX memory model."""
+
 ALL_THREADS = 0
 
 

@@ -20,16 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent, Array, Lanes, TileMap
 from cutelite.ir.types import Tensor, TensorMap, i32, u16, u64
 from cutelite.layout import Layout, flatten_to_tuple, rank, static_value
 from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
 from cutelite.ops.cp_async import ASYNC_COPY, Arrivals, arrival_places, modifiers, reduction_problems
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, span_of
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Agent, Array, Lanes, TileMap
 
 TILE_ALIGN = 128  # bytes: of tiles in shared memory (PTX ISA: cp.async.bulk.tensor)
 ROW_UNIT = 16  # bytes: the unit of a box's start within a row of the tensor, and of the end of a row that is stored

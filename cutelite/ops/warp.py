@@ -7,15 +7,17 @@ from a lane that takes no part is an error in the simulator, and gives anything 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, boolean, elem_of, f32, i32, u32
 from cutelite.ops.address import scalar_problems
 from cutelite.ops.convert import ptx_type
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Array, Lanes
 
 MODES = ("idx", "up", "down", "bfly")
 WIDTHS = (1, 2, 4, 8, 16, 32)

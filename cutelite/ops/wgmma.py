@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent, Array, Lanes
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f32, i32, u32, u64
 from cutelite.ops.address import address_problems
 from cutelite.ops.wgmma_layouts import (
@@ -37,7 +37,15 @@ from cutelite.ops.wgmma_layouts import (
     smem_matrix,
     to_tile,
 )
-from cutelite.ops.wgmma_sparse import expanded, group_table, steps_of_word, valid, words_for
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Agent, Array, Lanes
+
+
+def _sparse() -> Any:
+    """Return the module of sparse operands A, imported when asked for: most products are dense."""
+    return import_module("cutelite.ops.wgmma_sparse")
+
 
 PTX_NAMES = {"i8": "s8", "u8": "u8", "i32": "s32"}
 
@@ -343,25 +351,26 @@ class MmaAsyncSp(MmaAsync):
 
     def _operand_problems(self) -> Iterator[Problem]:
         yield from super()._operand_problems()
-        words = Vec(u32, words_for(self.elem_a, len(self.steps)))
+        words = Vec(u32, _sparse().words_for(self.elem_a, len(self.steps)))
         if self.meta.type != words:
             steps = f"{len(self.steps)} steps of {self.elem_a}"
             yield Problem("meta", f"the metadata is {self.meta.type}, but must be {words} for {steps}")
 
     def _metadata(self, step: int) -> str:
-        word, selector = divmod(step, steps_of_word(self.elem_a))
+        word, selector = divmod(step, _sparse().steps_of_word(self.elem_a))
         return f", $meta.{word}, {selector}"
 
     def _expansion(self, lanes: Lanes) -> Callable[[int, Array], Array]:
-        per, words = steps_of_word(self.elem_a), lanes.get(self.meta)
-        tables = [group_table(words[:, i], self.elem_a) for i in range(words.shape[1])]
+        sparse = _sparse()
+        per, words = sparse.steps_of_word(self.elem_a), lanes.get(self.meta)
+        tables = [sparse.group_table(words[:, i], self.elem_a) for i in range(words.shape[1])]
         columns = tables[0].shape[1] // per
         steps = [tables[i // per][:, i % per * columns :][:, :columns] for i in range(len(self.steps))]
         for i, table in enumerate(steps):
-            for row, group in np.argwhere(~valid(table, self.elem_a))[:1]:
+            for row, group in np.argwhere(~sparse.valid(table, self.elem_a))[:1]:
                 text = f"the metadata of row {row}, group {group} of step {i} is {table[row, group]:#06b}"
                 lanes.fault(np.ones(THREADS, bool), f"{text}: it names no elements in order", "wgmma-operand")
-        return lambda step, a: expanded(a, steps[step], self.elem_a)
+        return lambda step, a: sparse.expanded(a, steps[step], self.elem_a)
 
 
 def wide(a: Array, elem: Scalar) -> Array:

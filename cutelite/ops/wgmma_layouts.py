@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutelite.ir.contract import np, numpy_dtype
-from cutelite.ir.simulation import Agent, Array
 from cutelite.ir.types import Scalar, Tensor, Vec
 from cutelite.layout import Layout, flatten_to_tuple, is_static, rank, static_value
 from cutelite.layout.layout import images
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES, rows_of, span_of
 from cutelite.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Agent, Array
 
 M = 64
 THREADS = 128

@@ -15,13 +15,15 @@ PTX ISA: wgmma.mma_async.sp, sparse matrix storage, and the fragment figures of 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutelite.ir.contract import np
-from cutelite.ir.simulation import Array
 from cutelite.ir.types import Scalar
 from cutelite.layout import Layout
 from cutelite.ops.wgmma_layouts import M, k_of, places
+
+if TYPE_CHECKING:
+    from cutelite.ir.simulation import Array
 
 GROUPS = 16
 """Groups of each row in one word of every thread."""

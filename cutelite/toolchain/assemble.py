@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from cutelite.target import Target
-from cutelite.toolchain import driver, find, nvjitlink, ptxas, ptxas_bugs
-from cutelite.toolchain.cubin import Cubin
+from cutelite.toolchain import find, ptxas, ptxas_bugs
 from cutelite.toolchain.errors import ToolchainError
-from cutelite.toolchain.log import usage, warnings
 from cutelite.toolchain.places import has_variables
 from cutelite.toolchain.ptxas_bugs.bug import parse_version
 from cutelite.toolchain.waiting import Waiting
 from cutelite.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from cutelite.toolchain.cubin import Cubin
 
 ASSEMBLERS = ("ptxas", "nvjitlink", "driver")
 
@@ -46,25 +49,40 @@ def to_cubin(
         flags.append(f"-maxrregcount={max_registers}")
     flags.extend(options)
     chosen = "nvjitlink" if libraries else choose(assembler)
-    if libraries and (why := nvjitlink.missing()):
+    if libraries and (why := _other("nvjitlink").missing()):
         raise ToolchainError("link", f"nvJitLink is needed to link {libraries[0]}: {why}")
     if chosen == "ptxas":
         program = find.ptxas()
         assert program is not None
-        image, log = ptxas.assemble(program, ptx, target, flags, meanwhile, started)
+        image, log = ptxas.assemble(program, ptx, target, flags, lambda: _meanwhile(meanwhile), started)
         tool = program
     elif chosen == "nvjitlink":
-        image, log = nvjitlink.assemble(ptx, target, flags, libraries)
+        image, log = _other("nvjitlink").assemble(ptx, target, flags, libraries)
         tool = "nvJitLink"
     else:
-        image, log = driver.assemble(ptx, target, opt_level, max_registers, options)
+        image, log = _other("driver").assemble(ptx, target, opt_level, max_registers, options)
         tool = "driver"
+    from cutelite.toolchain.cubin import Cubin
+    from cutelite.toolchain.log import usage, warnings
+
     resources = usage(log)
     if resources is None:
         raise ToolchainError(chosen, f"{tool} wrote a cubin, but its log does not give the registers used:\n{log}")
     if chosen == "driver" and resources.smem_static:  # the driver also counts the part that the system reserves
         resources = resources._replace(smem_static=resources.smem_static - target.smem_reserved)
     return Cubin(image, target.arch, resources, warnings(log), log, tool)
+
+
+def _meanwhile(more: Callable[[], None] | None) -> None:
+    """Import the files that read what ptxas returns, and call `more`, while ptxas runs."""
+    import_module("cutelite.toolchain.cubin")
+    if more is not None:
+        more()
+
+
+def _other(assembler: str) -> Any:
+    """Return the module of an assembler that few processes use: it is imported when asked for."""
+    return import_module(f"cutelite.toolchain.{assembler}")
 
 
 def early(
@@ -114,16 +132,11 @@ def for_ptxas(ptx: str, assembler: str = "auto") -> PtxForms:
 
 def version_of(assembler: str) -> str:
     """Return the version of one of `ASSEMBLERS`, which must be installed, as it reports it."""
-    return _VERSIONS[assembler]()
-
-
-def _version_of_ptxas() -> str:
+    if assembler != "ptxas":
+        return str(_other(assembler).version())
     program = find.ptxas()
     assert program is not None, "ptxas was chosen, so it was found"
     return ptxas.version(program)
-
-
-_VERSIONS = {"ptxas": _version_of_ptxas, "nvjitlink": nvjitlink.version, "driver": driver.version}
 
 
 def choose(assembler: str) -> str:
@@ -141,8 +154,11 @@ def choose(assembler: str) -> str:
 
 def first_there(assembler: str) -> str | None:
     """Return `assembler` if it is installed; for `auto` the first one that is; None if there is none."""
-    there = {"ptxas": lambda: find.ptxas() is not None, "nvjitlink": nvjitlink.available, "driver": driver.available}
-    return next((name for name in _wanted(assembler) if there[name]()), None)
+    return next(filter(_is_there, _wanted(assembler)), None)
+
+
+def _is_there(assembler: str) -> bool:
+    return find.ptxas() is not None if assembler == "ptxas" else bool(_other(assembler).available())
 
 
 def _wanted(assembler: str) -> tuple[str, ...]:

@@ -160,3 +160,31 @@ def test_values_are_numbered_in_the_order_of_their_definitions(path: Path) -> No
     params = re.findall(r"%(\d+)(?=[,)])", body[: body.index("{\n")])
     numbers = [int(n) for n in params + re.findall(r"^  %(\d+) = ", body, re.MULTILINE)]
     assert numbers == list(range(len(numbers)))
+
+
+PRODUCT = """func @k(%out: ptr<gmem,16>, %d: u64, %yes: bool) attrs {{block=(128,1,1)}} {{
+  %0 = const value=0.0, type={t} : {t}
+  %1 = vec.splat a=%0, n=4 : vec<{t},4>
+  %2 = wgmma.mma_async d=%1, a=%d, b=%d, accumulate=%yes, n=8, elem_a=f16, elem_b=f16, elem_d={t}, fence=True
+    : {running}
+  wgmma.commit_group
+  {between}
+  %3 = wgmma.wait_group n=0, values=(%2) : vec<{t},4>
+  st p=%out, a=%3
+  ret
+}}"""
+
+
+@pytest.mark.parametrize(("elem", "running"), [("f32", "inflight<vec<f32,4>>"), ("f16", "inflight<vec<f16,4>>")])
+def test_products_and_the_wait_behind_them_are_one_piece_of_assembly(elem: str, running: str) -> None:
+    def pieces(between: str = "", line_info: bool = False) -> list[str]:
+        text = PRODUCT.format(t=elem, running=running, between=between)
+        made = llvm(text, line_info)
+        toolchain.to_ptx(made, HOPPER)
+        return [re.sub(r"\{.*\}", "wgmma.mma_async", piece) for piece in re.findall(r'asm sideeffect "(.*?)"', made)]
+
+    product, commit, wait = "wgmma.mma_async", "wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned 0;"
+    assert pieces() == [f"{product} {commit} {wait}"]
+    assert pieces(line_info=True) == [product, commit, wait]  # each keeps its line
+    fence = "fence.mbarrier_init.release.cluster;"
+    assert pieces("fence.mbarrier_init") == [product, commit, fence, wait]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cutelite.ir.types import SCALARS, Ptr, Vec, bf16, e4m3, f16, f32, f64, i8, i32, i64, u16, u32, u64
-from cutelite.ops import atomics
+from cutelite.ops import atomics, sync
 from tests.vocabulary.row import Row, of
 
 GMEM, SMEM, REMOTE, GENERIC = POINTERS = tuple(Ptr(space, 16) for space in ("gmem", "smem", "cluster", "generic"))
-ORDERS = [(semantic, scope) for semantic in atomics.SEMANTICS for scope in atomics.SCOPES]
+ORDERS = [(semantic, scope) for semantic in atomics.SEMANTICS for scope in sync.SCOPES]
 LOADED = [order for order in ORDERS if order[0] in ("relaxed", "acquire")]
 STORED = [order for order in ORDERS if order[0] in ("relaxed", "release")]
 WIDE = (Vec(i64, 2), Vec(u64, 2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cutelite.ir.types import boolean, f32, i32, u32
 from cutelite.ops import sync
-from cutelite.ops.atomics import SCOPES
 from tests.vocabulary.row import Row, of
 
 TOGETHER = "tests/ops/test_ops_together.py"
@@ -47,7 +46,7 @@ ROWS = [
     Row(
         sync.Fence,
         "cl.fence",
-        [of(semantic, scope) for semantic in sync.FENCES for scope in SCOPES],
+        [of(semantic, scope) for semantic in sync.FENCES for scope in sync.SCOPES],
         tested=TOGETHER,
         shown=" ; scope_of_order='cta'; scope_of_order='cluster'; semantic='acquire'; "
         "semantic='acquire' scope_of_order='sys'; semantic='acquire' scope_of_order='cluster'; "
