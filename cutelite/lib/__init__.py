@@ -6,7 +6,9 @@ scheduler   which tile is next; `stream_k`        grouped       the same for gro
 tile_queue  tiles that blocks take in turn        umma  tmem    rings and tensor memory of Blackwell
 epilogue    results on their way to memory        piece  chunk  what functions get that finish or make operands
 reduce      sums and scans of a block             scan          scans over blocks
-rows        rows dealt out to threads             softmax       softmax of rows that come in blocks
+rows        rows dealt out to threads             row_words     their vectors as f32, and as words
+row_tile    parts of rows of any length           row_stream    rows one after the other; `row_copies` brings later ones
+row_counter which team has which row              softmax       softmax of rows that come in blocks
 narrow      narrow weights made bf16              packed        numbers of 4, 6 and 8 bits in words
 tensors     gathered, scattered, printed          derivative    of functions that kernels are given
 divmod      division by a number that stays       extern        functions that are not written in Python

@@ -32,11 +32,11 @@ from cutelite.sim.task import Task
 from cutelite.sim.typecheck import check_results
 from cutelite.sim.values import Values
 
-PATIENCE = (1 << 6, 1 << 13)
+PATIENCE = (1 << 4, 1 << 13)
 """Least and most ops to wait for threads that may be spinning. Threads at a meeting point wait so long for the others.
 If no strand blocks, meets others or exits for so long, ready threads are resumed, asynchronous work executed or a
-cluster started. After a wait in vain the next one is shorter; at a meeting point it is longer after a successful
-one."""
+cluster started. After a wait in vain, or for threads that spin, the next one is shorter; at a meeting point it is
+longer after a successful one."""
 
 
 class Scheduler:
@@ -165,14 +165,18 @@ class Scheduler:
         if self.runnable:
             strand = self._gather(strand)
         budget = self.policy.turn()
+        if strand.spent >= self.policy.patience:  # it may be spinning, for asynchronous work that is executed next
+            budget = min(budget, max(2 * PATIENCE[0], self._quiet_for))
         before = self.launch.ops
         calm = self._spins.calm(self.launch.changes + self.launch.tally.writes, before)
-        if calm > CALM and before - self._watched >= PAUSE:
-            self._watched = before
-            self._watch(strand, calm)
-            if strand.state != RUNNABLE:
-                self._file(strand)
-                return
+        if calm > CALM:
+            budget = min(budget, PAUSE)
+            if before - self._watched >= PAUSE:
+                self._watched = before
+                self._watch(strand, calm)
+                if strand.state != RUNNABLE:
+                    self._file(strand)
+                    return
         self._advance(strand, budget)
         if strand.state == RUNNABLE:
             strand.spent += self.launch.ops - before
@@ -194,10 +198,11 @@ class Scheduler:
             strand.spent = max(strand.spent, self.policy.patience)  # so the others go first
         if calm > LONG and self._look(strand):
             self._spins.look(strand)
-        at_joins = [other for join in self.joins for other in join.arrived]
         going = [strand, *self.runnable, *self.resting]
+        at_joins = [other for join in self.joins for other in join.arrived]
         if not self._spins.all([*going, *at_joins]):
             return
+        self._quiet_for = max(PATIENCE[0], self._quiet_for // 2)
         helped = self._let_some_go() or self._strike()
         if not helped and self.joins:
             self._release(self.joins[-1])

@@ -20,7 +20,7 @@ from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_loss
 from cutelite.kernels.rows.softmax import AT_ONCE, KEPT, LOWEST, Exponentials, Merge, added, exponentials, power
-from cutelite.lib.rows import widened
+from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 
 M = cl.dims("M")  # rows

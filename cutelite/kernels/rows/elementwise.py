@@ -21,7 +21,7 @@ from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
 from cutelite.kernels.rows.plan import ACCESS, LEAD, after, follow, pitches, width
-from cutelite.lib.rows import widened
+from cutelite.lib.row_words import widened
 
 M, N = cl.dims("M N")  # rows, columns
 THREADS = 256  # threads of a block

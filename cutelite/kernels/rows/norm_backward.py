@@ -16,7 +16,7 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.rows.norm_forward import Norm, dot, vectors_of
 from cutelite.kernels.rows.plan import ACCESS, Plan, follow, pitches
-from cutelite.lib.rows import widened
+from cutelite.lib.row_words import widened
 
 M, N = cl.dims("M N")  # rows, columns
 G = cl.Dim("G", min=0)  # sums of teams: none where there are no rows
@@ -101,7 +101,7 @@ def added(stream: Any, add: Any, row: Any, loaded: Any) -> Any:
 
 def piecewise(stream: Any) -> bool:
     """Tell whether rows are worked on a few vectors at a time, so that nothing of a row is in registers."""
-    return stream.loops or stream.ahead is not None
+    return stream.loops or stream.queue is not None
 
 
 def store_row(stream: Any, gradient: Any, more: Any, out: Any) -> None:

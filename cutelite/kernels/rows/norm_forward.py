@@ -17,7 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import WARP, Plan
-from cutelite.lib.rows import widened
+from cutelite.lib.row_words import widened
 from cutelite.lib.warp_sums import own_sums, warp_sums
 from cutelite.records import dataclass
 

@@ -23,7 +23,7 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import ACTIVATIONS, functions
 from cutelite.kernels.rows.narrow import LONG, Narrow
 from cutelite.kernels.rows.plan import ACCESS, MOST_BLOCKS, Plan, after, follow, pitches, plan, plan_apart, plan_norm
-from cutelite.lib.rows import widened
+from cutelite.lib.row_words import widened
 
 M, N, G = cl.dims("M N G")  # rows, columns, scales
 KEPT = 32  # elements that a thread keeps until the greatest of their row is known

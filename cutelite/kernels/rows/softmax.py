@@ -19,7 +19,7 @@ from cutelite.kernels.arguments import instance, result_like, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
-from cutelite.lib.rows import widened
+from cutelite.lib.row_words import widened
 from cutelite.records import dataclass
 
 M = cl.dims("M")  # rows

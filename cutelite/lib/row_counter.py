@@ -1,0 +1,91 @@
+"""Rows that teams take one by one by a counter in global memory, so that all teams end at the same time.
+
+One thread of a team takes a row early. The reduction of the row before passes its number to the team's other threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import i32
+from cutelite.lang.atomics import atomic_add
+from cutelite.lang.loops import static_range
+from cutelite.lang.tensor import make_rmem_tensor
+from cutelite.lang.values import maximum
+from cutelite.lib.reduce import Combine, Team, combined
+from cutelite.lib.tile_queue import clear_counter
+from cutelite.records import dataclass
+
+
+@dataclass(frozen=True)
+class TakenRows:
+    """The current row of a team, and the later ones that it has taken.
+
+    team     the threads
+    rows     the number of rows
+    counter  (1,) i32 in global memory, 0 before and after each launch
+    known    the current row and later ones, in order, in registers
+    told     (1,) in registers: the row that the last reduction has passed on
+    taken    (1,) i32 in registers: the value of the counter when the team took the last row; valid in the thread that
+             takes rows
+    """
+
+    team: Team
+    rows: Any
+    counter: Any
+    known: Any
+    told: Any
+    taken: Any
+
+    @staticmethod
+    def create(team: Team, rows: Any, counter: Any, count: int) -> TakenRows:
+        """Begin with `count` rows of the team that nobody has to take: each is `team.count()` after the one before."""
+        number = team.number()
+        known, told, taken = (
+            make_rmem_tensor(dtype, (n,)) for dtype, n in ((number.dtype, count), (number.dtype, 1), (i32, 1))
+        )
+        taken[0] = -1
+        for i in static_range(count):
+            known[i] = number + i * team.count()
+        return TakenRows(team, rows, counter, known, told, taken)
+
+    def take(self, row: Any) -> None:
+        """Take one more row in one thread of the team, unless `row`, which is known, is beyond the last: so the counter
+        is raised once for each row."""
+        if self.team.lane == 0 and self.team.rank == 0 and row < self.rows:
+            self.taken[0] = atomic_add(self.counter, 0, 1)
+
+    def reduced(self, x: Any, combine: Combine) -> Any:
+        """Reduce `x` over the team, pass on the row that was taken last, and take another."""
+        row = self.known.dtype(0)
+        if self.team.lane == 0 and self.team.rank == 0:
+            row = self.known.dtype(self.taken[0]) + self.known.shape[0] * self.team.count()
+        all, self.told[0] = self.team.reduce((x, row), AndRow(combine))
+        self.take(self.known[1])
+        return all
+
+    def go_on(self) -> None:
+        """Go on to the next row, behind the reduction of the current one."""
+        last = self.known.shape[0] - 1
+        for i in static_range(last):
+            self.known[i] = self.known[i + 1]
+        self.known[last] = self.told[0]
+
+    def end(self) -> None:
+        """Let the last of all teams set the counter to 0."""
+        clear_counter(self.counter, self.taken[0], self.rows)
+
+
+@dataclass(frozen=True)
+class AndRow:
+    """Combine pairs (value, row): values by `combine`, rows by their maximum."""
+
+    combine: Combine
+
+    def __call__(self, a: Any, b: Any) -> Any:
+        return combined(a[0], b[0], self.combine), maximum(a[1], b[1])
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "together" or not hasattr(self.combine, "together"):
+            raise AttributeError(name)
+        return lambda x, reduce: (self.combine.together(x[0], reduce), reduce(x[1], "max"))

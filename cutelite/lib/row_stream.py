@@ -1,0 +1,288 @@
+"""The rows that a team works on, one after the other, with later rows on their way while it works on one.
+
+stream = cl.RowStream.create(part, (x,), stages=2)
+stream.each_reduced(first, last, "add")      # for each row: a value of each thread, reduced, and what comes of it
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cutelite.lang import profile
+from cutelite.lang.emit import mistake
+from cutelite.lang.loops import static_range
+from cutelite.lang.tensor import make_rmem_tensor, shared
+from cutelite.lang.values import minimum
+from cutelite.lang.words import pack, unpack
+from cutelite.layout import make_layout
+from cutelite.lib.row_copies import BulkCopies, ThreadCopies
+from cutelite.lib.row_words import Packed
+from cutelite.lib.rows import RowPart, RowPartition, RowVectors
+from cutelite.records import dataclass
+
+AT_ONCE = 4  # vectors that a thread reads together, of a row that stays in global memory
+
+
+@dataclass(frozen=True)
+class RowStream:
+    """The rows that a team works on: of `arrays`, each of shape (rows, n), that are distributed as `part` says.
+
+    many    the team works on many rows, one after the other; otherwise on one
+    early   without copies: load the next row into registers before working on the current one
+    outside rows stay in memory (shared memory with copies, else global memory), from which threads read their parts
+            anew in each pass: then rows may be of any length. Otherwise threads keep their parts in registers
+    fill    the value of elements beyond a row
+    packed  keep narrow elements in registers as 32-bit words, and unpack them at each use: fewer registers, more work
+    together  how many neighbouring rows the team works on at once. Functions then get tuples of rows and of parts. If
+            too few rows are left, the last one is repeated. None: one row at a time, not in a tuple
+    once    each vector is read once, from the last array last, and by the first of two passes: what comes to its place
+            in shared memory is asked for right away
+    bulk    bulk copies bring rows to shared memory
+    queue   each thread copies its own vectors there
+    """
+
+    part: RowPartition
+    arrays: tuple[Any, ...]
+    many: bool
+    early: bool
+    outside: bool
+    fill: Any
+    packed: bool
+    together: int | None
+    once: bool
+    bulk: BulkCopies | None
+    queue: ThreadCopies | None
+
+    @staticmethod
+    def create(
+        part: RowPartition,
+        arrays: tuple[Any, ...],
+        *,
+        stages: int = 0,
+        many: bool = False,
+        early: bool = False,
+        outside: bool | None = None,
+        fill: Any = 0,
+        ahead: int | None = None,
+        packed: bool = False,
+        together: int | None = None,
+        counter: Any = None,
+        once: bool = False,
+    ) -> RowStream:
+        """Make room for rows, and start the first copies. Other arguments are those of `RowStream`.
+
+        stages   the number of rows that shared memory has room for; bulk copies bring them. 0: threads read global
+                 memory. With stages a team works on many rows
+        early    implies `many`, as does `ahead`
+        outside  default: with two or more stages; always so with `ahead`
+        ahead    each thread copies its own vectors to shared memory by cp.async. There is room for those of a row and
+                 `ahead` more. None: no such copies
+        counter  (1,) i32 in global memory, 0 before and after each launch. With `stages` or `ahead`, teams then take
+                 rows one by one by this counter, so that all end at the same time even if some get more of the
+                 bandwidth. The reductions of `each_reduced` pass on the row taken. None: each team has every
+                 `team.count()`-th row
+        Who      all threads of the block; with stages the block must be one team
+        Errors   `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
+                 that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
+                 than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
+                 `together` above 1 with stages, `many`, `early` or `ahead`
+        """
+        if (together or 1) > 1 and (stages or many or early or ahead is not None):
+            raise mistake("row-stream", "a team works on several rows together, or on one after the other")
+        bulk, queue = None, None
+        if ahead is not None:
+            queue = ThreadCopies.create(part, arrays, ahead, once, counter)
+            many, early, outside, packed = True, False, True, False
+        elif stages:
+            bulk = BulkCopies.create(part, arrays, stages, counter)
+        outside, many = stages > 1 if outside is None else outside, many or early
+        return RowStream(part, arrays, many, early, outside, fill, packed, together, once, bulk, queue)
+
+    @property
+    def copies(self) -> BulkCopies | ThreadCopies | None:
+        """The copies of later rows."""
+        return self.queue if self.bulk is None else self.bulk
+
+    @property
+    def loops(self) -> bool:
+        """True where `walk` makes a run-time loop."""
+        return self.outside and self.copies is None
+
+    def walk(self, state: Any, step: Any, last: bool = False, pieces: int = 1) -> Any:
+        """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled, unless `loops`.
+
+        last    whether this is the last pass over the row: in the `work` of `each`, or in `last` of `each_reduced`
+        pieces  how many vectors a step gets; the last step may get fewer. With `loops` always `AT_ONCE`
+        """
+        if self.loops:
+            return self.part.walk(state, step, pieces=AT_ONCE, loop=True)
+        part = self.part
+        for start in static_range(0, part.pieces, pieces):
+            count = min(pieces, part.pieces - start)
+            if self.queue is not None:
+                self.queue.wait(start, count, last)
+            some = RowVectors(part, start, count, part.inside(start + count - 1))
+            state = step(state, some)
+            if self.queue is not None and last and not self.once:
+                self.queue.ask_behind(some)
+        return state
+
+    def hold(self, row: Any, kept: bool = True) -> Any:
+        """Return a function that returns this thread's `RowPart` of `row`: of weights, for example, that all rows need.
+
+        row   a tensor of n elements. None: the function returns None
+        kept  with copies or `early`: copy it to shared memory once; each thread reads only what it wrote.
+              False: load it from global memory again with each row
+        Result  a function of the number of the row that is worked on, which it ignores
+        """
+        part = self.part
+        if row is None:
+            return nothing
+        if self.loops:
+            return lambda _: RowPart(part, row, 0, True)
+        if not (self.early or self.copies is not None) or not kept:
+            return lambda _: self.registers(part.load(row))
+        begin = (part.team.rank - part.team.index) * part.chunk  # each team of the block has its own part of `place`
+        place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
+        found = make_rmem_tensor(row.dtype, make_layout(part.shape))
+        found.store(part.load(row))
+        for i in static_range(part.pieces):
+            part.move(place, found, i, begin, into=True)
+        return lambda _: RowPart(part, place, 0, True, begin)
+
+    def each(self, work: Any, ask: Any = None) -> None:
+        """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.
+
+        work  with stages and `outside` it must call `refill` once, after a barrier of the team that follows the last
+              read of the parts
+        ask   ``ask(row)`` returns `asked`. It loads what else a row needs, and is called before the row has arrived
+        """
+        ask = nothing if ask is None else ask
+        team, rows = self.part.team, self.arrays[0].shape[0]
+        if self.together is not None:
+            replace(self, together=None).each_together(self.together, work, ask)
+            return
+        first = team.number()
+        if self.copies is not None:
+            self.each_copied(self.copies, work, ask)
+        elif self.early:
+            asked, vectors = ask(min(first, rows - 1)), self.loaded(min(first, rows - 1))
+            words = pack(vectors)  # unpacked, each narrow element would take a register across the loop
+            team.ready()
+            for row in range(first, rows, team.count()):
+                asked_now, now, later = asked, unpack(words, vectors), row + team.count()
+                if later < rows:
+                    asked, words = ask(later), pack(self.loaded(later))
+                work(row, asked_now, *(self.registers(v) for v in now))
+            team.leave()
+        elif self.many:
+            team.ready()
+            for row in range(first, rows, team.count()):
+                work(row, ask(row), *self.parts(row))
+            team.leave()
+        elif team.teams == 1 or first < rows:
+            asked = ask(first)
+            parts = self.parts(first)
+            team.ready()
+            work(first, asked, *parts)
+
+    def each_copied(self, copies: BulkCopies | ThreadCopies, work: Any, ask: Any) -> None:
+        """Call `work` for the rows that `copies` bring, as `each` does."""
+        team, rows, taken = self.part.team, self.arrays[0].shape[0], copies.taken
+        if taken is None:
+            first = team.number()
+            coming = ask(min(first, rows - 1))
+            team.ready()
+            for row in range(first, rows, team.count()):
+                asked, coming = coming, ask(min(row + team.count(), rows - 1))
+                work(row, asked, *self.arrived(copies))
+                copies.go_on(row + team.count())
+        else:
+            coming = ask(minimum(taken.known[0], rows - 1))
+            team.ready()
+            taken.take(taken.known[0])
+            while taken.known[0] < rows:
+                asked, coming = coming, ask(minimum(taken.known[1], rows - 1))
+                work(taken.known[0], asked, *self.arrived(copies))
+                copies.go_on(None)
+                taken.go_on()
+            taken.end()
+        team.leave()
+
+    def arrived(self, copies: BulkCopies | ThreadCopies) -> list[Any]:
+        """Return this thread's part of the current row of each array: in shared memory, unless registers keep rows."""
+        parts: list[Any] = list(copies.parts(self.fill))
+        if not self.outside:
+            parts = [self.registers(each.load()) for each in parts]
+            self.part.team.sync()  # until here, threads read the stage that is refilled
+            self.refill()
+        return parts
+
+    def each_together(self, count: int, work: Any, ask: Any) -> None:
+        """Call `work` for tuples of `count` rows, as `each` does."""
+        if count == 1:
+            self.each(lambda row, asked, *parts: work((row,), asked, *((part,) for part in parts)), ask)
+            return
+        team, last = self.part.team, self.arrays[0].shape[0] - 1
+        first = team.number() * count
+        if team.teams == 1 or first <= last:
+            rows = tuple(minimum(first + i, last) for i in range(count))
+            asked, parts = tuple(map(ask, rows)), [self.parts(row) for row in rows]
+            team.ready()
+            work(rows, asked, *zip(*parts, strict=True))
+
+    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
+        """For every row, call `first`, reduce a value over the team, and call `last` with the result.
+
+        ``x, kept = first(row, asked, *parts)``; `all` is the reduction of x; ``last(row, asked, kept, all, *parts)``.
+        Where rows are `outside`, both functions read the parts from memory. Otherwise the parts are in registers, and
+        with stages the copy of a later row starts before `first`.
+
+        kept     any values, passed to `last`: results of `first`, or loads that are under way during the reduction
+        combine  as for `Team.reduce`
+        ask      as for `each`
+
+        With `once`, `first` alone reads the parts.
+        """
+        team, copied = self.part.team, self.outside and self.bulk is not None
+        taken = None if self.copies is None else self.copies.taken
+
+        def work(row: Any, asked: Any, *parts: Any) -> None:
+            with profile.range("first"):
+                x, kept = first(row, asked, *parts)
+            all = team.reduce(x, combine) if taken is None else taken.reduced(x, combine)
+            if copied and self.once:
+                if team.warps == team.cluster == 1:
+                    team.sync()  # a reduction by shuffles alone does not order memory
+                self.refill()
+            with profile.range("last"):
+                last(row, asked, kept, all, *parts)
+            if copied and not self.once:
+                team.sync()  # until here, `last` may read the stage that is refilled
+                self.refill()
+
+        self.each(work, ask)
+
+    def parts(self, row: Any) -> list[RowPart]:
+        """Return this thread's part of a row of each array, from global memory."""
+        if self.outside:
+            return [RowPart(self.part, x[row, None], self.fill, True) for x in self.arrays]
+        return [self.registers(v) for v in self.loaded(row)]
+
+    def registers(self, v: Any) -> RowPart:
+        """Return a thread's part of a row that has been loaded into registers."""
+        return RowPart(self.part, Packed.made(v) if self.packed else v)
+
+    def loaded(self, row: Any) -> tuple[Any, ...]:
+        """Return this thread's elements of a row of each array, loaded into registers."""
+        return tuple(self.part.load(x[row, None], self.fill) for x in self.arrays)
+
+    def refill(self) -> None:
+        """Start the copy of a later row to the stage that has been read; without stages do nothing."""
+        if self.bulk is not None:
+            self.bulk.refill()
+
+
+def nothing(row: Any) -> None:
+    """Return None: what `ask` is where it is not given, and what `hold` returns for None."""
