@@ -32,8 +32,9 @@ def write(w: Writer, op: Op, form: Ptx) -> None:
         return
     length = max((n for v in op.operands if (n := count(v.type)) is not None), default=1)
     made: list[list[str]] = [[] for _ in op.results]
+    call = _Call(w, op, form, 0)
     for start in range(0, length, form.group):
-        for all_of_it, part in zip(made, _Call(w, op, form, start).write(), strict=True):
+        for all_of_it, part in zip(made, call.write() if start == 0 else call.again(start), strict=True):
             all_of_it += part
     for value, elements in zip(op.results, made, strict=True):
         n = count(value.type)
@@ -43,11 +44,11 @@ def write(w: Writer, op: Op, form: Ptx) -> None:
 def one_piece(ops: Sequence[Op], at: int) -> Sequence[Op]:
     """Return the op at `at` and those behind it up to the one that waits for it, if they are best written as one piece.
 
-    The first starts a result that is in flight, the last takes it and makes it readable, and those between have no
-    operands. LLVM takes a seventh less time for a GEMM whose 128 registers pass through one piece of assembly, not two.
+    The first starts one result, which is in flight, the last makes it readable, and those between have no operands.
+    LLVM takes a seventh less time for a GEMM whose 128 registers pass through one piece of assembly, not two.
     """
     first = ops[at]
-    if len(first.results) == 1 and _in_flight(first.results[0]) and _names_registers(first):
+    if len(first.results) == 1 and _names_registers(first):
         for end in range(at + 1, len(ops)):
             op = ops[end]
             if op.scope != first.scope or op.ptx() is None or _names_registers(op):
@@ -140,6 +141,8 @@ class _Call:
         self.numbers: dict[str, list[int]] = {}
         self._number_outputs()
         self.inputs: list[tuple[str, str, str]] = []  # constraint, type, name
+        self.places: dict[tuple[str, Value], _Places] = {}
+        self.taken: list[str] = []  # the fields of these inputs, the tied ones apart
 
     def _values(self, field: str) -> tuple[Value, ...]:
         held = self.op[field]
@@ -176,10 +179,23 @@ class _Call:
         constraints += [letter for letter, _, _ in self.inputs]
         if self.form.memory:
             constraints.append("~{memory}")
-        args = ", ".join(f"{t} {name}" for _, t, name in self.inputs)
         effect = "" if self.form.pure else "sideeffect "
-        body = f'asm {effect}"{_quoted(text)}", "{",".join(constraints)}"({args}) {self._attributes()}'
-        results = self._called(body, [register.type for register in outs])
+        self.head = f'asm {effect}"{_quoted(text)}", "{",".join(constraints)}"'
+        self.attributes = self._attributes()
+        self.types = [register.type for register in outs]
+        return self._call()
+
+    def again(self, start: int) -> list[list[str]]:
+        """Write the same call for the elements from `start` on. Return them of each result."""
+        self.start, self.inputs = start, []
+        for field in self.taken:
+            self._inputs(field)
+        self._tie()
+        return self._call()
+
+    def _call(self) -> list[list[str]]:
+        args = ", ".join(f"{t} {name}" for _, t, name in self.inputs)
+        results = self._called(f"{self.head}({args}) {self.attributes}", self.types)
         found, at = [], 0
         for places in self.outputs:
             found.append(places.empty(self.w, results[at : at + len(places.registers)]))
@@ -228,10 +244,14 @@ class _Call:
 
     def _take(self, field: str) -> None:
         """Number the registers of an operand, at its first mention in the text."""
-        numbers = self.numbers[field] = []
+        first = self.output_count + len(self.inputs)
+        self._inputs(field)
+        self.taken.append(field)
+        self.numbers[field] = list(range(first, self.output_count + len(self.inputs)))
+
+    def _inputs(self, field: str) -> None:
         for value in self._values(field):
             for register, name in self._registers(field, value):
-                numbers.append(self.output_count + len(self.inputs))
                 self.inputs.append((register.letter, register.type, name))
 
     def _tie(self) -> None:
@@ -242,7 +262,9 @@ class _Call:
                 number += 1
 
     def _registers(self, field: str, value: Value) -> list[tuple[Register, str]]:
-        places = self._places(value.type, field)
+        places = self.places.get((field, value))
+        if places is None:
+            places = self.places[field, value] = self._places(value.type, field)
         return list(zip(places.registers, places.fill(self.w, self._elements(value)), strict=True))
 
     def _elements(self, value: Value) -> list[str]:

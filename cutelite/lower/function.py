@@ -13,8 +13,9 @@ from cutelite.diag import InternalError
 from cutelite.ir.faults import reported
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
-from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, Ptr, Scalar, Tensor, TensorMap, i32
+from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, InFlight, Ptr, Scalar, Tensor, TensorMap, i32
 from cutelite.lower import assembly, instructions
+from cutelite.lower.assembly import one_piece, write_joined
 from cutelite.lower.structure import STRUCTURE, missing, part
 from cutelite.lower.types import TENSOR_MAP, count, leaf, memory
 from cutelite.lower.writer import Writer
@@ -177,8 +178,9 @@ class _Module:
                 continue
             if self.debug:
                 w.note = self.debug.at(op.span)
-            elif joined := assembly.one_piece(block.ops, at):  # with source lines, each op keeps its own
-                assembly.write_joined(w, joined)
+            elif op.results and isinstance(op.results[0].type, InFlight) and (joined := one_piece(block.ops, at)):
+                # with source lines, each op keeps its own
+                write_joined(w, joined)
                 written = at + len(joined)
                 continue
             self._op(op, block)
