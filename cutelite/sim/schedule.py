@@ -67,6 +67,7 @@ class Scheduler:
         self._exits = False  # threads have exited since the last check for finished clusters
         self._spins = Spins()
         self._watched = 0  # ops when a strand was last checked for spinning
+        self._calm = CALM  # ops without a change before they are; fewer once some were found to spin
 
     def run(self) -> None:
         """Execute every block of the grid."""
@@ -169,7 +170,7 @@ class Scheduler:
             budget = min(budget, max(2 * PATIENCE[0], self._quiet_for))
         before = self.launch.ops
         calm = self._spins.calm(self.launch.changes + self.launch.tally.writes, before)
-        if calm > CALM:
+        if calm > self._calm:
             budget = min(budget, PAUSE)
             if before - self._watched >= PAUSE:
                 self._watched = before
@@ -196,6 +197,7 @@ class Scheduler:
         """After a long time without a change: if all threads that can go on spin, let others go on, or report it."""
         if self._spins.state(strand):
             strand.spent = max(strand.spent, self.policy.patience)  # so the others go first
+            self._calm = max(4 * PAUSE, self._calm // 2)
         if calm > LONG and self._look(strand):
             self._spins.look(strand)
         going = [strand, *self.runnable, *self.resting]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from cutelite.sim.checker.clocks import MANY, Clocks
-from cutelite.sim.checker.knowledge import CLUSTER, CTA, GPU, RAN, SEEN, TMEM, Snapshot, Snapshots
+from cutelite.sim.checker.knowledge import CLUSTER, CTA, GPU, RAN, SEEN, TMEM, Snapshot, Snapshots, distinct
 from cutelite.sim.checker.shadow import (
     CONFLICTS,
     READ,
@@ -287,6 +287,8 @@ class Accesses:
         if not len(at):
             return
         g = granules[at]
+        if self._agree(np.unique(np.stack([other[at], shadow.o_when[g], shadow.o_site[g]]), axis=1).T, actor, site):
+            return
         old = np.stack([other[at], shadow.o_when[g] * (other[at] > 0), shadow.o_site[g] * (other[at] > 0)], axis=1)
         first, inverse = different(*old.T, actor.who[at])
         for n, position in enumerate(at[first].tolist()):
@@ -307,6 +309,16 @@ class Accesses:
                     yield Conflict(
                         mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), group.clocks[one])
                     )
+
+    def _agree(self, old: Array, actor: Actor, site: int) -> bool:
+        """Tell whether all of these earlier accesses and a new one are alike, and of one block, so within any scope."""
+        blocks = {(self.clocks.cluster[one], self.clocks.rank[one]) for one in distinct(actor.who)}
+        for code, when, of in old.tolist():
+            for group in self._groups_of(code, when, of):
+                if not self.sites[site].like(self.sites[group.site]):
+                    return False
+                blocks.update((self.clocks.cluster[one], self.clocks.rank[one]) for one in members(group.who))
+        return len(blocks) == 1
 
     def _needed(self, agents: Array, me: Any) -> Array:
         """Return the least scope that contains each of some agents and `me`, which may be an array of agents."""
