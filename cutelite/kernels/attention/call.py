@@ -39,6 +39,8 @@ FAR = 1 << 30
 """The width of a window, in keys, on a side where it has no end."""
 IN_L2 = 32 * 2**20
 """Bytes of keys and values that the blocks running at once should share in L2, at most."""
+ALIKE_IN_L2 = 4 * 2**20
+"""The same where all tiles take as long, so that they are best taken head by head."""
 
 
 def attention(
@@ -137,7 +139,7 @@ def attend(
                 config = picked(wide, Work(sq, sk, heads * batch, offset, left, right), clusters_at_once(1, q))
             config = config or chosen(wide, blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
-            band = band_of(sk * (dim + dim_v) * 2, batch * heads)
+            band = band_of(sk * (dim + dim_v) * 2, batch * heads, ends == (False, False) and blocks is None)
             far = (FAR if x is None else x for x in (left, right))
             numbers = problem.factor(scale), offset, *far, band
             lists = (None, None) if mask is None else (mask.order, mask.counts)
@@ -174,12 +176,15 @@ def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int) -> None:
 
 
 @lru_cache(maxsize=4096)
-def band_of(bytes: int, heads: int) -> int:
+def band_of(bytes: int, heads: int, alike: bool = False) -> int:
     """Return how many heads are computed together (a turn): those that fit L2, with a last turn as full as possible.
 
     The last turn's longest rows start last: with few heads in it, multiprocessors would idle at the end.
+
+    bytes   keys and values of a head
+    alike   all tiles take as long
     """
-    fit = max(1, min(heads, IN_L2 // bytes))
+    fit = max(1, min(heads, (ALIKE_IN_L2 if alike else IN_L2) // bytes))
     return max(range(1, fit + 1), key=lambda width: ((heads - 1) % width, width))
 
 
