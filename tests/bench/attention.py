@@ -31,7 +31,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from cutelite.kernels.attention import attention, attention_varlen, decode
-from cutelite.kernels.attention.model import COSTS, Work, picked
+from cutelite.kernels.attention.model import Work, costs, picked
 from tests.bench.chart import bars
 from tests.bench.timing import Replay, rounds
 
@@ -216,12 +216,12 @@ def picks() -> Iterator[Cell]:
             for batch, sq, sk, heads in SIZES:
                 sets = [made(batch, sq, sk, heads, heads, dim, dim_v) for _ in range(2)]
                 work = Work(sq, sk, batch * heads, sk - sq, None, 0 if causal else None)
-                best = picked(dim, work, multiprocessors)
+                best = picked(dim, dim_v, work, multiprocessors)
                 calls = {
                     f"{c.groups} x {c.columns}{' picked' if c == best else ''}": of_sets(
                         sets, attention, causal=causal, config=c
                     )
-                    for c, *_ in COSTS[dim]
+                    for c, *_ in costs(dim, dim_v)
                 }
                 name = f"{dim}/{dim_v} {'causal' if causal else 'full'} {batch} x {sq} x {sk} x {heads}"
                 yield Cell(name, 1.0, "us", calls)

@@ -9,7 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, reference
 from cutelite.kernels.attention.forward import build
-from cutelite.kernels.attention.model import COSTS, Config, Work, chosen, picked, predicted
+from cutelite.kernels.attention.model import Config, Work, chosen, costs, picked, predicted
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
@@ -253,7 +253,7 @@ def test_terms_by_distance_fit_beside_the_widest_tiles() -> None:
 def test_powers_are_taken_while_values_are_multiplied(dim: int, queries: int) -> None:
     """In machine code: between the wait for scores and the wait for the product there are all powers of a step."""
     work, dim_v = Work(queries, queries, 512, 0, None, 0), 128 if dim == 192 else dim
-    config = picked(dim, work, 132) if dim in COSTS else chosen(dim)
+    config = picked(dim, dim_v, work, 132)
     kernel = build(config, Problem(cl.bf16, dim, dim_v, right=True))
     shapes = [(1, 2, 512, dim)] * 2 + [(1, 2, 512, dim_v)] * 2
     counter = (1,) if config.walk == "dynamic" else None
@@ -283,7 +283,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_the_model_picks_small_tiles_for_little_work() -> None:
     """And it counts the blocks of keys that masks and windows leave."""
-    cost = COSTS[64][0]
+    cost = costs(64, 64)[0]
     rows, columns = 64 * cost.config.groups, cost.config.columns
     few, one, many = (Work(n, 8 * columns, heads, 0, None, None) for n, heads in ((1, 1), (rows, 1), (rows, 264)))
     assert predicted(cost, one, 132) == pytest.approx(cost.tile + 8 * cost.step)
@@ -291,5 +291,7 @@ def test_the_model_picks_small_tiles_for_little_work() -> None:
     assert cost.tile < predicted(cost, few, 132) < predicted(cost, one, 132)  # two of three warpgroups have no rows
     windowed = Work(8 * rows, 8 * rows, 1, 0, 0, 0)  # each query sees one key
     assert predicted(cost, windowed, 1) <= 9 * (cost.tile + cost.step * (rows // columns + 1))
-    assert picked(64, Work(8192, 8192, 64, 0, None, None), 132).groups == 3
-    assert picked(64, Work(64, 4096, 64, 0, None, None), 132).groups == 2
+    assert picked(64, 64, Work(8192, 8192, 64, 0, None, None), 132).groups == 3
+    assert picked(64, 64, Work(64, 4096, 64, 0, None, None), 132).groups == 2
+    narrow, wide = (picked(192, dim_v, Work(8192, 8192, 64, 0, None, None), 132) for dim_v in (64, 192))
+    assert narrow == chosen(192, 128) and wide == chosen(192)  # whose output leaves no registers for a guess

@@ -22,7 +22,7 @@ from cutelite.kernels.arguments import (
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty, has_tensor_memory
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import build
-from cutelite.kernels.attention.model import COSTS, Config, Work, chosen, picked
+from cutelite.kernels.attention.model import Config, Work, chosen, picked
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 from cutelite.kernels.lent import is_jax
@@ -134,10 +134,10 @@ def attend(
             ends, blocks = (left is not None, right is not None), None if mask is None else mask.block
             dtype = getattr(cl, code_of(q))
             problem = Problem(dtype, dim, dim_v, *ends, mod, mask_mod, blocks=blocks, softcap=softcap)
-            wide = -(-dim // BOX) * BOX
-            if instance("config", config, Config) is None and blocks is None and wide in COSTS:
-                config = picked(wide, Work(sq, sk, heads * batch, offset, left, right), clusters_at_once(1, q))
-            config = config or chosen(wide, blocks)
+            wide = -(-dim // BOX) * BOX, -(-dim_v // BOX) * BOX
+            if instance("config", config, Config) is None and blocks is None:
+                config = picked(*wide, Work(sq, sk, heads * batch, offset, left, right), clusters_at_once(1, q))
+            config = config or chosen(*wide, blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             band = band_of(sk * (dim + dim_v) * 2, batch * heads, ends == (False, False) and blocks is None)
             far = (FAR if x is None else x for x in (left, right))

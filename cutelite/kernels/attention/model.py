@@ -40,9 +40,10 @@ class Config:
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
+def chosen(dim: int, dim_v: int | None = None, blocks: tuple[int, int] | None = None) -> Config:
     """Return the configuration that was measured best for a head dim, a multiple of 64, and many queries and keys.
 
+    dim_v   that of values; None: the same
     blocks  queries and keys of a block of a block mask, which those of the configuration divide
     """
     if blocks is not None:
@@ -54,7 +55,8 @@ def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
     if dim == 128:
         return Config(guess=True, pairs=True)
     if dim == 192:
-        return Config(columns=96, turns=False)
+        narrow = dim_v is not None and dim_v <= 128
+        return Config(columns=96, turns=narrow, guess=narrow)
     return Config(columns=64, turns=False, guess=True)
 
 
@@ -81,34 +83,43 @@ class Cost(NamedTuple):
     tile: float
 
 
-COSTS: dict[int, tuple[Cost, ...]] = {
-    64: (
+COSTS: dict[tuple[int, int], tuple[Cost, ...]] = {
+    (64, 64): (
         Cost(chosen(64), 1.03, 2.4),
-        Cost(Config(stages=3, queries=2, guess=True), 1.16, 1.2),
+        Cost(Config(stages=3, queries=2, turns=False, guess=True), 1.135, 1.1),
     ),
-    128: (
+    (128, 128): (
         Cost(chosen(128), 1.398, 3.88),
         Cost(Config(groups=1, turns=False, guess=True, pairs=True), 0.986, 2.66),
     ),
-    192: (
+    (192, 128): (
+        Cost(chosen(192, 128), 1.246, 4.1),
+        Cost(Config(groups=1, columns=96, turns=False), 0.986, 2.85),
+    ),
+    (192, 192): (
         Cost(chosen(192), 1.337, 4.04),
         Cost(Config(groups=1, columns=96, turns=False), 0.986, 2.85),
     ),
-    256: (
+    (256, 256): (
         Cost(chosen(256), 1.452, 3.85),
         Cost(Config(groups=1, columns=64, turns=False, guess=True), 0.923, 3.93),
     ),
 }
-"""Configurations for a head dim, as fitted to docs/lab/attention.md."""
+"""Configurations for the head dims of keys and of values, as fitted to docs/lab/attention.md."""
 
 ALONE = 0.4
 """The part of a block's time that a tile takes however few of its warpgroups have rows: with one of two, 0.7 in all."""
 
 
+def costs(dim: int, dim_v: int) -> tuple[Cost, ...]:
+    """Return the configurations for head dims, multiples of 64: those of the narrowest values that these fit."""
+    return COSTS[min(dims for dims in COSTS if dims[0] == dim and dims[1] >= dim_v)]
+
+
 @lru_cache(maxsize=4096)
-def picked(dim: int, work: Work, multiprocessors: int) -> Config:
-    """Return the configuration for a head dim of `COSTS` that is predicted to be the fastest."""
-    return min(COSTS[dim], key=lambda cost: predicted(cost, work, multiprocessors)).config
+def picked(dim: int, dim_v: int, work: Work, multiprocessors: int) -> Config:
+    """Return the configuration for head dims, multiples of 64, that is predicted to be the fastest."""
+    return min(costs(dim, dim_v), key=lambda cost: predicted(cost, work, multiprocessors)).config
 
 
 def predicted(cost: Cost, work: Work, multiprocessors: int) -> float:
