@@ -20,12 +20,12 @@ MOST_THREADS = 1024  # of a block
 MOST_BLOCKS, LARGE = 8, 16  # most blocks of a portable cluster, and of one that some GPUs run
 SMALL_BLOCK = 256  # least threads of a block of a cluster
 LONGEST = 2**31 - 1  # most elements of a row
-PART, SMALL_PART = 16_384, 2048  # elements of a row that blocks work on where they need nothing of the others
+PART = 16_384  # elements of a row that blocks work on where they need nothing of the others
 MOST = 262_144  # elements of a row that the registers of a cluster hold; longer ones are read once for each pass
 SHARED = 220_000  # bytes of shared memory for rows
 RESIDENT = 2048  # threads that a multiprocessor holds
 REGISTERS = 65_536  # registers of a multiprocessor
-LEAD = 2 << 20  # bytes of rows that are asked for ahead: what memory reads in a microsecond
+LEAD = 3 << 20  # bytes of rows that are asked for ahead: what an H100 reads in a microsecond, an H200 in 0.7
 MULTIPROCESSORS = 132  # of an H100 or H200
 
 
@@ -271,10 +271,8 @@ def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
 
 def plan_loss(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers. `most`: as there."""
-    if 65_536 < n <= MOST and most > MOST_BLOCKS and vector * 2 == bytes * 8 == ACCESS:
-        return asking(plan(n, vector, alone=SMALL_BLOCK, most=most), n)
     if p := three_blocks(n, vector, bytes, most):
-        return p  # its registers are used up: 0.992 of a copy at 64k, 0.981 if it asks
+        return asking(p, n) if n > 65_536 else p  # its registers are used up: at 64k it is 1% slower if it asks
     return asking(halved(plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072)), n), n)
 
 
@@ -304,7 +302,7 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
         return halved(p, n)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
-    if not light and words and 8192 < n <= 131_072:
+    if not light and words and 8192 < n <= (65_536 if narrow else 131_072):
         registers = 128 if narrow else 80
         return replace(plan(n, vector, each=64, registers=registers, alone=SMALL_BLOCK), held=False)
     if n <= (32_768 if light else 16_384):
@@ -323,7 +321,9 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
     if light and vector * 2 == ACCESS and 8192 < n <= min(131_072, 32 * SMALL_BLOCK * most):
-        return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK, most=most), held=False)
+        wide = n > 65_536  # clusters of 16 smaller blocks are 2 to 5% slower on an H200
+        p = plan(n, vector) if wide else plan(n, vector, registers=80, alone=SMALL_BLOCK, most=most)
+        return replace(p, held=False)
     if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
         if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
@@ -337,19 +337,17 @@ def plan_narrow(n: int, vector: int) -> Plan:
 
     Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
     """
-    if not 2048 < n <= 131_072:
+    if not 2048 < n <= 65_536:
         return plan(n, vector)
     if n <= 4096:
         return replace(plan(n, vector, each=16), rows=2)
     return asking(replace(plan(n, vector, each=64, registers=128, alone=SMALL_BLOCK), held=False), n)
 
 
-def plan_apart(n: int, vector: int, bytes: int, inputs: int = 1) -> Plan:
-    """Return the plan where the parts of a row need nothing of each other: a block for each."""
-    small = n > SMALL_PART and (inputs, bytes) == (1, 2)  # 8 elements a thread, so that registers leave room for all
-    count = -(-n // (SMALL_PART if small else PART))
-    each, registers = (8, 32) if small else (32 if inputs == 1 else 16, 64)
-    p = plan(-(-n // count), vector, each, registers, alone=MOST_THREADS)
+def plan_apart(n: int, vector: int, each: int) -> Plan:
+    """Return the plan where the parts of a row need nothing of each other: a block for each. `each`: as of `plan`."""
+    count = -(-n // PART)
+    p = plan(-(-n // count), vector, each, alone=MOST_THREADS)
     return replace(p, cluster=count, apart=True) if count > 1 else p
 
 

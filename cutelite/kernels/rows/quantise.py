@@ -115,13 +115,13 @@ def quantise(
         wanted = {"q": (shape, narrow.dtype.name), "scale": ((*shape[:-1], count), "f32")}
         q, scale = results(out, wanted, x=x, up=up)
     aligned = math.gcd(*(each.vector for each in (rows, more, Rows(q, "q", kinds=RESULTS)) if each is not None))
-    wide = ACCESS // rows.dtype.bytes
+    wide, each = ACCESS // rows.dtype.bytes, 32 if more is None else 16
     if narrow.block > 1:
-        chosen = plan_apart(rows.n, wide, rows.dtype.bytes, 1 if more is None else 2)
+        chosen = plan_apart(rows.n, wide, each)
     elif rows.n > LONG and more is None and aligned == wide:
         chosen = plan_norm(rows.n, wide, rows.dtype.bytes, 1, most=MOST_BLOCKS)
     else:
-        chosen = plan(rows.n, wide, each=32 if more is None else 16)
+        chosen = plan(rows.n, wide, each)
     p = replace(instance("how", how, Plan) or replace(chosen, lead=1), aligned=aligned)
     kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)
     kernel[p.launch(rows)](
