@@ -272,7 +272,7 @@ def three_blocks(n: int, vector: int, bytes: int, most: int) -> Plan | None:
 def plan_loss(n: int, vector: int, bytes: int, most: int = LARGE) -> Plan:
     """Return the plan for a loss with its gradient: as softmax's, but it needs more registers. `most`: as there."""
     if p := three_blocks(n, vector, bytes, most):
-        return asking(p, n) if n > 65_536 else p  # its registers are used up: at 64k it is 1% slower if it asks
+        return asking(p, n)
     return asking(halved(plan_ahead(n, vector, bytes, least=0, most=int(n > 131_072)), n), n)
 
 
@@ -302,7 +302,7 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
         return halved(p, n)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
-    if not light and words and 8192 < n <= (65_536 if narrow else 131_072):
+    if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
         registers = 128 if narrow else 80
         return replace(plan(n, vector, each=64, registers=registers, alone=SMALL_BLOCK), held=False)
     if n <= (32_768 if light else 16_384):
@@ -320,10 +320,10 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
     center  LayerNorm
     most    blocks of a cluster: above 8 only where the GPU runs such clusters
     """
-    if light and vector * 2 == ACCESS and 8192 < n <= min(131_072, 32 * SMALL_BLOCK * most):
-        wide = n > 65_536  # clusters of 16 smaller blocks are 2 to 5% slower on an H200
-        p = plan(n, vector) if wide else plan(n, vector, registers=80, alone=SMALL_BLOCK, most=most)
-        return replace(p, held=False)
+    if light and vector * 2 == ACCESS and 8192 < n <= 131_072:
+        if n > 65_536:  # clusters of 16 smaller blocks are 2 to 5% slower on an H200
+            return replace(plan(n, vector), held=False)
+        return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK), held=False)
     if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
         if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
@@ -337,7 +337,7 @@ def plan_narrow(n: int, vector: int) -> Plan:
 
     Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
     """
-    if not 2048 < n <= 65_536:
+    if not 2048 < n <= 16_384:
         return plan(n, vector)
     if n <= 4096:
         return replace(plan(n, vector, each=16), rows=2)
@@ -413,12 +413,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
             p = ahead(small[0], n, bytes, stages=2, rows=6)
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)
-        if sums == 1:
-            chosen = [small if n <= 32_768 else large]
-        else:
-            wide = Plan(512, 1, power_of_two(n / 8192), vector, 2) if n <= 32_768 else Plan(512, 1, least, vector, 1)
-            chosen = [(wide, 1), small] if inputs == 2 and n <= 65_536 else [small]
-        for p, stages in (*chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
+        chosen = small if sums == 2 or n <= 32_768 else large
+        for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
             p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums))
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
                 return replace(p, shared_sums=sums)
