@@ -39,7 +39,6 @@ CONFIGS: dict[int, dict[str, Config]] = {
         "loads, registers": replace(best(128), extended=False),
         "loads, 1/2 copied": replace(best(128), extended=False, copied=4),
         "dq last": replace(best(128), covered=False),
-        "80, copied": Config(80),
     },
     64: {
         "1/4 copied": best(64),

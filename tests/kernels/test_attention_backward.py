@@ -253,8 +253,8 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     starts = [np.array(x, np.int32) for x in ([0, 100, 150], [0, 40, 140])] if ragged else [None, None]
     blocks = -(-sq // config.rows) + ragged
     base = np.empty((1, 1, *plan.base_shape(blocks)), BF16 if config.extended else np.float32)
-    sums = np.empty((1, 1, blocks, config.groups, 64 * plan.columns), np.float32)
-    turns = np.empty((1, 1, blocks, config.groups), np.int32) if ordered else None
+    sums = np.empty((1, 1, blocks, 2, 64 * plan.columns), np.float32)
+    turns = np.empty((1, 1, blocks, 2), np.int32) if ordered else None
     counter, (dq, dk, dv) = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v))
     kernels = build(config, problem, ordered)
     ends = int(ragged) or -10, 1 << 30, 0
@@ -285,7 +285,7 @@ def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     config, plan = chosen(problem), Plan(chosen(problem), problem)
     blocks, of_k, of_v = 512 // config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
     compiled = build(config, problem).gradients.compile(
-        of_k, of_k, of_v, of_v, (1, 2, *plan.base_shape(blocks)), (1, 2, blocks, config.groups, 64 * plan.columns),
+        of_k, of_k, of_v, of_v, (1, 2, *plan.base_shape(blocks)), (1, 2, blocks, 2, 64 * plan.columns),
         None, (1,), of_k, of_v, 1.0, 0, 0, 0, 1, *((of_k, of_v, (3,), (3,)) if problem.ragged else ()), arch="sm_90a",
     )  # fmt: skip
     assert (compiled.spills, compiled.warnings) == (0, [])
@@ -364,11 +364,11 @@ def test_what_does_not_fit_is_refused() -> None:
         attention_backward(do, q, k, v, q, lse, layout="sbhd")
 
 
-MIXED = Config(held=3, copied=4, early=True)
+MIXED = Config(held=3, copied=4)
 
 
 def test_configurations_are_alike() -> None:
     q, k, v, do = inputs(70, 140, 2, 1, 128)
-    split = replace(MIXED, fenced=True, covered=True, split=True)
-    for config in (Config(stages=3, held=3, copied=0), Config(80), MIXED, split):
+    split = replace(MIXED, covered=True, split=True)
+    for config in (Config(stages=3, held=3, copied=0), MIXED, split):
         compare(q, k, v, do, more={"config": config}, causal=True)

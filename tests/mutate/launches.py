@@ -395,8 +395,8 @@ def attention_backward(
         q, k = (random(1, h, n, dim, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
         do, v = (random(1, h, n, problem.dim_v, dtype="bfloat16") for h, n in ((heads, sq), (1, sk)))
         base = random(1, heads, *plan.base_shape(blocks), dtype="bfloat16" if made.extended else "float32")
-        sums = np.zeros((1, heads, blocks, made.groups, 64 * plan.columns), np.float32)
-        turns = np.zeros((1, heads, blocks, made.groups), np.int32) if ordered else None
+        sums = np.zeros((1, heads, blocks, 2, 64 * plan.columns), np.float32)
+        turns = np.zeros((1, heads, blocks, 2), np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
         dk, dv, numbers = np.empty_like(k), np.empty_like(v), (0.1, 0, 1 << 30, 0, 1)
         starts: tuple[Any, ...] = (None, None)
@@ -405,18 +405,18 @@ def attention_backward(
             starts = tuple(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True))
         arrays = (dk, dv) if first else (None, None)
         if made.split:
-            shape = 1, heads, -(-sk // plan.keys), made.groups
-            parts = tuple(np.zeros((*shape, plan.keys * n // made.groups), np.float32) for n in plan.dims)
+            shape = 1, heads, -(-sk // plan.keys), 2
+            parts = tuple(np.zeros((*shape, plan.keys * n // 2), np.float32) for n in plan.dims)
         kernels, grid, dq = backward.build(made, problem, ordered), (blocks, heads, 1), np.empty_like(q)
         if which == 0:
             lse = np.zeros((1, heads, sq), np.float32)
             kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, 0.1, 0, 1 << 30, *starts)
         elif which == 2:
-            kernels.finish[cl.Launch(grid, 128 * made.groups, pdl=True)](dq, sums, 0.1, dq if first else None, *starts)
+            kernels.finish[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, *starts)
         elif which == 3:
             tiles = -(-sk // plan.keys), 1, 1
-            kernels.add_parts[cl.Launch(tiles, 128 * made.groups, pdl=True)](dk, dv, *parts, 0.1, 1.0)
-        launch = cl.Launch(1 + ordered, 128 * (1 + made.groups))
+            kernels.add_parts[cl.Launch(tiles, 256, pdl=True)](dk, dv, *parts, 0.1, 1.0)
+        launch = cl.Launch(1 + ordered, 384)
         kernels.gradients[launch](q, k, v, do, base, sums, turns, counter, dk, dv, *numbers, *arrays, *starts, *parts)
 
     return run
@@ -566,23 +566,21 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
-    "attention_backward": attention_backward(330, 512, 64, rows=128, held=2, turned=False),
+    "attention_backward": attention_backward(330, 512, 64, rows=128, held=2),
     "attention_backward_extended": attention_backward(330, 512, 64),
     "attention_backward_ragged": attention_backward(644, 550, 64, (384, 400)),
-    "attention_backward_wide": attention_backward(150, 256, 136, turned=False, copied=0, wide=True),
+    "attention_backward_wide": attention_backward(150, 256, 136, copied=0, wide=True),
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
-    "attention_backward_early": attention_backward(270, 512, 128, held=3, copied=0, early=True),
+    "attention_backward_early": attention_backward(270, 512, 128, held=3, copied=0),
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
-    "attention_backward_apart": attention_backward(270, 512, 136, copied=0, turned=False, apart=True, extended=True),
+    "attention_backward_apart": attention_backward(270, 512, 136, copied=0, apart=True, extended=True),
     "attention_backward_96": attention_backward(270, 512, 96),
-    "attention_backward_ordered": attention_backward(390, 640, 64, ordered=True, rows=128, turned=False),
-    "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True, turned=False, wide=True),
+    "attention_backward_ordered": attention_backward(390, 640, 64, ordered=True, rows=128),
+    "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True, wide=True),
     "attention_backward_split": attention_backward(330, 512, 64, heads=2),
     "attention_backward_split_128": attention_backward(270, 256, 128, causal=False, heads=2),
-    "attention_backward_split_wide": attention_backward(
-        150, 256, 136, heads=2, turned=False, copied=0, wide=True, regs=(40, 232)
-    ),
+    "attention_backward_split_wide": attention_backward(150, 256, 136, heads=2, copied=0, wide=True),
     "attention_backward_prepare": attention_backward(150, 256, 64, which=0),
     "attention_backward_finish": attention_backward(150, 256, 64, which=2),
     "attention_backward_parts": attention_backward(150, 256, 64, which=3, heads=2),

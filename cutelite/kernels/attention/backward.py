@@ -20,7 +20,7 @@ from cutelite import Smem, Tensor, f16, f32, i32
 from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
 from cutelite.kernels.attention.backward_outer import add_parts, finish, prepare
 from cutelite.kernels.attention.backward_plan import EXTRA, Config, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, STARTS, Starts
+from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, STARTS, WORKERS, Starts
 from cutelite.kernels.attention.backward_worker import Results, Worker, multiply
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
@@ -134,14 +134,14 @@ class Narrow(Worker):
 
     def beside(self, q: Any, do: Any, dv: Any, state: Any, place: Any) -> tuple[Any, Any]:
         """Start scores beside dP, then dv + P.T @ dO; return this and dS."""
-        plan, early = self.block.plan, self.block.plan.config.early
+        plan, early = self.block.plan, self.block.plan.early
         lse = self.of_rows(state, 0) if early else None
         s, dp = cl.wgmma.wait_group(1, self.scores(q, state), keep=self.score_gradients(do, state))
         p, slope = self.powers(s, lse if early else self.of_rows(state, 0), place)
         total = self.of_rows(state, 1) if early else None
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.to(plan.problem.dtype))
         dv = multiply(packed, cl.select(do, (1, 0)), dv)
-        if plan.config.fenced:
+        if early:
             dp, p = cl.wgmma.fence_operand(dp, p)
         ds = self.changes(p, dp, slope, total if early else self.of_rows(state, 1))
         return dv, cl.wgmma.fence_operand(ds, held=False)
@@ -183,7 +183,7 @@ class Wide(Worker):
         number  of blocks of queries that were computed before, in all tiles. That with this tile's is returned
         """
         block, plan = self.block, self.block.plan
-        dk, dv = (cl.wgmma.zeros_accumulator(dim // plan.config.groups) for dim in plan.dims)
+        dk, dv = (cl.wgmma.zeros_accumulator(dim // WORKERS) for dim in plan.dims)
         self.keys_of(once)
         so_far = dk, dv, number, block.first, (cl.full((plan.columns // 2,), 0.0, f32), block.first[2])
         for i in range(block.steps):
@@ -243,10 +243,8 @@ class Wide(Worker):
 
     def columns(self, tile: Any) -> Any:
         """Return this warpgroup's columns of a tile (rows, D), as the rows of an operand B."""
-        rows, groups = tile.shape[0], self.block.plan.config.groups
-        return cl.local_tile(
-            cl.select(tile, (1, 0)), (cl.size(tile) // cl.size(rows) // groups, cl.size(rows)), (self.group, 0)
-        )
+        rows = cl.size(tile.shape[0])
+        return cl.local_tile(cl.select(tile, (1, 0)), (cl.size(tile) // rows // WORKERS, rows), (self.group, 0))
 
 
 @lru_cache(maxsize=256)
@@ -275,10 +273,10 @@ def shared_memory(plan: Plan) -> Any:
             p: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
         ds: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
         if plan.copied > 0:
-            dq: Smem[f32, cl.row_major((config.groups, 4 * GROUP * plan.copied))]
+            dq: Smem[f32, cl.row_major((WORKERS, 4 * GROUP * plan.copied))]
         base: BASE
         if plan.staged and not config.split:
-            grads: Smem[dtype, cl.row_major((config.groups, BN * max(D, DV) // config.groups)), 1024]
+            grads: Smem[dtype, cl.row_major((WORKERS, BN * max(D, DV) // WORKERS)), 1024]
 
     return Storage
 
@@ -291,7 +289,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
     DO, V, DV = plan.box(H, SQ, e, BM, of_v), plan.box(HK, SK, e, BN, of_v), plan.box(HK, SK, e, ROWS, of_v)
     Storage = shared_memory(plan)
 
-    @cl.kernel(block=(1 + config.groups) * GROUP)
+    @cl.kernel(block=(1 + WORKERS) * GROUP)
     def gradients(
         q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: plan.turns | None,
         counter: Tensor[i32, (1,)] | None, dk: DK, dv: DV, scale: f32, offset: i32, left: i32, right: i32, band: i32,
@@ -310,7 +308,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         if cl.thread_idx.x == 0:
             for t in (q, k, v, do, dk, dv):
                 cl.prefetch_tensormap(t)
-        storage, given, threads = Storage.allocate(), Given(scale, offset, left, right, band), config.groups * GROUP
+        storage, given, threads = Storage.allocate(), Given(scale, offset, left, right, band), WORKERS * GROUP
         starts, copies = Starts(of_queries, of_keys), plan.copied > 0
         keys, values = (
             cl.PipelineTmaAsync.create(plan.ahead, BN * wide * dtype.bytes, threads, sync=False) for wide in plan.dims
@@ -318,10 +316,10 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         row = sum(plan.dims) * dtype.bytes + (2 * EXTRA if config.extended else 8)
         rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
-        parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False) if copies else None
+        parts = cl.PipelineAsync.create(WORKERS, GROUP, 32, sync=False) if copies else None
         tiles = cl.TileQueue.create(
             plan.kind, lambda index: plan.place(index, given, starts), plan.count(), counter,
-            threads + (32 * config.groups if copies else 0),
+            threads + (32 * WORKERS if copies else 0),
         )  # fmt: skip
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
@@ -329,15 +327,15 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         block = Block(plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes, parts), given)
         adds = Sums(plan.by_block(sums), plan.by_block(turns))
         if cl.thread_idx.x < GROUP:
-            cl.setmaxnreg_dec(config.regs[0])
+            cl.setmaxnreg_dec(plan.regs[0])
             warp = cl.make_warp_uniform(cl.warp_idx())
             if warp == 0:
                 if cl.elect_one():
                     block.produce(tiles, q, k, v, do, base)
-            elif warp <= config.groups and copies:
+            elif warp <= WORKERS and copies:
                 block.accumulate(tiles, adds, warp - 1)
         else:
-            cl.setmaxnreg_inc(config.regs[1])
+            cl.setmaxnreg_inc(plan.regs[1])
             compute(block, tiles, adds, Results((dk, dv), (dk_array, dv_array), (dk_parts, dv_parts), starts))
 
     return gradients

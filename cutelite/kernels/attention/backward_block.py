@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.backward_plan import BLOCKS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK
+from cutelite.kernels.attention.backward_tiles import HK, WORKERS
 from cutelite.kernels.attention.scores import GROUP
 from cutelite.kernels.attention.tiles import Given
 from cutelite.records import dataclass
@@ -66,7 +66,7 @@ class Block:
     @property
     def everyone(self) -> Any:
         """The named barrier of all computing warpgroups."""
-        return cl.NamedBarrier(1, self.plan.config.groups * GROUP)
+        return cl.NamedBarrier(1, WORKERS * GROUP)
 
     @property
     def first(self) -> Any:
@@ -136,7 +136,7 @@ class Block:
 
     def accumulate(self, tiles: Any, sums: Sums, group: Any) -> None:
         """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""
-        state, tiles = cl.PipelineState(self.plan.config.groups, group, 0), tiles.advance()
+        state, tiles = cl.PipelineState(WORKERS, group, 0), tiles.advance()
         while tiles.is_valid():
             state = self.at(tiles.place).add(sums, group, state)
             tiles = tiles.advance()
@@ -162,5 +162,5 @@ class Block:
                     cl.fence_proxy_async("global")
                     cl.store_release(turn, group, number + 1)
             pipe.consumer_release(state)
-            place, state = self.following(place), state.advance(plan.config.groups)
+            place, state = self.following(place), state.advance(WORKERS)
         return state

@@ -13,6 +13,7 @@ from cutelite.kernels.arguments import HALVES, Arguments, check_apart, contiguou
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, banded, chosen, parted
+from cutelite.kernels.attention.backward_tiles import WORKERS
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
 from cutelite.kernels.attention.varlen import check_starts
@@ -158,15 +159,15 @@ def launch(
         count, arrays = starts[0].shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // config.rows + count, sk // plan.keys + count
     base = empty(q if config.extended else lse, (batch, heads, *plan.base_shape(blocks)))
-    sums = empty(lse, (batch, heads, blocks, config.groups, plan.columns * ROWS))
-    turns = empty(lse, (batch, heads, blocks, config.groups), "i32") if deterministic else None
+    sums = empty(lse, (batch, heads, blocks, WORKERS, plan.columns * ROWS))
+    turns = empty(lse, (batch, heads, blocks, WORKERS), "i32") if deterministic else None
     of_parts: tuple[Any, ...] = (None, None)
     if config.split:
-        shape = batch, kv_heads * parts, tiles, config.groups
-        of_parts = tuple(empty(lse, (*shape, plan.keys * columns // config.groups)) for columns in plan.dims)
+        shape = batch, kv_heads * parts, tiles, WORKERS
+        of_parts = tuple(empty(lse, (*shape, plan.keys * columns // WORKERS)) for columns in plan.dims)
     kernels = build(config, plan.problem, deterministic)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
-    grid, threads, factor = (blocks, heads, batch), config.groups * GROUP, 2.0**-plan.lift
+    grid, threads, factor = (blocks, heads, batch), WORKERS * GROUP, 2.0**-plan.lift
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, scale, offset, left, *starts)
     taken = counter(q)
     given = (q, k, v, do, base, sums, turns, taken, dk, dv, *numbers, *arrays[1:], *starts, *of_parts)

@@ -10,7 +10,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
 from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, STARTS, B, Starts
+from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, STARTS, WORKERS, B, Starts
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS
 
 NOTHING = {bf16: 1e30, f16: 2.0**30}
@@ -39,21 +39,20 @@ def prepare(plan: Plan) -> Any:
             pipe.producer_acquire(state)
             for tensor, tile in zip((o, do), tiles, strict=True):
                 cl.tma_load(tensor, tile, at=(batch, head, sequence.query + row, 0), barrier=pipe.barrier(state))
-            for g in cl.static_range(plan.config.groups if turns is not None else 0):
+            for g in cl.static_range(WORKERS if turns is not None else 0):
                 first = max(0, row + plan.offset(sequence, offset) - left) // plan.keys  # the first that adds
                 turns[batch, head, m, g] = first
         mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
         for i in cl.static_range(BM * D // 1024):
             mine[None, t, i].store(cl.full((4,), 0.0, f32))
         pipe.consumer_wait(pipe.consumer_state())
-        for step in cl.static_range(-(-BM // 32)):
+        for step in cl.static_range(BM // 32):
             r, total = step * 32 + t // 8, f32(0.0)
-            if BM % 32 == 0 or r < BM:
-                for c in cl.static_range(DV // BOX):
-                    x, y = (cl.local_tile(tile[r, None], (8,), (c * 8 + t % 8,)).load().to(f32) for tile in tiles)
-                    total = total + (x * y).reduce("sum")
+            for c in cl.static_range(DV // BOX):
+                x, y = (cl.local_tile(tile[r, None], (8,), (c * 8 + t % 8,)).load().to(f32) for tile in tiles)
+                total = total + (x * y).reduce("sum")
             total, known = cl.warp_reduce(total, width=8), -INF
-            if t % 8 == 0 and (BM % 32 == 0 or r < BM):
+            if t % 8 == 0:
                 if row + r < sequence.queries:
                     known = lse[batch, head, sequence.query + row + r]
                     if dlse is not None:
@@ -86,7 +85,7 @@ def split(value: Any, pieces: Any, first: int) -> None:
 
 def finish(plan: Plan) -> Any:
     """Return the kernel that converts the sums to dq: a thread block for each block of queries."""
-    BM, config, threads, dim = plan.config.rows, plan.config, plan.config.groups * GROUP, plan.problem.dim
+    BM, threads, dim = plan.config.rows, WORKERS * GROUP, plan.problem.dim
 
     @cl.kernel(block=threads)
     def finish(
@@ -98,9 +97,8 @@ def finish(plan: Plan) -> Any:
         tile = cl.shared(plan.problem.dtype, plan.laid((BM, plan.dims[0]), plan.spans[0]), align=1024)
         cl.griddepcontrol_wait()
         values = plan.accumulators(sums[batch, head, m, part, None], plan.columns // 8).load() * scale
-        whole = cl.select(tile, (1, 0)) if config.turned else tile
-        target = cl.local_tile(whole, (ROWS, plan.columns), (part, 0) if plan.by_rows else (0, part))
-        plan.put(values.reshape((plan.columns // 2,)), target, config.turned)
+        target = cl.local_tile(tile, (ROWS, plan.columns), (part, 0) if plan.by_rows else (0, part))
+        plan.put(values.reshape((plan.columns // 2,)), target)
         cl.fence_proxy_async("shared::cta")
         cl.syncthreads()
         length = plan.written(sequence.number, sequence.query, sequence.queries, of_queries, i32(SQ))
@@ -123,7 +121,7 @@ def add_parts(plan: Plan) -> Any:
     """Return the kernel that adds up the parts of dk and dv: a thread block for each block of keys."""
     config, (of_k, _, of_v), d, e = plan.config, plan.spans, plan.problem.dim, plan.problem.dim_v
 
-    @cl.kernel(block=config.groups * GROUP)
+    @cl.kernel(block=WORKERS * GROUP)
     def add_parts(
         dk: plan.box(HK, SK, d, plan.keys, of_k), dv: plan.box(HK, SK, e, plan.keys, of_v),
         dk_parts: plan.parts(plan.dims[0]), dv_parts: plan.parts(plan.dims[1]), scale: f32, scale_v: f32,
@@ -134,7 +132,7 @@ def add_parts(plan: Plan) -> Any:
             (dk, dk_parts, plan.dims[0], of_k, scale), (dv, dv_parts, plan.dims[1], of_v, scale_v),
         ):  # fmt: skip
             tile = cl.shared(plan.problem.dtype, plan.laid((plan.keys, columns), span), align=1024)
-            own = (ROWS, columns // config.groups) if config.wide else (ROWS, columns)
+            own = (ROWS, columns // WORKERS) if config.wide else (ROWS, columns)
             total, times = cl.full((own[1] // 2,), 0.0, f32), i32(HP // HK)
             for i in range(times):
                 part = plan.accumulators(parts[batch, kv * times + i, n, group, None], own[1] // 8)

@@ -6,7 +6,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, f16, f32, i32
-from cutelite.kernels.attention.backward_tiles import HP, B, Tiles
+from cutelite.kernels.attention.backward_tiles import HP, WORKERS, B, Tiles
 from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
 from cutelite.records import dataclass
@@ -31,37 +31,27 @@ class Config:
     """The sizes and the schedule of the kernel.
 
     rows     queries of a block
-    groups   warpgroups that compute, each for 64 keys
     wide     all for the same 64 keys, each for its part of the columns of dq, dk and dv: for head dims above 128
     stages   blocks of queries, and of gradients of outputs, that are held
     held     blocks of dS that are held
-    turned   a warpgroup computes its part of dq transposed, 64 columns of a head; otherwise 64 queries of it
     copied   eighths of dq that bulk copies add to the sums from shared memory; the others are added from registers
-    early    load logsumexps before the wait for scores, and sums of rows before the wait for dP. Takes registers
-    fenced   start all of dv += P.T @ dO before dS is computed, also where ptxas would start the first part alone
     apart    start dP when probabilities are packed, not beside scores, and dv behind dS: takes fewer registers
     covered  multiply dq of the block before ahead of dk, so that dq is added while dk is multiplied; otherwise last
     extended products subtract logsumexps and sums of rows, which are further columns of their operands (`Plan.base`);
              otherwise they are loaded. Without a `score_mod`
     split    heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
              kernel adds up: where there are few tiles (`parted`)
-    regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
 
     rows: int = 64
-    groups: int = 2
     stages: int = 2
     held: int = 2
-    turned: bool = True
     copied: int = 8
-    early: bool = False
     wide: bool = False
-    fenced: bool = False
     covered: bool = False
     apart: bool = False
     extended: bool = False
     split: bool = False
-    regs: tuple[int, int] = (24, 240)
 
 
 def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
@@ -73,14 +63,14 @@ def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
     extends = problem.score_mod is None and (problem.dtype == bf16 or scale >= 2.0**-26)
     if problem.dim > 128:
         if extends and problem.dim <= 192 and problem.dim_v <= 128:
-            return Config(copied=0, turned=False, apart=True, extended=True)
-        return Config(turned=False, copied=0, wide=True, regs=(40, 232))
+            return Config(copied=0, apart=True, extended=True)
+        return Config(copied=0, wide=True)
     if problem.dim <= 64:
         copied = (2 if keys <= 2048 and not problem.ragged else 4) if extends else 8  # ragged ones would spill
-        return Config(128, turned=False, copied=copied, fenced=extends, extended=extends)
-    stages, turned = (3, False) if max(problem.dim, problem.dim_v) <= 96 else (2, problem.dim > 96)
+        return Config(128, copied=copied, extended=extends)
+    stages = 3 if max(problem.dim, problem.dim_v) <= 96 else 2
     covered = problem.mask_mod is None  # ptxas would serialise products
-    return Config(64, 2, stages, 3, turned, copied=0, early=True, fenced=True, covered=covered, extended=extends)
+    return Config(64, stages, held=3, copied=0, covered=covered, extended=extends)
 
 
 def parted(tiles: int, heads: int, steps: int, places: int, causal: bool) -> int:
@@ -124,14 +114,14 @@ class Plan(Tiles):
     @property
     def dims(self) -> tuple[int, int]:
         """Columns of q and k, and of v, in shared memory, where TMA fills those beyond the head dim with zeros."""
-        units = BOX // 2 * (self.config.groups if self.config.wide else 1), BOX // 2
-        unit = ROWS * self.config.groups if self.config.turned else units[0]
-        return max(BOX, -(-self.problem.dim // unit) * unit), max(BOX, -(-self.problem.dim_v // units[0]) * units[0])
+        unit = BOX // 2 * (WORKERS if self.config.wide else 1)
+        d, e = (max(BOX, -(-dim // unit) * unit) for dim in (self.problem.dim, self.problem.dim_v))
+        return d, e
 
     @property
     def by_rows(self) -> bool:
-        """Tell whether a warpgroup's part of a block of dq is 64 of its rows, as its product has them, or columns."""
-        return self.config.turned or self.config.rows > ROWS
+        """Tell whether a warpgroup's part of a block of dq is 64 of its rows, or columns of all."""
+        return self.config.rows > ROWS
 
     @property
     def spans(self) -> tuple[int, int, int]:
@@ -139,7 +129,7 @@ class Plan(Tiles):
 
         They divide the columns of a warpgroup's part of a product.
         """
-        (D, DV), groups = self.dims, self.config.groups if self.config.wide else 1
+        (D, DV), groups = self.dims, WORKERS if self.config.wide else 1
         of_k = D if self.by_rows else self.columns
         k, q, v = (next(n for n in (64, 32, 16) if part % n == 0) for part in (of_k, D // groups, DV // groups))
         return k, q, v
@@ -152,16 +142,16 @@ class Plan(Tiles):
     @property
     def columns(self) -> int:
         """The number of columns of a warpgroup's part of a block of dq; it has 64 rows."""
-        return self.dims[0] * self.config.rows // (ROWS * self.config.groups)
+        return self.dims[0] * self.config.rows // (ROWS * WORKERS)
 
     @property
     def sums(self) -> Any:
         """The type of the sums of dq: for each warpgroup its part, in the order of accumulators."""
-        return Tensor[f32, (B, H, BLOCKS, self.config.groups, ROWS * self.columns), cl.align(16)]
+        return Tensor[f32, (B, H, BLOCKS, WORKERS, ROWS * self.columns), cl.align(16)]
 
     def parts(self, dim: int) -> Any:
         """The type of the parts of dk or dv of all tiles: of each warpgroup, in the order of accumulators."""
-        return Tensor[f32, (B, HP, NB, self.config.groups, self.keys * dim // self.config.groups), cl.align(16)] | None
+        return Tensor[f32, (B, HP, NB, WORKERS, self.keys * dim // WORKERS), cl.align(16)] | None
 
     @property
     def base(self) -> Any:
@@ -195,7 +185,7 @@ class Plan(Tiles):
     @property
     def turns(self) -> Any:
         """The type of the turns: for each part of the sums, the number of the block of keys that adds next."""
-        return Tensor[i32, (B, H, BLOCKS, self.config.groups)]
+        return Tensor[i32, (B, H, BLOCKS, WORKERS)]
 
     def by_block(self, array: Any) -> Any:
         """Return sums or turns with one index for the blocks of queries of all heads."""
@@ -209,6 +199,19 @@ class Plan(Tiles):
         """Return the type of a gradient for access by rows, which ragged sequences need; None for others."""
         shape, strides = (B, heads, length, dim), (*cl.dims(f"{name}_B {name}_H {name}_S"), 1)
         return Tensor[self.problem.dtype, shape, strides] | None
+
+    @property
+    def regs(self) -> tuple[int, int]:
+        """Registers of a thread of the warpgroup that loads, and of one that computes."""
+        return (40, 232) if self.config.wide else (24, 240)
+
+    @property
+    def early(self) -> bool:
+        """Tell whether there are registers to load sums of rows before the wait for dP, and logsumexps before scores.
+
+        All of dv += P.T @ dO is then started before dS is computed; otherwise ptxas starts the first part alone.
+        """
+        return self.config.extended or self.config.rows == ROWS
 
     @property
     def staged(self) -> bool:
@@ -226,7 +229,7 @@ class Plan(Tiles):
         rows = (D + DV) * BM * config.stages + BM * BN * config.held * (1 + config.wide)
         base = config.stages * 2 * BM * (EXTRA if config.extended else 4)
         halves = ((D + DV) * ahead + max(D, DV)) * BN + rows
-        return 2 * halves + 16 * GROUP * self.copied * config.groups + base + 1024 <= SHARED
+        return 2 * halves + 16 * GROUP * self.copied * WORKERS + base + 1024 <= SHARED
 
     @property
     def lift(self) -> int:

@@ -15,6 +15,8 @@ from cutelite.kernels.attention.tiles import Given, sequence_at
 
 B, HK, HP, SQ, SK, ENDS = cl.dims("B HK HP SQ SK ENDS")
 STARTS = Tensor[i32, (ENDS,)] | None
+WORKERS = 2
+"""The number of computing warpgroups of a thread block: each for 64 keys, or all for the same 64 (`Config.wide`)."""
 
 
 class Starts(NamedTuple):
@@ -87,7 +89,7 @@ class Tiles(OfProblem):
     @property
     def keys(self) -> int:
         """The number of keys of a thread block."""
-        return ROWS if self.config.wide else ROWS * int(self.config.groups)
+        return ROWS if self.config.wide else ROWS * WORKERS
 
     @property
     def heads(self) -> Any:

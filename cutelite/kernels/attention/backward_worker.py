@@ -11,7 +11,7 @@ import cutelite as cl
 from cutelite import i32
 from cutelite.kernels.attention.backward_block import Block, Sums
 from cutelite.kernels.attention.backward_plan import FACTORS
-from cutelite.kernels.attention.backward_tiles import SK, Starts
+from cutelite.kernels.attention.backward_tiles import SK, WORKERS, Starts
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS
 from cutelite.lang.given import given_by
 from cutelite.records import dataclass
@@ -65,7 +65,7 @@ class Worker:
     def queries(self) -> tuple[int, Any]:
         """The number of queries of a block whose scores it computes, and the first of them."""
         config = self.block.plan.config
-        return (config.rows // config.groups, self.group) if config.wide else (config.rows, 0)
+        return (config.rows // WORKERS, self.group) if config.wide else (config.rows, 0)
 
     def own(self, rows: Any) -> Any:
         """Return its queries' part of rows in shared memory."""
@@ -188,8 +188,6 @@ class Worker:
         """Start this warpgroup's part of dS @ K."""
         plan, block = self.block.plan, self.block
         left, right = block.storage.ds[None, None, state.index], cl.select(block.k, (1, 0))
-        if plan.config.turned:
-            left, right = right, left
         if plan.by_rows:
             left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
         else:
@@ -203,7 +201,7 @@ class Worker:
         """
         plan, storage, parts = self.block.plan, self.block.storage, self.block.pipes.parts
         if plan.copied > 0:
-            part = cl.PipelineState(plan.config.groups, self.group, number & 1 ^ 1)
+            part = cl.PipelineState(WORKERS, self.group, number & 1 ^ 1)
             parts.producer_acquire(part)
             target = plan.accumulators(storage.dq[self.group, None], plan.copied)
             target.store(dq[: 4 * plan.copied].reshape((4, plan.copied)))
@@ -224,7 +222,7 @@ class Worker:
 
     def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
         """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
-        dtype, threads = self.block.plan.problem.dtype, self.block.plan.config.groups * GROUP
+        dtype, threads = self.block.plan.problem.dtype, WORKERS * GROUP
         for tile in tiles:
             eights = cl.size(tile) // rows // 8
             for i in range(max(count, 0) * eights + cl.thread_idx.x - GROUP, cl.size(tile) // 8, threads):
@@ -276,7 +274,7 @@ class Worker:
     def staging(self, columns: int, span: int) -> Any:
         """Return this warpgroup's part of the memory through which dv and dk leave, if it is not the tile's own."""
         plan = self.block.plan
-        n = columns // plan.config.groups if plan.config.wide else columns
+        n = columns // WORKERS if plan.config.wide else columns
         return cl.with_layout(self.block.storage.grads[self.group, None], plan.laid((ROWS, n), span))
 
     def settle(self) -> None:
