@@ -154,3 +154,8 @@ def test_what_does_not_fit_is_refused() -> None:
         decode(q, k[..., :32], v)
     with pytest.raises(ValueError, match="scale"):
         decode(q, k, v, scale=0.0)
+
+
+def test_more_sequences_than_a_grid_has_along_z(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cutelite.kernels.attention.decoding.SEQUENCES", 2)
+    compare(inputs(3, 2, 70, 2, 1, 64), [70, 1, 33], 16, splits=2)

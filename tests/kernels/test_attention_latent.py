@@ -100,3 +100,12 @@ def test_what_does_not_fit_is_refused() -> None:
         decode_latent(q, c, dim_v=64)
     with pytest.raises(ValueError, match="scale"):
         decode_latent(q, c, dim_v=128, scale=0.0)
+
+
+def test_more_sequences_than_a_grid_has_along_z(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cutelite.kernels.attention.decoding.SEQUENCES", 2)
+    q, c = inputs(3, 2, 70, 2, 192)
+    lengths = np.array([70, 1, 33], np.int32)
+    got = decode_latent(q, c, dim_v=128, lengths=lengths, splits=2)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(got, decode_latent(q, c, dim_v=128, lengths=lengths, splits=1))

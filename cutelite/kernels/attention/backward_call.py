@@ -167,7 +167,7 @@ def launch(
         of_parts = tuple(empty(lse, (*shape, plan.keys * columns // WORKERS)) for columns in plan.dims)
     kernels = build(config, plan.problem, deterministic)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
-    grid, threads, factor = (blocks, heads, batch), WORKERS * GROUP, 2.0**-plan.lift
+    grid, threads, factor = (blocks * batch, heads), WORKERS * GROUP, 2.0**-plan.lift
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, scale, offset, left, *starts)
     taken = counter(q)
     given = (q, k, v, do, base, sums, turns, taken, dk, dv, *numbers, *arrays[1:], *starts, *of_parts)
@@ -175,5 +175,5 @@ def launch(
     kernels.gradients[cl.Launch(resident, threads + GROUP, pdl=True)](*given, tuple(captured))
     kernels.finish[cl.Launch(grid, threads, pdl=True)](dq, sums, scale * factor, arrays[0], *starts)
     if config.split:
-        grid = (tiles, kv_heads, batch)
+        grid = (tiles * batch, kv_heads)
         kernels.add_parts[cl.Launch(grid, threads, pdl=True)](dk, dv, *of_parts, scale * factor, factor)

@@ -17,6 +17,15 @@ NOTHING = {bf16: 1e30, f16: 2.0**30}
 """The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
 
 
+def place(parts: Any) -> tuple[Any, Any, Any]:
+    """Return the block, the head and the sequence of this thread block: blocks of `parts` (B, H, BLOCKS, ...).
+
+    Sequences are along x of the grid too, since y and z end at 65535.
+    """
+    x, blocks = i32(cl.block_idx.x), i32(parts.shape[2])
+    return x % blocks, i32(cl.block_idx.y), x // blocks
+
+
 def prepare(plan: Plan) -> Any:
     """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
     config, dtype, BM, D = plan.config, plan.problem.dtype, plan.config.rows, plan.dims[0]
@@ -30,7 +39,7 @@ def prepare(plan: Plan) -> Any:
         turns: plan.turns | None, scale: f32, offset: i32, left: i32, of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
-        t, (m, head, batch) = cl.thread_idx.x, (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        t, (m, head, batch) = cl.thread_idx.x, place(sums)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
         tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, DV)), align=1024) for _ in range(2)]
         pipe = cl.PipelineTmaAsync.create(1, 2 * BM * DV * dtype.bytes, 256)
@@ -92,7 +101,7 @@ def finish(plan: Plan) -> Any:
         dq: plan.box(H, SQ, dim, BM, plan.spans[0]), sums: plan.sums, scale: f32,
         rows: plan.array("DQ", H, SQ, dim) = None, of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
-        part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        part, (m, head, batch) = cl.warpgroup_idx(), place(sums)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
         tile = cl.shared(plan.problem.dtype, plan.laid((BM, plan.dims[0]), plan.spans[0]), align=1024)
         cl.griddepcontrol_wait()
@@ -126,7 +135,7 @@ def add_parts(plan: Plan) -> Any:
         dk: plan.box(HK, SK, d, plan.keys, of_k), dv: plan.box(HK, SK, e, plan.keys, of_v),
         dk_parts: plan.parts(plan.dims[0]), dv_parts: plan.parts(plan.dims[1]), scale: f32, scale_v: f32,
     ) -> None:  # fmt: skip
-        group, (n, kv, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        group, (n, kv, batch) = cl.warpgroup_idx(), place(dk_parts)
         cl.griddepcontrol_wait()
         for grad, parts, columns, span, factor in (
             (dk, dk_parts, plan.dims[0], of_k, scale), (dv, dv_parts, plan.dims[1], of_v, scale_v),

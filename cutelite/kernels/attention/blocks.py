@@ -85,7 +85,7 @@ def create_block_mask(
         kinds = torch.empty(shape, dtype=torch.int32, device=device)
     arrays: list[Any] = []
     mod = settled(lifted(mask_mod, arrays), "mask_mod", MASK_MOD)
-    grid = cl.Launch((shape[3], shape[2], shape[0] * shape[1]), THREADS)
+    grid = cl.Launch((shape[3] * shape[0] * shape[1], shape[2], 1), THREADS)
     of_kinds(mod, block)[grid](kinds, tuple(arrays), Q_LEN, KV_LEN)
     return of_blocks(kinds, block, mask_mod, (Q_LEN, KV_LEN))
 
@@ -171,20 +171,21 @@ def of_kinds(mask_mod: Any, block: tuple[int, int]) -> Any:
     @cl.kernel(block=THREADS)
     def kinds(kind: Tensor[i32, (MB, MH, QB, KB)], tables: TABLES, queries: i32, keys: i32) -> None:
         mod = bound(held, tables).function
-        batch, head = i32(cl.block_idx.z) // i32(MH), i32(cl.block_idx.z) % i32(MH)
+        column, which = i32(cl.block_idx.x) % i32(KB), i32(cl.block_idx.x) // i32(KB)  # y and z end at 65535
+        batch, head = which // i32(MH), which % i32(MH)
         some, all_of = cl.full((COLUMNS,), False, cl.boolean), cl.full((COLUMNS,), True, cl.boolean)
         for i in range((rows + THREADS - 1) // THREADS):
             row = i32(cl.block_idx.y) * rows + i * THREADS + cl.thread_idx.x
             if i * THREADS + cl.thread_idx.x < rows and row < queries:
                 for j in range(width // COLUMNS):
-                    key = places(i32(cl.block_idx.x) * width + j * COLUMNS, tuple(range(COLUMNS)), (COLUMNS,))
+                    key = places(column * width + j * COLUMNS, tuple(range(COLUMNS)), (COLUMNS,))
                     seen = mod(batch, head, places(row, (0,), (1,)), min(key, keys - 1))
                     seen = given_by("mask_mod", seen, key < keys) & (key < keys)
                     some, all_of = some | seen, all_of & seen
         some_here, all_here = some.reduce("any"), all_of.reduce("all")
         found, whole = cl.syncthreads_or(some_here), cl.syncthreads_and(all_here)
         if cl.thread_idx.x == 0:
-            kind[batch, head, cl.block_idx.y, cl.block_idx.x] = cl.where(whole, FULL, cl.where(found, PARTIAL, 0))
+            kind[batch, head, cl.block_idx.y, column] = cl.where(whole, FULL, cl.where(found, PARTIAL, 0))
 
     return kinds
 

@@ -87,12 +87,14 @@ class Plan(OfProblem):
 
     together  query heads that share keys and values
     page      keys of a page; 0: each sequence has its keys in one piece
+    many      sequences are along x of the grid, of which the others end at `SEQUENCES`; keys are not split
     """
 
     config: Config
     problem: Problem
     together: int
     page: int
+    many: bool = False
     arrays: bool = False
 
     @property
@@ -103,7 +105,7 @@ class Plan(OfProblem):
     def part(self, lengths: Any, keys: Any, given: Given) -> Part:
         """Return the work of this block of threads. `keys`: the length of each sequence where `lengths` is None."""
         tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.config.columns
-        batch = i32(cl.block_idx.z)
+        batch, split = i32(cl.block_idx.x if self.many else cl.block_idx.z), 0 if self.many else cl.block_idx.x
         length: Any = i32(keys)
         if lengths is not None:
             length = min(length, lengths[batch])
@@ -111,8 +113,8 @@ class Plan(OfProblem):
         low: Any = i32(0)
         if self.problem.left:
             low = min(blocks - 1, max(0, given.offset * (length - i32(SQ)) - given.left) // BN)
-        start = max(low, cl.block_idx.x * given.blocks)
-        end = min(blocks, (cl.block_idx.x + 1) * given.blocks)
+        start = max(low, split * given.blocks)
+        end = min(blocks, (split + 1) * given.blocks)
         return Part(batch, cl.block_idx.y // tiles, cl.block_idx.y % tiles * ROWS, length, start, end)
 
     def produce(self, rings: tuple[Ring, ...], table: Any, part: Part) -> None:
@@ -254,6 +256,20 @@ class Plan(OfProblem):
                     lse[part.batch, head, query] = sums[i]
 
 
+SEQUENCES = 65_535
+"""The extent of a grid along y and z, at most."""
+
+
+def is_many(batch: int) -> bool:
+    """Tell whether a batch has more sequences than y and z of a grid have places for: `Plan.many`."""
+    return batch > SEQUENCES
+
+
+def grid_of(splits: int, tiles: int, batch: int) -> tuple[int, int, int]:
+    """Return the grid for parts."""
+    return (batch, tiles, 1) if is_many(batch) else (splits, tiles, batch)
+
+
 class Kernels(NamedTuple):
     """The kernel that computes parts, and the kernel that combines them."""
 
@@ -262,17 +278,20 @@ class Kernels(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def build(config: Config, problem: Problem, together: int, page: int, split: bool, cluster: bool = False) -> Kernels:
+def build(
+    config: Config, problem: Problem, together: int, page: int, split: bool, cluster: bool = False, many: bool = False
+) -> Kernels:  # fmt: skip
     """Return the kernels. `split`: keys are split over blocks of threads, and the second kernel writes the output.
 
     cluster  those of a tile are a cluster, and the first kernel writes the output, as where keys are not split
+    many     as of `Plan`
     """
-    plan = Plan(config, problem, together, page)
+    plan = Plan(config, problem, together, page, many)
     return Kernels(of_parts(plan, split, cluster), of_rows(problem.dtype, problem.dim_v, config.columns, problem.left))
 
 
 def of_parts(shaped: Plan, split: bool, cluster: bool) -> Any:
-    """Return the kernel that computes parts. Its grid is (splits, tiles of rows * heads of keys, sequences)."""
+    """Return the kernel that computes parts. Its grid is `grid_of`."""
     config, problem, dtype = shaped.config, shaped.problem, shaped.problem.dtype
     TABLES = tables_of(problem.score_mod, problem.mask_mod)
     (D, DV), BN, STAGES = shaped.dims, config.columns, config.stages

@@ -12,7 +12,7 @@ from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number,
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS
-from cutelite.kernels.attention.decoding import THREADS, Config, build, chosen
+from cutelite.kernels.attention.decoding import THREADS, Config, build, chosen, grid_of, is_many
 from cutelite.kernels.attention.scores import BOX, MASK_MOD, ROWS, SCORE_MOD, Problem
 from cutelite.kernels.functions import lifted, settled
 
@@ -81,7 +81,7 @@ def attend_decode(
     given.array("out", out, "q", "B SQ H DV", written=True)
     check_given_apart(own, q=q, k=k, v=v)
     lse = empty(q, (batch, heads, sq), "f32")
-    splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
+    splits, many = parts_at_most(splits, batch), is_many(batch)
     keys = page if table is None else page * table.shape[1]
     left, right, _ = seen(causal, window, 0)
     softcap = positive("softcap", softcap)
@@ -104,11 +104,11 @@ def attend_decode(
         splits = balanced(tiles * batch, count, clusters_at_once(1, q) * config.beside, config.beside)
     blocks = -(-count // splits)
     splits = -(-count // blocks)
-    kernels = build(config, problem, together, 0 if table is None else page, splits > 1, cluster > 1)
+    kernels = build(config, problem, together, 0 if table is None else page, splits > 1, cluster > 1, many)
     far = (FAR if x is None else x for x in (left, right))
     numbers = problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
     cache, shape = [x.swapaxes(1, 2) for x in (k, v)], splits if cluster > 1 else None
-    grid = cl.Launch((splits, tiles, batch), THREADS, pdl=True, cluster=shape)
+    grid = cl.Launch(grid_of(splits, tiles, batch), THREADS, pdl=True, cluster=shape)
     if splits == 1 or cluster > 1:
         kernels.parts[grid](q, *cache, out, lse, lengths, table, sinks, *numbers)
     else:
@@ -118,6 +118,12 @@ def attend_decode(
         low = FAR if left is None else left + sq if causal != "top-left" else FAR
         kernels.combine[launch](parts, sums, out, lse, lengths, sinks, keys, low, blocks)
     return (out, lse) if return_lse else out
+
+
+def parts_at_most(splits: int | None, batch: int) -> int | None:
+    """Return the most parts for the keys of a sequence, or None, where the caller said nothing. Errors: `Misfit`."""
+    given = None if splits is None else as_number("splits", splits, whole=True, least=1)
+    return 1 if is_many(batch) else given
 
 
 def check_cache(given: Arguments, lengths: Any, table: Any, page: int, name: str) -> None:

@@ -165,14 +165,14 @@ class LatentPlan(Plan):
 
 
 @lru_cache(maxsize=64)
-def build(config: Config, problem: Problem, together: int, page: int, split: bool) -> Kernels:
+def build(config: Config, problem: Problem, together: int, page: int, split: bool, many: bool = False) -> Kernels:
     """Return the kernels, as `decoding.build`. `together`: all heads."""
-    plan = LatentPlan(config, problem, together, page)
+    plan = LatentPlan(config, problem, together, page, many)
     return Kernels(of_latents(plan, split), of_rows(problem.dtype, problem.dim_v, config.columns, False))
 
 
 def of_latents(plan: LatentPlan, split: bool) -> Any:
-    """Return the kernel that computes parts. Its grid is (splits, tiles of rows, sequences)."""
+    """Return the kernel that computes parts. Its grid is `decoding.grid_of`."""
     config, problem, dtype, D = plan.config, plan.problem, plan.problem.dtype, plan.dims[0]
     BN, STAGES = config.columns, config.stages
     K = TmaTensor[dtype, (PAGES, HK, PAGE, problem.dim), (1, 1, plan.chunk, BOX), (None, None, None, 1)]

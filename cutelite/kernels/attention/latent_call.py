@@ -11,8 +11,8 @@ from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number,
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, positive, seen
 from cutelite.kernels.attention.combining import WARPS
-from cutelite.kernels.attention.decoding import Config
-from cutelite.kernels.attention.decoding_call import balanced, check_cache
+from cutelite.kernels.attention.decoding import Config, grid_of, is_many
+from cutelite.kernels.attention.decoding_call import balanced, check_cache, parts_at_most
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
@@ -58,7 +58,7 @@ def attend_latent(
     check_cache(given, lengths, table, latents.shape[1], "latents")
     (batch, sq, heads, dim), (pages, page, _) = q.shape, latents.shape
     dim_v = as_number("dim_v", dim_v, whole=True)
-    splits = None if splits is None else as_number("splits", splits, whole=True, least=1)
+    splits, many = parts_at_most(splits, batch), is_many(batch)
     if dim % 8 or not dim_v <= dim <= 576:
         raise ArrayError(f"q and latents have vectors of {dim}: a multiple of 8 from dim_v, {dim_v}, to 576")
     if dim_v % 128 or not 128 <= dim_v <= 512:
@@ -85,10 +85,10 @@ def attend_latent(
         splits = balanced(tiles * batch, count, clusters_at_once(1, q))
     blocks = -(-count // splits)
     splits = -(-count // blocks)
-    kernels = build(config, problem, heads, 0 if table is None else page, splits > 1)
+    kernels = build(config, problem, heads, 0 if table is None else page, splits > 1, many)
     numbers = scale / LN2, int(causal != "top-left"), FAR, FAR if right is None else right, blocks
     cache = latents.reshape((pages, page, 1, dim)).swapaxes(1, 2)
-    grid = cl.Launch((splits, tiles, batch), THREADS)
+    grid = cl.Launch(grid_of(splits, tiles, batch), THREADS)
     if splits == 1:
         kernels.parts[grid](q, cache, out, lse, lengths, table, *numbers)
     else:
