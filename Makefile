@@ -36,9 +36,6 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
-# Tests fill all cores with processes: further threads of BLAS would only wait in loops, a twelfth of the time of a GEMM's tests.
-test: export OPENBLAS_NUM_THREADS := 1
-
 # What depends on the version of Python: bytecode, and all that reads it.
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run/test_examples.py)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable

@@ -24,6 +24,9 @@ from tests.places import GPU, PLACES, Place, place_of, through_gpu
 
 # JAX would take three quarters of a GPU's memory for itself, in each of the processes that tests run in.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+# For the processes of pytest-xdist, which fill all cores: further threads of BLAS would wait in loops, a twelfth of the
+# time of a GEMM's tests, and several times as long where something else runs too.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("thorough", max_examples=1000)  # of laws that take as many examples as the profile says
 
