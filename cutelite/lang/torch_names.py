@@ -37,6 +37,8 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def method(x: Any, name: str) -> Any:
     """Return a method of torch's tensors, bound to `x`. Errors: AttributeError for one that has no counterpart."""
+    if name == "device":
+        return None  # what `new_ones` and its like are given
     if name not in METHODS:
         raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
     return partial(METHODS[name], x)
@@ -75,9 +77,9 @@ def to(x: Any, dtype: Any) -> Any:
 def _new(number: Any) -> Callable[..., Any]:
     """Return the method that makes a tensor without modes of the number: a literal."""
 
-    def made(x: Any, shape: Any, *, dtype: Any = None) -> Any:
-        if tuple(shape) != ():
-            raise mistake("torch-function", f"a kernel makes no tensor of shape {tuple(shape)}: only `()`, a number")
+    def made(x: Any, size: Any, *, dtype: Any = None, device: Any = None) -> Any:
+        if tuple(size) != ():
+            raise mistake("torch-function", f"a kernel makes no tensor of shape {tuple(size)}: only `()`, a number")
         return to(number, x.dtype if dtype is None else dtype)
 
     return made
@@ -105,6 +107,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "logical_not": lambda x: _logical(operator.xor)(x, True), "bitwise_and": operator.and_, "bitwise_or": operator.or_,
     "bitwise_xor": operator.xor, "bitwise_not": operator.invert, "greater": operator.gt, "less": operator.lt,
     "greater_equal": operator.ge, "less_equal": operator.le, "not_equal": operator.ne,
+    "zeros_like": lambda x, **how: _new(0)(x, (), **how), "ones_like": lambda x, **how: _new(1)(x, (), **how),
+    "full_like": lambda x, fill_value, **how: _new(fill_value)(x, (), **how),
+    "sign": lambda x: values.where(x > 0, 1.0, values.where(x < 0, -1.0, x)) if x.dtype.is_float
+    else (x > 0).to(x.dtype) - (x < 0).to(x.dtype),
+    "softplus": lambda x: math.log1p(math.exp(-abs(x))) + MAXIMUM(x, 0.0),
 }  # fmt: skip
 """Functions of torch by their names."""
 
@@ -113,6 +120,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     "where": lambda x, condition, other: values.where(condition, x, other),
     "float": lambda x: to(x, f32), "int": lambda x: to(x, i32), "long": lambda x: to(x, i64),
     "bool": lambda x: to(x, boolean), "new_zeros": _new(0), "new_ones": _new(1),
-    "new_full": lambda x, shape, fill_value, **how: _new(fill_value)(x, shape, **how),
+    "new_full": lambda x, size, fill_value, **how: _new(fill_value)(x, size, **how),
 }  # fmt: skip
 """Methods of torch's tensors by their names."""

@@ -9,6 +9,7 @@ import pytest
 
 from cutelite import CompileError
 from cutelite.kernels.attention import attention
+from cutelite.kernels.attention.blocks import block_mask_of
 
 torch = pytest.importorskip("torch")
 Mod = Callable[..., Any] | None
@@ -88,11 +89,18 @@ def test_block_masks_of_flex_attention(mask_mod: Callable[..., Any]) -> None:
         o = attention(q, k, v, score_mod=biased, block_mask=given_mask, layout="bhsd")
         np.testing.assert_allclose(o.float().cpu().numpy(), want.cpu().numpy(), atol=1e-2, rtol=1e-2)
     counts, blocks = [[[1, 1]]], [[[[1, 0, 2, 3], [3, 0, 1, 2]]]]
+    assert block_mask_of(
+        create_block_mask(noop_in_name_only, None, None, 200, 200, device=DEVICE), (1, 2, 200, 200)
+    ).mask_mod
     lists = [torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in (counts, blocks)]
     mask = BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=(128, 64))  # without a function: keys 64 to 127, and 192 on
     o = attention(q, k, v, block_mask=mask, layout="bhsd")
     want = flex_attention(*(x.float() for x in (q, k, v)), mask_mod_of(mask), enable_gqa=True)
     np.testing.assert_allclose(o.float().cpu().numpy(), want.cpu().numpy(), atol=1e-2, rtol=1e-2)
+
+
+def noop_in_name_only(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return q_idx > kv_idx
 
 
 def mask_mod_of(mask: Any) -> Callable[..., Any]:
@@ -111,7 +119,8 @@ SHIFT = torch.tensor(4, device=DEVICE)
 
 def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     bias = torch.exp2(-((h + 1) * 8.0 / 2)) * (kv_idx - q_idx)
-    return torch.where(kv_idx < NUMBERS[b] + 50, 5.0 * torch.tanh(score / 5.0) + bias * SLOPES[h], -10.0)
+    low = torch.full_like(score, -10.0) + torch.sign(q_idx - kv_idx) * torch.zeros_like(score)
+    return torch.where(kv_idx < NUMBERS[b] + 50, 5.0 * torch.tanh(score / 5.0) + bias * SLOPES[h], low)
 
 
 def neighbours(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -130,10 +139,10 @@ def within_documents(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
 
 def test_functions_of_torch_and_what_they_captured_forward_and_backward() -> None:
     """Functions and methods of torch, tensors without modes, helpers, and masks that torch has combined."""
-    from torch.nn.attention.flex_attention import and_masks, or_masks
+    from torch.nn.attention.flex_attention import and_masks, noop_mask, or_masks
 
     q, k, v = (torch.randn(1, 60, 2, 64, dtype=torch.bfloat16, device=DEVICE, requires_grad=True) for _ in range(3))
-    mask_mod = and_masks(within_documents, or_masks(neighbours, below))
+    mask_mod = and_masks(within_documents, or_masks(neighbours, below), noop_mask)
     o = attention(q, k, v, score_mod=capped, mask_mod=mask_mod)
     do = torch.randn_like(o)
     found = o, *torch.autograd.grad(o, (q, k, v), do)

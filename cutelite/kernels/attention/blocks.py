@@ -157,7 +157,8 @@ def _of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
     kinds = kinds[..., :columns]
     if sk % block[1]:  # keys behind the last one have to be masked
         kinds[..., -1].clamp_(max=PARTIAL)
-    mod = None if mask.mask_mod is None or "noop" in getattr(mask.mask_mod, "__name__", "") else mask.mask_mod
+    noop = sys.modules[type(mask).__module__].noop_mask  # what torch gives a mask that is of blocks alone
+    mod = None if mask.mask_mod is noop else mask.mask_mod
     return of_blocks(kinds.contiguous(), block, mod, (sq, sk))
 
 
