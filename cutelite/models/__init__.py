@@ -4,9 +4,14 @@
 
     print(accelerate(model))     # the layers that were changed, and those that were left and why
 
-accelerate.py   which layers are changed, recognised by their code     layers.py      the changed layers
-attention.py    the attention that `transformers` calls               experts.py     experts of a mixture
-loss.py         the loss of a language model in training              calls.py       calls for `cutelite.warm`
+accelerate.py   which layers are changed, recognised by their code
+layers.py       decoder layers, embeddings, tables of rotary embedding
+dense.py        dense layers                       norms.py        norms, each a kernel
+mlps.py         gated MLPs                         summed.py       norms of few rows, within the GEMMs beside them
+attention.py    the attention that `transformers` calls
+experts.py      experts of a mixture               routers.py      which experts a token has
+loss.py         the loss of a language model in training
+calls.py        calls for `cutelite.warm`
 parallel.py     `shard`: a part of a model for each process           sums.py        sums over processes
 operators.py    products of one input with several weights, as an operator of torch
 """

@@ -32,7 +32,7 @@ from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.qwen3_moe import modeling_qwen3_moe
 from transformers.pytorch_utils import Conv1D
 
-from cutelite.models import attention, calls, experts, layers, loss
+from cutelite.models import attention, calls, dense, experts, layers, loss, mlps, norms, routers
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,21 @@ class Known:
 
 
 KNOWN = (
-    Known("norm", (modeling_llama.LlamaRMSNorm, modeling_olmo2.Olmo2RMSNorm), layers.RMSNorm),
+    Known("norm", (modeling_llama.LlamaRMSNorm, modeling_olmo2.Olmo2RMSNorm), norms.RMSNorm),
     Known(
-        "norm", (modeling_gemma.GemmaRMSNorm,), layers.OffsetRMSNorm, lambda layer: scales_as_gemma(layer)
+        "norm", (modeling_gemma.GemmaRMSNorm,), norms.OffsetRMSNorm, lambda layer: scales_as_gemma(layer)
     ),
     Known(
-        "norm", (nn.LayerNorm,), layers.LayerNorm,
+        "norm", (nn.LayerNorm,), norms.LayerNorm,
         lambda layer: len(layer.normalized_shape) == 1 and layer.weight is not None,
     ),
     Known(
-        "gated MLP", (modeling_llama.LlamaMLP, modeling_qwen3.Qwen3MLP), layers.GatedMLP,
-        lambda layer: layers.activation_of(layer.act_fn) is not None,
+        "gated MLP", (modeling_llama.LlamaMLP, modeling_qwen3.Qwen3MLP), mlps.GatedMLP,
+        lambda layer: mlps.activation_of(layer.act_fn) is not None,
     ),
     Known(
-        "gated MLP", (modeling_phi3.Phi3MLP,), layers.WholeGatedMLP,
-        lambda layer: layers.activation_of(layer.activation_fn) is not None,
+        "gated MLP", (modeling_phi3.Phi3MLP,), mlps.WholeGatedMLP,
+        lambda layer: mlps.activation_of(layer.activation_fn) is not None,
     ),
     Known(
         "attention",
@@ -84,10 +84,10 @@ KNOWN = (
         ),
         layers.Rotary, layers.keeps_frequencies,
     ),
-    Known("router", (modeling_qwen3_moe.Qwen3MoeTopKRouter,), layers.Router),
-    Known("router", (modeling_mixtral.MixtralTopKRouter,), layers.MixtralRouter),
-    Known("dense layer", (nn.Linear,), layers.Linear),
-    Known("dense layer", (Conv1D,), layers.TurnedLinear),
+    Known("router", (modeling_qwen3_moe.Qwen3MoeTopKRouter,), routers.Router),
+    Known("router", (modeling_mixtral.MixtralTopKRouter,), routers.MixtralRouter),
+    Known("dense layer", (nn.Linear,), dense.Linear),
+    Known("dense layer", (Conv1D,), dense.TurnedLinear),
     Known(
         "embedding", (nn.Embedding,), layers.Embedding,
         lambda layer: layer.max_norm is None and not (layer.scale_grad_by_freq or layer.sparse),
@@ -150,7 +150,7 @@ def accelerate(model: nn.Module) -> Report:
             and (list(layer.parameters(recurse=False)) or type(layer).__name__.endswith(NAMED))
         ):
             report.left.setdefault(f"unknown {type(layer).__name__}", []).append(name)
-        if isinstance(layer, layers.Joined):
+        if isinstance(layer, dense.Joined):
             layer.join()
         if isinstance(layer, nn.ModuleList):
             layers.chain(layer)
@@ -175,8 +175,8 @@ def notes(model: nn.Module, report: Report) -> Iterator[str]:
     """Yield what a user should know besides what was changed and left."""
     if any(why.endswith("Attention") for why in report.left) and asks_by_name(model):
         yield "layers of unknown attention call cutelite's kernel too, where they have neither a mask nor dropout"
-    dense = (x for x in model.modules() if isinstance(x, layers.Linear | layers.TurnedLinear))
-    wide = sorted({str(x.weight.dtype) for x in dense if x.weight.dtype in (torch.float32, torch.float64)})
+    products = (x for x in model.modules() if isinstance(x, dense.Linear | dense.TurnedLinear))
+    wide = sorted({str(x.weight.dtype) for x in products if x.weight.dtype in (torch.float32, torch.float64)})
     if wide:
         yield f"dense layers and attention of {' and '.join(wide)} are torch's: the kernels take bfloat16 and float16"
 

@@ -22,21 +22,10 @@ from cutelite.kernels.gemm.appended import fits as appended_fits
 from cutelite.kernels.gemm.rotated import fits as rotated_fits
 from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.calls import CACHE
-from cutelite.models.layers import (
-    KINDS,
-    TYPES,
-    Joined,
-    Linear,
-    Normed,
-    plain,
-    project,
-    projected,
-    projected_norm,
-    sum_and_norm,
-    sums,
-    taken,
-)
+from cutelite.models.dense import TYPES, Joined, Linear, plain, project, projected, taken
+from cutelite.models.norms import KINDS
 from cutelite.models.operators import appended_linear, rotated_linear, rotated_linear_backward
+from cutelite.models.summed import Normed, projected_norm, sum_and_norm, sums
 from cutelite.models.sums import entered
 
 NAME = "cutelite"
@@ -193,8 +182,13 @@ def sees_windows(model: Any) -> bool:
     windows = getattr(config, "sliding_window", None) is not None or "sliding_attention" in (
         getattr(config, "layer_types", None) or ()
     )
-    known = (isinstance(x, Attention) for x in model.modules() if type(x).__name__.endswith("Attention"))
+    known = (passes_window(x) for x in model.modules() if type(x).__name__.endswith("Attention"))
     return not windows or all(known)
+
+
+def passes_window(layer: Any) -> bool:
+    """Tell whether a layer of attention has its window from its configuration or itself, rather than in the mask."""
+    return isinstance(layer, WindowedAttention) or (isinstance(layer, Attention) and hasattr(layer, "sliding_window"))
 
 
 def padded(tokens: Tensor | None) -> bool:
@@ -257,8 +251,8 @@ class Attention(Joined):
     ) -> tuple[Any, Any]:  # fmt: skip
         """Compute as the layer's own, and add `residual`. `calls.CACHE` says which name the cache is passed by.
 
-        norm       the norm to compute of, for which `layers.multiplies_norm` is true; `hidden_states` is its `weighted`
-        following  a norm that follows: if the last GEMM can prepare it, the result is a `layers.Summed`
+        norm       the norm to compute of, for which `summed.multiplies_norm` is true; `hidden_states` is its `weighted`
+        following  a norm that follows: if the last GEMM can prepare it, the result is a `summed.Summed`
         """
         cache = past_key_values if cache is None else cache
         if hidden_states.dtype not in KINDS:

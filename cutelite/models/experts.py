@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers.integrations import moe
 
 from cutelite.kernels.moe.operators import experts
-from cutelite.models.layers import activation_of
+from cutelite.models.mlps import activation_of
 from cutelite.models.sums import entered, summed
 
 NAME = "cutelite"

@@ -10,7 +10,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast, MoeCausalLMOut
 
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
 from cutelite.models.calls import CACHE, Whole
-from cutelite.models.layers import Linear, plain, taken
+from cutelite.models.dense import Linear, plain, taken
 
 IGNORED = -100
 PARTS = 4

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from cutelite.models import attention, experts, layers
+from cutelite.models import attention, dense, experts, mlps
 from cutelite.models.operators import beside
 
 EIGHT = 8  # operands of GEMMs have a multiple of this many columns
@@ -40,7 +40,7 @@ def shard(model: nn.Module, group: Any = None) -> None:
     for layer in model.modules():
         if isinstance(layer, attention.Attention):
             split([layer.q_proj, layer.k_proj, layer.v_proj], layer.o_proj, rank, size, group)
-        elif isinstance(layer, layers.GatedMLP):
+        elif isinstance(layer, mlps.GatedMLP):
             split([layer.gate_proj, layer.up_proj], layer.down_proj, rank, size, group)
         elif experts.known(layer):
             both = [part(x, 1, rank, size) for x in layer.gate_up_proj.data.chunk(2, dim=1)]
@@ -58,7 +58,7 @@ def shares(model: nn.Module) -> Iterator[tuple[str, int]]:
     for name, layer in model.named_modules():
         if isinstance(layer, attention.Attention):
             yield name, layer.k_proj.out_features // layer.head_dim
-        elif isinstance(layer, layers.GatedMLP):
+        elif isinstance(layer, mlps.GatedMLP):
             yield name, layer.gate_proj.out_features // EIGHT
         elif experts.known(layer):
             yield name, layer.down_proj.shape[2] // EIGHT
@@ -70,7 +70,7 @@ def own_head(model: Any) -> Any:
     """Return the model's head over words; None if it has none, or its weight is the embedding's."""
     head, words = getattr(model, "lm_head", None), getattr(getattr(model, "model", None), "embed_tokens", None)
     tied = words is not None and head is not None and head.weight is words.weight
-    return head if isinstance(head, layers.Linear) and not tied else None
+    return head if isinstance(head, dense.Linear) and not tied else None
 
 
 def part(whole: Tensor, mode: int, rank: int, size: int) -> Tensor:

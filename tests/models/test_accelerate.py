@@ -19,11 +19,12 @@ pytest.importorskip("transformers")
 
 import torch
 import transformers
+from transformers.models.llama.modeling_llama import LlamaAttention
 from transformers.pytorch_utils import Conv1D
 
 import cutelite as cl
 from cutelite.kernels.rows.operators import norm_forward
-from cutelite.models import accelerate, attention, layers, restore
+from cutelite.models import accelerate, attention, mlps, norms, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import appended_linear, joined, linear, rotated_linear
@@ -188,7 +189,7 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
     with torch.no_grad():
         own = model(ids).logits
         accelerate(model)
-        monkeypatch.setattr(layers, "gated_halves", lambda *_: pytest.fail("a kernel of its own"))
+        monkeypatch.setattr(mlps, "gated_halves", lambda *_: pytest.fail("a kernel of its own"))
         found = model(ids).logits
         mlp = model.model.layers[0].mlp
         mlp.up_proj.weight.data = mlp.up_proj.weight.data.clone()  # no more behind those of the gate
@@ -238,7 +239,7 @@ def test_norms_in_the_gemms_beside_them(monkeypatch: pytest.MonkeyPatch) -> None
         hook.remove()
         accelerate(model)
         model = copy.deepcopy(model)
-        monkeypatch.setattr(layers, "norm_forward", counted)
+        monkeypatch.setattr(norms, "norm_forward", counted)
         for right, most in zip(own, (2, 3), strict=True):
             count.clear()
             assert off(model(ids).logits, right) < 2e-2
@@ -401,6 +402,15 @@ def test_layers_that_differ_are_left_and_named() -> None:
     assert off(found, own) < 0.02
     assert report.left["unknown Clipped"] == ["model.norm"]
     assert "model.layers.0.mlp" not in report.changed["gated MLP"]
+
+
+def test_a_window_that_only_the_mask_has() -> None:
+    """As in Phi-3.5 MoE, whose attention is Llama's and whose model is Mistral's: the mask is kept."""
+    model = made("Mistral in windows", num_hidden_layers=1, attention_bias=False)
+    model.model.layers[0].self_attn = LlamaAttention(model.config, 0)
+    changed = accelerate(model).changed
+    assert "attention" in changed and "mask" not in changed
+    assert "mask" in accelerate(made("Mistral in windows", num_hidden_layers=1)).changed
 
 
 OTHERS: dict[str, dict[str, Any]] = {

@@ -1,0 +1,139 @@
+"""Dense layers: one GEMM each, or one for several layers of the same input.
+
+If the GEMMs do not take a call (a dtype, wrapped weights, a hook in between), the layer's own code is called.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.models.operators import beside, linear
+from cutelite.models.sums import entered, gathered, summed
+
+TYPES = torch.bfloat16, torch.float16
+"""Dtypes that the GEMMs take."""
+
+
+class Linear:
+    """A dense layer as `torch.ops.cutelite.linear`, in bf16 and f16.
+
+    entered_from   the processes that each compute a part of the results (`models.parallel`), or None
+    summed_over    the processes that each have a part of the weight's columns: their results are added up
+    gathered_over  the processes whose parts of the results are concatenated
+    adds           whether this process adds bias and residual to the sum
+    """
+
+    weight: Tensor
+    bias: Tensor | None
+    entered_from: Any = None
+    summed_over: Any = None
+    gathered_over: Any = None
+    adds: bool = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return ``x @ weight.T + bias``."""
+        return gathered(own(self, entered(x, self.entered_from), None), self.gathered_over)
+
+
+class TurnedLinear:
+    """GPT-2's dense layer, whose weight is (inputs, outputs)."""
+
+    weight: Tensor
+    bias: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return ``x @ weight + bias``."""
+        return linear(x, [self.weight.T], self.bias) if taken(x, self.weight) else super().forward(x)  # type: ignore[misc]
+
+
+class Joined:
+    """A layer that keeps weights with the same input next to each other in memory, so that one GEMM multiplies them.
+
+    parts   the names of their layers
+    """
+
+    parts: tuple[str, ...]
+
+    def join(self) -> None:
+        """Move the weights next to each other, where they are not and the GEMMs take them."""
+        dense = [getattr(self, name) for name in self.parts]
+        if all(isinstance(part, Linear) and taken(part.weight) for part in dense):
+            beside([part.weight for part in dense])
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+        """Convert as `nn.Module` does for `to`, `cuda` and `half`: it makes a new tensor of each weight."""
+        self = super()._apply(*args, **kwargs)  # type: ignore[misc]
+        self.join()
+        return self
+
+    def __setstate__(self, state: Any) -> None:
+        """Be filled by `copy.deepcopy`, which copies each weight, or `pickle`."""
+        super().__setstate__(state)  # type: ignore[misc]
+        self.join()
+
+
+def projected(x: Tensor, layers: list[Any]) -> Tensor:
+    """Return the results of dense layers for the same input, concatenated along the last mode."""
+    if all(isinstance(layer, Linear) and plain(layer) for layer in layers):
+        weights, biases = [layer.weight for layer in layers], [layer.bias for layer in layers]
+        none = [bias is None for bias in biases]
+        if taken(x, *weights) and len(set(none)) == 1:
+            bias = None if none[0] else torch.cat(biases)
+            return linear(entered(x, layers[0].entered_from), weights, bias)
+    return torch.cat([layer(x) for layer in layers], -1)
+
+
+def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
+    """Return the result of a dense layer on `x`, plus `residual`."""
+    if not (isinstance(layer, Linear) and plain(layer)):
+        return layer(x) if residual is None else residual + layer(x)
+    return own(layer, x, residual)
+
+
+def own(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
+    """Return the same for a `Linear` without hooks, whose `forward` is not called."""
+    if layer.summed_over is not None:
+        return added_up(layer, x, residual)
+    return multiplied(x, layer.weight, layer.bias, residual)
+
+
+def added_up(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
+    """Return the same for a layer whose columns are split: with gradients, each process adds the residual itself."""
+    later = residual is not None and wants_gradient(x, layer.weight, residual)
+    mine = (layer.bias, None if later else residual) if layer.adds else (None, None)
+    out = summed(multiplied(x, layer.weight, *mine), layer.summed_over)
+    return out + residual if residual is not None and later else out
+
+
+def multiplied(x: Tensor, weight: Tensor, bias: Tensor | None, add: Tensor | None) -> Tensor:
+    """Return ``x @ weight.T + bias + add``, computed by torch if the GEMM does not take them."""
+    if taken(x, weight, *([] if add is None else [add])):
+        return linear(x, [weight], bias, add)
+    out = nn.functional.linear(x, weight, bias)
+    return out if add is None else out + add
+
+
+def taken(*tensors: Tensor) -> bool:
+    """Tell whether the GEMMs take these tensors: all bf16 or all f16, and no wrappers such as quantised tensors."""
+    alike = tensors[0].dtype in TYPES and all(tensor.dtype == tensors[0].dtype for tensor in tensors)
+    return alike and not any(is_traceable_wrapper_subclass(tensor) for tensor in tensors)
+
+
+HOOKS = {
+    "_forward_hooks": "_global_forward_hooks", "_forward_pre_hooks": "_global_forward_pre_hooks",
+    "_backward_hooks": "_global_backward_hooks", "_backward_pre_hooks": "_global_backward_pre_hooks",
+}  # fmt: skip
+"""The names under which torch keeps the hooks of a layer, and those of all layers."""
+
+
+def plain(layer: Any) -> bool:
+    """Tell whether a call of the layer just calls its class's `forward`, without hooks or a replacement."""
+    return "forward" not in layer.__dict__ and not any(
+        getattr(layer, name) or getattr(module, name_of_all) for name, name_of_all in HOOKS.items()
+    )

@@ -1,0 +1,111 @@
+"""Gated MLPs: gate, up and the activation in one GEMM, a residual in the last one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.rows.operators_elements import gated_halves
+from cutelite.models.dense import Joined, Linear, plain, project, projected, taken
+from cutelite.models.norms import KINDS
+from cutelite.models.operators import gated_linear, gated_mlp, normed_linear
+from cutelite.models.summed import Normed, multiplies_norm, sum_and_norm, sums
+
+
+class GatedMLP(Joined):
+    """``down(activation(gate(x)) * up(x))``: gate and up in one GEMM if their weights lie next to each other."""
+
+    parts = "gate_proj", "up_proj"
+    act_fn: Any
+    gate_proj: Any
+    up_proj: Any
+    down_proj: Any
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute as the layer's own."""
+        return self.added(x, None)
+
+    def of_sum(self, x: Normed, residual: Tensor, following: Any) -> Tensor:
+        """Return the same of a norm that is not computed yet, for which `takes` is true. The result is `held_for`
+        the norm `following`, if there is one."""
+        inner = normed_linear(
+            x.weighted, x.squares, [self.gate_proj.weight, self.up_proj.weight], x.eps, activation_of(self.act_fn) or ""
+        )
+        if following is None or not sums(self.down_proj, inner, residual, following):
+            return project(self.down_proj, inner, residual)
+        return sum_and_norm(self.down_proj, inner, residual, following).held()
+
+    def takes(self, x: Tensor) -> bool:
+        """Tell whether `of_sum` computes the layer, of the norm of a sum like `x`."""
+        if activation_of(self.act_fn) is None or not multiplies_norm([self.gate_proj, self.up_proj], x):
+            return False
+        return len(self.gate_proj.weight) % 8 == 0
+
+    def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
+        """Return ``forward(x) + residual``; the last GEMM adds the residual."""
+        gate = activation_of(self.act_fn)
+        if x.dtype not in KINDS or gate is None:
+            out = super().forward(x)  # type: ignore[misc]
+            return out if residual is None else residual + out
+        parts = [self.gate_proj, self.up_proj]
+        if together(x, parts):  # no gradient is wanted
+            return project(self.down_proj, gated_linear(x, [part.weight for part in parts], gate), residual)
+        whole = [*parts, self.down_proj]
+        if residual is not None and differentiated(x, whole, residual):
+            found: Tensor = gated_mlp(x, [part.weight for part in parts], self.down_proj.weight, residual, gate)[0]
+            return found
+        return project(self.down_proj, gated_halves(projected(x, parts), gate), residual)
+
+
+class WholeGatedMLP:
+    """The same of a layer that has gate and up in one weight, as Phi 3 has."""
+
+    gate_up_proj: Any
+    down_proj: Any
+    activation_fn: Any
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """Compute as the layer's own."""
+        gate = activation_of(self.activation_fn)
+        if hidden_states.dtype not in KINDS or gate is None:
+            out: Tensor = super().forward(hidden_states)  # type: ignore[misc]
+            return out
+        if together(hidden_states, [self.gate_up_proj]) and len(self.gate_up_proj.weight) % 16 == 0:
+            inner = gated_linear(hidden_states, list(self.gate_up_proj.weight.chunk(2)), gate)
+        else:
+            inner = gated_halves(self.gate_up_proj(hidden_states), gate)
+        return project(self.down_proj, inner, None)
+
+
+def together(x: Tensor, parts: list[Any]) -> bool:
+    """Tell whether one GEMM computes gate, up and SwiGLU: without derivatives."""
+    if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
+        return False
+    weights = [part.weight for part in parts]
+    return taken(x, *weights) and len(weights[0]) % 8 == 0 and not wants_gradient(x, *weights)
+
+
+def differentiated(x: Tensor, parts: list[Any], residual: Tensor) -> bool:
+    """Tell whether these layers of one process are to be differentiated, and make a product with a gate within."""
+    if not all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts):
+        return False
+    weights = [part.weight for part in parts]
+    alone = all(part.entered_from is None and part.summed_over is None for part in parts)
+    return alone and taken(x, *weights, residual) and wants_gradient(x, *weights)
+
+
+def activation_of(function: Any) -> str | None:
+    """Return the name in `kernels.rows.gates` of an activation of `transformers` or torch; None for others."""
+    name = type(function).__name__
+    if name == "GELU":
+        name += f" {function.approximate}"
+    return ACTIVATIONS.get(name)
+
+
+ACTIVATIONS = {
+    "SiLU": "silu", "SiLUActivation": "silu", "ReLU": "relu", "GELU none": "gelu", "GELU tanh": "gelu_tanh",
+    "GELUActivation": "gelu", "GELUTanh": "gelu_tanh", "PytorchGELUTanh": "gelu_tanh", "NewGELUActivation": "gelu_tanh",
+}  # fmt: skip
+"""Names of their classes, with the approximation for torch's GELU -> names of activations."""

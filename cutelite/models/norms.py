@@ -1,0 +1,90 @@
+"""Norms of rows, each one kernel. Their classes override the layer's own, and use its parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.rows.operators import norm_backward, norm_forward
+from cutelite.models.dense import TYPES, plain
+
+KINDS = *TYPES, torch.float32
+"""Dtypes that kernels on rows take: norms, rotary embedding, activations."""
+
+
+class RMSNorm:
+    """RMSNorm of rows: a row is read once, whatever its length."""
+
+    weight: Tensor
+    offset: float = 0.0
+    """Added to the weight."""
+
+    @property
+    def epsilon(self) -> float:
+        """The number added to the mean of squares."""
+        return float(self.variance_epsilon)  # type: ignore[attr-defined]
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """Return ``x / sqrt(mean(x ** 2) + epsilon) * (offset + weight)``, computed in f32."""
+        if hidden_states.dtype not in KINDS or self.weight.dtype != hidden_states.dtype:
+            return super().forward(hidden_states)  # type: ignore[misc]
+        result: Tensor = norm_forward(hidden_states, self.weight, None, None, self.epsilon, self.offset, False)[0]
+        return result
+
+
+class OffsetRMSNorm(RMSNorm):
+    """RMSNorm whose weight is stored as what differs from 1, as Gemma has it."""
+
+    offset = 1.0
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.eps)  # type: ignore[attr-defined]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x)
+
+
+class LayerNorm:
+    """LayerNorm of rows, of which each is read once."""
+
+    weight: Tensor
+    bias: Tensor | None
+    eps: float
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return ``(x - mean) / sqrt(variance + eps) * weight + bias``, computed in f32."""
+        kinds = {each.dtype for each in (input, self.weight, self.bias) if each is not None}
+        if input.dtype not in KINDS or len(kinds) > 1:
+            return super().forward(input)  # type: ignore[misc]
+        result: Tensor = norm_forward(input, self.weight, self.bias, None, self.eps, 0.0, True)[0]
+        return result
+
+
+class Beside(torch.autograd.Function):  # type: ignore[misc]
+    """RMSNorm over the last mode, which also returns its input unchanged."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, offset: float) -> tuple[Tensor, Tensor]:
+        result, _, _, rstd = norm_forward(x, weight, None, None, eps, offset, False)
+        ctx.offset = offset
+        ctx.save_for_backward(x, weight, rstd)
+        return result, x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor, of_x: Tensor) -> tuple[Any, ...]:
+        x, weight, rstd = ctx.saved_tensors
+        given = gradient.contiguous(), x, weight, None, rstd, of_x.contiguous()
+        return *norm_backward(*given, False, ctx.offset)[:2], None, None
+
+
+def normed_beside(norm: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the norm of x, and x for a residual branch: the norm's backward kernel adds the gradients of both."""
+    fits = isinstance(norm, RMSNorm) and plain(norm) and x.dtype in KINDS and norm.weight.dtype == x.dtype
+    if fits and wants_gradient(x) and wants_gradient(norm.weight):
+        result: tuple[Tensor, Tensor] = Beside.apply(x, norm.weight, norm.epsilon, norm.offset)
+        return result
+    return norm(x), x

@@ -1,0 +1,88 @@
+"""RMSNorm of few rows without a kernel: the GEMM before it prepares it, and the GEMM behind it multiplies it.
+
+A layer whose last GEMM has prepared the norm of its result leaves it with `Summed.held`; the next one finds it with
+`held_for`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.gemm.normed import fits as normed_fits
+from cutelite.models.dense import Linear, plain, taken
+from cutelite.models.norms import RMSNorm
+from cutelite.models.operators import normed_linear, summed_linear
+
+FEW = 64
+"""The most rows, those of a tile, whose norms are computed by the GEMMs beside them."""
+
+
+class Normed(NamedTuple):
+    """The RMSNorm of a sum, of few rows, for a GEMM to multiply: `kernels.gemm.normed`."""
+
+    weighted: Tensor
+    squares: Tensor
+    eps: float
+
+
+class Summed(NamedTuple):
+    """A sum, and its norm by the layer `norm`."""
+
+    total: Tensor
+    normed: Normed
+    norm: Any
+
+    def held(self) -> Tensor:
+        """Return the sum. `held_for` finds its norm as long as it lives, if the sum can tell of changes."""
+        if not (torch.compiler.is_compiling() or self.total.is_inference()):
+            PREPARED[self.total] = self.total._version, self.norm, self.normed
+        return self.total
+
+
+PREPARED = WeakTensorKeyDictionary()
+"""Results of layers -> their version, the norm behind them, and what there is of that. Nothing is put on the tensors
+themselves: their users may save them."""
+
+
+def held_for(norm: Any, x: Tensor) -> Normed | None:
+    """Return the norm of x by the layer `norm`, if the layer before has prepared it and x was not changed since."""
+    if torch.compiler.is_compiling() or x not in PREPARED:
+        return None
+    version, by, normed = PREPARED[x]
+    return normed if by is norm and plain(norm) and version == x._version else None
+
+
+def multiplies_norm(layers: list[Any], x: Tensor) -> bool:
+    """Tell whether one GEMM multiplies the norm of a sum like x by the weights of dense layers."""
+    whole = all(isinstance(layer, Linear) and plain(layer) and layer.bias is None for layer in layers)
+    alone = whole and all(layer.entered_from is None and layer.gathered_over is None for layer in layers)
+    return alone and few_rows(x, [layer.weight for layer in layers])
+
+
+def projected_norm(norm: Normed, layers: list[Any]) -> Tensor:
+    """Return the same of a norm that is not computed yet."""
+    return normed_linear(norm.weighted, norm.squares, [layer.weight for layer in layers], norm.eps, "")
+
+
+def sums(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> bool:
+    """Tell whether `sum_and_norm` computes the result of a dense layer."""
+    fits = isinstance(layer, Linear) and plain(layer) and layer.bias is None and layer.summed_over is None
+    fits = fits and isinstance(norm, RMSNorm) and plain(norm) and norm.weight.dtype == residual.dtype
+    return fits and few_rows(residual, [layer.weight, x]) and residual.is_contiguous()
+
+
+def few_rows(x: Tensor, others: list[Tensor]) -> bool:
+    """Tell whether the rows of x are few, bf16, and without derivatives: `kernels.gemm.normed` takes them."""
+    fits = x.dtype == torch.bfloat16 and taken(x, *others) and normed_fits(x.shape[-1])
+    return fits and 0 < x.numel() <= FEW * x.shape[-1] and not wants_gradient(x, *others)
+
+
+def sum_and_norm(layer: Any, x: Tensor, residual: Tensor, norm: Any) -> Summed:
+    """Return the result of a dense layer plus `residual`, and the norm of that."""
+    total, weighted, squares = summed_linear(x, layer.weight, residual, norm.weight, norm.offset)
+    return Summed(total, Normed(weighted, squares, norm.epsilon), norm)
