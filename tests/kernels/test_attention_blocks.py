@@ -114,6 +114,16 @@ def test_functions_may_capture_arrays() -> None:
         np.testing.assert_allclose(o.astype(np.float64), reference(q, k, v, **how)[0], atol=1e-2, rtol=1e-2)
     found = attention(q, k, v, score_mod=relative, block_mask=made).astype(np.float64)
     np.testing.assert_allclose(found, o.astype(np.float64), atol=1e-2, rtol=1e-2)
+    few = bias[
+        :, SQ - 2 : SQ + 5
+    ]  # distances from -2 to 4: no other is looked up, with fewer keys than a warp has lanes
+
+    def near(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score + few[h, kv_idx - q_idx + 2]
+
+    short = [q[:, :3], k[:, :5], v[:, :5]]
+    o, want = attention(*short, score_mod=near), reference(*short, score_mod=near)[0]
+    np.testing.assert_allclose(o.astype(np.float64), want, atol=1e-2, rtol=1e-2)
 
 
 def test_a_function_with_another_array_is_not_compiled_again() -> None:

@@ -121,3 +121,20 @@ def test_scaling_in_place(dtype: Any, factor: float) -> None:
         with np.errstate(all="ignore"):
             expected = (before.astype(np.float32) * np.float32(factor)).astype(dtype)
         np.testing.assert_array_equal(x.astype(np.float64), expected.astype(np.float64))
+
+
+def test_calls_that_are_wrong_are_refused_by_the_arguments_names() -> None:
+    x = np.ones((2, 8), np.float32)
+    wrong: list[tuple[Any, Any, dict[str, Any], str]] = [
+        (abs, x, {}, "inputs must be a tuple of one to 4"),
+        (abs, (), {}, "inputs must be"),
+        (abs, (x,), {"out": x}, "out must be a tuple of one to 3"),
+        (abs, (x,), {"dtypes": ("f64",)}, "dtypes is 'f64', but must be one of"),
+        (3, (x,), {}, r"function is 3, but must be a function of \(a\)"),
+        (lambda a, b: a, (x,), {}, r"function must be a function of \(a\)"),
+        (lambda a: None, (x,), {}, "`function` gives None, but must give a vector"),
+        (lambda a: (a, a), (x,), {}, "but must give a vector"),
+    ]
+    for function, inputs, how, text in wrong:
+        with pytest.raises((ValueError, cl.ArgumentError, cl.CompileError), match=text):
+            elementwise(function, inputs, **how)

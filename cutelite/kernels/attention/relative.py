@@ -69,7 +69,7 @@ class Terms:
 
         Who   all threads of the block; then `pipeline_init_sync`
         """
-        found: Any = attempt(lambda: by_distance(problem, i32(0), i32(0), i32(cl.lane_idx())))
+        found: Any = attempt(lambda: by_distance(problem, i32(0), i32(0), i32(cl.lane_idx()), (0, 0)))
         if found is None:
             return None
         width = -(-(rows + columns) // LANES) * LANES + 16  # so that the two copies lie in other banks

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
 from cutelite.kernels.rows.plan import ACCESS, LEAD, after, follow, pitches, width
+from cutelite.lang.emit import describe, mistake
 from cutelite.lib.row_words import widened
 
 M, N = cl.dims("M N")  # rows, columns
@@ -77,7 +78,7 @@ def build(
             made = [cl.make_rmem_tensor(out.dtype, tile.shape) for out in outs]
             for i in cl.static_range(tile.pieces):  # one vector after the other needs fewer registers
                 found = function(*(widened(v[None, i]) for v in given))
-                for held, v in zip(made, as_tuple(found), strict=True):
+                for held, v in zip(made, vectors(found, len(outs)), strict=True):
                     held[None, i].store(v.to(held.dtype))
             for out, held in zip(outs, made, strict=True):
                 tile.store(held.load(), out[row, None])
@@ -96,9 +97,19 @@ def build(
     return elements
 
 
-def as_tuple(x: Any) -> tuple[Any, ...]:
-    """Return one or several results as a tuple."""
-    return x if isinstance(x, tuple) else (x,)
+def vectors(found: Any, count: int) -> tuple[Any, ...]:
+    """Return what a function gave, one vector or several, as a tuple. Errors: `given`, unless these are `count`."""
+    several: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+    if len(several) != count or not all(hasattr(x, "to") for x in several):
+        wanted = "a vector" if count == 1 else f"{count} vectors"
+        raise mistake("given", f"`function` gives {', '.join(map(describe, several))}, but must give {wanted}")
+    return several
+
+
+def check_count(name: str, given: Any, most: int) -> None:
+    """Check several arrays, or names of dtypes. Errors: `cl.ArgumentError`."""
+    if not isinstance(given, list | tuple) or not 1 <= len(given) <= most:
+        raise cl.ArgumentError(f"{name} must be a tuple of one to {most}")
 
 
 @underived()
@@ -123,13 +134,18 @@ def elementwise(
     Gives     the results
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
+    check_count("inputs", inputs, MOST_INPUTS)
     called = [*names, *(f"inputs[{i}]" for i in range(len(names), len(inputs)))]
     given = [Rows(x, name, most=None) for name, x in zip(called, inputs, strict=False)]
     first = given[0]
     is_new = out is None
     if out is None:
         kinds = dtypes or (first.dtype.name,)
+        check_count("dtypes", kinds, MOST_OUTPUTS)
+        for kind in kinds:
+            one_of("dtypes", kind, RESULTS)
         out = [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in kinds]
+    check_count("out", out, MOST_OUTPUTS)
     called = [*called[: len(inputs)], *(f"out[{i}]" if len(out) > 1 else "out" for i in range(len(out)))]
     made = [Rows(x, name, None, RESULTS, written=True) for name, x in zip(called[len(inputs) :], out, strict=True)]
     for name, each in zip(called, (*given, *made), strict=True):
@@ -139,7 +155,7 @@ def elementwise(
         each.over(name, **dict(zip(called, given, strict=False)))
         check_apart(name, each.view, {called[len(inputs) + j]: made[j].view for j in range(i)})
     if first.m * first.n:
-        launch(settled(function), given, made, blocks)
+        launch(settled(function, "function", tuple("abcd"[: len(given)])), given, made, blocks)
     return tuple(out)
 
 

@@ -72,7 +72,8 @@ def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
     low, high, bins = as_number("low", low), as_number("high", high), as_number("bins", bins, whole=True)
     if dtype is None or not 1 <= bins <= MOST_BINS or not low < high:
         raise cl.ArgumentError(
-            f"x is {x.dtype}, of which {bins} bins from low, {low}, to high, {high}, cannot be counted"
+            f"x is {x.dtype}, bins {bins}, low {low} and high {high}, but must be i32, i64, bf16, f16 or f32, "
+            f"from 1 to {MOST_BINS}, and low below high"
         )
     n = 1
     for extent in x.shape:

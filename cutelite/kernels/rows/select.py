@@ -276,7 +276,8 @@ def top_k(x: Any, k: int, *, out: Any = None, how: Plan | None = None) -> Found:
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
     k = as_number("k", k, whole=True)
     if not 1 <= k <= min(rows.n, MOST_K):
-        raise cl.ArgumentError(f"k is {k}, for x with rows of {rows.n} elements; it is at most {MOST_K}")
+        most = min(rows.n, MOST_K)
+        raise cl.ArgumentError(f"k is {k}, for x with rows of {rows.n} elements: it must be from 1 to {most}")
     shape = (*leading, k)
     values, columns = results(out, {"value": (shape, rows.dtype.name), "column": (shape, "i64")}, x=x)
     p = (instance("how", how, Plan) or alone(rows.n, rows.vector)).only()
