@@ -51,9 +51,10 @@ class Places(Either):
     offsets   Python numbers, one for each element of `extents`, in colexicographic order
     step      1.0, or a run-time scalar of f32
     whole     None, or a function that computes the i32 vector instead, such as one clamped to bounds
+    natural   whether all are known to be at least 0
     """
 
-    __slots__ = ("base", "extents", "offsets", "step", "whole")
+    __slots__ = ("base", "extents", "natural", "offsets", "step", "whole")
     __hash__ = Vector.__hash__
 
     def __init__(
@@ -61,6 +62,7 @@ class Places(Either):
     ) -> None:
         super().__init__(whole or self._vector, lambda: self._over(to_dtype(base, f32), map(float, offsets), step))
         self.base, self.offsets, self.extents, self.step, self.whole = base, offsets, extents, step, whole
+        self.natural = False
 
     @property
     def dtype(self) -> Any:
@@ -81,7 +83,9 @@ class Places(Either):
 
     def within(self, least: Any, most: Any) -> Places:
         """Return the same indices, clamped to `least` .. `most` where they are used as integers."""
-        return self._over(self.base, self.offsets, self.step, lambda: maximum(minimum(self._vector(), most), least))
+        found = self._over(self.base, self.offsets, self.step, lambda: maximum(minimum(self._vector(), most), least))
+        found.natural = isinstance(least, int) and least >= 0
+        return found
 
     def _then(self, function: Callable[[Vector], Any], other: Any = None) -> Any:
         """Return `whole` for a function of these integers, or None if neither they nor the other operand have one."""

@@ -1,4 +1,7 @@
-"""Arrays that a caller's functions capture, indexed in the kernel by numbers and vectors like arrays of torch."""
+"""Arrays that a caller's functions capture, indexed in the kernel by numbers and vectors like arrays of torch.
+
+An element of a vector that is below 0 counts from the end: a function that masks what it finds there may use one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import Any, TypeVar
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, mistake
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Vector, vector
+from cutelite.lang.values import Vector, vector, where
 from cutelite.records import dataclass
 
 K = TypeVar("K")
@@ -46,12 +49,20 @@ class Table:
         for i in range(fragments.count(whole)):
             picks = tuple(None if places is None else places[i] for places in spread)
             if picks not in loaded:
-                at = tuple(x if pick is None else x[pick] for x, pick in zip(coord, picks, strict=True))
+                at = tuple(
+                    x if pick is None else _from_end(x, x[pick], extent)
+                    for x, pick, extent in zip(coord, picks, self.tensor.shape, strict=True)
+                )
                 loaded[picks] = self.tensor[at if len(at) > 1 else at[0]]
             items.append(loaded[picks])
         found = vector(*items, dtype=self.tensor.dtype)
         found.value.shape = shape
         return found
+
+
+def _from_end(x: Vector, index: Any, extent: Any) -> Any:
+    """Return an element of the indices `x`, plus the extent where it is below 0."""
+    return index if getattr(x, "natural", False) else where(index < 0, index + extent, index)
 
 
 def _places(x: Vector, shape: tuple[Any, ...]) -> list[int]:
