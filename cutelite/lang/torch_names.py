@@ -32,7 +32,12 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"a kernel has no `torch.{name}`",
             help=f"those that it has: {', '.join(sorted(FUNCTIONS))}",
         )
-    return FUNCTIONS[name](*args, **kwargs)
+    return FUNCTIONS[name](*map(_literal, args), **{key: _literal(x) for key, x in kwargs.items()})
+
+
+def _literal(x: Any) -> Any:
+    """Return a tensor without modes that the function has made, such as `torch.tensor(0.1)`, as a Python number."""
+    return x.item() if type(x).__module__ == "torch" and getattr(x, "ndim", None) == 0 else x
 
 
 def method(x: Any, name: str) -> Any:

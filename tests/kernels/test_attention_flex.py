@@ -119,7 +119,7 @@ SHIFT = torch.tensor(4, device=DEVICE)
 
 def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     bias = torch.exp2(-((h + 1) * 8.0 / 2)) * (kv_idx - q_idx)
-    low = torch.full_like(score, -10.0) + torch.sign(q_idx - kv_idx) * torch.zeros_like(score)
+    low = torch.full_like(score, -10.0) + torch.sign(q_idx - kv_idx) * torch.maximum(score * 0, torch.tensor(0.0))
     return torch.where(kv_idx < NUMBERS[b] + 50, 5.0 * torch.tanh(score / 5.0) + bias * SLOPES[h], low)
 
 
