@@ -75,7 +75,7 @@ def from_subscript(key: Any, launch: type[Launch], least: int, forms: str) -> La
     if isinstance(key, launch):
         return key
     if not isinstance(key, tuple) or not least <= len(key) <= 4:
-        raise LaunchError(f"a kernel is launched as {forms}")
+        raise LaunchError(f"a kernel is launched as {forms}, not kernel[{key!r}]")
     if len(key) == 1:
         return launch(key)
     grid, block, *rest = key
