@@ -107,7 +107,8 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
     k, index_dtype = as_number("k", k, whole=True), one_of("index_dtype", index_dtype, INDICES)
     if len(logits.shape) != 2 or not 1 <= k <= min(rows.n, MOST_CHOICES):
         raise cl.ArgumentError(
-            f"logits are {tuple(logits.shape)}, of which each row's k = {k} greatest cannot be found"
+            f"logits are {tuple(logits.shape)}, of which each row's k = {k} greatest cannot be found: "
+            f"logits are a matrix, and k is from 1 to {min(rows.n, MOST_CHOICES)}"
         )
     wanted = {"weights": ((rows.m, k), "f32"), "index": ((rows.m, k), index_dtype)}
     weights, index = results(out, wanted, logits=logits)
