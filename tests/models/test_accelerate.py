@@ -413,6 +413,21 @@ def test_a_window_that_only_the_mask_has() -> None:
     assert "mask" in accelerate(made("Mistral in windows", num_hidden_layers=1)).changed
 
 
+def test_gradients_of_padding_with_a_cap_are_transformers_own() -> None:
+    """A row that sees no key has the gradient that an added mask gives it."""
+    torch.manual_seed(0)
+    query, key = torch.randn(1, 2, 5, 8, requires_grad=True), torch.randn(1, 1, 5, 8)
+    seen = torch.ones(5, 5, dtype=torch.bool).tril()[None, None] & (torch.arange(5) > 1)
+    added = torch.where(seen, 0.0, torch.finfo(torch.float32).min)
+    found, right = (
+        torch.autograd.grad(
+            attention.step_by_step(query, key, key, mask, 0.0, None, None, 2.0)[:, :, :, 0].sum(), query
+        )[0]
+        for mask in (seen, added)
+    )
+    assert torch.equal(found, right) and bool(found[:, :, 0].any())
+
+
 OTHERS: dict[str, dict[str, Any]] = {
     "Gemma2": {"sliding_window": 7, "query_pre_attn_scalar": 16},
     "GptOss": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8},
