@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
 class ArgumentError(TypeError):
-    """Raised for an argument that does not fit. The text says for which parameter, and why."""
+    """Raised for an argument that does not fit. The text says for which parameter, and why.
+
+    name       of a kernel's argument, with the places of what is in tuples: "x.0"; "" for other errors
+    arguments  the kernel's, by parameter
+    """
+
+    name: str = ""
+    arguments: Mapping[str, object] = MappingProxyType({})
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.args  # another process gets the text, not the arrays
 
 
 class LaunchError(ValueError):

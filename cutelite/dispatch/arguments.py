@@ -9,7 +9,7 @@ Out   `Bound`: an `ArgType` for each parameter, a width for each named dim, and 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from cutelite.front.types import ArgType
@@ -53,7 +53,7 @@ class Call(bind.Call):
     """
 
     def __init__(
-        self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None, ahead: bool = False
+        self, kernel: str, arguments: Mapping[str, Any] | None = None, stream: int | None = None, ahead: bool = False
     ) -> None:
         super().__init__(kernel, arguments, stream)
         self.ahead = ahead

@@ -73,7 +73,7 @@ class Signature:
 
     def bound(self, given: dict[str, Any], stream: int | None = None) -> Bound:
         """Bind a call that gives an argument for each parameter, by name. Errors: as `bind`."""
-        call = Call(self.kernel, given.values(), stream)
+        call = Call(self.kernel, given, stream)
         bound: dict[str, tuple[ArgType, list[Any]]] = {}
         for p in self._order:
             call.values = []

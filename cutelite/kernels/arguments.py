@@ -257,11 +257,56 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
                             raise Misfit(
                                 f"{function.__name__} has no derivative{by}, and {one} needs a gradient: {ways}"
                             )
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except cl.ArgumentError as error:
+                raise in_words_of(error, (*zip(names, args, strict=False), *kwargs.items())) from None
 
         return call  # type: ignore[return-value]
 
     return declared
+
+
+def in_words_of_caller(function: F) -> F:
+    """Name the function's arguments in errors of kernels' arguments. What is `underived` does so by itself."""
+    names = tuple(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except cl.ArgumentError as error:
+            raise in_words_of(error, (*zip(names, args, strict=False), *kwargs.items())) from None
+
+    return call  # type: ignore[return-value]
+
+
+def in_words_of(error: cl.ArgumentError, given: Iterable[tuple[str, Any]]) -> cl.ArgumentError:
+    """Return an error of a kernel's argument as one of the caller's, the one that starts at the same place in memory.
+
+    given  the caller's arguments by name
+    Out    `error` itself if it is of none of them, or of nothing in memory
+    """
+    place = start_of(argument_of(error))
+    same = [name for name, x in given if place is not None and start_of(x) == place]
+    text = str(error).partition(f"argument `{error.name}` ")[2]
+    return ArrayError(f"{' or '.join(same)} {text}") if same and text else error
+
+
+def argument_of(error: cl.ArgumentError) -> Any:
+    """Return the argument of a kernel that an error is about, or None."""
+    name, *within = error.name.split(".")
+    found: Any = error.arguments.get(name)
+    for part in within:
+        found = found[int(part)] if part.isdecimal() else getattr(found, part)
+    return found
+
+
+def start_of(x: Any) -> int | None:
+    """Return the address of an array's first element; None for what is no array."""
+    with suppress(rt.UnreadableArray, ValueError, TypeError):
+        return int(rt.read(x).pointer)
+    return None
 
 
 def needs_gradient(x: Any) -> bool:

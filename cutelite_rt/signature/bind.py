@@ -75,7 +75,7 @@ class Names(NamedTuple):
 class Call:
     """A call while it is bound: the dims and dtype variables found so far, each with the parameter it was found in."""
 
-    def __init__(self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None) -> None:
+    def __init__(self, kernel: str, arguments: Mapping[str, Any] | None = None, stream: int | None = None) -> None:
         self.kernel = kernel
         self.dims: dict[str, tuple[int, str]] = {}  # name -> (value, the parameter it was found in)
         self.dtypes: dict[str, tuple[str, str]] = {}  # likewise
@@ -84,12 +84,14 @@ class Call:
         self._stated: dict[str, Dim] = {}
         self._unsure: dict[str, tuple[int, str]] = {}  # from strides of one-element modes, which may have any value
         self._later: list[tuple[Expression, int, str, str]] = []  # to check once every dim is bound
-        self._arguments = arguments
+        self._arguments = arguments or {}
         self._stream = stream
 
     def error(self, name: str, text: str) -> ArgumentError:
-        """Return the error that says what is wrong with an argument."""
-        return ArgumentError(f"{self.kernel}(): argument `{name}` {text}")
+        """Return the error that says what is wrong with an argument, and has the arguments in which it is."""
+        error = ArgumentError(f"{self.kernel}(): argument `{name}` {text}")
+        error.name, error.arguments = name, self._arguments
+        return error
 
     def settle(self, needed: Iterable[str]) -> None:
         """Check `needed` dims and all expressions, once all arguments are bound. Errors: `ArgumentError`."""
@@ -123,7 +125,7 @@ class Call:
     def stream(self) -> int:
         """The stream of the launch, which arrays read by interface alone make wait for their pending work."""
         if self._stream is None:
-            self._stream = streams.of(_flat(self._arguments))
+            self._stream = streams.of(_flat(self._arguments.values()))
         return self._stream
 
     def dtype(self, name: str, wanted: DType, found: str) -> str:

@@ -41,7 +41,7 @@ class Binder:
     def fit(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Fitted:
         """Bind the arguments of a call; `stream` is the launch's, None where it names none. Errors: `ArgumentError`."""
         given = self._names.match(args, kwargs)
-        call = bind.Call(self.signature.kernel, given.values(), stream)
+        call = bind.Call(self.signature.kernel, given, stream)
         for parameter, argument in zip(self.signature.parameters, given.values(), strict=True):
             parameter.fit(call, argument)
         call.settle(self._dims)

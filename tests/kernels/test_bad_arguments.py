@@ -244,6 +244,10 @@ NO_ARRAYS = "a list", "nothing", "complex"
 """What is wrong by itself. Of what does not fit to another argument, the text may name the other one."""
 
 
+ONLY_CHECKED = "read-only", "backwards along the first mode", "of one place", "off by an element"
+"""What is no other argument for a function: what is taken computes as before."""
+
+
 KINDS = {"f64": np.float64, "i16": np.int16, "another float": np.float16}
 
 
@@ -258,6 +262,9 @@ def others(array: Any, turn: int) -> Iterator[tuple[str, Any]]:
     yield "a mode more", array[None]
     yield "read-only", read_only(array)
     yield "backwards", array[..., ::-1]
+    yield "backwards along the first mode", array[::-1]
+    yield "of one place", np.broadcast_to(array[:1], array.shape)
+    yield "off by an element", np.concatenate([array.ravel()[:1], array.ravel()])[1:].reshape(array.shape)
     for mode, extent in enumerate(array.shape):
         yield f"extent {mode} of 0", array.take(range(0), mode)
         yield f"extent {mode} less", array.take(range(extent - 1), mode)
@@ -285,7 +292,7 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
             continue
         for what, other in others(value, turn):
             try:
-                with diverted(only_checked if what == "read-only" else None):  # what is taken computes as before
+                with diverted(only_checked if what in ONLY_CHECKED else None):  # what is taken computes as before
                     function(**given | {word: other})
             except (ValueError, TypeError) as error:
                 known = isinstance(error, cl.ArgumentError | cl.LaunchError) or type(error) in (ValueError, TypeError)

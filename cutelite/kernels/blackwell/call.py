@@ -12,7 +12,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, contiguous, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty, has_tensor_memory
 from cutelite.kernels.blackwell.configs import ATOM, Config, Plan, Problem, Scaled
 from cutelite.kernels.blackwell.fp8_block import BlockWork
@@ -265,7 +265,7 @@ def finish_of(fused: cl.Fused, d: Any, columns: int) -> Finish:
     tensors: dict[str, Any] = {}
     for name, scale in (("rows", fused.scales.a), ("columns", fused.scales.b)):
         if scale is not None:
-            flat = scale.reshape((prod(scale.shape),))
+            flat = contiguous(scale.reshape((prod(scale.shape),)))
             one = flat.shape[0] == 1
             tensors[f"{name} one" if one else name] = flat if one or name == "rows" else widened(flat)
     if fused.c is not None and fused.beta != 0.0:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.arguments import Arguments, as_number, instance, is_array, results, underived
+from cutelite.kernels.arguments import Arguments, as_number, in_words_of_caller, instance, is_array, results, underived
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows, derived, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light, plan_loss
@@ -410,6 +410,7 @@ def cross_entropy_backward(
     return out
 
 
+@in_words_of_caller
 def cross_entropy_gradient(
     gradient: Any, x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, out: Any,
     how: Plan | None = None,

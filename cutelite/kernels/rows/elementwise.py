@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, one_of, underived
+from cutelite.kernels.arguments import FLOATS, Arguments, check_apart, in_words_of, one_of, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.rows.arrays import DTYPES, RESULTS, Rows
@@ -155,7 +155,10 @@ def elementwise(
         each.over(name, **dict(zip(called, given, strict=False)))
         check_apart(name, each.view, {called[len(inputs) + j]: made[j].view for j in range(i)})
     if first.m * first.n:
-        launch(settled(function, "function", tuple("abcd"[: len(given)])), given, made, blocks)
+        try:
+            launch(settled(function, "function", tuple("abcd"[: len(given)])), given, made, blocks)
+        except cl.ArgumentError as error:
+            raise in_words_of(error, zip(called, (*inputs, *out), strict=True)) from None
     return tuple(out)
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
-from cutelite.kernels.arguments import is_array, one_of, underived
+from cutelite.kernels.arguments import in_words_of_caller, is_array, one_of, underived
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.arrays import derived
 from cutelite.kernels.rows.elementwise import elementwise
@@ -99,6 +99,7 @@ def functions(activation: str, exact: bool) -> tuple[Callable[..., Any], ...]:
     )
 
 
+@in_words_of_caller
 def activated(x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute an activation of every element.
 
@@ -126,6 +127,7 @@ def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> 
     )[0]
 
 
+@in_words_of_caller
 def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> Any:
     """Compute ``activation(gate) * up``.
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32
-from cutelite.kernels.arguments import instance, result_like, underived
+from cutelite.kernels.arguments import in_words_of_caller, instance, result_like, underived
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, derived
 from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
@@ -169,6 +169,7 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     return softmax_backward
 
 
+@in_words_of_caller
 def softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
     """Compute softmax over the last mode.
 
