@@ -245,6 +245,7 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
         names = tuple(inspect.signature(function).parameters)
         apart = only or names
         ways = "detach it" + (f", or call {see}.{function.__name__}" if see else "")
+        told = in_words_of_caller(function)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -257,10 +258,7 @@ def underived(*only: str, see: str = "") -> Callable[[F], F]:
                             raise Misfit(
                                 f"{function.__name__} has no derivative{by}, and {one} needs a gradient: {ways}"
                             )
-            try:
-                return function(*args, **kwargs)
-            except cl.ArgumentError as error:
-                raise in_words_of(error, (*zip(names, args, strict=False), *kwargs.items())) from None
+            return told(*args, **kwargs)
 
         return call  # type: ignore[return-value]
 

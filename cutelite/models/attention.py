@@ -91,9 +91,8 @@ def step_by_step(
         scores = softcap * torch.tanh(scores / softcap)
     if mask is not None:
         least = torch.finfo(scores.dtype).min  # not -inf: a row that sees no key is padding, and must not become NaN
-        scores = scores + (
-            torch.where(mask, 0.0, least) if mask.dtype == torch.bool else mask
-        )  # transformers' gradients
+        # added, as transformers does: rows that are padding then have its gradients
+        scores = scores + (torch.where(mask, 0.0, least) if mask.dtype == torch.bool else mask)
     if sinks is not None:
         scores = torch.cat([scores, sinks.float()[None, :, None, None].expand(*scores.shape[:3], 1)], -1)
     weights = torch.nn.functional.dropout(scores.softmax(-1), dropout).to(value.dtype)

@@ -18,6 +18,7 @@ from cutelite.kernels.attention.gathering import gather, held_of, hold
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, ROWS, Problem, Sight, modified
 from cutelite.records import dataclass
+from cutelite.target import TARGETS
 
 HK, PAGES, PAGE, SLOTS = cl.dims("HK PAGES PAGE SLOTS")
 QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))
@@ -256,8 +257,8 @@ class Plan(OfProblem):
                     lse[part.batch, head, query] = sums[i]
 
 
-SEQUENCES = 65_535
-"""The extent of a grid along y and z, at most."""
+SEQUENCES = TARGETS["sm_90a"].max_grid[2]
+"""The extent of a grid along z, at most, where each sequence has a place."""
 
 
 def is_many(batch: int) -> bool:

@@ -13,9 +13,10 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite.kernels.gemm.configs import Problem
 from cutelite.lang.given import given_by
+from cutelite.target import TARGETS
 
 THREADS = 128
-ROWS_AT_MOST = 65_535  # of blocks in a grid
+ROWS_AT_MOST = TARGETS["sm_90a"].max_grid[1]  # of blocks in a grid
 
 
 @cache
