@@ -245,7 +245,7 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
             seconds = max(options.seconds, steps * (time.perf_counter() - start))
             if graphs:
                 captured = graph(call, 1, options.repeats)
-                trials[name] = functools.partial(lasting, captured.replay, seconds, options.repeats)
+                trials[name] = functools.partial(lasting, captured.replay, seconds, options.repeats, options.agreed)
             else:
                 trials[name] = functools.partial(lasting, functools.partial(call, 0), seconds)
             if options.profile:
@@ -284,7 +284,7 @@ def main() -> None:
     parser.add_argument("--tuned", action="store_true", help="measure our GEMMs' configurations first")
     parser.add_argument("--rivals", nargs="*", default=["torch"], choices=[*RIVALS, "bursts"])
     options = parser.parse_args()
-    options.found = {}
+    options.found, options.agreed = {}, int
     torch._dynamo.config.recompile_limit = 64
     ours = made(options.layers)
     sides = {"cutelite": ours}

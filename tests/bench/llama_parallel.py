@@ -6,7 +6,7 @@
 Logits are compared with those of the whole model, computed by cutelite in one process, and among the processes, then
 each case's result. Sizes, cases and timing are those of llama.py: CUDA graphs, with the sums over NCCL in them, in
 turns. The rival is `parallelize_module`, columns of the projections in and rows of those out, under torch.compile in
-the mode of --mode. No case begins after --seconds.
+the mode of --mode. No case begins after --until seconds.
 """
 
 from __future__ import annotations
@@ -95,9 +95,16 @@ def compare_logits(whole: Any, ours: Any, options: Any) -> None:
 
 def late(start: float, options: Any) -> bool:
     """Tell whether time is up, as the first process has it."""
-    over = torch.tensor(time.monotonic() - start > options.seconds, device="cpu" if options.cpu else "cuda").int()
+    over = torch.tensor(time.monotonic() - start > options.until, device="cpu" if options.cpu else "cuda").int()
     dist.broadcast(over, 0)
     return bool(over)
+
+
+def agreed(count: int) -> int:
+    """Return the first process's number of calls: a call waits for that of the others."""
+    said = torch.tensor(count, device="cuda")
+    dist.broadcast(said, 0)
+    return int(said)
 
 
 def share(whole: bool, options: Any) -> tuple[int, int]:
@@ -161,7 +168,8 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=16)
-    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a window, whose second half counts")
+    parser.add_argument("--until", type=float, default=1e9)
     parser.add_argument("--rows", type=int, default=14)
     parser.add_argument(
         "--mode", default="default", help="of torch.compile; max-autotune-no-cudagraphs is slow to start"
@@ -169,7 +177,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--cpu", action="store_true", help="small layers in processes without GPUs")
     options = parser.parse_args()
-    options.found, options.compile, options.tuned = {}, False, False
+    options.found, options.compile, options.tuned, options.agreed, options.rivals = {}, False, False, agreed, []
     if options.cpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
         os.environ["CUTELITE_SIM"] = "1"

@@ -43,23 +43,26 @@ def timed(captured: Any, repeats: int) -> float:
     return float(start.elapsed_time(stop)) * 1e-3 / repeats
 
 
-def lasting(call: Callable[[], Any], seconds: float, repeats: int = 1) -> float:
+def lasting(
+    call: Callable[[], Any], seconds: float, repeats: int = 1, agreed: Callable[[int], int] = lambda count: count
+) -> float:
     """Seconds of one of the `repeats` of a call, in the second half of a window that the call is repeated for.
 
     The first follows the other side: processes start apart, and clocks are those that its power allows.
+
+    agreed  how many calls all processes make of those that this one would, where calls wait for other processes
     """
     call()
-    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda.synchronize()
-    took, count = time.perf_counter(), 0
-    while count == 0 or time.perf_counter() - took < seconds / 2:
-        call()
-        torch.cuda.synchronize()
-        count += 1
-    start.record()
-    for _ in range(count):
-        call()
-    stop.record()
+    took = time.perf_counter()
+    call()
+    torch.cuda.synchronize()
+    count = agreed(max(1, round(seconds / 2 / (time.perf_counter() - took))))
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    for recorded in start, stop:
+        for _ in range(count):
+            call()
+        recorded.record()
     stop.synchronize()
     return float(start.elapsed_time(stop)) * 1e-3 / (repeats * count)
 
