@@ -67,13 +67,13 @@ def consume(
     a_ring: Any, b_ring: Any, full: Any, empty: Any, c: Any, row: Any, column: Any, half: Any, steps: Any
 ) -> None:
     """Multiply the stages as they arrive, then write 64 x 256 results. Who: a warpgroup."""
-    acc = cl.wgmma.zeros_accumulator(BN)
+    acc = cl.wgmma.undefined(BN)  # the first product overwrites it: K >= 1, or it is no TmaTensor
     stage = PipelineState.consumer(STAGES)
-    for _ in range(steps):
+    for step in range(steps):
         s = stage.index
         full[s].wait(stage.phase)
         a_tile = a_ring[s, None, None].tile((64, BK), (half, 0))
-        acc = cl.wgmma.mma_async(a_tile, b_ring[s, None, None], acc)
+        acc = cl.wgmma.mma_async(a_tile, b_ring[s, None, None], acc, accumulate=step > 0)
         cl.wgmma.commit_group()
         acc = cl.wgmma.wait_group(0, acc)
         if cl.thread_idx.x % 128 == 0:

@@ -28,6 +28,7 @@ from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Scalar, Vector, vector
 from cutelite.layout import Layout, composition, static_value, transform_leaf
 from cutelite.ops import wgmma as ops
+from cutelite.ops.arith import VecUndefined
 from cutelite.ops.wgmma_layouts import (
     FORMS,
     THREADS,
@@ -53,9 +54,24 @@ def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
     n       8 to 256 in steps of 8 (integers: of 16 above 32)
     dtype   f32; f16 for f16 and fp8 operands; i32 for integers
     """
+    return Vector(as_value(0 if dtype == i32 else 0.0, _accumulator_type(n, dtype)))
+
+
+def undefined(n: int, dtype: Any = f32) -> Vector:
+    """Return an accumulator (64, n) that holds anything, NaN in the simulator. `n`, `dtype`: as in `zeros_accumulator`.
+
+    For loops that run at least once, whose first product overwrites it: ``accumulate=step > 0``. Zeros would be
+    written before the loop.
+    """
+    type = _accumulator_type(n, dtype)
+    undefined: Vector = emit(VecUndefined(type.elem, type.n))
+    return undefined
+
+
+def _accumulator_type(n: Any, dtype: Any) -> Vec:
     if not isinstance(n, int) or n % 8 or not 8 <= n <= 256:
         raise mistake("wgmma-accumulator", f"wgmma takes N from 8 to 256 in steps of 8, not {describe(n)}")
-    return Vector(as_value(0 if dtype == i32 else 0.0, accumulator_type(dtype, n)))
+    return accumulator_type(dtype, n)
 
 
 def fence(*values: Any) -> Any:

@@ -28,6 +28,10 @@ def vec_splat(w: Writer, op: Any) -> None:
     w.names[op.result] = (w.one(op.a),) * op.n
 
 
+def vec_undefined(w: Writer, op: Any) -> None:
+    w.names[op.result] = ("poison",) * op.n
+
+
 def vec_gather(w: Writer, op: Any) -> None:
     elements = w.elements(op.a)
     picked = tuple(elements[pick] for pick in op.picks)
@@ -80,6 +84,7 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "const": const,
     "vec.make": vec_make,
     "vec.splat": vec_splat,
+    "vec.undefined": vec_undefined,
     "vec.gather": vec_gather,
     "vec.put": vec_put,
     "const.array": const_array,

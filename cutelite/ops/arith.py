@@ -605,6 +605,22 @@ class VecSplat(Op):
         lanes.define(np.repeat(a[:, None], self.n, axis=1))
 
 
+@op("vec.undefined", source="LLVM LangRef: poison values")
+class VecUndefined(Op):
+    """A vector of `n` elements that nobody has written; the simulator gives NaN, -1 and True."""
+
+    elem: Scalar
+    n: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (Vec(self.elem, self.n),)
+
+    def simulate(self, lanes: Lanes) -> None:
+        dtype = numpy_dtype(self.elem)
+        ones = np.ones((), bool) if dtype.kind == "b" else np.frombuffer(b"\xff" * dtype.itemsize, dtype)
+        lanes.define(np.full((len(lanes.mask), self.n), ones, dtype))
+
+
 @op("vec.gather", source="LLVM LangRef: shufflevector")
 class VecGather(Op):
     """The vector of elements ``a[picks[0]], a[picks[1]], ...``; a single pick with `scalar` gives a scalar."""

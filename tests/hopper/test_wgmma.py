@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Constexpr, Layout, Tensor, bf16, f32
+from cutelite import CompileError, Constexpr, Layout, Tensor, bf16, f32, i32
 from cutelite.ops.swizzles import SWIZZLES
 from tests.places import Place
 
@@ -126,6 +126,33 @@ def check(place: Place, how: How, a: str, b: str, d: str) -> None:
     if how.accumulate:
         expected += before.astype(np.float64)
     assert (out.astype(np.float64) == expected).all()
+
+
+@cl.kernel(block=128)
+def undefined_at_first(a: Tensor[A, (64, 16)], b: Tensor[B, (N, 16)], d: Tensor[D, (64, N)], steps: i32) -> None:
+    a_tile = cl.shared(a.dtype, k_major(64, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
+    b_tile = cl.shared(b.dtype, k_major(8, 16, "32B", 2), swizzle=SWIZZLES["32B"], align=1024)
+    fill(a_tile, a, 64, 16)
+    fill(b_tile, b, 8, 16)
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    acc = cl.wgmma.undefined(8, d.dtype)
+    for step in range(steps):
+        acc = cl.wgmma.mma_async(readable(a_tile), readable(b_tile), acc, accumulate=step > 0)
+        cl.wgmma.commit_group()
+        acc = cl.wgmma.wait_group(0, acc)
+    for i, (row, column) in enumerate(cl.wgmma.coordinates(8)):
+        d[row, column] = acc[i]
+
+
+@pytest.mark.parametrize("d", ["f32", "f16"])
+def test_an_undefined_accumulator_is_overwritten_by_the_first_product(place: Place, d: str) -> None:
+    left, right = integers((64, 16), "f16", 1), integers((8, 16), "f16", 2)
+    out = np.zeros((64, 8), DTYPES[d])
+    place(undefined_at_first[1, 128], left, right, out, 3)
+    assert (out.astype(np.float64) == 3 * (left.astype(np.float64) @ right.astype(np.float64).T)).all()
+    undefined_at_first[1, 128](left, right, out, 0)
+    assert np.isnan(out.astype(np.float64)).all()  # in the simulator
 
 
 @pytest.mark.parametrize("n", range(8, 257, 8))

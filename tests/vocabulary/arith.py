@@ -138,6 +138,7 @@ ROWS = [
     ),
     Row(arith.VecMake, "vectors of several numbers", case="vec", tested="tests/ops/test_ops_together.py"),
     Row(arith.VecSplat, "cl.full", case="vec", tested="tests/atoms/test_fragments.py"),
+    Row(arith.VecUndefined, "cl.wgmma.undefined", case="vec", tested="tests/hopper/test_wgmma.py"),
     Row(arith.VecGather, "v[i]", case="vec", tested="tests/atoms/test_fragments.py"),
     Row(arith.VecPut, "an element of a register tensor assigned", case="vec", tested="tests/run/test_wide.py"),
 ]
