@@ -1,7 +1,6 @@
 """ldmatrix, stmatrix, movmatrix: a warp moves 8 x 8 matrices of 16-bit elements between shared memory and registers.
 
 A matrix is 8 rows of 16 bytes, anywhere in shared memory: each row's address comes from a thread of its own. In
-registers, thread t has 4 bytes of row t // 4 (`fragment`), which is how mma.sync wants its operands. Elements of 8 or
 registers, thread t has 4 bytes of row t // 4 (`fragment`), which is how mma.sync wants its operands. Elements of 8 bits
 travel as pairs, elements of 32 bits as two halves, so their rows have 16 or 4 elements, and cannot be transposed.
 """
@@ -53,8 +52,22 @@ def _bytes(elem: Scalar, count: int, transpose: bool) -> Array:
     return index[..., None] * elem.bytes + np.arange(elem.bytes)
 
 
+@lru_cache
+def _holders(elem: Scalar, count: int, transpose: bool) -> Array:
+    """Return the thread that has each part of each row in registers, (rows, parts): 4 bytes, transposed an element."""
+    part = elem.bytes if transpose else 4
+    place = _bytes(elem, count, transpose).reshape(WARP, -1) // part
+    holders = np.zeros((ROWS * count, ROW_BYTES // part), np.int64)
+    holders.reshape(-1)[place] = np.arange(WARP)[:, None]
+    return holders
+
+
 class MatrixAccess(Op):
-    """A load or store of `count` matrices, at the row addresses that the threads give in `p`."""
+    """A load or store of `count` matrices, at the row addresses that the threads give in `p`.
+
+    Each thread accesses what it has in registers, not the row whose address it gives (PTX ISA: a group of four threads
+    loads, or stores, a row). So that is what a barrier has to order.
+    """
 
     p: Value
 
@@ -90,6 +103,10 @@ class LoadMatrix(MatrixAccess):
     transpose: bool = False
     wide = True
 
+    @property
+    def holders(self) -> Array:
+        return _holders(self.elem, self.count, self.transpose)
+
     def result_types(self) -> tuple[Type, ...]:
         return (Vec(self.elem, 4 // self.elem.bytes * self.count),)
 
@@ -117,6 +134,10 @@ class StoreMatrix(MatrixAccess):
     count: int
     transpose: bool = False
     wide = True
+
+    @property
+    def holders(self) -> Array:
+        return _holders(elem_of(self.a.type), self.count, self.transpose)
 
     def verify(self) -> Iterator[Problem]:
         t = self.a.type

@@ -146,7 +146,7 @@ PLAIN: dict[str, Plain] = {
     "rows_loss_forward": Plain(
         lambda: cross_entropy.cross_entropy(numbers(6, 512), places(6, below=512), how=asking(64))
     ),
-    "rows_elements": Plain(lambda: elementwise.elementwise(lambda a, b: a * b + a, numbers(2, 6, 512))),
+    "rows_elements": Plain(lambda: elementwise.elementwise(lambda a, b: a * b + a, tuple(numbers(2, 6, 512)))),
     "rows_scaled": Plain(lambda: elementwise.scale(numbers(512), numbers(1))),
     "rows_norm_columns": Plain(lambda: of_norm(outside=True), 1),
     "rows_column_sums": Plain(lambda: norm.summed(numbers(1), cl.f32, *numbers(2, 20, 64))),

@@ -10,6 +10,7 @@ from cutelite.sim.actors import Work
 from cutelite.sim.lanes import AccessOf
 from cutelite.sim.machine import Agent, Share
 from cutelite.sim.memory import Selected
+from cutelite.sim.program import WARP
 
 Array = Any
 
@@ -29,6 +30,21 @@ def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
     size = len(who.positions) if isinstance(who, Selected) else _elements(who)
     elements = np.arange(size)
     return _resolved(who, np.repeat(elements, count // size) if size and count > size else elements)
+
+
+def by_holders(op: Any, offset: Array, unit: int, lanes: Array, data: Array | None) -> tuple[Any, ...]:
+    """Return `offset`, `unit`, `lanes`, `data` of an access by the threads that have the parts of rows in registers.
+
+    ldmatrix and stmatrix access rows at addresses that threads give for each other.
+    """
+    holders = getattr(op, "holders", None)
+    if holders is None:
+        return offset, unit, lanes, data
+    part = unit // holders.shape[1]
+    row = lanes % WARP
+    who = (lanes - row)[:, None] + holders[row]
+    parts = None if data is None else np.ascontiguousarray(data).view(f"u{part}")
+    return (offset[:, None] + np.arange(0, unit, part)).reshape(-1), part, who.reshape(-1), parts
 
 
 def _elements(who: Any) -> int:

@@ -35,7 +35,7 @@ from cutelite.sim.checker.access import Actor, Threads, Worker
 from cutelite.sim.checker.ahead import Ahead, KernelAhead
 from cutelite.sim.checker.fences import Fences
 from cutelite.sim.checker.knowledge import RAN, SEEN
-from cutelite.sim.checker.lanes import lanes_of, work_of
+from cutelite.sim.checker.lanes import by_holders, lanes_of, work_of
 from cutelite.sim.checker.lifetimes import Lifetimes
 from cutelite.sim.checker.mbarriers import Mbarriers
 from cutelite.sim.checker.meetings import Meetings
@@ -133,9 +133,11 @@ class Checker:
                 self._ahead.check(block, holder, region, offset, lanes, kind)
             if not self.state.matters(region, kind):
                 return None
-        shadow = self.state.shadow(region, unit)
         work = work_of(holder)
         op = holder.op if work is None else work.op
+        if work is None:
+            offset, unit, lanes, data = by_holders(op, offset, unit, lanes, data)
+        shadow = self.state.shadow(region, unit)
         if kind != "read" and getattr(op, "semantic", None) is None:
             self._strong.overwrite(region, offset, unit)
         if work is not None:

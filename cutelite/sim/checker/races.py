@@ -69,10 +69,6 @@ class Races:
         if not len(again):
             return []
         first, second = order[again], order[again + 1]
-        differ = actor.who[first] != actor.who[second]
-        if not np.count_nonzero(differ):
-            return []
-        first, second = first[differ], second[differ]
         return [Conflict(second, site, actor.who[first], actor.when[first])]
 
     def check_beside(
