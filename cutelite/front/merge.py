@@ -1,9 +1,9 @@
 """The meeting of paths: their states become one.
 
 A slot that holds the same on every path stays as it is, compile-time or run-time. Where numbers differ they
-become a parameter of the block; a literal takes the type of the run-time values it meets. Tensors that differ in what
-is known of their alignment alone meet in the least. What cannot meet
-becomes a `Conflict`, an error only if it is used.
+become a parameter of the block; a literal takes the type of the run-time values it meets, and the alternatives of an
+expression (`a if c else b`, `a and b`) are promoted. Tensors that differ in what is known of their alignment alone meet
+in the least. What cannot meet becomes a `Conflict`, an error only if it is used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cutelite import ops
-from cutelite.diag import Span
+from cutelite.diag import CompileError, Span
 from cutelite.front import tree
 from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of, together
 from cutelite.ir.builder import Builder
@@ -21,7 +21,7 @@ from cutelite.ir.types import InFlight, Type, Vec, boolean, f32, i32, i64, meet
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import Runtime, describe, wrap
 from cutelite.lang.lazy import Lazy
-from cutelite.lang.promotion import adapt, as_value, dim_type, literal_type, why_wide
+from cutelite.lang.promotion import adapt, as_value, dim_type, literal_type, meeting_type, to_dtype, why_wide
 from cutelite.lang.values import Vector
 from cutelite.layout import DimExpr
 from cutelite.ops.control import Br
@@ -73,7 +73,8 @@ class _Meeting:
             return self._conflict(slot, found, "type-changes", title, "give it values of one kind, or use two names")
         made = []
         for number, column in enumerate(map(self._settled, zip(*leaves, strict=True))):
-            t = None if all(tree.same_leaf(column[0], x) for x in column[1:]) else join_types(column)
+            same = all(tree.same_leaf(column[0], x) for x in column[1:])
+            t = None if same else join_types(column, promotes=isinstance(slot.key, int))
             if t is NO_TYPE:
                 title = f"`{{name}}{tree.leaf_name(structures[0], number)}` has another type on another path"
                 help = "convert, so that it has one type on every path"
@@ -135,8 +136,12 @@ class _NoType:
 NO_TYPE = _NoType()
 
 
-def join_types(leaves: Iterable[Any]) -> Any:
-    """Return the type in which run-time values and literals meet, or `NO_TYPE`."""
+def join_types(leaves: Iterable[Any], promotes: bool = False) -> Any:
+    """Return the type in which run-time values and literals meet, or `NO_TYPE`.
+
+    promotes  numbers of several types meet in the one that `cl.where` gives them, as the alternatives of an expression
+    """
+    leaves = tuple(leaves)
     typed: list[Type] = []
     untyped: list[Any] = []
     for leaf in leaves:
@@ -147,9 +152,15 @@ def join_types(leaves: Iterable[Any]) -> Any:
     if not typed:
         return _join_literals(untyped)
     t = typed[0] if len(typed) == 1 else meet(typed) or _in_flight(typed)
-    if t is NO_TYPE or not all(fits(x, t) for x in untyped):
+    if t is not NO_TYPE and all(fits(x, t) for x in untyped):
+        return t
+    if not promotes or not all(isinstance(t, DType) for t in typed):
         return NO_TYPE
-    return t
+    try:
+        t = meeting_type(leaves)
+    except CompileError:  # of formats without arithmetic, and of u64 with signed integers
+        return NO_TYPE
+    return t if all(fits(x, t) for x in untyped) else NO_TYPE
 
 
 def _in_flight(types: list[Type]) -> Any:
@@ -188,6 +199,8 @@ def leaf_value(leaf: Any, t: Type) -> Value:
         # Families are imported where they are used: few kernels have products in flight.
         start = ops.wgmma.Fence((leaf.value,)) if isinstance(t.inner, Vec) else ops.tcgen05.Start(leaf.value)
         return builder.emit(start)  # type: ignore[no-any-return]
+    if isinstance(leaf, Runtime) and isinstance(t, DType):
+        return as_value(to_dtype(leaf, t))
     return as_value(leaf, t)
 
 

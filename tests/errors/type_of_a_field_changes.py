@@ -15,7 +15,10 @@ class State(NamedTuple):
 def kernel(a: Tensor[f32, (N,)], n: i32) -> None:
     state = State(0, 0)
     for i in range(n):
-        state = State(state.index + 1, state.total + a[i] if i > 0 else n)
+        if i > 0:
+            state = State(state.index + 1, state.total + a[i])
+        else:
+            state = State(state.index + 1, n)
     a[0] = state.total
 
 

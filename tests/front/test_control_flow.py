@@ -93,6 +93,35 @@ def test_short_circuit_of_truths_and_numbers():
     same(f, *pairs())
 
 
+def test_alternatives_of_an_expression_are_promoted():
+    @cl.kernel
+    def chosen(
+        x: cl.Tensor[cl.i32, (8,)],
+        y: cl.Tensor[cl.f32, (8,)],
+        z: cl.Tensor[cl.i64, (8,)],
+        out: cl.Tensor[cl.f64, (5, 8)],
+    ) -> None:
+        i = cl.thread_idx.x
+        a, b, c = x[i], y[i], z[i]
+        found = (a if a < b else b, a and c, a or b, (lambda: c if a > 3 else 0.5 if a else a)(), a > 3 and b)
+        for row, value in enumerate(found):
+            out[row, i] = cl.f64(value)
+
+    x, y, z = np.arange(8, dtype=np.int32), np.full(8, 3.5, np.float32), np.arange(8) + 2**20
+    out = np.zeros((5, 8))
+    chosen[1, 8](x, y, z, out)
+    a, b, c = x, y, z
+    want = [np.where(a < b, a, b), np.where(a, c, a), np.where(a, a, b), np.where(a > 3, c, np.where(a, 0.5, a))]
+    np.testing.assert_array_equal(out, [*want, np.where(a > 3, b, 0)])
+
+    @cl.kernel
+    def mixed(x: cl.Tensor[cl.i64, (8,)], y: cl.Tensor[cl.u64, (8,)]) -> None:
+        x[0] = x[1] if x[1] > 0 else y[1]
+
+    with pytest.raises(CompileError, match="another type on another path"):
+        mixed.compile(block=8)
+
+
 def test_short_circuit_of_a_truth_and_floats():
     @cl.kernel
     def chosen(p: cl.Tensor[cl.i32, (4,)], out: cl.Tensor[cl.f32, (4,)]) -> None:

@@ -505,7 +505,10 @@ def test_a_leaf_that_changes_its_type_is_named():
     def kernel(out, a):
         state = State(3, 0, 0)
         for i in range(a):
-            state = State(3, state.index + 1, state.phase + 0.5 if i > 2 else i)
+            if i > 2:
+                state = State(3, state.index + 1, state.phase + 0.5)
+            else:
+                state = State(3, state.index + 1, i)
         out[0] = state.phase
 
     with pytest.raises(CompileError) as caught:
