@@ -189,7 +189,7 @@ class RowStream:
 
     def each_copied(self, copies: BulkCopies | ThreadCopies, work: Any, ask: Any) -> None:
         """Call `work` for the rows that `copies` bring, as `each` does."""
-        team, rows, taken = self.part.team, self.arrays[0].shape[0], copies.taken
+        team, rows, taken = self.part.team, self.arrays[0].shape[0], copies.room.taken
         if taken is None:
             first = team.number()
             coming = ask(min(first, rows - 1))
@@ -246,7 +246,7 @@ class RowStream:
         With `once`, `first` alone reads the parts.
         """
         team, copied = self.part.team, self.outside and self.bulk is not None
-        taken = None if self.copies is None else self.copies.taken
+        taken = None if self.copies is None else self.copies.room.taken
 
         def work(row: Any, asked: Any, *parts: Any) -> None:
             with profile.range("first"):
