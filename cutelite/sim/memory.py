@@ -266,7 +266,8 @@ class Space:
             title = f"an access to {self.name} memory that is not allocated"
             who.fail("out-of-bounds", title, element=at // pieces, place=Place(self.name, address))
         where = f"ends {beyond} bytes behind" if beyond > 0 else f"begins {before} bytes before"
-        title, label = f"an access that {where} `{place.name}`", f"{unit} bytes; `{place.name}` has {region.size}"
+        size = (region.period or region.size) - (address - region.base - place.offset)
+        title, label = f"an access that {where} `{place.name}`", f"{unit} bytes; `{place.name}` has {size}"
         who.fail("out-of-bounds", title, element=at // pieces, place=place, label=label)
 
     def _misaligned(self, flat: Array, unit: int, who: Accuser, pieces: int) -> NoReturn:

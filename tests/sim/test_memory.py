@@ -263,7 +263,10 @@ def test_dynamic_shared_memory() -> None:
       ret
     """)
     np.testing.assert_array_equal(outputs(function, smem_dynamic=256), np.arange(64))
-    assert refused(function, [np.zeros(4096, np.int32)], smem_dynamic=128).code == "out-of-bounds"
+    error = refused(function, [np.zeros(4096, np.int32)], smem_dynamic=128)
+    assert error.code == "out-of-bounds"
+    assert "ends 4 bytes behind `all_of_it`" in str(error)
+    assert "4 bytes; `all_of_it` has 128" in str(error)
 
 
 REGISTERS = """
