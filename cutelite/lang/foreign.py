@@ -26,6 +26,28 @@ NAMES = {
     "float8_e4m3fn": "cl.e4m3",
     "float8e5m2": "cl.e5m2",
     "float8_e5m2": "cl.e5m2",
+    "float2half": "cl.f16(x)",
+    "half2float": "cl.f32(x)",
+    "float4": "t.tile(4, i).load()",
+    "inf": 'float("inf")',
+    "nan": 'float("nan")',
+    "pi": "math.pi",
+    "warpsize": "32",
+    "warp_size": "32",
+    "local": "cl.make_rmem_tensor(dtype, shape)",
+    "barrier": "cl.syncthreads()",
+    "grid": "cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x",
+    "global_id": "cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x",
+    "grid_sync": "`cl.store_release` and `cl.load_acquire` of a flag, with `cooperative=True`: docs/cookbook.md",
+    "sync_grid": "`cl.store_release` and `cl.load_acquire` of a flag, with `cooperative=True`: docs/cookbook.md",
+    "this_grid": "`cl.store_release` and `cl.load_acquire` of a flag, with `cooperative=True`: docs/cookbook.md",
+    "cooperative_groups": "`cl.syncthreads()`, `cl.syncwarp()` or `cl.cluster_sync()`",
+    "load": "`t[i]`, or `t.tile(n, i).load()` for several elements",
+    "store": "`t[i] = x`, or `t.tile(n, i).store(v)` for several elements",
+    "dot": "cl.gemm",
+    "sum": 'Python\'s `sum`, `v.reduce("sum")`, `cl.warp_reduce(x)` or `cl.block_reduce(x)`',
+    "reduce": '`v.reduce("sum")`, `cl.warp_reduce(x)` or `cl.block_reduce(x)`',
+    "unroll": "`cl.static_range(n)`, or `cl.range(n, unroll=4)`",
     "relu": "max(x, 0.0)",
     "exit": "return",
     "recast": "t.recast(dtype)",
@@ -78,8 +100,9 @@ def suggestion(name: str, known: list[str]) -> str:
         return f"write `cl.{_KINDS[number[1]]}{number[2]}`"
     if lower.startswith("mbarrier_") and (method := did_you_mean(lower[9:], dir(Barrier))):
         return f"barriers have methods, as `bars[i].arrive()`; {method}"
-    if getattr(getattr(math, plain, None), "__module__", None) == math.__name__:  # not a name that it imports
-        return f"write `cl.math.{plain}`"
-    if plain in ("abs", "max", "min", "range", "print", "len"):
-        return f"write Python's `{plain}`"
+    for of_floats in (plain, plain.removeprefix("f").removesuffix("f"), plain.removesuffix("f")):  # `fmaxf`, `expf`
+        if of_floats in ("abs", "max", "min", "range", "print", "len"):
+            return f"write Python's `{of_floats}`"
+        if getattr(getattr(math, of_floats, None), "__module__", None) == math.__name__:  # not a name that it imports
+            return f"write `cl.math.{of_floats}`"
     return did_you_mean(lower.removesuffix("_sync").replace("shfl", "shuffle"), known) or did_you_mean(name, known)

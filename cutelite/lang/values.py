@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cutelite import ops
+from cutelite.diag import CompileError
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar as DType
@@ -142,9 +143,16 @@ def _binary(op: Callable[[Value, Value], Op], swap: bool = False, mode: str = "a
         if not is_number(other):
             return NotImplemented
         a, b = promote(other, self, mode) if swap else promote(self, other, mode)
+        if mode == "bits" and elem_of(a.type).is_float:
+            raise _no_bits("`& | ^` take integers and bools", self if self.dtype.is_float else other)
         return emit(op(a, b))
 
     return operator
+
+
+def _no_bits(rule: str, x: Any) -> CompileError:
+    help = "the bits of a float as an integer: `cl.bitcast(x, cl.u32)`; of conditions, write `and` and `or`"
+    return mistake("bits", f"{rule}, not {describe(x)}", help=help)
 
 
 def _compare(predicate: str) -> Callable[[Any, Any], Any]:
@@ -220,6 +228,8 @@ class RuntimeNumber(Torchlike, Runtime):
     def __invert__(self) -> Any:
         if self.value.type == boolean:
             raise mistake("invert", "`~` of a bool is not its negation in Python", help="write `not x`")
+        if self.dtype.is_float:
+            raise _no_bits("`~` takes integers", self)
         return emit(arith.Not(self.value))
 
     def __abs__(self) -> Any:
