@@ -36,14 +36,16 @@ class Barrier:
     generation  the number of times it has completed
     count       threads that take part in this generation; None: all that have not exited
     here        bool (lanes of the CTA's warps,): the thread has arrived; exited threads of its warp count too
+    action      the reduction of those that have arrived; '' of barrier.sync and barrier.arrive
     value       the value of barrier.red combined so far; `result`: the value of the previous generation
     """
 
-    __slots__ = ("count", "generation", "here", "result", "value")
+    __slots__ = ("action", "count", "generation", "here", "result", "value")
 
     def __init__(self, lanes: int) -> None:
         self.generation = 0
         self.count: int | None = None
+        self.action = ""
         self.here = np.zeros(lanes, bool)
         self.value: int | None = None
         self.result = 0
@@ -120,7 +122,7 @@ class Barriers:
             barrier = self.named[number]
             mine = a[where].astype(bool)
             barrier.value = _COMBINE[action](mine, barrier.value)
-            _, wait = self._arrive(lanes, where, number, expected)
+            _, wait = self._arrive(lanes, where, number, expected, action)
             yield wait
             results[where] = barrier.result
         return results
@@ -131,7 +133,9 @@ class Barriers:
             if barrier.count is None and barrier.here.any():
                 self._complete_if_full(barrier)
 
-    def _arrive(self, lanes: Executing, where: Array, number: int, count: int | None) -> tuple[Array, Wait]:
+    def _arrive(
+        self, lanes: Executing, where: Array, number: int, count: int | None, action: str = ""
+    ) -> tuple[Array, Wait]:
         if not 0 <= number < COUNT:
             lanes.fault(where, f"there is no barrier {number}: they are numbered 0 to {COUNT - 1}", "barrier")
         if count is not None and (count <= 0 or count % WARP):
@@ -143,7 +147,11 @@ class Barriers:
         if barrier.count != count and barrier.here.any():
             text = f"barrier {number}: {count or 'all'} threads take part here, but {barrier.count or 'all'} elsewhere"
             lanes.fault(where, text, "barrier", "give all its threads the same count")
-        barrier.count = count
+        if barrier.action != action and barrier.here.any():
+            both = " and ".join(f"barrier.red.{a}" if a else "barrier.sync" for a in sorted({barrier.action, action}))
+            text = f"barrier {number}: threads come to it by {both} at once"
+            lanes.fault(where, text, "barrier", "let all execute the same, or give one of them another number")
+        barrier.count, barrier.action = count, action
         tid = lanes.tid[where]
         again = where.copy()
         again[where] = barrier.here[tid]

@@ -1,7 +1,8 @@
 """mbarrier objects, kept in the 8 bytes of shared memory that the kernel gave them (PTX ISA: mbarrier).
 
 The word has, from its low bits up: 21 bits of transaction count (signed), 20 bits of pending arrivals, 20 bits of
-expected arrivals of a phase, and the parity of the current phase. PTX does not define the format, only the ranges.
+expected arrivals of a phase, and 3 bits of the number of complete phases, the lowest of which is the parity of the
+current one. PTX does not define the format, only the ranges.
 
 A phase completes when no arrival is pending and the transaction count is 0; the next one begins with the expected
 arrivals pending. Memory marks the bytes of live mbarriers, and refuses ordinary accesses to them.
@@ -36,7 +37,7 @@ from cutelite.sim.memory import BARRIER, RANK_SHIFT, UNWRITTEN, Region, Space
 Array = Any
 
 MAX_COUNT = (1 << 20) - 1
-_TX, _PENDING, _EXPECTED, _PARITY = 0, 21, 41, 61  # first bits of the fields
+_TX, _PENDING, _EXPECTED, _PHASE = 0, 21, 41, 61  # first bits of the fields
 EXPECT_THERE = "expect bytes on the mbarrier that they come to: of a multicast, in each block that it brings them to"
 EXPECT_LESS = (
     "expect what copies bring to this block in a phase, no more; a multicast brings it to the blocks of its mask"
@@ -45,22 +46,26 @@ _LIVE = int.from_bytes(bytes([BARRIER] * 8))  # the states of its bytes, as one 
 
 
 class Word(NamedTuple):
-    """The fields of an mbarrier object."""
+    """The fields of an mbarrier object; `phase` is the number of complete phases, modulo 8."""
 
-    parity: int
+    phase: int
     expected: int
     pending: int
     tx: int
 
+    @property
+    def parity(self) -> int:
+        return self.phase & 1
+
     @staticmethod
     def read(bits: int) -> Word:
         tx = bits & 0x1FFFFF
-        return Word(bits >> _PARITY & 1, bits >> _EXPECTED & MAX_COUNT, bits >> _PENDING & MAX_COUNT,
+        return Word(bits >> _PHASE, bits >> _EXPECTED & MAX_COUNT, bits >> _PENDING & MAX_COUNT,
                     tx - (tx >> 20 << 21))  # fmt: skip
 
     def bits(self) -> int:
         return (
-            self.parity << _PARITY | self.expected << _EXPECTED | self.pending << _PENDING | (self.tx & 0x1FFFFF) << _TX
+            self.phase << _PHASE | self.expected << _EXPECTED | self.pending << _PENDING | (self.tx & 0x1FFFFF) << _TX
         )
 
 
@@ -154,13 +159,13 @@ class Mbarriers:
         done = np.zeros(len(lanes.tid), bool)
         for at, where in _by_address(lanes, address):
             region, offset = self._live(lanes, int(np.argmax(where)), at)
-            done[where] = int(region.view(8)[1][offset // 8]) >> _PARITY & 1 != parities[where] & 1
+            done[where] = int(region.view(8)[1][offset // 8]) >> _PHASE & 1 != parities[where] & 1
             if self._tell is not None:
                 self._tell(MbarrierTest(lanes, at, where & done, where))
         return done
 
     def test_state(self, lanes: Executing, address: Array, state: Array) -> Array:
-        return self.test(lanes, address, _parity_of(state))
+        return self.test(lanes, address, self._parity_of(lanes, address, state))
 
     def wait(self, lanes: Executing, address: Array, parity: Array) -> Wait:
         parities = _of_lanes(parity, lanes) & 1
@@ -177,14 +182,14 @@ class Mbarriers:
         waited = int(parities[int(where.argmax())])
         if len(cells) == 1 and not np.count_nonzero((parities != waited) & where):
             return Wait(
-                lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where),
+                lambda: int(words[index]) >> _PHASE & 1 != waited, lambda: self._why(address, parities, where),
                 tuple(on), lambda: self._advice(address, where),
             )  # fmt: skip
 
         def ready() -> Array:
             done = ~lanes_mask
             for words, index, where in cells:
-                done |= where & ((int(words[index]) >> _PARITY & 1) != parities)
+                done |= where & ((int(words[index]) >> _PHASE & 1) != parities)
             return done
 
         lanes_mask = lanes.mask.copy()
@@ -196,10 +201,21 @@ class Mbarriers:
         )
 
     def wait_state(self, lanes: Executing, address: Array, state: Array) -> Wait:
-        return self.wait(lanes, address, _parity_of(state))
+        return self.wait(lanes, address, self._parity_of(lanes, address, state))
 
     def pending_count(self, state: Array) -> Array:
         return (state >> np.uint64(_PENDING) & np.uint64(MAX_COUNT)).astype(np.uint32)
+
+    def _parity_of(self, lanes: Executing, address: Array, state: Array) -> Array:
+        """Return the parities of states, which must be of the current phase, or of the one before (PTX)."""
+        phases = (state >> np.uint64(_PHASE)).astype(np.int64)
+        for at, where in _by_address(lanes, address):
+            region, offset = self._live(lanes, int(np.argmax(where)), at)
+            behind = (int(region.view(8)[1][offset // 8]) >> _PHASE) - phases & 7
+            if np.count_nonzero(where & (behind > 1)):
+                text = f"a state of {self.space.place(at).name} of an older phase than the one before the current"
+                lanes.fault(where & (behind > 1), text, "mbarrier", "wait with the state of the latest arrival")
+        return phases & 1
 
     # One object
 
@@ -260,9 +276,9 @@ class Mbarriers:
             help = f"it was initialised for {word.expected} arrivals in each phase"
             who.fail("mbarrier", text, element=lane, place=place, help=help)
         expected = word.expected - arrivals if drop else word.expected
-        word = Word(word.parity, expected, word.pending - arrivals, total)
+        word = Word(word.phase, expected, word.pending - arrivals, total)
         if word.pending == 0 and word.tx == 0:
-            word = Word(word.parity ^ 1, word.expected, word.expected, 0)
+            word = Word(word.phase + 1 & 7, word.expected, word.expected, 0)
             if self._tell is not None:
                 self._tell(MbarrierPhase(address, op))
             self._launch.changed()
@@ -337,10 +353,6 @@ class Mbarriers:
         if word.parity != parity:
             return f"mbarrier {name}: phase of parity {parity} has completed"
         return f"mbarrier {name}: phase of parity {parity}; {missing}"
-
-
-def _parity_of(state: Array) -> Array:
-    return (state >> np.uint64(_PARITY) & np.uint64(1)).astype(np.int64)
 
 
 def _active(lanes: Executing, address: Array) -> Iterator[tuple[int, int]]:

@@ -306,6 +306,10 @@ class Clocks(Parties):
         """Advance the clocks in PAST: what these threads have told does not cover what they wait for from now on."""
         self.own[PAST, self.parties(threads)] += 1
 
+    def advance(self, threads: Array) -> None:
+        """Advance the clocks of these threads, as a release does."""
+        self._advance(self.parties(threads))
+
     def share_past(self, threads: Array) -> None:
         """Share what each of these threads knows among all of them, as they meet; advance their clocks in PAST."""
         heads = self.parties(threads)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from cutelite.ops.registers import SetMaxNReg
 from cutelite.sim.checker.ahead import KernelAhead
-from cutelite.sim.checker.knowledge import GMEM, INIT, REACH, SMEM, Published
+from cutelite.sim.checker.knowledge import GMEM, INIT, PAST, REACH, SMEM, Published
 from cutelite.sim.checker.records import Block
 from cutelite.sim.checker.state import State
 from cutelite.sim.events import Fence, Together
+from cutelite.sim.program import WARP
+
+Array = Any
 
 
 class Fences:
     """The fences of a launch."""
 
     def __init__(self, state: State, ahead: KernelAhead) -> None:
-        self.clocks, self.ahead = state.clocks, ahead
+        self.clocks, self.ahead, self.report, self.state = state.clocks, ahead, state.report, state
         self._sc = Published()  # by fence.sc
+        self._resized: dict[int, Array] = {}  # by the first thread of a warpgroup: clocks at its latest setmaxnreg
 
     def fence(self, block: Block, event: Fence) -> None:
         """Let threads execute a fence, or what the simulator tells as one: a warp's barrier, griddepcontrol.wait."""
@@ -50,6 +57,8 @@ class Fences:
 
     def together(self, block: Block, event: Together) -> None:
         """Record that lanes of a warp execute an instruction together: all of their earlier waits are over."""
+        if isinstance(event.lanes.op, SetMaxNReg):
+            self._resize(block, event.lanes.op, block.first + event.lanes.tid)
         if not self.clocks.any_waited:
             return
         lanes = event.lanes
@@ -59,3 +68,18 @@ class Fences:
             return
         for warp in sorted(set((tid // 32).tolist())):
             self.clocks.share_past(threads[tid // 32 == warp])
+
+    def _resize(self, block: Block, op: SetMaxNReg, threads: Array) -> None:
+        """Report warps that nothing orders after the latest setmaxnreg of their warpgroup's other warps (PTX)."""
+        before = self._resized.get(int(threads[0]))
+        if before is not None:
+            warp = (threads - block.first) // WARP
+            knows = [
+                np.all(self.clocks.known_to(np.full(len(threads), one), PAST, threads, before) | (warp == of))
+                for one, of in zip(threads.tolist(), warp.tolist(), strict=True)
+            ]
+            apart = ~np.array(knows).reshape(-1, WARP).any(axis=1).repeat(WARP)
+            if np.count_nonzero(apart):
+                self.report.resized(op, self.state.threads(threads[apart]))
+        self._resized[int(threads[0])] = self.clocks.clock(PAST, threads)
+        self.clocks.go_on(threads)

@@ -208,6 +208,14 @@ class Reporter:
         finding = Finding("barrier-phase", message, tuple(sides), seed=self.seed, kernel=self.kernel, help=help)
         self._add(("barrier-phase", number, _line(op)), finding)
 
+    def resized(self, op: Op, users: Threads) -> None:
+        """Report a second setmaxnreg of a warpgroup whose warps have not met since the first."""
+        message = f"{op.name} again, and the warps of the warpgroup have not synchronised since the one before"
+        help = "let all four warps meet at a barrier between the two"
+        finding = Finding("registers", message, (_side("execution", op, users),), seed=self.seed, kernel=self.kernel,
+                          help=help)  # fmt: skip
+        self._add(("registers", _line(op)), finding)
+
     def mbarrier_reused(self, block: Any, op: Op, tid: int, address: int, users: Threads) -> None:
         """Report an mbarrier that is invalidated while others may still use it."""
         message = "an mbarrier is invalidated, and nothing orders that after the last use of it by others"

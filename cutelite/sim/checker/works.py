@@ -46,7 +46,7 @@ class Works:
             self.state.issued[work] = Snapshot(known, 0, nobody, nobody)
         own = work.queue == "cp.async"  # each thread waits for its own part
         together = self.clocks.past(threads) if len(threads) > 1 and not own else NOTHING
-        self.clocks.go_on(threads)
+        self.clocks.advance(threads)  # what they do from now on is not ordered before the work
         if work.queue == "none":
             return
         leader = int(threads[0])
