@@ -26,6 +26,7 @@ from cutelite.front.types import ArgType, Constant
 from cutelite.ir.types import Scalar
 from cutelite.options import Options
 from cutelite.target import Target
+from cutelite.together import together
 from cutelite.toolchain import warm
 from cutelite.toolchain.identity import identity, stamp
 from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir, forks
@@ -277,7 +278,8 @@ def _short(value: Any) -> str:
 
 def _pipeline() -> Any:
     """Return the module `pipeline`, imported late: a kernel from the disk cache does not need it."""
-    from cutelite import pipeline
+    with together("pipeline"):
+        from cutelite import pipeline
 
     return pipeline
 
