@@ -16,8 +16,8 @@ from cutelite.ir.op import Op
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
-UNSEEN = Effect.READS | Effect.UNMERGEABLE | Effect.CONVERGENT
-"""Effects that are invisible if the result is unused: reading memory or a clock, allocating, shuffling."""
+SEEN = ~(Effect.READS | Effect.UNMERGEABLE | Effect.CONVERGENT)
+"""Effects that are visible if the result is unused: all but reading memory or a clock, allocating, shuffling."""
 
 
 def dce(function: Function, context: Context) -> Function:
@@ -32,7 +32,7 @@ def dce(function: Function, context: Context) -> Function:
 
 
 def _seen(op: Op) -> bool:
-    return not op.results or bool(op.effects & ~UNSEEN)
+    return not op.results or bool(op.effects & SEEN)
 
 
 def _used(order: list[Block]) -> set[Value]:

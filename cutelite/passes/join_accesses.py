@@ -112,8 +112,9 @@ def _join(rewrite: Rewrite, run: Run) -> None:
 SPACES = {"gmem": ("gmem",), "smem": ("smem",), "cluster": ("smem",), "rmem": ("rmem",), "const": ("const",)}
 """Memory that an access may touch, by the space of its address; generic ones may touch any."""
 EVERYWHERE = ("gmem", "smem", "rmem")
-MOVABLE = Effect.UNMERGEABLE | Effect.CONVERGENT
+CROSSED = Effect.UNMERGEABLE | Effect.CONVERGENT
 """Effects of ops that accesses may be moved across."""
+STOPS_STORES, STOPS_LOADS = ~CROSSED, ~(CROSSED | Effect.READS)
 
 
 class _Groups:
@@ -151,9 +152,9 @@ def _runs(block: Block, alignments: Alignments) -> Iterator[Run]:
             yield from loads.close(loads.touching(access.spaces))
             yield from stores.close(key for key in stores.touching(access.spaces) if key != access.key)
             yield from stores.add(access)
-        elif op.effects & ~MOVABLE:
+        elif op.effects & STOPS_STORES:
             yield from stores.close(stores.open)
-            if op.effects & ~(MOVABLE | Effect.READS):
+            if op.effects & STOPS_LOADS:
                 yield from loads.close(loads.open)
     yield from loads.close(loads.open)
     yield from stores.close(stores.open)

@@ -17,8 +17,8 @@ So a fork waits until all threads have left LLVM. If a fork gives up waiting, it
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` makes enums: 1 ms to import, and to ask for handlers
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ R = TypeVar("R")
 Handler = Callable[[int, FrameType | None], Any]
 
 PATIENCE_S = 60.0  # a fork gives up waiting after this time
-_SIGNALS = tuple(map(int, signal.valid_signals()))
+_SIGNALS = tuple(_signal.valid_signals())
 _changed = threading.Condition()  # guards `_at_work` and `_alone`
 _at_work: dict[int, int] = {}  # ident of a thread that is in LLVM -> the depth of its nested calls
 _alone: int | None = None  # the thread that has LLVM to itself, or waits for that
@@ -108,10 +108,10 @@ def _signals_later() -> Iterator[None]:
     before: dict[int, Handler] = {}
     try:
         for each in _SIGNALS:
-            handler = signal.getsignal(each)
+            handler = _signal.getsignal(each)
             if callable(handler):
                 before[each] = handler
-                signal.signal(each, lambda number, frame: came.append((number, frame)))
+                _signal.signal(each, lambda number, frame: came.append((number, frame)))
         yield
     finally:
         _restore(dict(before))
@@ -124,7 +124,7 @@ def _restore(handlers: dict[int, Handler]) -> None:
     try:
         while handlers:
             number = next(iter(handlers))
-            signal.signal(number, handlers[number])
+            _signal.signal(number, handlers[number])
             del handlers[number]
     finally:
         if handlers:
