@@ -34,7 +34,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.index import Axes
-from cutelite.lang.promotion import is_numpy_number, no_dtype, to_dtype
+from cutelite.lang.promotion import holds_literal, no_dtype, to_dtype
 from cutelite.ops.registers import Elect
 
 MAX_DEPTH = 400
@@ -384,8 +384,8 @@ _MADE_BY = "`cl.shared`, `cl.make_rmem_tensor` and methods make them; a barrier 
 def literal(x: Any) -> Any:
     """Return Python's number for a NumPy scalar, also within tuples; all else as it is."""
     if type(x) is tuple:
-        return tuple(map(literal, x)) if any(type(part) is tuple or is_numpy_number(part) for part in x) else x
-    return x.item() if is_numpy_number(x) else x
+        return tuple(map(literal, x)) if any(type(part) is tuple or holds_literal(part) for part in x) else x
+    return x.item() if holds_literal(x) else x
 
 
 def _convert(dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:

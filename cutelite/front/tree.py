@@ -13,7 +13,7 @@ from typing import Any
 
 from cutelite.front.closure import Closure
 from cutelite.lang.emit import Runtime
-from cutelite.lang.promotion import is_numpy_number
+from cutelite.lang.promotion import holds_literal, literal
 from cutelite.layout import DimExpr
 from cutelite.tuples import NamedTuple
 
@@ -40,13 +40,13 @@ LEAF = Leaf()
 
 
 def is_leaf(x: Any) -> bool:
-    return type(x) in (int, float, bool) or isinstance(x, Runtime | DimExpr) or is_numpy_number(x)
+    return type(x) in (int, float, bool) or isinstance(x, Runtime | DimExpr) or holds_literal(x)
 
 
 def flatten(x: Any, leaves: list[Any]) -> Any:
     """Return the structure of `x`, and append its leaves to `leaves`."""
     if is_leaf(x):
-        leaves.append(x.item() if is_numpy_number(x) else x)
+        leaves.append(literal(x))
         return LEAF
     parts = take_apart(x)
     if parts is None:

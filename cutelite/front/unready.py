@@ -21,7 +21,7 @@ from cutelite.front.strings import RuntimeText
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.emit import Runtime, describe, incomparable, mistake, not_a_key
 from cutelite.lang.index import Axes
-from cutelite.lang.promotion import is_numpy_number
+from cutelite.lang.promotion import holds_literal
 from cutelite.lang.values import RuntimeNumber
 from cutelite.layout import DimExpr
 
@@ -46,7 +46,7 @@ def check_comparison(a: Any, b: Any) -> None:
             raise _error(x, f"{describe(x)} cannot be compared", "or ask whether it is the same: `is`")
         if isinstance(x, DType) and other in NUMBERS:
             raise not_a_class(x, other)
-        if isinstance(x, Runtime) and type(other).__module__ == "numpy" and not is_numpy_number(other):
+        if isinstance(x, Runtime) and type(other).__module__ == "numpy" and not holds_literal(other):
             raise mistake("comparison", f"{describe(x)} cannot be compared with a NumPy array")
 
 
@@ -132,7 +132,7 @@ def not_a_class(dtype: DType, kind: Any) -> CompileError:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float | DimExpr | RuntimeNumber) or is_numpy_number(x)
+    return isinstance(x, int | float | DimExpr | RuntimeNumber) or holds_literal(x)
 
 
 def _is_ours(x: Any) -> bool:

@@ -11,7 +11,7 @@ from cutelite.dispatch import fingerprint
 from cutelite.kernels.arguments import Misfit, contiguous, needs_gradient
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.lent import is_jax
-from cutelite.lang.promotion import is_numpy_number
+from cutelite.lang.promotion import holds_literal
 from cutelite.lang.tables import Captured, copied, first, key_of, replaced
 
 F = TypeVar("F")
@@ -105,4 +105,4 @@ def captured_types(*functions: Any) -> tuple[Captured, ...]:
 
 def _is_array(x: Any) -> bool:
     found = hasattr(x, "ndim") and (hasattr(x, "__dlpack__") or hasattr(x, "__array_interface__"))
-    return found and not (is_numpy_number(x) and not hasattr(x, "__setitem__"))  # NumPy's numbers are constants
+    return found and not (holds_literal(x) and not hasattr(x, "__setitem__"))  # NumPy's numbers are constants

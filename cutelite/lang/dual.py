@@ -14,7 +14,7 @@ from typing import Any
 
 from cutelite.ir.types import f32
 from cutelite.lang.emit import mistake
-from cutelite.lang.promotion import Differentiable, is_number
+from cutelite.lang.promotion import Differentiable, dtype_of, is_number, literal
 from cutelite.lang.values import Vector, full_like, where
 from cutelite.records import dataclass
 
@@ -41,7 +41,7 @@ class Dual(Differentiable):
         return Dual(self.value - value, plus(self.slope, times(-1.0, slope)))
 
     def __rsub__(self, other: Any) -> Any:
-        return Dual(other - self.value, times(-1.0, self.slope))
+        return Dual(literal(other) - self.value, times(-1.0, self.slope))
 
     def __mul__(self, other: Any) -> Any:
         value, slope = parts(other)
@@ -57,7 +57,7 @@ class Dual(Differentiable):
         return Dual(self.value / value, times(self.slope, 1.0 / value))
 
     def __rtruediv__(self, other: Any) -> Any:
-        result = other / self.value
+        result = literal(other) / self.value
         return Dual(result, times(times(-1.0, self.slope), result / self.value))
 
     def __pow__(self, exponent: Any) -> Any:
@@ -113,6 +113,7 @@ class Dual(Differentiable):
 
     def to(self, dtype: Any) -> Any:
         """Convert to another type, the derivative too unless it is known."""
+        dtype = dtype_of(dtype)
         if not dtype.is_float:
             return self.value.to(dtype)
         return Dual(self.value.to(dtype), self.slope if isinstance(self.slope, float) else self.slope.to(dtype))
@@ -149,7 +150,7 @@ class Dual(Differentiable):
 
 def parts(x: Any) -> tuple[Any, Any]:
     """Return the value and the derivative of a `Dual`; any other number has derivative 0."""
-    return (x.value, x.slope) if isinstance(x, Dual) else (x, 0.0)
+    return (x.value, x.slope) if isinstance(x, Dual) else (literal(x), 0.0)
 
 
 def known(x: Any, number: float) -> bool:

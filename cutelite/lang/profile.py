@@ -10,7 +10,7 @@ from typing import Any
 
 from cutelite.ir.types import boolean, i32
 from cutelite.lang.emit import builder_here, describe, emit, mistake
-from cutelite.lang.promotion import as_value, is_numpy_number, to_dtype
+from cutelite.lang.promotion import as_value, holds_literal, to_dtype
 from cutelite.lang.values import Scalar
 from cutelite.layout import DimExpr
 from cutelite.ops.debug import MARK_VALUES, ProfileMark
@@ -51,7 +51,7 @@ def _record(name: str, phase: str, value: Any) -> None:
         raise mistake("profile", f"an event has a name known at compile time, not {describe(name)}")
     builder = builder_here("`profile.mark`" if phase == "mark" else "`profile.range`")
     whole = value.dtype.is_int or value.dtype == boolean if isinstance(value, Scalar) else isinstance(value, WHOLE)
-    if not whole and not is_numpy_number(value):
+    if not whole and not holds_literal(value):
         raise mistake("profile", f"an event's value is an integer, not {describe(value)}")
     if not builder.function.attrs.get("profile"):
         return

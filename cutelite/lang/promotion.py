@@ -89,12 +89,17 @@ def is_number(x: Any) -> bool:
     """Tell whether `x` is a number: a literal, a dim expression, or a run-time scalar or vector."""
     if isinstance(x, Runtime):
         return isinstance(x.value.type, DType | Vec)
-    return isinstance(x, int | float | DimExpr) or is_numpy_number(x)
+    return isinstance(x, int | float | DimExpr) or holds_literal(x)
 
 
-def is_numpy_number(x: Any) -> bool:
-    """Tell whether `x` is a NumPy scalar. In a kernel it counts as the literal that it holds."""
-    return type(x).__module__ == "numpy" and getattr(x, "shape", None) == () and hasattr(x, "item")
+def holds_literal(x: Any) -> bool:
+    """Tell whether `x` is a scalar of NumPy, or a tensor of torch without modes: in a kernel, the literal it holds."""
+    return type(x).__module__ in ("numpy", "torch") and getattr(x, "shape", None) == () and hasattr(x, "item")
+
+
+def literal(x: Any) -> Any:
+    """Return Python's number for an object that holds one; all else as it is."""
+    return x.item() if holds_literal(x) else x
 
 
 def dim_type(expr: DimExpr) -> DType:
@@ -166,7 +171,7 @@ def as_value(x: Any, type: Type | None = None) -> Value:
                 value = converted(value, with_elem(value.type, elem_of(type)))
         case Value():
             value = x
-        case _ if is_numpy_number(x):
+        case _ if holds_literal(x):
             return as_value(x.item(), type)
         case _:
             raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
@@ -268,7 +273,7 @@ def promote(a: Any, b: Any, mode: str = "arith") -> tuple[Value, Value]:
 def _literal_or_value(x: Any) -> Any:
     if isinstance(x, bool | int | float):
         return x
-    return x.item() if is_numpy_number(x) else as_value(x)
+    return x.item() if holds_literal(x) else as_value(x)
 
 
 def _operand(x: Value | Number, elem: DType, n: set[int]) -> Value:
@@ -325,10 +330,10 @@ def _mixed_sign(signed: DType, unsigned: DType, mode: str) -> DType:
 def meeting_type(items: Sequence[Any]) -> DType:
     """Return the element type in which several numbers meet, vectors and literals among them."""
     typed = [elem_of(as_value(x).type) for x in items if isinstance(x, Runtime | DimExpr)]
-    literals = [x.item() if is_numpy_number(x) else x for x in items if not isinstance(x, Runtime | DimExpr)]
+    literals = [literal(x) for x in items if not isinstance(x, Runtime | DimExpr)]
     found: DType = reduce(partial(common_type, mode="select"), typed or map(literal_type, literals))
-    for literal in literals if typed else ():
-        found = adapt(literal, found, "select")
+    for x in literals if typed else ():
+        found = adapt(x, found, "select")
     return found
 
 
@@ -345,10 +350,25 @@ def no_dtype(x: Any) -> CompileError:
     return mistake("dtype", f"a dtype is needed here, not {describe(x)}", help="for example `x.to(cl.f32)`")
 
 
-def to_dtype(x: Any, dtype: DType) -> Any:
+OF_TORCH = {
+    f"torch.{kind}{bits}": f"{short}{bits}"
+    for kind, short in (("int", "i"), ("uint", "u"), ("float", "f"))
+    for bits in (8, 16, 32, 64)
+} | {"torch.bool": "bool", "torch.bfloat16": "bf16"}
+"""Torch's dtypes that kernels compute in."""
+
+
+def dtype_of(x: Any) -> DType:
+    """Return the dtype that `x` is, or that a dtype of torch means. Errors: `dtype`."""
+    found = x if isinstance(x, DType) else SCALARS.get(OF_TORCH.get(str(x), "")) if not isinstance(x, str) else None
+    if found is None:
+        raise no_dtype(x)
+    return found
+
+
+def to_dtype(x: Any, dtype: Any) -> Any:
     """Convert `x` to `dtype`, whatever that loses: `cl.f16(x)`, `x.to(cl.f16)`."""
-    if not isinstance(dtype, DType):
-        raise no_dtype(dtype)
+    dtype = dtype_of(dtype)
     if isinstance(x, bool | int | float):
         if dtype.is_int and isinstance(x, float):
             if not math.isfinite(x):

@@ -34,6 +34,9 @@ class Table:
     def shape(self) -> Any:
         return self.tensor.shape
 
+    def described(self) -> str:
+        return f"a whole array of {self.tensor.ndim} mode{'s' * (self.tensor.ndim != 1)} (take an element of it)"
+
     def __getitem__(self, key: Any) -> Any:
         coord = key if isinstance(key, tuple) else (key,)
         if len(coord) != self.tensor.ndim:

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
-from cutelite.ir.types import boolean, f32, i32, i64
+from cutelite.ir.types import bf16, boolean, f16, f32, f64, i32, i64
 from cutelite.lang import math, values
 from cutelite.lang.emit import mistake
+from cutelite.lang.promotion import dtype_of, literal
 
 
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -32,12 +33,15 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"a kernel has no `torch.{name}`",
             help=f"those that it has: {', '.join(sorted(FUNCTIONS))}",
         )
-    return FUNCTIONS[name](*map(_literal, args), **{key: _literal(x) for key, x in kwargs.items()})
-
-
-def _literal(x: Any) -> Any:
-    """Return a tensor without modes that the function has made, such as `torch.tensor(0.1)`, as a Python number."""
-    return x.item() if type(x).__module__ == "torch" and getattr(x, "ndim", None) == 0 else x
+    given, named = [literal(x) for x in args], {key: literal(x) for key, x in kwargs.items()}
+    for x in (*given, *named.values()):
+        if type(x).__module__ == "torch" and hasattr(x, "shape"):  # its own operators would come here again
+            raise mistake(
+                "torch-function",
+                f"a kernel cannot compute with a whole tensor, here of shape {tuple(x.shape)}",
+                help="make it before, as a variable that the function captures, and index it: `t[h]`",
+            )
+    return FUNCTIONS[name](*given, **named)
 
 
 def method(x: Any, name: str) -> Any:
@@ -70,10 +74,9 @@ def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:
 
 def to(x: Any, dtype: Any) -> Any:
     """Return a number as a dtype of torch, by its name, or of `cl`."""
-    kinds = {"torch.float32": f32, "torch.int32": i32, "torch.int64": i64, "torch.bool": boolean}
-    wanted = kinds.get(str(dtype), dtype)
+    wanted = dtype_of(dtype)
     if isinstance(x, int | float):
-        return bool(x) if wanted is boolean else float(x) if wanted is f32 else int(x)
+        return bool(x) if wanted is boolean else float(x) if wanted.is_float else int(x)
     if wanted is boolean and x.dtype is not boolean:
         return x != 0
     return x.to(wanted)
@@ -124,7 +127,9 @@ METHODS: dict[str, Callable[..., Any]] = {
     **FUNCTIONS,
     "where": lambda x, condition, other: values.where(condition, x, other),
     "float": lambda x: to(x, f32), "int": lambda x: to(x, i32), "long": lambda x: to(x, i64),
-    "bool": lambda x: to(x, boolean), "new_zeros": _new(0), "new_ones": _new(1),
+    "bool": lambda x: to(x, boolean), "half": lambda x: to(x, f16), "bfloat16": lambda x: to(x, bf16),
+    "double": lambda x: to(x, f64), "type": to, "type_as": lambda x, other: to(x, other.dtype),
+    "new_zeros": _new(0), "new_ones": _new(1),
     "new_full": lambda x, size, fill_value, **how: _new(fill_value)(x, size, **how),
 }  # fmt: skip
 """Methods of torch's tensors by their names."""

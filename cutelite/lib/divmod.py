@@ -8,7 +8,7 @@ from cutelite.ir.types import i32, i64, u32, u64
 from cutelite.lang.bits import clz, mul_hi
 from cutelite.lang.debug import assert_
 from cutelite.lang.emit import describe, mistake
-from cutelite.lang.promotion import is_numpy_number
+from cutelite.lang.promotion import holds_literal
 from cutelite.lang.values import Scalar, where
 from cutelite.layout import DimExpr
 from cutelite.records import dataclass
@@ -89,7 +89,7 @@ def _numbers(divisor: Any) -> tuple[Any, Any, Any]:
         shift: Any = i32(max(31 - clz(n - 1), 0))
         power, wide = u64(1) << (shift + 32).to(u64), n.to(u64)
         return n, where(n == 1, u32(0), ((power + wide - 1) // wide).to(u32)), shift
-    if is_numpy_number(divisor):
+    if holds_literal(divisor):
         divisor = divisor.item()
     if not isinstance(divisor, int) or isinstance(divisor, bool):
         raise TypeError(f"FastDivmod takes a divisor, a whole number, not {divisor!r}")

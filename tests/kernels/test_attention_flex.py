@@ -118,9 +118,10 @@ SHIFT = torch.tensor(4, device=DEVICE)
 
 
 def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-    bias = torch.exp2(-((h + 1) * 8.0 / 2)) * (kv_idx - q_idx)
+    bias = torch.exp2(-((h + 1) * 8.0 / 2)) * (kv_idx - q_idx).to(torch.float32)
     low = torch.full_like(score, -10.0) + torch.sign(q_idx - kv_idx) * torch.maximum(score * 0, torch.tensor(0.0))
-    return torch.where(kv_idx < NUMBERS[b] + 50, 5.0 * torch.tanh(score / 5.0) + bias * SLOPES[h], low)
+    capped = torch.tanh(score / torch.tensor(5.0)) * torch.tensor(5)
+    return torch.where(kv_idx < NUMBERS[b] + 50, capped + bias * SLOPES[h], low)
 
 
 def neighbours(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -167,6 +168,10 @@ def test_functions_that_kernels_do_not_have() -> None:
     q = torch.zeros(1, 8, 1, 64, dtype=torch.bfloat16, device=DEVICE)
     with pytest.raises(CompileError, match=r"a kernel has no `torch\.cumsum`"):
         attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: torch.cumsum(score, 0))
+    with pytest.raises(CompileError, match=r"with a whole tensor, here of shape \(1,\)"):
+        attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score * torch.tensor([2.0]))
+    with pytest.raises(CompileError, match=r"a whole array of 1 mode \(take an element of it\)"):
+        attention(q, q, q, score_mod=lambda score, b, h, q_idx, kv_idx: score + SLOPES)
     holder = type("Holder", (), {"table": torch.arange(8, device=DEVICE)})()
     with pytest.raises(CompileError, match="cannot index this tensor"):
         attention(q, q, q, mask_mod=lambda b, h, q_idx, kv_idx: holder.table[q_idx] == kv_idx)
