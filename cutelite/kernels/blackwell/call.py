@@ -51,7 +51,7 @@ MOST = 231_000  # bytes of shared memory of a block, for all but barriers
 @underived()
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
-    alpha: float = 1.0, beta: float = 0.0, activation: Callable[[Any], Any] | str | None = None,
+    alpha: float = 1.0, beta: float | None = None, activation: Callable[[Any], Any] | str | None = None,
     precision: str | None = None, finish: Finish | None = None, config: Config | None = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)`` by tcgen05; returns `out`.

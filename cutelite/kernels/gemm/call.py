@@ -57,9 +57,9 @@ EARLY = 128 << 10
 
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
-    alpha: float = 1.0, beta: float = 0.0, activation: Function | str | None = None, gate: Function | str | None = None,
-    precision: str | None = None, config: Config | Literal["tuned"] | None = None, finish: Finish | None = None,
-    prepare: Prepare | None = None,
+    alpha: float = 1.0, beta: float | None = None, activation: Function | str | None = None,
+    gate: Function | str | None = None, precision: str | None = None, config: Config | Literal["tuned"] | None = None,
+    finish: Finish | None = None, prepare: Prepare | None = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
 
@@ -72,6 +72,7 @@ def gemm(
                 i32 for integers. It may be bf16, f16 or f32; f64 or fp8 too where operands are no integers, for which
                 there is i32. Their rows may begin anywhere, and are fastest where they fill multiples of 16 bytes.
                 `c` may be `out`, and is not read where beta is 0
+    beta        1 if it is not given
     bias        (N,): bf16, f16 or f32
     scale_a     f32, one number, of an array or of Python, or (M, 1); `scale_b` likewise (1, N)
     activation  a function of f32 vectors, elementwise, compiled into the kernel; or 'relu'. Functions with equal code
@@ -92,6 +93,7 @@ def gemm(
                 Torch's may be fake, under `torch.compile`, or need a gradient (`kernels.gemm.operators`)
     Errors      ValueError for shapes that do not fit, a `cutelite.ArgumentError` too; that for other arrays
     """
+    beta = beta_of(c, beta)
     if isinstance(scale_a, Real):
         alpha, scale_a = alpha * float(scale_a), None
     if isinstance(scale_b, Real):
@@ -215,12 +217,17 @@ def on_tensor_memory(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str |
     return out
 
 
+def beta_of(c: Any, beta: float | None) -> float:
+    """Return the factor of `c`: as it is given, or 1 for an array and 0 for none."""
+    return float(c is not None) if beta is None else beta
+
+
 def fused_of(
-    c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0, beta: float = 0.0,
-    activation: Function | str | None = None,
+    c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0,
+    beta: float | None = None, activation: Function | str | None = None,
 ) -> cl.Fused:  # fmt: skip
     """Return the epilogue that these arguments of `gemm` describe."""
-    alpha, beta = as_number("alpha", alpha), as_number("beta", beta)
+    alpha, beta = as_number("alpha", alpha), as_number("beta", beta_of(c, beta))
     if beta != 0.0 and c is None:
         raise ArrayError(f"c is None, but beta is {beta}: pass c, which is multiplied by it; it may be `out`")
     return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, activation_of(activation))
@@ -517,14 +524,14 @@ def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, tuned: boo
 
 def reference(
     a: Any, b: Any, *, c: Any = None, bias: Any = None, scale_a: Any = 1.0, scale_b: Any = 1.0, alpha: float = 1.0,
-    beta: float = 0.0, activation: Callable[[Any], Any] | None = None,
+    beta: float | None = None, activation: Callable[[Any], Any] | None = None,
 ) -> numpy.ndarray[Any, Any]:  # fmt: skip
     """Compute the result of `gemm` in f64, of NumPy arrays; `activation` is a function of NumPy arrays."""
     import numpy as np
 
     wide = [np.asarray(x).astype(np.float64) for x in (a, b, scale_a, scale_b)]
     result = alpha * wide[2] * wide[3] * (wide[0] @ wide[1])
-    result = result if c is None else result + beta * np.asarray(c).astype(np.float64)
+    result = result if c is None else result + beta_of(c, beta) * np.asarray(c).astype(np.float64)
     result = result if bias is None else result + np.asarray(bias).astype(np.float64)
     made: numpy.ndarray[Any, Any] = result if activation is None else activation(result)
     return made

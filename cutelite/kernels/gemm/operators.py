@@ -32,7 +32,7 @@ class How(NamedTuple):
     scale_a: Tensor | None = None
     scale_b: Tensor | None = None
     alpha: float = 1.0
-    beta: float = 0.0
+    beta: float | None = None
     activation: Callable[[Any], Any] | str | None = None
     precision: str | None = None
 
@@ -65,7 +65,7 @@ def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
 @custom_op("cutelite::gemm", mutates_args=())
 def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, bias: Tensor | None = None, scale_a: Tensor | None = None,
-    scale_b: Tensor | None = None, alpha: float = 1.0, beta: float = 0.0, activation: str | None = None,
+    scale_b: Tensor | None = None, alpha: float = 1.0, beta: float | None = None, activation: str | None = None,
     precision: str | None = None,
 ) -> Tensor:  # fmt: skip
     """`cutelite.kernels.gemm.gemm`, without `out` and `config`."""
@@ -76,7 +76,7 @@ def gemm(
 
 def _into(
     a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None, scale_a: Tensor | None, scale_b: Tensor | None,
-    alpha: float, beta: float, activation: str | None, precision: str | None, *, out: Tensor,
+    alpha: float, beta: float | None, activation: str | None, precision: str | None, *, out: Tensor,
 ) -> None:  # fmt: skip
     call.multiply(a, b, out, call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation), precision)
 
@@ -115,7 +115,7 @@ def preparing(name: str, function: Callable[..., Any]) -> Any:
 
     def prepared(
         a: Tensor, b: Tensor, read: Sequence[Tensor], c: Tensor | None = None, bias: Tensor | None = None,
-        alpha: float = 1.0, beta: float = 0.0,
+        alpha: float = 1.0, beta: float | None = None,
     ) -> Tensor:  # fmt: skip
         fused = call.fused_of(c, bias, alpha=alpha, beta=beta)
         result: Tensor = call.multiply(a, b, None, fused, prepare=cl.Prepare(function, tuple(read)))
@@ -151,7 +151,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     if needs[1]:
         rows = (a.flatten(0, -2), grad.flatten(0, -2)) if b.ndim == 2 else (a, grad)
         of_b = summed(gemm(rows[0].mT, rows[1], *plain), b)
-    of_c = (grad * how.beta).to(kind[0]) if needs[2] else None
+    of_c = (grad * call.beta_of(grad, how.beta)).to(kind[0]) if needs[2] else None
     of_bias = grad.flatten(0, -2).float().sum(0).to(kind[1]) if needs[3] else None
     return (of_a, of_b, of_c, of_bias, *(None,) * 6)[:given]
 
