@@ -39,7 +39,7 @@ ROW_UNIT = 16  # bytes: the unit of a box's start within a row of the tensor, an
 
 
 def tile_align(swizzle: str) -> int:
-    """Return the alignment in bytes of a tile in shared memory that TMA moves with `swizzle`."""
+    """Return the alignment in bytes of a tile in shared memory that begins where the pattern of `swizzle` does."""
     return max(TILE_ALIGN, SWIZZLE_REPEAT[swizzle])
 
 
@@ -113,7 +113,7 @@ class TileForm(Op):
         if problems:
             return
         box, t = self.tensor_map, self[field].type
-        yield from address_problems(self, field, ("smem",), tile_align(box.swizzle))
+        yield from address_problems(self, field, ("smem",), TILE_ALIGN)
         if not isinstance(t, Tensor):
             return
         pitch = row_pitch(box.box[-1] * box.elem.bytes, box.swizzle) // box.elem.bytes

@@ -11,7 +11,7 @@ scores    normal, uniform, tails, growing, falling, one jump by 2^20, equal, lar
 specials  NaN and infinities in queries, keys and values
 shapes    lengths of 1 and 100000, more queries than keys, batches of 1000, strides with gaps, packed arrays
 ragged    sequences of any lengths, empty ones too, beside NaN that none of them sees
-pages     decoding of caches in pages of 8 to 256 keys, lengths of 0 and 1, NaN behind the last key
+pages     decoding of caches in pages of 8 to 256 keys, odd ones too, lengths of 0 and 1, NaN behind the last key
 backward  gradients for the scores above, and the same bits again where `deterministic`
 cost      time of the scores above, of that of normal ones
 """
@@ -274,7 +274,7 @@ def ragged(dims: list[int]) -> None:
 
 
 def pages(dims: list[int]) -> None:
-    for page in (8, 16, 24, 32, 64, 128, 256):
+    for page in (8, 16, 17, 24, 32, 64, 100, 128, 256):
         for queries in (1, 3):
             batch, slots, heads = 6, -(-1200 // page), 2
             lengths = torch.tensor([1200, 0, 1, page, page + 1, 777], device="cuda", dtype=torch.int32)

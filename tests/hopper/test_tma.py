@@ -327,3 +327,40 @@ def test_boxes_with_an_extent_of_1_in_the_middle(name: str, place: Place) -> Non
     batches, columns = (1, 64) if name.startswith("2 x") else (2, 128)
     place(copy[(2, batches, 3), 32], source, out)
     assert (out[..., :columns] == source[..., :columns]).all()
+
+
+@pytest.mark.parametrize(("columns", "bits"), [(64, 3), (32, 2), (16, 1)])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_boxes_begin_anywhere_in_a_swizzled_tile(rows: int, columns: int, bits: int, place: Place) -> None:
+    """A swizzle goes by addresses: boxes move to and from places where its pattern does not begin, of 128 bytes."""
+    rows *= 64 // columns
+    Source = TmaTensor[u16, (48, columns), (rows, columns)]
+
+    @cl.kernel(block=32)
+    def copy(source: Source, read: Tensor[u16, (48, columns)], stored: Source) -> None:
+        tile = cl.shared(u16, Layout((48, columns), (columns, 1)), swizzle=cl.Swizzle(bits, 4, 3), align=1024)
+        full = cl.shared(cl.mbarrier, (1,))
+        if cl.thread_idx.x == 0:
+            full[0].init(1)
+            cl.fence_mbarrier_init()
+        cl.syncthreads()
+        if cl.elect_one():
+            full[0].arrive_expect_tx(tile.nbytes)
+            for i in cl.static_range(48 // rows):
+                box = cl.local_tile(tile, (rows, columns), (i, 0))
+                cl.tma_load(source, box, at=(48 - rows - i * rows, 0), barrier=full[0])
+        full[0].wait(0)
+        for i in cl.static_range(48 * columns // 32):
+            at = i * 32 + cl.thread_idx.x
+            read[at // columns, at % columns] = tile[at // columns, at % columns]
+        if cl.elect_one():
+            for i in cl.static_range(48 // rows):
+                cl.tma_store(cl.local_tile(tile, (rows, columns), (i, 0)), stored, at=(48 - rows - i * rows, 0))
+            cl.cp_async_bulk_commit_group()
+            cl.cp_async_bulk_wait_group(0)
+
+    source = np.arange(48 * columns).astype(np.uint16).reshape(48, columns)
+    read, stored = np.zeros_like(source), np.zeros_like(source)
+    place(copy[1, 32], source, read, stored)
+    assert (read == source.reshape(-1, rows, columns)[::-1].reshape(source.shape)).all()
+    assert (stored == source).all()

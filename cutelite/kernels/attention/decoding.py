@@ -25,6 +25,7 @@ QB, QS, QH = (cl.Dim(name, 8, min=0) for name in ("QB", "QS", "QH"))
 LENGTHS = Tensor[i32, (B,), (None,)] | None
 TABLE = Tensor[i32, (B, SLOTS), (None, None)] | None
 THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
+TOGETHER = 16  # places in a table that are looked up at once
 
 
 @dataclass(frozen=True)
@@ -120,25 +121,30 @@ class Plan(OfProblem):
 
     def produce(self, rings: tuple[Ring, ...], table: Any, part: Part) -> None:
         """Load blocks of keys, with all that belongs to them, from the last to the first. Who: one thread."""
-        state = rings[0].pipe.producer_state()
+        state, count = rings[0].pipe.producer_state(), self.config.columns // self.chunk
         for i in range(part.end - part.start):
             first = (part.end - 1 - i) * self.config.columns
-            places = self.places(table, part, first)
-            for array, blocks, pipe in rings:
-                pipe.producer_acquire(state)
-                for c in cl.static_range(self.config.columns // self.chunk):
-                    key = first + c * self.chunk
-                    at = (part.batch, part.kv, key, 0) if table is None else (places[c], part.kv, key % self.page, 0)
-                    target = cl.local_tile(blocks[None, None, state.index], (self.chunk, blocks.shape[1]), (c, 0))
-                    cl.tma_load(array, target, at=at, barrier=pipe.barrier(state))
+            for run in (cl.static_range if count <= TOGETHER else range)(0, count, TOGETHER):
+                places = self.places(table, part, first + run * self.chunk)
+                for array, blocks, pipe in rings:
+                    if run == 0:
+                        pipe.producer_acquire(state)
+                    shape, block = (self.chunk, blocks.shape[1]), blocks[None, None, state.index]
+                    for c in cl.static_range(min(count, TOGETHER)):
+                        page, key = part.batch if table is None else places[c], first + (run + c) * self.chunk
+                        at = page, part.kv, key if table is None else key % self.page, 0
+                        cl.tma_load(
+                            array, cl.local_tile(block, shape, (run + c, 0)), at=at, barrier=pipe.barrier(state)
+                        )
             state = state.advance()
 
     def places(self, table: Any, part: Part, first: Any) -> Any:
-        """Return the pages of the chunks of the block that begins with key `first`; None without a table."""
+        """Return the pages of the chunks from key `first` on, `TOGETHER` at most; None without a table."""
         if table is None:
             return None
-        pages = cl.make_rmem_tensor(i32, (self.config.columns // self.chunk,))
-        for c in cl.static_range(self.config.columns // self.chunk):
+        count = min(self.config.columns // self.chunk, TOGETHER)
+        pages = cl.make_rmem_tensor(i32, (count,))
+        for c in cl.static_range(count):
             slot = (first + c * self.chunk) // self.page
             pages[c] = table[part.batch, min(slot, i32(SLOTS) - 1)]
         return pages

@@ -8,7 +8,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ArrayError, as_number, check_given_apart, instance, underived
+from cutelite.kernels.arguments import HALVES, Arguments, as_number, check_given_apart, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.combining import MOST_SPLITS, WARPS
@@ -35,7 +35,7 @@ def decode(
 
     q        (B, SQ, H, D): one query of each sequence, or several; all are behind its earlier keys
     k, v     (B, SK, HK, D) and (B, SK, HK, DV): sequences in one piece; with `table` (PAGES, PAGE, HK, D) and (PAGES,
-             PAGE, HK, DV): pages of any multiple of 8 keys
+             PAGE, HK, DV): pages of any size, of which powers of 2 from 16 on are read fastest
     out      (B, SQ, H, DV)
     lengths  (B,) i32: keys of each sequence, those of the queries included; None: SK, or SLOTS * PAGE
     table    (B, SLOTS) i32: the pages of each sequence, one after the other; entries behind its last page are not used
@@ -70,7 +70,7 @@ def attend_decode(
     given.array("q", q, HALVES, "B SQ H D")
     given.array("k", k, "q", f"{pieces} HK D")
     given.array("v", v, "q", f"{pieces} HK DV")
-    check_cache(given, lengths, table, k.shape[1], "k and v")
+    check_cache(given, lengths, table)
     if sinks is not None:
         given.array("sinks", sinks, "f32", "H")
     (batch, sq, heads, dim), (_, page, kv_heads, dim_v) = q.shape, v.shape
@@ -126,19 +126,12 @@ def parts_at_most(splits: int | None, batch: int) -> int | None:
     return 1 if is_many(batch) else given
 
 
-def check_cache(given: Arguments, lengths: Any, table: Any, page: int, name: str) -> None:
-    """Check what says where the keys of sequences are: `decode` has its parameters.
-
-    page    keys of a page
-    name    of the cache
-    Errors  those of `Arguments`; `ArrayError` for pages that kernels do not read
-    """
+def check_cache(given: Arguments, lengths: Any, table: Any) -> None:
+    """Check what says where the keys of sequences are: `decode` has its parameters. Errors: those of `Arguments`."""
     if lengths is not None:
         given.array("lengths", lengths, "i32", "B")
     if table is not None:
         given.array("table", table, "i32", "B SLOTS")
-        if page % 8:
-            raise ArrayError(f"{name} have pages of {page} keys: with a table a multiple of 8")
 
 
 def clustered(tiles: int, blocks: int, at_once: Callable[[int], int]) -> int:

@@ -26,7 +26,7 @@ def decode_latent(
     """``softmax(scale * q @ c.T) @ c[:, :dim_v]`` for each head, of latents `c` that all heads share.
 
     q        (B, SQ, H, D): queries times what keys are made of, and behind them the part with a rotary embedding
-    latents  (B, SK, D); with `table` (PAGES, PAGE, D): pages of any multiple of 8 keys. D a multiple of 8, up to 576
+    latents  (B, SK, D); with `table` (PAGES, PAGE, D): pages of any size. D a multiple of 8, up to 576
     out      (B, SQ, H, dim_v), to be multiplied with what values are made of
     dim_v    columns of a latent that are its value: a multiple of 128 up to 512
     scale    default: ``D ** -0.5``; of a model, that of its heads: DeepSeek's is ``192 ** -0.5``
@@ -55,7 +55,7 @@ def attend_latent(
     given = Arguments()
     given.array("q", q, HALVES, "B SQ H D")
     given.array("latents", latents, "q", "B SK D" if table is None else "PAGES PAGE D")
-    check_cache(given, lengths, table, latents.shape[1], "latents")
+    check_cache(given, lengths, table)
     (batch, sq, heads, dim), (pages, page, _) = q.shape, latents.shape
     dim_v = as_number("dim_v", dim_v, whole=True)
     splits, many = parts_at_most(splits, batch), is_many(batch)
