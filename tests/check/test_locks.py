@@ -5,6 +5,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Constexpr, Tensor, i32
+from tests.check.slips import assert_caught
 
 
 @cl.kernel(block=32)
@@ -43,3 +44,28 @@ def test_a_lock_that_is_taken_anyway(how: str) -> None:
 
     assert not found("")
     assert "race" in found("anyway")
+
+
+@cl.kernel(block=32)
+def counted_down(
+    parts: Tensor[i32, (16,)], count: Tensor[i32, (1,)], out: Tensor[i32, (1,)], slip: Constexpr[str]
+) -> None:
+    """Sixteen blocks write their parts; the last one at the counter adds them up."""
+    b = cl.block_idx.x
+    if cl.thread_idx.x == 0:
+        parts[b] = b + 1
+        if slip != "no fence of one" or b != 5:
+            cl.fence("cta" if slip == "a fence of the block" else "gpu")
+        if cl.atomic_add(count, 0, 1) == 15:
+            if slip != "no fence behind":
+                cl.fence()
+            total = i32(0)
+            for n in range(16):
+                total += parts[n]
+            out[0] = total
+
+
+@pytest.mark.parametrize("slip", ["no fence of one", "a fence of the block", "no fence behind"])
+def test_many_blocks_at_one_counter(slip: str) -> None:
+    arrays = tuple(np.zeros(n, np.int32) for n in (16, 1, 1))
+    assert_caught(counted_down, 16, arrays, slip, "race", ("total += parts[n]",))

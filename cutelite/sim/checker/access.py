@@ -31,6 +31,7 @@ from cutelite.sim.checker.shadow import (
 
 Array = Any
 
+BYTES = 4  # of an agent in a group
 MANY_UNITS = 64  # of asynchronous work: fewer are checked granule by granule
 MANY_EPOCHS = 16  # of earlier accesses; more are checked granule by granule
 
@@ -85,8 +86,10 @@ class Threads:
         return self.clocks.keys(self.who[at])
 
     def unknown(self, row: int, at: int, group: Group) -> bool:
-        known = self.clocks.known(self.clocks.of(int(self.who[at])), row, group.agents, group.clocks)
-        return not bool(np.all(known))
+        knowledge = self.clocks.of(int(self.who[at]))
+        if len(group.who) == BYTES:  # one agent
+            return not self.clocks.has(knowledge, row, int(group.agents[0]), int(group.clocks[0]))
+        return not bool(np.all(self.clocks.known(knowledge, row, group.agents, group.clocks)))
 
 
 class Worker:

@@ -135,6 +135,12 @@ class Clocks(Parties):
         copied = self.copies and then.agent and agent == self.copier(then.agent)
         return bool(copied and then.copied[row] >= clock)
 
+    def has_any(self, knowledge: Knowledge, row: int, who: Array, when: Array) -> bool:
+        """Tell whether some of these epochs is known."""
+        if len(who) == 1:
+            return self.has(knowledge, row, int(who[0]), int(when[0]))
+        return bool(np.count_nonzero(self.known(knowledge, row, who, when)))
+
     def unaware(self, threads: Array, row: int, agent: int, clock: int) -> Array:
         """Return the threads that do not know an epoch, which is not one of cp.async."""
         heads = self.head[threads]

@@ -26,6 +26,7 @@ itself is not part of it and lies in `Clocks.own`. A part of knowledge has a col
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -165,33 +166,49 @@ def _maximum(a: Array, b: Array) -> Array:
 class Published:
     """The knowledge released at one place (a barrier's phase, an address), by the scope of the release and by whom.
 
-    by  (scope, cluster, rank in it, whether all acquire that what is known has been executed) -> knowledge
+    far, near  what was released as far as the GPU, and less far:
+               (scope, cluster, rank in it, whether all acquire that what is known has been executed) -> knowledge
     """
 
-    __slots__ = ("_to", "by")
+    __slots__ = ("_to", "_union", "far", "near")
 
     def __init__(self) -> None:
-        self.by: dict[tuple[int, int, int, bool], Knowledge] = {}
+        self.far: dict[tuple[int, int, int, bool], Knowledge] = {}
+        self.near: dict[tuple[int, int, int, bool], Knowledge] = {}
+        self._union: Knowledge | None = None  # of `far`, once somebody has asked for it
         self._to: dict[tuple[int, int, int], Knowledge] = {}  # by whose question: what they acquire
 
+    @property
+    def by(self) -> dict[tuple[int, int, int, bool], Knowledge]:
+        return {**self.near, **self.far}
+
     def add(self, scope: int, cluster: int, rank: int, knowledge: Knowledge, executed: bool = False) -> None:
-        key = (scope, cluster, rank, executed)
-        self.by[key] = join(self.by.get(key, NOTHING), knowledge)
+        key, held = (scope, cluster, rank, executed), self.far if scope >= GPU else self.near
+        held[key] = join(held.get(key, NOTHING), knowledge)
+        if held is self.far and self._union is not None:
+            self._union = join(self._union, knowledge)
         self._to.clear()
 
     def snapshot(self) -> Published:
         copy = Published()
-        copy.by = dict(self.by)
+        copy.merge(self)
         return copy
+
+    def everywhere(self) -> Knowledge:
+        """Return the union of what was released as far as the GPU."""
+        if self._union is None:
+            self._union = functools.reduce(join, self.far.values(), NOTHING)
+        return self._union
 
     def all(self) -> Knowledge:
         """Return the union of all releases."""
-        found = NOTHING
-        for knowledge in self.by.values():
-            found = join(found, knowledge)
-        return found
+        return functools.reduce(join, self.near.values(), self.everywhere())
 
     def merge(self, other: Published) -> None:
+        if not self.far and not self.near:  # the places of counters have many blocks' releases
+            self.far, self.near, self._union = dict(other.far), dict(other.near), other._union
+            self._to.clear()
+            return
         for (scope, cluster, rank, executed), knowledge in other.by.items():
             self.add(scope, cluster, rank, knowledge, executed)
 
@@ -199,8 +216,8 @@ class Published:
         """Return the knowledge that a thread of that block acquires: of releases whose scope excludes it, PAST only."""
         found = self._to.get((scope, cluster, rank))
         if found is None:
-            found = NOTHING
-            for (reach, of, by, executed), knowledge in self.by.items():
+            found, held = (self.everywhere(), self.near) if scope >= GPU else (NOTHING, self.by)
+            for (reach, of, by, executed), knowledge in held.items():
                 enough = reach == EVERYBODY or min(reach, scope) >= needed(of, by, cluster, rank)
                 found = join(found, knowledge if enough else knowledge.rows(*_AT_LEAST[executed]))
             self._to[scope, cluster, rank] = found
@@ -212,7 +229,11 @@ class Published:
         most  the scope in which it has read there
         """
         found: dict[int, Knowledge] = {}
-        for (reach, of, by, executed), knowledge in self.by.items():
+        held = self.by
+        if most >= GPU and len(self.far) > MANY_RELEASES:
+            found[GPU] = self.everywhere()
+            held = {**self.near, **{key: known for key, known in self.far.items() if key[1] == cluster}}
+        for (reach, of, by, executed), knowledge in held.items():
             scope = needed(of, by, cluster, rank)
             if min(reach, most) >= scope:
                 found[scope] = join(knowledge, found.get(scope, NOTHING))
@@ -221,6 +242,7 @@ class Published:
         return found
 
 
+MANY_RELEASES = 8  # fewer are looked at one by one
 _AT_LEAST = {False: (PAST,), True: (RAN, PAST)}
 """Rows that are acquired in any scope."""
 

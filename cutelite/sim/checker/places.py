@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cutelite.sim.checker.clocks import Clocks
+from cutelite.sim.checker.clocks import MANY, Clocks
 from cutelite.sim.checker.knowledge import SEEN, Knowledge, Published, needed
 
 Array = Any
@@ -49,8 +49,9 @@ class Value(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Threads that have seen the value with that number, and their clocks at that time."""
+    """Threads that have seen the value with that number, and their clocks at that time; records are numbered."""
 
+    serial: int
     number: int
     threads: Array
     clocks: Array
@@ -63,6 +64,7 @@ class Place:
     first    the number of the oldest value kept, counted from 0 on
     lowest   for each agent, the number of the oldest value that it may still see; `met`: whether it has seen that
     seen     the threads that have seen a value first
+    wrote    for each agent, the number of its latest value
     by       for each thread, the knowledge that it has released here by a release operation, and its scope; its later
              strong writes publish that too
     """
@@ -74,6 +76,9 @@ class Place:
         self.values = [Value(before, nobody, nobody, None, Published())]
         self.lowest, self.met = np.zeros(0, np.int32), np.zeros(0, bool)
         self.seen: list[Seen] = []
+        self.wrote: dict[int, int] = {}
+        self._serial = 0  # of the latest record of `seen`
+        self._looked: dict[int, tuple[int, int, int]] = {}  # by key of knowledge: see `_known`
         self.by: dict[int, list[tuple[int, Knowledge]]] = {}
 
     @property
@@ -86,6 +91,7 @@ class Place:
     def add(self, clocks: Clocks, threads: Array, data: Any, writer: Writer, published: Published) -> None:
         """Record that threads have written `data`, and released `published` with it."""
         self.values.append(Value(data, threads, clocks.clock(SEEN, threads), writer, published))
+        self.wrote.update(dict.fromkeys(threads.tolist(), self.last))
         if len(self.values) > KEPT:
             del self.values[0]
             self.first += 1
@@ -102,22 +108,31 @@ class Place:
         keys = clocks.keys(threads[behind])
         for key in sorted(set(keys.tolist())):
             mine = behind[keys == key]
-            numbers[mine] = np.maximum(numbers[mine], self._known(clocks, clocks.pool[key]))
-        for n, value in enumerate(self.values[1:], self.first + 1):
-            own = behind[np.isin(threads[behind], value.agents)]
-            numbers[own] = np.maximum(numbers[own], n)
+            numbers[mine] = np.maximum(numbers[mine], self._known(clocks, key))
+        for at, thread in zip(behind.tolist(), threads[behind].tolist(), strict=True) if self.wrote else ():
+            numbers[at] = max(numbers[at], self.wrote.get(thread, 0))
         return numbers, self.met[threads] & (self.lowest[threads] == numbers)
 
-    def _known(self, clocks: Clocks, knowledge: Knowledge) -> int:
-        """Return the number of the latest value whose write, or a read of it, is in this knowledge."""
-        number = self.first
-        for n, value in enumerate(self.values[1:], self.first + 1):
-            if np.any(clocks.known(knowledge, SEEN, value.agents, value.clocks)):
+    def _known(self, clocks: Clocks, key: int) -> int:
+        """Return the number of the latest value whose write, or a read of it, is in a piece of knowledge.
+
+        Who polls asks again and again: only what came since is looked at.
+        """
+        knowledge = clocks.pool[key]
+        number, values, serial = self._looked.get(key, (0, 0, 0))
+        for n in range(max(values, self.first) + 1, self.last + 1):
+            value = self.value(n)
+            if clocks.has_any(knowledge, SEEN, value.agents, value.clocks):
                 number = n
-        for seen in self.seen:
-            if seen.number > number and np.any(clocks.known(knowledge, SEEN, seen.threads, seen.clocks)):
+        for seen in reversed(self.seen):
+            if seen.serial <= serial:
+                break
+            if seen.number > number and clocks.has_any(knowledge, SEEN, seen.threads, seen.clocks):
                 number = seen.number
-        return number
+        if len(self._looked) > MANY:
+            self._looked.clear()
+        self._looked[key] = number, self.last, self._serial
+        return max(number, self.first)
 
     def see(self, clocks: Clocks, threads: Array, numbers: Array) -> None:
         """Record that threads have seen the values with these numbers."""
@@ -125,6 +140,7 @@ class Place:
         for number in sorted(set(numbers[newly].tolist())):
             if number > self.first:
                 mine = threads[newly & (numbers == number)]
-                self.seen.append(Seen(number, mine, clocks.clock(SEEN, mine)))
+                self._serial += 1
+                self.seen.append(Seen(self._serial, number, mine, clocks.clock(SEEN, mine)))
         self.lowest[threads] = numbers
         self.met[threads] = True
