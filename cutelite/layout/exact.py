@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 MAX_POINTS = 1 << 20
 """No function is probed at more points than this: about a second."""
@@ -151,12 +151,13 @@ def interpolate(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | No
     return None
 
 
-class _Digits(NamedTuple):
+class _Digits:
     """The first modes of a layout under search: their sizes, the digits of every x in them, and the rest of every x."""
 
-    sizes: tuple[int, ...]
-    rows: list[tuple[int, ...]]
-    left: list[int]
+    __slots__ = ("left", "rows", "sizes")
+
+    def __init__(self, sizes: tuple[int, ...], rows: list[tuple[int, ...]], left: list[int]) -> None:
+        self.sizes, self.rows, self.left = sizes, rows, left
 
     def with_mode(self, s: int) -> _Digits:
         rows = [(*row, x % s) for row, x in zip(self.rows, self.left, strict=True)]
