@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers.loss.loss_utils import ForCausalLMLoss
 from transformers.modeling_outputs import CausalLMOutputWithPast, MoeCausalLMOutputWithPast
@@ -11,6 +12,8 @@ from transformers.modeling_outputs import CausalLMOutputWithPast, MoeCausalLMOut
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
 from cutelite.models.calls import CACHE, Whole
 from cutelite.models.dense import Linear, plain, taken
+from cutelite.models.parted_loss import parted_loss
+from cutelite.models.sums import entered
 
 IGNORED = -100
 PARTS = 4
@@ -35,16 +38,17 @@ class CausalLM(Whole):
         own = labels is None or not self.training or more.get("return_dict") is False or more.get("logits_to_keep")
         own = own or self.loss_function is not ForCausalLMLoss or self.asks_routers(more.get("output_router_logits"))
         head = self.lm_head
-        if own or not (isinstance(head, Linear) and plain(head) and head.bias is None and not head.gathered_over):
+        own = own or not (isinstance(head, Linear) and plain(head) and head.bias is None)
+        if own or (head.gathered_over is not None and torch.compiler.is_compiling()):
             return super().forward(*args, labels=labels, **more)
         found = self.model(*args, **more)
         hidden, weight = found.last_hidden_state, head.weight
         logits = None
         if taken(hidden, weight):
-            loss = shifted_loss(hidden, weight, labels, **more)
+            loss = shifted_loss(entered(hidden, head.entered_from), weight, labels, head.gathered_over, **more)
         else:
             logits = self.lm_head(hidden)
-            loss = self.loss_function(logits=logits, labels=labels, vocab_size=len(weight), **more)
+            loss = self.loss_function(logits=logits, labels=labels, vocab_size=logits.shape[-1], **more)
         kept = {name: getattr(found, name) for name in (CACHE, "hidden_states", "attentions")}
         return self.made(loss=loss, logits=logits, **kept)
 
@@ -64,12 +68,13 @@ class MoeCausalLM(CausalLM):
 
 
 def shifted_loss(
-    hidden: Tensor, weight: Tensor, labels: Any, num_items_in_batch: Any = None, ignore_index: int = IGNORED,
-    shift_labels: Tensor | None = None, **more: Any,
+    hidden: Tensor, weight: Tensor, labels: Any, group: Any = None, num_items_in_batch: Any = None,
+    ignore_index: int = IGNORED, shift_labels: Tensor | None = None, **more: Any,
 ) -> Tensor:  # fmt: skip
     """Return the cross entropy of each next token: the mean, or the sum divided by `num_items_in_batch`.
 
     hidden  (B, S, K);  weight (words, K);  labels (B, S), int64
+    group   the processes that each have a part of the words, or None
     """
     if shift_labels is None:
         shift_labels = nn.functional.pad(labels, (0, 1), value=ignore_index)[..., 1:]
@@ -77,5 +82,8 @@ def shifted_loss(
     how = "mean" if num_items_in_batch is None else "sum"
     x = hidden.reshape(-1, hidden.shape[-1])
     rows = max(PARTS * x.shape[1], len(x) // 10)
-    loss = linear_cross_entropy(x, weight, target, reduction=how, ignore=ignore_index, rows=rows)
+    if group is None:
+        loss = linear_cross_entropy(x, weight, target, reduction=how, ignore=ignore_index, rows=rows)
+    else:
+        loss = parted_loss(x, weight, target, how, ignore_index, rows, group)
     return loss if num_items_in_batch is None else loss / num_items_in_batch

@@ -1,12 +1,13 @@
 """Llama layers shared out over processes, a GPU each: cutelite's `shard` beside torch's tensor parallelism, compiled.
 
-    python tests/bench/llama_parallel.py [prefill decode] [--gpus 2] [--layers 2]
+    python tests/bench/llama_parallel.py [prefill decode train] [--gpus 2] [--layers 2]
     python tests/bench/llama_parallel.py --cpu            # small layers, results alone, without a GPU
 
 Logits are compared with those of the whole model, computed by cutelite in one process, and among the processes, then
 each case's result. Sizes, cases and timing are those of llama.py: CUDA graphs, with the sums over NCCL in them, in
-turns. The rival is `parallelize_module`, columns of the projections in and rows of those out, under torch.compile in
-the mode of --mode. No case begins after --until seconds.
+turns; training, which is launched, has the gradient of the first norm for a result. The rival is `parallelize_module`,
+columns of the projections in and rows of those out, under torch.compile in the mode of --mode; its head is whole in
+each process. No case begins after --until seconds.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ INWARD, OUTWARD = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "
 )  # fmt: skip
 CLOSE = 3e-2
 """Of two results in bf16 whose sums are of other orders."""
+TRAIN = "train 4 x 4096, launched"
 PATIENCE = timedelta(seconds=100)
 """For the other processes, which may be compiling."""
 
@@ -75,7 +77,21 @@ def cases(options: Any) -> dict[str, Any]:
     if "prefill" in options.what:
         for batch, count in llama.PREFILL:
             found[f"prefill {batch} x {count}"] = lambda model, whole, b=batch, n=count: llama.prefill(model, b, n)
+    if "train" in options.what:
+        found[TRAIN] = lambda model, whole: trained(model)
     return found
+
+
+def trained(model: Any) -> Any:
+    """A call that makes a training step, and returns a gradient."""
+    step, norm = llama.train(model.train()), model.model.layers[0].input_layernorm
+
+    def call(i: int) -> Any:
+        with torch.enable_grad():
+            step(i)
+        return norm.weight.grad
+
+    return call
 
 
 def compare_logits(whole: Any, ours: Any, options: Any) -> None:
@@ -139,7 +155,7 @@ def one(rank: int, options: Any, place: str) -> None:
     shard(ours)
     theirs.set_attn_implementation("best")
     if not options.cpu:
-        theirs.model.compile(mode=options.mode, dynamic=False)
+        (theirs if options.what == ["train"] else theirs.model).compile(mode=options.mode, dynamic=False)
     with torch.no_grad(), sdpa_kernel(llama.FAST, set_priority=True):
         compare_logits(whole, ours, options)
         for name, call in cases(options).items():
@@ -154,7 +170,7 @@ def one(rank: int, options: Any, place: str) -> None:
                 if not error < CLOSE:
                     raise SystemExit(f"{name}: {side} on process {rank} is {error} from the whole model")
             if not options.cpu:
-                llama.compared(name, calls, options)
+                llama.compared(name, calls, options, graphs=name != TRAIN)
             print(f"  {time.monotonic() - start:.0f} s", flush=True)
             del calls, right
             gc.collect()  # graphs that hold NCCL's communicator, which waits for them as it is closed

@@ -200,6 +200,21 @@ def test_cross_entropy_and_its_gradient(shape: tuple[int, ...], dtype: Any, smoo
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+@pytest.mark.parametrize("far", [0.0, 3000.0])
+def test_gradients_of_a_part_of_each_row(far: float) -> None:
+    """By the lse of whole rows, also where it is so far from zero that a whole row's sum would correct it."""
+    x = (random((5, 96), np.float32, scale=2) + far).astype(BF16)
+    target, g = np.array([3, 40, 95, 47, -1]), np.linspace(1, 2, 5, dtype=np.float32)
+    lse = np.log(np.exp(x.astype(np.float64) - far).sum(-1)) + far
+    whole = (np.exp(x.astype(np.float64) - lse[:, None]) - np.eye(96)[target] * (target >= 0)[:, None]) * g[:, None]
+    for columns in slice(0, 48), slice(48, 96):
+        here = (target >= columns.start) & (target < columns.stop)
+        its = np.where(here, target - columns.start, -1)
+        part = np.ascontiguousarray(x[:, columns])
+        found = entropy.cross_entropy_backward(g, part, its, lse.astype(np.float32), ignore=-2, part=True)
+        close(found, whole[:, columns], BF16)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_losses_of_logits_that_are_far_from_zero(smoothing: float) -> None:
     x = random((3, 70), np.float32) + np.array([[1e4], [-3e5], [0]], np.float32)

@@ -31,10 +31,14 @@ def results(name: str, sharded: bool) -> tuple[Any, list[Any]]:
         how: dict[str, Any] = {"max_new_tokens": 2, "do_sample": False, "pad_token_id": 0, "disable_compile": True}
         grown = model.generate(ids, cache_implementation="static", **how)
     model.train()
-    loss = model(ids, labels=ids).loss
+    labels = ids.clone()
+    labels[:, :3] = -100
+    found = model(ids, labels=labels)
+    assert found.logits is None, "the head is a part of the loss"
+    loss = found.loss
     loss.backward()
     whole = [model.model.embed_tokens.weight, model.model.layers[0].input_layernorm.weight, model.model.norm.weight]
-    return model, [logits, grown, loss.detach(), *(parameter.grad for parameter in whole)]
+    return model, [logits, grown, loss.detach(), *(parameter.grad for parameter in whole), model.lm_head.weight.grad]
 
 
 def one_of_two(rank: int, place: str) -> None:
@@ -70,8 +74,9 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert abs(float(first[2]) - float(right[2])) < 1e-2
         for mine, whole in zip(first[3:6], right[3:6], strict=True):
             assert off(mine, whole) < 3e-2
+        assert off(torch.cat([first[6], second[6]]), right[6]) < 1.5e-2
         assert (first[1] == right[1]).float().mean() > 0.9  # near ties may fall otherwise in bf16
-        halves = [key for key, shape in first[6].items() if shape != right[6][key]]
+        halves = [key for key, shape in first[7].items() if shape != right[7][key]]
         assert {key.split(".")[-2] for key in halves} >= {"q_proj", "o_proj", "lm_head"} and len(halves) >= 7
 
 

@@ -10,6 +10,7 @@ together, and the only array of the size of the logits that is written is the gr
 # (kernels here are made for a dtype and a length, which annotations cannot express for a type checker)
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ class Loss:
     smoothing  the part of a target's weight that is spread evenly over all columns
     z          the weight of the square of lse
     ignore     the target of rows that are left out
+    part       the logits are a part of each row's, whose lse is of all of them
     """
 
     dtype: Any
@@ -43,6 +45,7 @@ class Loss:
     smoothing: float
     z: float
     ignore: int
+    part: bool = False
 
     @property
     def folding(self) -> "Folding":
@@ -262,7 +265,7 @@ def backward(loss: Loss, p: Plan) -> Any:
             target, lse, gradient = asked
             its = Target.of(part, target)
             wanted, share = its.logit(x[row, None]), f32(1)
-            if abs(lse) > FAR[dtype.bytes]:
+            if not loss.part and abs(lse) > FAR[dtype.bytes]:
 
                 def add(total: Any, v: Any, some: Any) -> Any:
                     return total + some.keep(power(widened(v) - lse, exact)).reduce("sum")
@@ -387,6 +390,7 @@ def cross_entropy_backward(
     smoothing: float = 0.0,
     z: float = 0.0,
     ignore: int = -100,
+    part: bool = False,
     out: Any = None,
     how: Plan | None = None,
 ) -> Any:
@@ -394,6 +398,7 @@ def cross_entropy_backward(
 
     gradient  (...), f32: the gradient of each row's loss
     lse       (...), f32, as `cross_entropy` returned it
+    part      x has a part of each row's logits, and lse is of all: a target from outside of it is -1
     out       where to write; may be x
     x, target, smoothing, z, ignore, how  as for `cross_entropy`
     """
@@ -402,7 +407,7 @@ def cross_entropy_backward(
     out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out", written=True).like(rows, "out").over("out", x=rows)
     p = (instance("how", how, Plan) or plan_light(rows.n, math.gcd(rows.vector, results.vector))).only("ahead")
-    kernel = backward(loss_of(rows, smoothing, z, ignore), p)
+    kernel = backward(replace(loss_of(rows, smoothing, z, ignore), part=part), p)
     for name, each in (("lse", lse), ("gradient", gradient)):
         Arguments().array(name, each, "f32", tuple(x.shape[:-1]))
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
