@@ -269,16 +269,28 @@ def op(
         if feature is not None:
             cls.feature = feature
         cls.elementwise, cls.terminator = elementwise, terminator
-        cls.fields = _fields(cls)
-        cls._holding = tuple((field.name, field.kind) for field in cls.fields if field.kind != "const")
-        cls._typed = tuple(
-            (field.name, CONSTANT_KINDS[field.type]) for field in cls.fields if field.type in CONSTANT_KINDS
-        )
-        cls._jumping = tuple(name for name, kind in cls._holding if kind == "jump")
+        cls.fields, cls._holding, cls._typed, cls._jumping = _FIELDS  # type: ignore[assignment]  # when they are read
         REGISTRY.add(cls)
         return cls
 
     return declare
+
+
+class _Derived:
+    """A fact that follows from a class's fields, derived when it is first read: most ops are in few kernels."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, op: Op | None, cls: type[Op]) -> Any:
+        cls.fields = fields = _fields(cls)
+        cls._holding = tuple((field.name, field.kind) for field in fields if field.kind != "const")
+        cls._typed = tuple((field.name, CONSTANT_KINDS[field.type]) for field in fields if field.type in CONSTANT_KINDS)
+        cls._jumping = tuple(name for name, kind in cls._holding if kind == "jump")
+        return getattr(cls, self.name)
+
+
+_FIELDS = tuple(map(_Derived, ("fields", "_holding", "_typed", "_jumping")))
 
 
 def _fields(cls: type[Op]) -> tuple[Field, ...]:
