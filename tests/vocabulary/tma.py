@@ -64,7 +64,7 @@ ROWS = [
                 (of(MAP, PAIR, replace(TILE, layout=layout), BAR), r"TMA moves a row-major box of \(64, 64\)")
                 for layout in (Layout((64, 64), (1, 64)), Layout((32, 64), (64, 1)))
             ),
-            (of(MAP, PAIR, replace(TILE, align=512), BAR), "must be a multiple of 1024 bytes"),
+            (of(MAP, PAIR, replace(TILE, align=64), BAR), "must be a multiple of 128 bytes"),
         ],
     ),
     Row(
