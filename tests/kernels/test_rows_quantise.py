@@ -67,6 +67,9 @@ def test_norms_that_quantise(narrow: Narrow, n: int, center: bool) -> None:
     s = x.astype(np.float64) + residual.astype(np.float64)
     near(made.y, made.scale, normed(s, center, 1e-5)[0] * w.astype(np.float64), narrow, 1e-6)
     np.testing.assert_allclose(made.total.astype(float), s, rtol=1e-2)
+    far = random((4, n), np.float32) + np.float32(20)  # what lies behind the row is not 0 without its mean
+    made = (norm.layer_norm if center else norm.rms_norm)(far, eps=1e-5, narrow=narrow)
+    near(made.y, made.scale, normed(far.astype(np.float64), center, 1e-5)[0], narrow, 2e-5)
 
 
 @pytest.mark.parametrize("how", [Plan(32, 1, 2, 8, 1, stages=1), Plan(64, 1, 1, 8, 1, stages=2)], ids=str)

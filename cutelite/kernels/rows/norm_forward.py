@@ -74,10 +74,12 @@ class Norm:
         """Return elements times their weights; as they are where these are None."""
         return v if weights is None else v * self.factors(weights)
 
-    def normed(self, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
-        """Return the norm of elements, by their weights and shifts, or None."""
+    def normed(self, some: Any, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
+        """Return the norm of the vectors `some`, whose elements are `v`, by their weights and shifts, or None."""
         v = (v - mean) * rstd if self.center else v * rstd
         v = v if weights is None else v * self.factors(weights)
+        if self.center and self.narrow is not None and self.narrow.block > 1:
+            v = some.keep(v)  # behind the row 0 - mean is no block's greatest
         return v if shifts is None else v + widened(shifts)
 
     def factors(self, weights: Any) -> Any:
@@ -267,7 +269,7 @@ def forward(norm: Norm, p: Plan) -> Any:
 
                 def result(some: Any, found: Any) -> Any:
                     v = norm.summed(*(each.of(some) for each in held))
-                    return norm.weighted(v, found[0]) if at_once else norm.normed(v, mean, rstd, *found)
+                    return norm.weighted(v, found[0]) if at_once else norm.normed(some, v, mean, rstd, *found)
 
                 made = (lambda some, _: kept[some.start]) if kept else result
                 out = None if scales is None else scales[row, None]
