@@ -20,7 +20,8 @@ are told is in `builds/`. No stage keeps state between kernels, so kernels may b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from cutelite import lower, passes, toolchain
@@ -64,11 +65,46 @@ def _compiled(source: Source, target: Target, options: Options, environment: Con
     with stage("passes", times, build):
         verify(front, "front")
         final = passes.run(steps, front, context, dump=keeper(build, environment), verified=False)
-        verify(final, "passes")
-    build.final = hooks.before("lower", hooks.after("passes", final))
+    with _verified_late(final, build) as meanwhile:
+        build.final = final = hooks.before("lower", hooks.after("passes", final))
+        cubin = _machine_code(build, final, hooks, ptxas, meanwhile)
+    build.warnings = [*map(str, context.warnings), *findings(build, cubin)]
+    if options.warnings_as_errors and build.warnings:
+        raise warned(build)
+    with stage("assemble", {}, build):
+        build.artifact = artifact(build, cubin)
+    show(build, environment)
+    return build
+
+
+@contextmanager
+def _verified_late(final: Function, build: Build) -> Iterator[Callable[[], None]]:
+    """Yield a function that verifies what the passes made: it is called while ptxas runs.
+
+    If it has not been called by the end of the block, or by an error, which may be explained by what it finds, this
+    does so then.
+    """
+    left = [final]
+
+    def check() -> None:
+        if left:
+            with stage("passes", {}, build):
+                verify(left.pop(), "passes")
+
+    try:
+        yield check
+    finally:
+        check()
+
+
+def _machine_code(
+    build: Build, final: Function, hooks: Hooks, ptxas: Any, meanwhile: Callable[[], None]
+) -> toolchain.Cubin | None:
+    """Return the cubin for `final`; None if no assembler is found. `meanwhile` is called while ptxas runs."""
+    target, options, times = build.target, build.options, build.times
     build.changed = hooks.changed
     with stage("lower", times, build):
-        text = lower.to_llvm(build.final, target, line_info=options.line_info)
+        text = lower.to_llvm(final, target, line_info=options.line_info)
     build.llvm = hooks.before("llvm", hooks.after("lower", text))
     build.changed = hooks.changed
     with stage("llvm", times, build):
@@ -80,17 +116,11 @@ def _compiled(source: Source, target: Target, options: Options, environment: Con
     build.changed = hooks.changed
     with stage("assemble", times, build):
         build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler)
-        cubin = assembled(build, ptxas)
+        cubin = assembled(build, ptxas, meanwhile)
     if cubin is not None:
         cubin = cubin._replace(image=hooks.after("assemble", cubin.image))
         build.changed = hooks.changed
-    build.warnings = [*map(str, context.warnings), *findings(build, cubin)]
-    if options.warnings_as_errors and build.warnings:
-        raise warned(build)
-    with stage("assemble", {}, build):
-        build.artifact = artifact(build, cubin)
-    show(build, environment)
-    return build
+    return cubin
 
 
 def for_simulator(source: Source, target: Target) -> Function:

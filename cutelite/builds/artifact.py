@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -25,10 +26,15 @@ def early(target: Target, options: Options) -> AbstractContextManager[Any]:
     return toolchain.early(target, **_how(options), libraries=linked)
 
 
-def assembled(build: Build, started: Any) -> toolchain.Cubin | None:
-    """Return the cubin; None if no assembler is found, since PTX alone is useful too."""
+def assembled(build: Build, started: Any, more: Callable[[], None]) -> toolchain.Cubin | None:
+    """Return the cubin; None if no assembler is found, since PTX alone is useful too. `more` is called meanwhile."""
     linked = [path for path in libraries(build) if not path.endswith(BITCODE)]
-    how = {**_how(build.options), "libraries": linked, "meanwhile": collector.catch_up, "started": started}
+
+    def meanwhile() -> None:
+        more()
+        collector.catch_up()
+
+    how = {**_how(build.options), "libraries": linked, "meanwhile": meanwhile, "started": started}
     try:
         return toolchain.to_cubin(build.ptx, build.target, **how)
     except ToolchainError as error:

@@ -17,8 +17,10 @@ import pytest
 import cutelite as cl
 from cutelite import CompileError, Constexpr, Tensor, f16, f32, i32, lower, passes, pipeline, toolchain
 from cutelite.config import ConfigError
+from cutelite.diag import InternalError
 from cutelite.dispatch import ArgumentError, Compiled, Kernel, LaunchError, OptionError, kernel
 from cutelite.front.types import Constant
+from cutelite.ir.function import Function
 from cutelite.options import Options
 from cutelite.target import UnknownTarget
 from cutelite.toolchain import ToolchainError
@@ -602,3 +604,23 @@ def test_a_kernel_says_what_it_is_for_where_there_is_no_gpu(monkeypatch: pytest.
     assert simulated(which.options(opt=2)) == 80
     with pytest.raises(ValueError, match="unknown GPU architecture 'sm_99z'"):
         cl.kernel(arch="sm_99z")
+
+
+@pytest.mark.parametrize("lowered", [True, False], ids=["lowered", "not lowered"])
+def test_ir_that_a_pass_broke_is_the_pass_s_fault(lowered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is verified while ptxas runs; where it cannot be lowered, its fault is told and not what came of it."""
+
+    def broken(*args: Any, **kwargs: Any) -> Function:
+        function = run(*args, **kwargs)
+        if lowered:
+            ops = next(block.ops for block in function.blocks if not block.successors)
+            ops.append(ops[-1])  # a second return, which LLVM takes
+        else:
+            del function.entry.ops[0]  # which a later one needs
+        return function
+
+    run = passes.run
+    monkeypatch.setattr(passes, "run", broken)
+    with pytest.raises(InternalError) as caught:
+        fresh(kernels.add).compile(block=64)
+    assert caught.value.stage == "passes"
