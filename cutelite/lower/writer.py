@@ -29,6 +29,7 @@ class Writer:
         self.recorded = False
         self.marks: list[str] = []  # names of events, by their number
         self._next = 0
+        self._wholes: dict[tuple[str, ...], str] = {}  # vectors that were taken apart, by their elements
 
     def fresh(self) -> str:
         """Return a name for the next instruction: numbered in the order of definitions, as LLVM requires."""
@@ -75,9 +76,11 @@ class Writer:
     # Small vectors, for instructions that take one.
 
     def pack(self, elements: Sequence[str], elem: str) -> str:
-        """Write an LLVM vector of these names. Return its name; a single name is returned as it is."""
+        """Write an LLVM vector of these names. Return its name. One that was taken apart is there already."""
         if len(elements) == 1:
             return elements[0]
+        if (whole := self._wholes.get(tuple(elements))) is not None:
+            return whole
         t = vector(elem, len(elements))
         packed = "poison"
         for i, element in enumerate(elements):
@@ -88,7 +91,9 @@ class Writer:
         if n == 1:
             return [packed]
         t = vector(elem, n)
-        return [self.define(f"extractelement {t} {packed}, i32 {i}") for i in range(n)]
+        elements = [self.define(f"extractelement {t} {packed}, i32 {i}") for i in range(n)]
+        self._wholes[tuple(elements)] = packed
+        return elements
 
     def convert(self, opcode: str, name: str, source: str, to: str) -> str:
         """Write a conversion by `opcode`; none if that is ''. Return the name of the result."""
