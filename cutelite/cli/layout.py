@@ -34,7 +34,11 @@ def find_atom(text: str) -> MmaOp:
     """
 
     def value(node: ast.expr) -> Any:
-        return SCALARS[node.id] if isinstance(node, ast.Name) and node.id in SCALARS else ast.literal_eval(node)
+        if isinstance(node, ast.Name):
+            if node.id not in SCALARS:
+                raise ValueError(f"{node.id} is no dtype")
+            return SCALARS[node.id]
+        return ast.literal_eval(node)
 
     try:
         call = ast.parse(text, mode="eval").body

@@ -85,7 +85,7 @@ def _add_layout(parser: argparse.ArgumentParser) -> None:
         help="a layout as it prints, also a swizzled one: 'S<3,3,3> o 0 o (8,64):(64,1)'; or 'WarpMmaOp(f16, f32)'",
     )
     parser.add_argument("--tiler", help="shape of the tile; the layout is its (thread, value) layout")
-    parser.add_argument("--bits", type=int, help="bits of an element: show the banks of shared memory")
+    parser.add_argument("--bits", type=_count, help="bits of an element: show the banks of shared memory")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an extent of a dim")
     parser.add_argument("--form", choices=("text", "svg", "html", "latex"), default="text")
     parser.set_defaults(run="layout:show")

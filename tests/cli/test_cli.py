@@ -297,6 +297,7 @@ def test_a_bug_of_the_command_line_is_not_hidden(files: Path, run: Run, monkeypa
         (["check", "one.py", "--grid", "4,0"], "argument --grid: '4,0' is not one to three whole numbers from 1"),
         (["check", "one.py", "--seeds", "0"], "argument --seeds: '0' is not a whole number from 1"),
         (["check", "one.py", "--blocks", "-1"], "argument --blocks: '-1' is not a whole number from 1"),
+        (["layout", "8:1", "--bits", "-3"], "argument --bits: '-3' is not a whole number from 1"),
         (["cache"], "the following arguments are required: action"),
         (["cache", "burn"], "invalid choice: 'burn'"),
     ],
