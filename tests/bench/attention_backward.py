@@ -38,13 +38,11 @@ CONFIGS: dict[int, dict[str, Config]] = {
         "1/2 copied": replace(best(128), copied=4, held=2),
         "loads, registers": replace(best(128), extended=False),
         "loads, 1/2 copied": replace(best(128), extended=False, copied=4),
-        "dq last": replace(best(128), covered=False),
     },
     64: {
         "1/4 copied": best(64),
         "1/2 copied": replace(best(64), copied=4),
         "registers": replace(best(64), copied=0),
-        "covered": replace(best(64), covered=True),
         "loads, copied": replace(best(64), extended=False, copied=8),
     },
 }

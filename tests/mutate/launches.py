@@ -405,8 +405,10 @@ def attention_backward(
             starts = tuple(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True))
         arrays = (dk, dv) if first else (None, None)
         if made.split:
-            shape = 1, heads, -(-sk // plan.keys), 2
-            parts = tuple(np.zeros((*shape, plan.keys * n // 2), np.float32) for n in plan.dims)
+            shape = 1, heads, -(-sk // plan.keys)
+            parts = tuple(
+                np.zeros((*shape, plan.pieces(n), plan.keys * n // plan.pieces(n)), np.float32) for n in plan.dims
+            )
         kernels, grid, dq = backward.build(made, problem, ordered), (blocks, heads, 1), np.empty_like(q)
         if which == 0:
             lse = np.zeros((1, heads, sq), np.float32)
@@ -569,18 +571,18 @@ LARGE: dict[str, Run] = {
     "attention_backward": attention_backward(330, 512, 64, rows=128, held=2),
     "attention_backward_extended": attention_backward(330, 512, 64),
     "attention_backward_ragged": attention_backward(644, 550, 64, (384, 400)),
-    "attention_backward_wide": attention_backward(150, 256, 136, copied=0, wide=True),
+    "attention_backward_wide": attention_backward(150, 384, 136, copied=0),
     "attention": attention(308, 330, columns=64, guess=True),
     "attention_relative": attention(308, 330, nearer, columns=64, guess=True),
     "attention_backward_early": attention_backward(270, 512, 128, held=3, copied=0),
     "attention_backward_chosen": attention_backward(270, 384, 128, causal=False),
-    "attention_backward_apart": attention_backward(270, 512, 136, copied=0, apart=True, extended=True),
+    "attention_backward_apart": attention_backward(270, 512, 136, copied=0, extended=True),
     "attention_backward_96": attention_backward(270, 512, 96),
     "attention_backward_ordered": attention_backward(390, 640, 64, ordered=True, rows=128),
-    "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True, wide=True),
+    "attention_backward_ordered_wide": attention_backward(200, 384, 136, ordered=True),
     "attention_backward_split": attention_backward(330, 512, 64, heads=2),
     "attention_backward_split_128": attention_backward(270, 256, 128, causal=False, heads=2),
-    "attention_backward_split_wide": attention_backward(150, 256, 136, heads=2, copied=0, wide=True),
+    "attention_backward_split_wide": attention_backward(150, 384, 136, heads=2, copied=0),
     "attention_backward_prepare": attention_backward(150, 256, 64, which=0),
     "attention_backward_finish": attention_backward(150, 256, 64, which=2),
     "attention_backward_parts": attention_backward(150, 256, 64, which=3, heads=2),

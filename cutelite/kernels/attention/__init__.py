@@ -21,6 +21,7 @@ backward_plan.py   their configurations           backward_tiles.py  their tiles
 backward_outer.py  those before and after the products
 backward_block.py  what the threads of one of their blocks share
 backward_worker.py what their computing warpgroups have in common
+backward_narrow.py one with keys of its own          backward_wide.py   one that shares its keys
 model.py           the forward kernel's configurations, and its time, by which one is picked
 capped.py          softmax of capped scores          plans.py           what the plans of all these kernels share
 operators.py       `attention` and its derivative as operators of torch

@@ -163,8 +163,8 @@ def launch(
     turns = empty(lse, (batch, heads, blocks, WORKERS), "i32") if deterministic else None
     of_parts: tuple[Any, ...] = (None, None)
     if config.split:
-        shape = batch, kv_heads * parts, tiles, WORKERS
-        of_parts = tuple(empty(lse, (*shape, plan.keys * columns // WORKERS)) for columns in plan.dims)
+        shape = batch, kv_heads * parts, tiles
+        of_parts = tuple(empty(lse, (*shape, plan.pieces(n), plan.keys * n // plan.pieces(n))) for n in plan.dims)
     kernels = build(config, plan.problem, deterministic)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
     grid, threads, factor = (blocks * batch, heads), WORKERS * GROUP, 2.0**-plan.lift

@@ -116,19 +116,16 @@ def finish(plan: Plan) -> Any:
                 cl.tma_store(tile, dq, at=(batch, head, sequence.query + row, 0))
                 cl.cp_async_bulk_commit_group()
                 cl.cp_async_bulk_wait_group(0, read=True)
-        else:  # what follows is another sequence's
-            for i in range(cl.thread_idx.x, min(BM, length - row) * (dim // 2), threads):
-                r, pair = i // (dim // 2), i % (dim // 2)
-                given = cl.local_tile(tile[r, None], (2,), (pair,)).load()
-                target = cl.local_tile(rows[batch, head, sequence.query + row + r, None], (2,), (pair,))
-                target.store(cl.where(row + r < sequence.queries, given, 0.0))
+        else:
+            at = batch, head, sequence.query + row
+            plan.store_rows(tile, rows, at, length - row, sequence.queries - row, threads)
 
     return finish
 
 
 def add_parts(plan: Plan) -> Any:
     """Return the kernel that adds up the parts of dk and dv: a thread block for each block of keys."""
-    config, (of_k, _, of_v), d, e = plan.config, plan.spans, plan.problem.dim, plan.problem.dim_v
+    (of_k, _, of_v), d, e = plan.spans, plan.problem.dim, plan.problem.dim_v
 
     @cl.kernel(block=WORKERS * GROUP)
     def add_parts(
@@ -141,12 +138,16 @@ def add_parts(plan: Plan) -> Any:
             (dk, dk_parts, plan.dims[0], of_k, scale), (dv, dv_parts, plan.dims[1], of_v, scale_v),
         ):  # fmt: skip
             tile = cl.shared(plan.problem.dtype, plan.laid((plan.keys, columns), span), align=1024)
-            own = (ROWS, columns // WORKERS) if config.wide else (ROWS, columns)
-            total, times = cl.full((own[1] // 2,), 0.0, f32), i32(HP // HK)
-            for i in range(times):
-                part = plan.accumulators(parts[batch, kv * times + i, n, group, None], own[1] // 8)
-                total = total + part.load().reshape((own[1] // 2,))
-            plan.put(total * factor, cl.local_tile(tile, own, (0, group) if config.wide else (group, 0)))
+            pieces, times = plan.pieces(columns), i32(HP // HK)
+            size = plan.keys * columns // pieces // ROWS
+            for c in cl.static_range(-(-pieces // WORKERS)):
+                piece = group + c * WORKERS
+                if pieces % WORKERS == 0 or piece < pieces:
+                    total = cl.full((size // 2,), 0.0, f32)
+                    for i in range(times):
+                        part = plan.accumulators(parts[batch, kv * times + i, n, piece, None], size // 8)
+                        total = total + part.load().reshape((size // 2,))
+                    plan.put_piece(total * factor, tile, piece)
             cl.fence_proxy_async("shared::cta")
             cl.syncthreads()
             if cl.thread_idx.x == 0:

@@ -31,14 +31,11 @@ class Config:
     """The sizes and the schedule of the kernel.
 
     rows     queries of a block
-    wide     all for the same 64 keys, each for its part of the columns of dq, dk and dv: for head dims above 128
     stages   blocks of queries, and of gradients of outputs, that are held
     held     blocks of dS that are held
     copied   eighths of dq that bulk copies add to the sums from shared memory; the others are added from registers
-    apart    start dP when probabilities are packed, not beside scores, and dv behind dS: takes fewer registers
-    covered  multiply dq of the block before ahead of dk, so that dq is added while dk is multiplied; otherwise last
     extended products subtract logsumexps and sums of rows, which are further columns of their operands (`Plan.base`);
-             otherwise they are loaded. Without a `score_mod`
+             otherwise they are loaded. Without a `score_mod`; head dims above 128 are then not `wide`
     split    heads of queries that have the same keys are divided among thread blocks, whose parts of dk and dv a last
              kernel adds up: where there are few tiles (`parted`)
     """
@@ -47,9 +44,6 @@ class Config:
     stages: int = 2
     held: int = 2
     copied: int = 8
-    wide: bool = False
-    covered: bool = False
-    apart: bool = False
     extended: bool = False
     split: bool = False
 
@@ -63,14 +57,13 @@ def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
     extends = problem.score_mod is None and (problem.dtype == bf16 or scale >= 2.0**-26)
     if problem.dim > 128:
         if extends and problem.dim <= 192 and problem.dim_v <= 128:
-            return Config(copied=0, apart=True, extended=True)
-        return Config(copied=0, wide=True)
+            return Config(copied=0, extended=True)
+        return Config(copied=0)
     if problem.dim <= 64:
         copied = (2 if keys <= 2048 and not problem.ragged else 4) if extends else 8  # ragged ones would spill
         return Config(128, copied=copied, extended=extends)
     stages = 3 if max(problem.dim, problem.dim_v) <= 96 else 2
-    covered = problem.mask_mod is None  # ptxas would serialise products
-    return Config(64, stages, held=3, copied=0, covered=covered, extended=extends)
+    return Config(64, stages, held=3, copied=0, extended=extends)
 
 
 def parted(tiles: int, heads: int, steps: int, places: int, causal: bool) -> int:
@@ -103,6 +96,11 @@ def banded(dim: int, sq: int, queries: int, heads: int) -> int:
     return min(1 << (fits.bit_length() - 1), heads)
 
 
+def spanned(columns: int) -> int:
+    """Return how many columns are contiguous in shared memory, for parts of so many."""
+    return next(n for n in (64, 32, 16) if columns % n == 0)
+
+
 @dataclass(frozen=True)
 class Plan(Tiles):
     """A configuration for a problem, and the types and sizes derived from both."""
@@ -114,9 +112,22 @@ class Plan(Tiles):
     @property
     def dims(self) -> tuple[int, int]:
         """Columns of q and k, and of v, in shared memory, where TMA fills those beyond the head dim with zeros."""
-        unit = BOX // 2 * (WORKERS if self.config.wide else 1)
+        unit = BOX if self.wide else BOX // 2
         d, e = (max(BOX, -(-dim // unit) * unit) for dim in (self.problem.dim, self.problem.dim_v))
         return d, e
+
+    @property
+    def apart(self) -> bool:
+        """Tell whether dP is started when probabilities are packed, not beside scores, and dv behind dS.
+
+        Takes fewer registers: for more than 128 columns of dk.
+        """
+        return self.dims[0] > 128 and not self.wide
+
+    @property
+    def covered(self) -> bool:
+        """Tell whether dq of the block before is multiplied ahead of dk, which covers its way to memory; or last."""
+        return self.config.rows == ROWS and not self.apart and self.problem.mask_mod is None  # C7511: registers
 
     @property
     def by_rows(self) -> bool:
@@ -129,10 +140,14 @@ class Plan(Tiles):
 
         They divide the columns of a warpgroup's part of a product.
         """
-        (D, DV), groups = self.dims, WORKERS if self.config.wide else 1
-        of_k = D if self.by_rows else self.columns
-        k, q, v = (next(n for n in (64, 32, 16) if part % n == 0) for part in (of_k, D // groups, DV // groups))
+        D, DV = self.dims
+        k, q, v = (spanned(part) for part in (D if self.by_rows else self.columns, D, DV))
         return k, q, v
+
+    @property
+    def of_scores(self) -> Any:
+        """The layout of blocks of dS, or P, in shared memory, of which each warpgroup writes its keys' columns."""
+        return self.laid((self.config.rows, self.keys, self.config.held), spanned(self.width))
 
     def laid(self, shape: tuple[int, ...], span: int) -> Any:
         """Return the layout of a tile (rows, columns), or of several, with `span` contiguous columns."""
@@ -151,7 +166,16 @@ class Plan(Tiles):
 
     def parts(self, dim: int) -> Any:
         """The type of the parts of dk or dv of all tiles: of each warpgroup, in the order of accumulators."""
-        return Tensor[f32, (B, HP, NB, WORKERS, self.keys * dim // WORKERS), cl.align(16)] | None
+        return Tensor[f32, (B, HP, NB, self.pieces(dim), self.keys * dim // self.pieces(dim)), cl.align(16)] | None
+
+    @property
+    def turned(self) -> bool:
+        """Tell whether accumulators of dk and dv are transposed, 64 columns each: where keys are not 64."""
+        return self.wide and self.keys != ROWS
+
+    def pieces(self, dim: int) -> int:
+        """The number of accumulators that have dk or dv of a tile: for 64 keys each, or 64 columns."""
+        return dim // ROWS if self.turned else self.keys // ROWS
 
     @property
     def base(self) -> Any:
@@ -203,7 +227,7 @@ class Plan(Tiles):
     @property
     def regs(self) -> tuple[int, int]:
         """Registers of a thread of the warpgroup that loads, and of one that computes."""
-        return (40, 232) if self.config.wide else (24, 240)
+        return (40, 232) if self.wide else (24, 240)
 
     @property
     def early(self) -> bool:
@@ -216,7 +240,7 @@ class Plan(Tiles):
     @property
     def staged(self) -> bool:
         """Tell whether dk and dv leave without the memory of keys and values: through memory of their own, or split."""
-        return self.config.split or self.fits(1)
+        return self.config.split or (not self.wide and self.fits(1))
 
     @property
     def ahead(self) -> int:
@@ -226,7 +250,7 @@ class Plan(Tiles):
     def fits(self, ahead: int) -> bool:
         """Tell whether there is room for keys and values of `ahead` tiles, and for dk and dv on their way out."""
         config, BM, BN, (D, DV) = self.config, self.config.rows, self.keys, self.dims
-        rows = (D + DV) * BM * config.stages + BM * BN * config.held * (1 + config.wide)
+        rows = (D + DV) * BM * config.stages + BM * BN * config.held * (1 + self.wide)
         base = config.stages * 2 * BM * (EXTRA if config.extended else 4)
         halves = ((D + DV) * ahead + max(D, DV)) * BN + rows
         return 2 * halves + 16 * GROUP * self.copied * WORKERS + base + 1024 <= SHARED
@@ -234,7 +258,7 @@ class Plan(Tiles):
     @property
     def lift(self) -> int:
         """The power of 2 by which P and all sums are greater where P waits as f16, which has few bits below 2^-14."""
-        return 14 if self.config.apart and self.problem.dtype == bf16 else 0
+        return 14 if self.apart and self.problem.dtype == bf16 else 0
 
     @property
     def copied(self) -> int:
@@ -243,13 +267,37 @@ class Plan(Tiles):
 
     @property
     def late(self) -> int:
-        """The number of groups, the last ones, that are added during the next scores. Ragged kernels would spill."""
-        return (self.columns // 8 - self.copied) // 2 if self.config.wide and not self.problem.ragged else 0
+        """The number of groups of dq, the last ones, that a wide warpgroup adds during the next scores."""
+        return (self.columns // 8 - self.copied) // 4
 
     def accumulators(self, part: Any, fours: int) -> Any:
         """Return this thread's f32 of a part of the sums of dq, as (4, fours): its first `fours` groups of 4."""
         by_thread = cl.with_layout(part, cl.make_layout((4, GROUP, fours), (1, 4, 4 * GROUP)))
         return by_thread[None, cl.thread_idx.x % GROUP, None]
+
+    def store_rows(self, tile: Any, array: Any, at: Any, count: Any, valid: Any, threads: int) -> None:
+        """Store rows of a tile of a ragged sequence, behind which are those of another, in an array.
+
+        at            the batch, the head and the row of the first one
+        count, valid  how many there are at most, of which those from `valid` on become zeros
+        """
+        (batch, head, first), rows = at, cl.size(tile.shape[0])
+        thread, pairs = cl.thread_idx.x % threads, array.shape[3] // 2
+        for r in range(thread // 32, min(rows, count), threads // 32):
+            for c in cl.static_range(-(-pairs // 32)):
+                pair = thread % 32 + 32 * c
+                if pairs % 32 == 0 or pair < pairs:
+                    given = cl.local_tile(tile[r, None], (2,), (pair,)).load()
+                    target = cl.local_tile(array[batch, head, first + r, None], (2,), (pair,))
+                    target.store(cl.where(r < valid, given, 0.0))
+
+    def put_piece(self, grad: Any, tile: Any, piece: Any) -> None:
+        """Store an accumulator of dk or dv in a tile of all keys."""
+        if self.turned:
+            columns = cl.local_tile(tile, (self.keys, ROWS), (0, piece))
+            self.put(grad, cl.select(columns, (1, 0)), transpose=True)
+        else:
+            self.put(grad, cl.local_tile(tile, (ROWS, 2 * grad.n), (piece, 0)))
 
     def put(self, values: Any, target: Any, transpose: bool = False) -> None:
         """Store an accumulator of a warpgroup in 64 rows of shared memory; `transpose`: in 64 columns."""

@@ -87,9 +87,21 @@ class Tiles(OfProblem):
     config: Any
 
     @property
+    def wide(self) -> bool:
+        """Tell whether computing warpgroups share their keys, and have dv and dk of them."""
+        return self.problem.dim > 128 and not self.config.extended
+
+    @property
     def keys(self) -> int:
         """The number of keys of a thread block."""
-        return ROWS if self.config.wide else ROWS * WORKERS
+        return self.width * WORKERS
+
+    @property
+    def width(self) -> int:
+        """The number of keys whose scores a computing warpgroup computes. Wide: as many as registers hold dv of."""
+        if not self.wide:
+            return ROWS
+        return 48 if max(self.problem.dim, self.problem.dim_v) <= 192 else 32
 
     @property
     def heads(self) -> Any:
