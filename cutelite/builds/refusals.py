@@ -40,14 +40,18 @@ def warned(build: Build) -> CompileError:
     """Return the error that reports a kernel's warnings, for when warnings are treated as errors."""
     count = len(build.warnings)
     said = f"{count} warning{'s' if count > 1 else ''}"
-    code = build.source.function.__code__
     mistake = Mistake(
         "warnings",
         f"`{build.front.name}` compiles with {said}, and warnings_as_errors is set",
         help="fix the causes of the warnings below, or leave warnings_as_errors out",
     )
-    place = Span(code.co_filename, code.co_firstlineno, function=code.co_name)
-    return CompileError(mistake, place, [Note(text) for text in build.warnings])
+    return CompileError(mistake, _place_of(build), [Note(text) for text in build.warnings])
+
+
+def _place_of(build: Build) -> Span:
+    """Return the place of the kernel's definition."""
+    code = build.source.function.__code__
+    return Span(code.co_filename, code.co_firstlineno, function=code.co_name)
 
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:
@@ -65,6 +69,10 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
         text = f"the kernel may use {few[1]} registers per thread, and ptxas needs {few[2]} for one of its instructions"
         help = "take smaller tiles, or allow more: `max_registers=`, `min_blocks=`, smaller blocks"
         return CompileError(Mistake("registers", text, help=help), first_of(build.final, "wgmma"))
+    large = re.search(r"too much parameter space \((0x\w+) bytes, (0x\w+) max\)", error.message)
+    if large:
+        text = f"the kernel's parameters have {int(large[1], 16)} bytes, and there is room for {int(large[2], 16)}"
+        return CompileError(Mistake("parameters", text, help="pass them in an array"), _place_of(build))
     options = build.options.ptxas_options
     if options and not re.search(r", line \d+", error.message):  # it is not about the PTX
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")

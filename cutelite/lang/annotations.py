@@ -495,6 +495,8 @@ def _spec_of(function: Any, name: str, seen: Mapping[str, Any]) -> Annotation | 
         return None
     if isinstance(annotation, str):
         annotation = _evaluated(function, name, annotation, seen)
+    if isinstance(annotation, str):  # quoted, in a module whose annotations are all text
+        annotation = _evaluated(function, name, annotation, seen)
     return spec(annotation, f"parameter `{name}` of {function.__qualname__}")
 
 

@@ -94,6 +94,10 @@ CONSTANT_BYTES = 1 << 16
 """Constant memory of a kernel (CUDA C++ Programming Guide, compute capabilities)."""
 
 
+LOCAL_BYTES = 512 * 1024
+"""Of each thread: the CUDA programming guide's technical specifications."""
+
+
 @op("rmem.alloc", effects=Effect.UNMERGEABLE, source="cutelite: register tensors")
 class RmemAlloc(Op):
     """A tensor in the registers of each thread, undefined at first.
@@ -111,6 +115,8 @@ class RmemAlloc(Op):
             yield Problem("type", f"rmem.alloc makes a tensor in rmem, not in {self.type.space}")
         elif not is_static(self.type.layout):
             yield Problem("type", f"a register tensor needs a layout known at compile time, not {self.type.layout}")
+        elif (size := static_cosize(self.type.layout) * self.type.elem.bytes) > LOCAL_BYTES:
+            yield Problem("type", f"a thread has {LOCAL_BYTES} bytes of local memory, and this tensor {size}")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.machine.rmem_address(self, lanes))

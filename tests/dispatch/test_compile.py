@@ -585,6 +585,23 @@ def test_too_few_registers_for_an_instruction_are_an_error_at_its_line(ptxas: st
     assert "mma_async" in str(caught.value)
 
 
+def test_more_parameters_than_a_kernel_has_room_for(ptxas: str) -> None:
+    space: dict[str, Any] = {"cl": cl, "f64": cl.f64}
+    names = [f"x{i}" for i in range(4100)]
+    exec(f"def many({', '.join(f'{name}: f64' for name in names)}): pass", space)
+    with pytest.raises(CompileError, match="the kernel's parameters have 32800 bytes, and there is room for 32764"):
+        cl.kernel(space["many"]).compile(block=32, assembler="ptxas")
+
+
+def test_a_register_tensor_of_more_than_a_threads_local_memory() -> None:
+    @cl.kernel(block=32)
+    def large(x: Tensor[i32, (1,)]) -> None:
+        x[0] = cl.make_rmem_tensor(i32, 200_000)[x[0]]
+
+    with pytest.raises(CompileError, match="a thread has 524288 bytes of local memory, and this tensor 800000"):
+        large.compile()
+
+
 def test_a_kernel_says_what_it_is_for_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     @cl.kernel(arch="blackwell")
     def which(out: Tensor[i32, (1,)]) -> None:
