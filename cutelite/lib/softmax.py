@@ -17,6 +17,7 @@ import cutelite.target as target
 from cutelite.ir.types import f32, i32
 from cutelite.lang import math
 from cutelite.lang.algebra import local_tile
+from cutelite.lang.emit import builder_here
 from cutelite.lang.loops import static_range
 from cutelite.lang.values import full, where
 from cutelite.lang.warp import shuffle_xor, vote_any
@@ -31,6 +32,10 @@ LAZY = 8.0
 """Without a guess: sums are rescaled once a row's greatest score has grown by more than this many powers of 2."""
 RAISED_LAZY = 2.0
 """`LAZY` where `raised` is not 0."""
+FEW = 32
+"""A thread's scores of a first block, at most, for which one more instruction each is better than code that few use."""
+HUGE = 2.0**13
+"""Scores beyond it, as exponents of 2, are not guessed: f32 has 10 bits behind the point of them."""
 REDONE = 2
 """After this many blocks that were computed again, a warp stops guessing."""
 
@@ -125,8 +130,13 @@ class OnlineSoftmax:
     ) -> tuple[Any, OnlineSoftmax]:  # fmt: skip
         """Return the powers of the first block's scores, in `dtype`, and the softmax after it."""
         top = row_reduce(s, "max", rows=rows) * unit
-        p, total = powers(s, where(top == -INF, 0.0, top) - raised, unit, dtype, rows, shift)
-        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised, rows, shift)
+        base = where(top == -INF, 0.0, top) - raised
+        how, huge, few = (s, base, unit, dtype, rows, shift), is_huge(base), s.n <= FEW
+        p, total = powers(*how, apart=few)
+        if not few and huge:
+            p, total = powers(*how, apart=True)
+        redone = where(huge, i32(REDONE), i32(0))
+        return p, OnlineSoftmax(unit, dtype, guess, top, total, redone, raised, rows, shift)
 
     def step(self, s: Any, again: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
         """Return the powers of the next block, the softmax after it, `ratio` and `moved`.
@@ -146,7 +156,7 @@ class OnlineSoftmax:
             p = fence_operand(p)  # makes the zeros on this path: for an empty one LLVM makes them before the branch
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s if again is None or not self.guess else again())
-            moved, redone = vote_any(some(ratio != 1.0)), redone + 1
+            moved, redone = vote_any(some(ratio != 1.0)), where(is_huge(top), i32(REDONE), redone + 1)
         return p, replace(self, top=top, total=total, redone=redone), ratio, moved
 
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
@@ -157,7 +167,10 @@ class OnlineSoftmax:
             best = where(best - self.top <= lazy, self.top, best)
         base = where(best == -INF, 0.0, best)
         ratio = math.exp2(self.top - base, fast=True)
-        p, sums = powers(s, base - self.raised, self.unit, self.dtype, self.rows, self.shift)
+        how = s, base - self.raised, self.unit, self.dtype, self.rows, self.shift
+        p, sums = powers(*how, apart=self.guess)
+        if not self.guess and is_huge(base):
+            p, sums = powers(*how, apart=True)
         return p, best, self.total * ratio + sums, ratio
 
     def finish(self, sink: Any = None) -> tuple[Any, Any]:
@@ -178,12 +191,27 @@ class OnlineSoftmax:
         return inverse, where(self.top == INF, INF, sums)
 
 
-def powers(s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, shift: Any = 0.0) -> tuple[Any, Any]:
-    """Return ``2 ** (s * unit - base + shift)`` in `dtype`, and this thread's sums without `shift`; `base`: (rows,)."""
-    if isinstance(shift, float) and shift == 0.0:
-        return raised(by_rows(s, rows) * unit - base.reshape((1, rows, 1)), dtype, rows)
-    p, sums = raised(by_rows(s, rows) * unit - (base - shift).reshape((1, rows, 1)), dtype, rows)
-    return p, sums * math.exp2(-shift, fast=True)
+def is_huge(top: Any) -> Any:
+    """Tell whether one of the warp's greatest scores is so large that rounding its exponent changes its power."""
+    return vote_any(some((abs(top) > HUGE) & (abs(top) < INF)))
+
+
+def powers(
+    s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, shift: Any = 0.0, apart: bool = False
+) -> tuple[Any, Any]:
+    """Return ``2 ** (s * unit - base + shift)`` in `dtype`, and this thread's sums without `shift`; `base`: (rows,).
+
+    apart   ``s * unit`` is rounded, as the greatest was for `base`: then its power is 1, however large it is
+    """
+    unshifted = isinstance(shift, float) and shift == 0.0
+    base = (base if unshifted else base - shift).reshape((1, rows, 1))
+    if apart:
+        with builder_here("softmax").rounding_each():
+            exponents = by_rows(s, rows) * unit - base
+    else:
+        exponents = by_rows(s, rows) * unit - base
+    p, sums = raised(exponents, dtype, rows)
+    return p, sums if unshifted else sums * math.exp2(-shift, fast=True)
 
 
 def raised(exponents: Any, dtype: Any, rows: int = 2) -> tuple[Any, Any]:

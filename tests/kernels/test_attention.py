@@ -162,6 +162,15 @@ def test_what_functions_add_to_scores(mod: Any) -> None:
     compare(q, k, v, score_mod=mod, causal=True)
 
 
+@pytest.mark.parametrize(("dtype", "factor"), [(np.float16, 1.2e4), (BF16, 1e7)])
+def test_scores_whose_exponents_f32_rounds_by_more_than_powers_have(dtype: Any, factor: float) -> None:
+    q, k, v = inputs(30, 130, 1, 1, 64, 64, np.float32)
+    k[:, 7] = k[:, 125]  # the greatest score of some rows, twice
+    arrays = (q * factor).astype(dtype), (k * factor).astype(dtype), v.astype(dtype)
+    compare(*arrays)
+    compare(*arrays, config=Config(1, 64, turns=False))
+
+
 def squared(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     print(f"head {h}")
     while h > 7:
