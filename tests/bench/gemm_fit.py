@@ -42,7 +42,7 @@ from cutelite.kernels.gemm.model import (
     table_of,
 )
 
-HELD, LOOSE = 3.0, 0.4
+HELD, LOOSE = 0.1, 0.05
 """The pull that keeps numbers where they are, those for memory and sharing and those of tiles: for a unit of their
 logarithm, in units of a measurement's relative error."""
 
@@ -81,7 +81,7 @@ def read(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Table, 
     return whose, table, work, at_once[known], times[known]
 
 
-SOFT_PICK, OF_TIMES, OF_START, OF_SIZE = 0.03, 0.6, 0.02, 0.85
+SOFT_PICK, OF_TIMES, OF_START, OF_SIZE = 0.03, 3.0, 3.0, 0.85
 """How near to the least a time is picked nearly as often; the weights of squared errors, and of what pulls back; and
 the part of a size's mean error that does not count: it tells no configuration from another, and follows the clock."""
 

@@ -266,6 +266,9 @@ CONFIGS += [
     *(swapped(rows, 256, cluster=2) for rows in ODD if rows <= 136),
 ]
 
+CONFIGS += [make(wide, 128, together=8) for wide in range(72, 168, 8) for make in (slim, swapped)]
+"""At most 15 tiles and a deep K: as many blocks as a cluster may have share it, and each has an eighth of the sums."""
+
 SPLIT = (64, 96, 128, 160, 192, 224, 256)
 CONFIGS += [
     replace(slim(columns, 128, cluster=cluster, turned=turned), splits=splits, piece=32, buffers=1)

@@ -1,17 +1,21 @@
 """A model of a GEMM's time from its sizes and configuration: it picks the configuration where nothing is measured.
 
-    burst = start + max(work, memory) + apart * min(work, memory) + sharing
+    burst = start + (work ** 1.5 + loads ** 1.5 + memory ** 1.5) ** (1 / 1.5) + tiles + sharing
     time = burst * max(1, energy / (burst * WATTS)) ** (1 / 3)
-    work     rounds of tiles, each of a number of steps along K and a part that nothing hides: RATES
-    memory   bytes that blocks load, from L2, and bytes that come from DRAM, again where a round's operands outgrow L2
-    loads    what L2 gives to all blocks at once is a lower bound of work and memory together
+    work     rounds of tiles, each of a number of steps along K: RATES
+    loads    bytes that blocks load from L2; what L2 gives to all of them at once is a lower bound too
+    memory   bytes that come from DRAM, again where a round's operands outgrow L2, or few blocks that wait for them
+    tiles    what a tile takes besides its steps, where nothing hides it: RATES
     sharing  the cost of splitting K among blocks: a second kernel, or a sum over the cluster
+    Work, loads and memory go on side by side. Where one of them is much longer it alone counts; where they are alike
+    they get in each other's way, and the exponent (`BESIDE`) says how much.
     energy   of products, of bytes that blocks load and of bytes that come from DRAM. A GPU at its limit of power lowers
              its clock, and power goes with the cube of it: where GEMMs last, not in the first milliseconds
 
 All times are microseconds. A step is 128 bytes along K, whatever the dtype: tensor cores take the same time for them.
 Times of all configurations are computed at once, as arrays (`Table`).
-The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md); `LOAD` is what an H100 differs by.
+The numbers are fitted to times of an H200 and an H100 (tests/bench/gemm_model.py, docs/lab/gemm.md); `LOAD` is what
+the two differ by.
 """
 
 from __future__ import annotations
@@ -31,13 +35,10 @@ class Numbers(NamedTuple):
     """The numbers of the model besides `RATES`, in microseconds.
 
     start                 of every GEMM
-    soon                  steps of a block after which half of that has been made up for
-    apart                 the part of the lesser of work and memory that does not overlap with the other
-    l2, l2_clustered      a byte that blocks load from L2, without a cluster and with one
-    dram, again           a byte from DRAM; the part of a round's operands that is read again where they outgrow L2
+    l2                    a byte that blocks load from L2
+    again                 the part of a round's operands that is read again where they outgrow L2
     outgrown              bytes of L2 that a round's operands may fill
     stream                a byte from DRAM that a block loads: a bound where few blocks load
-    stream_clustered      the same where blocks of a cluster load for each other, each waiting for the slowest
     hidden                the part of a tile's own time that remains where another warpgroup multiplies meanwhile
     partial               the part of results that is written besides, where tiles begin within a line of 128 bytes
     shallow               the part by which steps take longer with three stages or fewer
@@ -46,29 +47,26 @@ class Numbers(NamedTuple):
     restart               a further round of such
     """
 
-    start: float = 0.858
-    soon: float = 2550
-    apart: float = 0.6683
-    l2: float = 1.078e-07
-    l2_clustered: float = 5.059e-08
-    dram: float = 1.24e-07
-    again: float = 0.413
-    outgrown: float = 2.88e07
-    stream: float = 6.321e-06
-    stream_clustered: float = 9.506e-06
-    hidden: float = 0.09361
-    partial: float = 0.9937
-    shallow: float = 0.04981
-    second: float = 2.196
-    second_byte: float = 2.292e-07
-    meeting: float = 1.354
-    meeting_byte: float = 2.405e-05
-    restart: float = 3.242
+    start: float = 0.8568
+    l2: float = 4.106e-08
+    again: float = 0.363
+    outgrown: float = 3.664e07
+    stream: float = 3.671e-06
+    hidden: float = 0.09694
+    partial: float = 1.401
+    shallow: float = 0.03764
+    second: float = 2.599
+    second_byte: float = 3.132e-07
+    meeting: float = 1.314
+    meeting_byte: float = 3.677e-05
+    restart: float = 1.631
 
 
 NUMBERS = Numbers()
-AT_LEAST = 2.084e-07
-"""Microseconds for a byte at the peak rate of the GPU's memory, 4.8 TB/s: a lower bound for the fit."""
+DRAM = 2.084e-7
+"""Microseconds for a byte from DRAM, at its peak rate: 4.8 TB/s."""
+BESIDE = 1.5
+"""How work, loads and memory add up: 1 were one after the other, and a great number the longest of them alone."""
 SOFT = 8e6
 FUNCTION = 1.5
 """Microseconds of a piece of results that a function makes of tensors, or stores to some: an estimate."""
@@ -102,29 +100,28 @@ Kind = tuple[int, bool, tuple[int, int]]
 Rates = tuple[float, float, float, float, float]
 
 RATES: dict[Kind, Rates] = {
-    (64, True, (1, 1)): (0.0753, 0.00141, 1e-12, 0.009, 0.0128),
-    (64, True, (1, 2)): (0.3148, 4.67e-05, 1e-12, 0.013, 0.0125),
-    (64, True, (1, 4)): (0.0550, 0.00178, 1e-12, 0.127, 0.00288),
-    (64, True, (2, 1)): (0.1280, 0.000854, 1e-12, 0.021, 0.0129),
-    (64, True, (4, 1)): (0.0937, 0.00038, 1e-12, 0.358, 0.0226),
-    (128, False, (1, 1)): (0.1701, 0.00126, 1e-12, 0.054, 0.0261),
-    (128, False, (1, 2)): (0.0794, 0.00215, 1e-12, 0.870, 0.0143),
-    (128, False, (1, 4)): (0.0372, 0.00163, 1e-12, 0.958, 0.0516),
-    (128, False, (2, 1)): (0.2490, 4.67e-05, 4.81e-06, 0.277, 0.0214),
-    (128, False, (4, 1)): (0.1800, 0.001, 1e-12, 0.775, 0.00728),
+    (64, True, (1, 1)): (0.1063, 0.00137, 1e-12, 0.054, 0.0151),
+    (64, True, (1, 2)): (0.2419, 7.43e-05, 1e-12, 0.012, 0.0103),
+    (64, True, (1, 4)): (0.0731, 0.00136, 1e-12, 0.250, 0.00696),
+    (64, True, (2, 1)): (0.1296, 0.000816, 1e-12, 0.168, 0.00946),
+    (64, True, (4, 1)): (0.0866, 0.000692, 1e-12, 0.745, 0.00362),
+    (128, False, (1, 1)): (0.2017, 0.00165, 1e-12, 0.104, 0.0202),
+    (128, False, (1, 2)): (0.0865, 0.00214, 1e-12, 0.769, 0.0116),
+    (128, False, (1, 4)): (0.0933, 0.00138, 1e-12, 0.700, 0.0123),
+    (128, False, (2, 1)): (0.2399, 3.37e-05, 6.07e-06, 0.645, 0.00868),
+    (128, False, (4, 1)): (0.2175, 0.000514, 1e-12, 0.242, 0.0128),
     (128, True, (1, 1)): (0.0507, 0.000925, 1e-08, 0.343, 0.00625),
-    (128, True, (1, 2)): (0.0067, 0.00239, 1e-12, 1.599, 0.0107),
-    (128, True, (2, 1)): (0.1795, 0.000393, 5.16e-06, 0.888, 0.0167),
-    (128, True, (4, 1)): (0.0890, 0.00192, 1e-12, 0.078, 0.00463),
-    (192, False, (2, 1)): (0.0500, 0.0033, 1e-12, 0.300, 0.027),
-    (192, True, (2, 1)): (0.2200, 0.0011, 5e-06, 1.050, 0.025),
-    (256, False, (1, 1)): (0.5318, 0.000509, 1e-12, 0.405, 0.0304),
-    (256, False, (1, 2)): (0.1720, 0.0035, 1e-12, 0.672, 0.0247),
-    (256, False, (2, 1)): (0.2539, 0.00216, 5.06e-06, 3.015, 0.00753),
+    (128, True, (1, 2)): (0.0094, 0.00245, 1e-12, 2.169, 0.0026),
+    (128, True, (2, 1)): (0.2343, 0.000224, 4.8e-06, 0.773, 0.00831),
+    (128, True, (4, 1)): (0.1820, 0.000573, 1e-12, 0.172, 0.0145),
+    (192, False, (2, 1)): (0.0256, 0.00384, 1e-12, 0.197, 0.00363),
+    (192, True, (2, 1)): (0.2647, 0.00115, 5.25e-06, 0.766, 0.013),
+    (256, False, (1, 1)): (0.4514, 0.00119, 1e-12, 0.349, 0.0378),
+    (256, False, (1, 2)): (0.1766, 0.00378, 1e-12, 0.577, 0.0148),
+    (256, False, (2, 1)): (0.2968, 0.00188, 8.42e-06, 2.154, 0.00502),
 }
 """(rows of a tile, ping-pong, cluster) -> what loads do not set, by a tile's columns: a step takes a constant,
-so much for each column, and for their square; a tile besides its steps a constant, and so much for each column.
-Those of 192 rows are no fit; 71 times near the best of their sizes are 0.5 to 3% off, as those of others are."""
+so much for each column, and for their square; a tile besides its steps a constant, and so much for each column."""
 
 
 def kind_of(config: Config) -> Kind:
@@ -170,9 +167,8 @@ class Table(NamedTuple):
     ragged       tiles as they lie whose columns are no multiple of 64
     share        bytes that a block loads for a step, where it brings whole tiles
     step, tile   microseconds of a step, and of a tile besides; `shown` is the part of it that nothing hides
-    l2           microseconds for a byte from L2; `streamed` for one from DRAM that one block loads
-    fixed        microseconds of a GEMM besides work and memory; `summed` for each element of the result, and
-    again        for each round. The last eight are of `priced`
+    fixed        microseconds of a GEMM besides its tiles; `summed` for each element of the result, and
+    again        for each round. The last six are of `priced`
     """
 
     configs: Any
@@ -201,8 +197,6 @@ class Table(NamedTuple):
     step: Any = None
     tile: Any = None
     shown: Any = None
-    l2: Any = None
-    streamed: Any = None
     fixed: Any = None
     summed: Any = None
     again: Any = None
@@ -268,10 +262,8 @@ def priced(table: Table, rates: Any, numbers: Numbers) -> Table:
     met = v.meeting + 4 * t.bn * np.where(t.pingpong, 64, t.bm) * v.meeting_byte
     times = (
         (constant + t.bn * (of_column + t.bn * of_square)) * (1.0 + v.shallow * (t.stages < 4)),
-        tile + t.bn * tile_of_column,
+        tile + t.bn * tile_of_column / t.together,  # each of these blocks finishes a part
         np.where(t.pingpong, v.hidden, 1.0),
-        np.where(t.blocks == 1, v.l2, v.l2_clustered),
-        np.where(t.clustered > 1, v.stream_clustered, v.stream),
         v.start + added * v.second + shared * (met - v.restart),
         added * t.splits * 4 * v.second_byte,
         shared * v.restart,
@@ -370,7 +362,6 @@ def in_bursts(table: Table, work: Work, at_once: Any, stacks: int = H200) -> tup
         of_a, of_b = "A" in work.loaded, "B" in work.loaded
         by_threads = np.where(t.swapped > 0, t.bm * of_b + t.bn * of_a, t.bm * of_a + t.bn * of_b)
         step = np.maximum(step, 128 * by_threads * work.loads)
-    busy = rounds * (each * step + shown) + (tile - shown)
     loaded = loading * each * share
     bands = np.ceil(across / t.bn)
     band, filled = np.minimum(t.swizzle, bands), np.maximum(1.0, filled)
@@ -380,9 +371,9 @@ def in_bursts(table: Table, work: Work, at_once: Any, stacks: int = H200) -> tup
     written = m * n * work.result * (1.0 + v.partial * (t.ragged * bands > 1))
     again = (bands > band) * filled * of_round * (v.again / (1 + np.exp((v.outgrown - of_round) / SOFT)))
     moved = batches * ((m * k + matrices * n * k) * work.in_memory + written) + again
-    memory = np.maximum(loaded * t.l2 + moved * v.dram, moved * AT_LEAST)
-    memory = np.maximum(memory, moved * np.maximum(1.0, rounds) / loading * t.streamed)
-    burst = np.maximum(busy, memory) + np.minimum(busy, memory) * (v.apart / (1.0 + rounds * each / v.soon))
+    memory = moved * np.maximum(DRAM, np.maximum(1.0, rounds) / loading * v.stream)
+    beside = (rounds * each * step) ** BESIDE + (loaded * v.l2) ** BESIDE + memory**BESIDE
+    burst = beside ** (1 / BESIDE) + (rounds - 1) * shown + tile
     burst = np.maximum(burst, rounds * each * share * LOAD[stacks]) + t.fixed
     burst += t.again * rounds
     burst += t.summed * (batches * m * n)
