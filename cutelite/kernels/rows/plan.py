@@ -332,11 +332,15 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
     return replace(plan(n, vector, each=each), held=False)
 
 
-def plan_narrow(n: int, vector: int) -> Plan:
+def plan_narrow(n: int, vector: int, whole: bool) -> Plan:
     """Return the plan for RMSNorm quantised by row of 16-bit elements, whose weights are read twice.
 
     Two rows together read them once for both; 64 elements a thread leave registers for rows, and few threads to wait.
+
+    whole  rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
     """
+    if whole and n > 131_072 and (p := ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, 2, stages=2, rows=3)).stages:
+        return p
     if not 2048 < n <= 16_384:
         return plan(n, vector)
     if n <= 4096:
@@ -419,7 +423,8 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
                 return replace(p, shared_sums=sums)
     if 512 < n <= 1024 and (inputs, bytes) == (2, 2):
-        return replace(plan(n, vector, registers=160), shared_sums=1, early=True)
+        # each block adds up the sums of its teams: few blocks have few to write
+        return replace(plan(n, vector), teams=6, blocks=2, shared_sums=1, early=True)
     if n <= 1024:
         return plan(n, vector, each=8)
     if n <= 2048 and (inputs, sums, bytes) == (2, 2, 2):
