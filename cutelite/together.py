@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source
+from threading import get_ident
 from types import CodeType
 from typing import Any
 
@@ -39,7 +40,7 @@ def together(name: str) -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
     unused, missed = held.keys() - sys.modules, finder.missed & sys.modules.keys()
-    if (unused or missed) and not sys.dont_write_bytecode:
+    if (unused or missed) and not sys.dont_write_bytecode and os.access(os.path.dirname(file), os.W_OK):
         _write(file, {name: now for name in {*held, *missed} - unused if (now := _held(name)) is not None})
 
 
@@ -106,10 +107,8 @@ def _read(file: str) -> dict[str, _Held]:
 
 
 def _write(file: str, held: dict[str, _Held]) -> None:
-    """Write a file as a whole, or not at all where that is not allowed, as Python does with bytecode."""
-    if not os.access(os.path.dirname(file), os.W_OK):
-        return
-    unfinished = f"{file}.{os.getpid()}"
+    """Write a file as a whole, whatever other threads and processes do meanwhile."""
+    unfinished = f"{file}.{os.getpid()}.{get_ident()}"
     try:
         with open(unfinished, "wb") as opened:
             opened.write(marshal.dumps((MAGIC_NUMBER, HERE, held)))

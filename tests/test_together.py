@@ -106,6 +106,10 @@ def test_the_file_of_a_folder_that_was_moved_and_one_that_is_broken_are_not_used
 
 
 def test_nothing_is_written_where_bytecode_is_not(manor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(together, "_held")  # nothing is gathered in vain
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: False)  # a folder of the system's
+        assert pipeline().wheel.spokes == 8
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert pipeline().wheel.spokes == 8
     assert not list(manor.rglob("*.pycs"))
