@@ -81,6 +81,9 @@ NO_MORE = "no further tile of this launch waits there"
 STRICT = "there the other warpgroup has no rows, and its release, behind a barrier of both, is strict"
 FIRST_PLACE = "no place of the queue has been filled before"
 QUERIES_BEFORE = "the queries of a tile come after those before have been read, and they after the queue's place"
+ROWS_ALONE = "there is room for one block of queries: those before have been read, and values and keys with them"
+KEYS_CAME = "the values, waited for before them, were released by threads that had waited for these keys' copies"
+PLACE_LATER = "the place is filled behind the tile's values, once those of the tile that it told of are released"
 VALUES_BEFORE = (
     "the values before came when the values three before were free, and they after the keys that it waits for"
 )
@@ -118,11 +121,11 @@ CHAINS = f"gemm gemm_pingpong gemm_streamed gemm_cluster gemm_split {DENSE} gemm
 
 RAGGED_BACKWARD, APART = "attention_backward_ragged", "attention_backward_apart"
 SPLIT, SPLIT_EARLY = "attention_backward_split", "attention_backward_split_128"
-SPLIT_WIDE = "attention_backward_split_wide"  # some of whose tiles have no queries, and are released all the same
+SPLIT_WIDE = "attention_backward_split_wide"  # some of its tiles have no queries, and are released all the same
 EXTENDED = f"attention_backward_extended {SPLIT}"
 LOADED = "attention_backward attention_backward_ordered"
 NARROW = f"{LOADED} {EXTENDED} {RAGGED_BACKWARD}"
-ORDERED_WIDE = "attention_backward_ordered_wide"
+ORDERED_WIDE = "attention_backward_ordered_wide"  # so have some of these
 WIDE = f"attention_backward_wide {SPLIT_WIDE}"
 CHOSEN = f"attention_backward_chosen {SPLIT_EARLY}"
 LOADED_EARLY = "attention_backward_early"
@@ -139,7 +142,7 @@ COPIED = f"{EXTENDED} {ORDERED_WIDE}"  # warps copy dq, by parts
 UNCHANGED = f"{LOADED} {EXTENDED} {WIDE} {ORDERED_WIDE} {EARLY}"  # no thread writes where values lie
 BESIDE = f"{UNCHANGED} {RAGGED_BACKWARD}"
 BACKWARD = f"{BESIDE} {APART}"
-OTHERS = BACKWARD.replace(f" {SPLIT_WIDE}", "")
+OTHERS = BACKWARD.replace(f" {SPLIT_WIDE}", "").replace(f" {ORDERED_WIDE}", "")
 IN_ONE = f"{WIDE} {EARLY} {EXTENDED} {RAGGED_BACKWARD} {APART}"  # in one thread block, whose threads add to dq
 THREE_HELD = "with three blocks of dS, its queries came after the other warpgroup had read the dS that was there"
 CAME_BEHIND = (
@@ -899,6 +902,14 @@ ROWS: tuple[Row, ...] = (
         "dv = multiply(",
         LARGER_GROUP,
     ),
+    *(
+        Row(ORDERED_WIDE, kind, "mbarrier.wait", detail, f"{line} < self.bring(k, v, once)", ROWS_ALONE, (0,))
+        for kind, detail in (("drop", ""), ("weaken", RELAXED))
+        for line in ("values.producer_acquire(once)", "keys.producer_acquire(once)")
+    ),
+    Row(ORDERED_WIDE, "weaken", "mbarrier.wait", RELAXED, "keys.producer_acquire(once)", KEYS_CAME, (1,)),
+    Row(ORDERED_WIDE, "weaken", ARRIVE, RELAXED, "tiles = tiles.advance() < compute(", PLACE_LATER),
+    Row(ORDERED_WIDE, "drop", "bar.warp.sync", "", "tiles = tiles.advance() < compute(", PLACE_LATER),
     Row(LOADED, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
@@ -920,7 +931,7 @@ ROWS: tuple[Row, ...] = (
         "it waits sooner: time alone",
     ),
     Row(
-        WIDE,
+        f"{WIDE} {ORDERED_WIDE}",
         "early",
         "wgmma.wait_group",
         "tensor.load",
@@ -931,7 +942,7 @@ ROWS: tuple[Row, ...] = (
     Row(CHOSEN, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", THREE_HELD),
     *(
         Row(
-            f"{RAGGED_BACKWARD} {LOADED}",
+            f"{RAGGED_BACKWARD} {LOADED} {ORDERED_WIDE}",
             kind,
             op,
             detail,
