@@ -74,7 +74,8 @@ def test_files_beside_the_code_are_installed() -> None:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     for package, patterns in told.items():
         folder = ROOT / package
-        files = {file for file in folder.rglob("*.*") if file.is_file() and file.suffix not in (".py", ".pyi", ".pyc")}
+        found = (file for file in folder.rglob("*.*") if file.is_file() and file.parent.name != "__pycache__")
+        files = {file for file in found if file.suffix not in (".py", ".pyi")}
         assert files - {file for pattern in patterns for file in folder.glob(pattern)} == set()
 
 
