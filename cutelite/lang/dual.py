@@ -12,9 +12,9 @@ import math as python_math
 from collections.abc import Callable
 from typing import Any
 
-from cutelite.ir.types import f32
+from cutelite.ir.types import f32, f64
 from cutelite.lang.emit import mistake
-from cutelite.lang.promotion import Differentiable, dtype_of, is_number, literal
+from cutelite.lang.promotion import Differentiable, dtype_of, is_number, literal, to_dtype
 from cutelite.lang.values import Vector, full_like, where
 from cutelite.records import dataclass
 
@@ -81,7 +81,7 @@ class Dual(Differentiable):
         return self
 
     def __abs__(self) -> Any:
-        return Dual(abs(self.value), chosen(self.value < 0.0, times(-1.0, self.slope), self.slope, self.value))
+        return Dual(abs(self.value), times(self.slope, sign(self.value)))
 
     def __lt__(self, other: Any) -> Any:
         return self.value < parts(other)[0]
@@ -176,8 +176,18 @@ def chosen(condition: Any, a: Any, b: Any, like: Any) -> Any:
     if isinstance(a, float) and isinstance(b, float):
         if a == b:
             return a
-        a = full_like(like, a, f32) if isinstance(like, Vector) else a
+        a = full_like(like, a, real(like)) if isinstance(like, Vector) else to_dtype(a, real(like))
     return where(condition, a, b)
+
+
+def real(x: Any) -> Any:
+    """Return the type of derivatives beside the number `x`."""
+    return f64 if x.dtype == f64 else f32
+
+
+def sign(x: Any) -> Any:
+    """Return the derivative of a magnitude: at 0 it is 0, as torch's and JAX's."""
+    return chosen(x > 0.0, 1.0, chosen(x < 0.0, -1.0, 0.0, x), x)
 
 
 def _math() -> Any:
@@ -227,16 +237,13 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "erfcinv": (lambda y, x: -python_math.sqrt(python_math.pi) / 2.0 * _math().exp(y * y),),
     "normcdf": (lambda y, x: _math().exp(x * x * -0.5) / python_math.sqrt(2.0 * python_math.pi),),
     "normcdfinv": (lambda y, x: _math().exp(y * y * 0.5) * python_math.sqrt(2.0 * python_math.pi),),
-    "fdim": (lambda y, a, b: (a > b).to(f32), lambda y, a, b: -(a > b).to(f32)),
+    "fdim": (lambda y, a, b: (a > b).to(real(y)), lambda y, a, b: -(a > b).to(real(y))),
     "fma": (lambda y, a, b, c: b, lambda y, a, b, c: a, lambda y, a, b, c: 1.0),
-    "fabs": (lambda y, x: where(x < 0.0, full_like(x, -1.0), full_like(x, 1.0)),),
-    "copysign": (
-        lambda y, a, b: where((a < 0.0) == (y < 0.0), full_like(a, 1.0), full_like(a, -1.0)),
-        lambda y, a, b: 0.0,
-    ),
-    "saturate": (lambda y, x: where(y == x, full_like(x, 1.0), full_like(x, 0.0)),),
-    "minimum": (lambda y, a, b: (a <= b).to(f32), lambda y, a, b: (a > b).to(f32)),
-    "maximum": (lambda y, a, b: (a >= b).to(f32), lambda y, a, b: (a < b).to(f32)),
+    "fabs": (lambda y, x: sign(x),),
+    "copysign": (lambda y, a, b: sign(a) * sign(y), lambda y, a, b: 0.0),
+    "saturate": (lambda y, x: chosen(y == x, 1.0, 0.0, x),),
+    "minimum": (lambda y, a, b: (a <= b).to(real(y)), lambda y, a, b: (a > b).to(real(y))),
+    "maximum": (lambda y, a, b: (a >= b).to(real(y)), lambda y, a, b: (a < b).to(real(y))),
 }
 """Derivatives of functions of `cl.math` by each of their arguments, computed from the result and the arguments."""
 

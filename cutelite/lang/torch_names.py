@@ -108,7 +108,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs, "absolute": abs, "where": values.where, "clamp": _clamp, "clip": _clamp, "round": math.rint,
     "maximum": MAXIMUM, "minimum": MINIMUM, "max": MAXIMUM, "min": MINIMUM, "fmax": values.maximum,
     "fmin": values.minimum, "reciprocal": lambda x: 1.0 / x, "square": lambda x: x * x,
-    "sigmoid": lambda x: 1.0 / (math.exp(-x) + 1.0), "relu": lambda x: MAXIMUM(x, 0.0), "subtract": operator.sub,
+    "sigmoid": lambda x: 1.0 / (math.exp(-x) + 1.0), "relu": lambda x: MAXIMUM(0.0, x), "subtract": operator.sub,
     "multiply": operator.mul, "div": operator.truediv, "divide": operator.truediv, "true_divide": operator.truediv,
     "floor_divide": operator.floordiv, "remainder": operator.mod, "fmod": math.fmod, "negative": operator.neg,
     "logical_and": _logical(operator.and_), "logical_or": _logical(operator.or_), "logical_xor": _logical(operator.xor),

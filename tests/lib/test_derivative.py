@@ -123,3 +123,20 @@ def test_what_has_no_derivative_is_told() -> None:
     with pytest.raises(CompileError, match=r"cl\.math\.remainder has no derivative"):
         values_and_slopes(lambda x: cl.math.remainder(x, 2.0), ANY)
     assert math.isfinite(values_and_slopes(lambda x: 1.0, ANY)[1].sum())
+
+
+@pytest.mark.parametrize("dtype", [f32, cl.f64], ids=str)
+def test_numbers_have_derivatives_of_their_type_and_magnitudes_none_at_0(dtype: Any) -> None:
+    def function(x: Any) -> Any:
+        with_sign = cl.math.copysign(x, -0.5) + cl.math.fdim(x, -1.0)
+        bounded = cl.math.saturate(x) * 4.0 + cl.math.minimum(x, 2.0) * 8.0 + cl.where(x > 2.0, x * 16.0, 0.5)
+        return cl.math.fabs(x) + abs(x) + with_sign + bounded
+
+    @cl.kernel(block=5)
+    def kernel(x: Tensor[dtype, (5,)], slope: Tensor[dtype, (5,)]) -> None:
+        slope[cl.thread_idx.x] = cl.value_and_derivative(function, x[cl.thread_idx.x])[1]
+
+    x = np.array([-2, -0.5, 0, 0.75, 3], np.float32 if dtype == f32 else np.float64)
+    slope = np.zeros_like(x)
+    kernel[1](x, slope)
+    assert slope.tolist() == [-2 + 1 + 8, -2 + 1 + 1 + 8, 1 + 4 + 8, 2 - 1 + 1 + 4 + 8, 2 - 1 + 1 + 16]
