@@ -10,6 +10,7 @@ inverse, logsumexp = softmax.finish()
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -26,8 +27,9 @@ from cutelite.records import dataclass
 
 INF = float("inf")
 LN2 = 0.6931471805599453
-GROWN = 2.0**14
-"""The largest sum of a block's powers in a thread's columns of a row. Above it, the block is computed again."""
+GROWN = {2: 2.0**14, 1: 448.0}
+"""The largest sum of a block's powers in a thread's columns of a row, by a power's bytes: each is at most that, and f16
+and e4m3 hold it. Above it, the block is computed again."""
 LAZY = 8.0
 """Without a guess: sums are rescaled once a row's greatest score has grown by more than this many powers of 2."""
 RAISED_LAZY = 2.0
@@ -103,7 +105,8 @@ class OnlineSoftmax:
     unit    the factor that turns scores into exponents of 2; each block may have another one
     dtype   the dtype of the powers
     guess   whether to use the greatest scores of earlier blocks
-    raised  powers are multiplied by 2 ** raised, for dtypes with a small range of exponents; only without `guess`
+    raised  powers are multiplied by 2 ** raised, for dtypes with a small range of exponents
+    pack    a function of powers in f32 that returns them as `step` does; None: a vector of `dtype`
     shift   this block's powers, but not their sums, are multiplied by 2 ** shift
     rows    rows of a thread: 2 in wgmma's accumulators, 1 where a thread has a whole row
     top     the greatest scores so far, as exponents of 2: (rows,), the same in the four threads of a row
@@ -123,20 +126,21 @@ class OnlineSoftmax:
     raised: float = 0.0
     rows: int = 2
     shift: Any = 0.0
+    pack: Callable[[Any], Any] | None = None
 
     @classmethod
     def first(
-        cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0, rows: int = 2, shift: Any = 0.0
+        cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0, rows: int = 2, shift: Any = 0.0,
+        pack: Callable[[Any], Any] | None = None,
     ) -> tuple[Any, OnlineSoftmax]:  # fmt: skip
         """Return the powers of the first block's scores, in `dtype`, and the softmax after it."""
         top = row_reduce(s, "max", rows=rows) * unit
-        base = where(top == -INF, 0.0, top) - raised
-        how, huge, few = (s, base, unit, dtype, rows, shift), is_huge(base), s.n <= FEW
-        p, total = powers(*how, apart=few)
+        softmax = OnlineSoftmax(unit, dtype, guess, top, full((rows,), 0.0, f32), i32(0), raised, rows, shift, pack)
+        base, few = where(top == -INF, 0.0, top), s.n <= FEW
+        huge, (p, total) = is_huge(base), softmax.powers(s, base, few)
         if not few and huge:
-            p, total = powers(*how, apart=True)
-        redone = where(huge, i32(REDONE), i32(0))
-        return p, OnlineSoftmax(unit, dtype, guess, top, total, redone, raised, rows, shift)
+            p, total = softmax.powers(s, base, apart=True)
+        return p, replace(softmax, total=total, redone=where(huge, i32(REDONE), i32(0)))
 
     def step(self, s: Any, again: Any = None) -> tuple[Any, OnlineSoftmax, Any, Any]:
         """Return the powers of the next block, the softmax after it, `ratio` and `moved`.
@@ -146,12 +150,13 @@ class OnlineSoftmax:
 
         again   a function that returns the scores once more, where registers do not hold them beside the powers
         """
-        p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
+        p = full((s.n,), 0.0, self.dtype) if self.pack is None else self.pack(full((s.n,), 0.0, f32))
+        top, total = self.top, self.total
         ratio, moved, redone = full((self.rows,), 1.0, f32), True, self.redone
         if self.guess and self.redone < REDONE:
             # top is -inf for a row without scores so far: then powers are infinite or NaN, and `moved` is true
-            p, sums = powers(s, self.top, self.unit, self.dtype, self.rows, self.shift)
-            total, moved = self.total + sums, vote_any(not every(sums <= GROWN))
+            p, sums = self.powers(s, self.top)
+            total, moved = self.total + sums, vote_any(not every(sums <= GROWN[self.dtype.bytes]))
         elif self.guess and target.has("wgmma"):
             p = fence_operand(p)  # makes the zeros on this path: for an empty one LLVM makes them before the branch
         if not self.guess or moved:
@@ -167,11 +172,25 @@ class OnlineSoftmax:
             best = where(best - self.top <= lazy, self.top, best)
         base = where(best == -INF, 0.0, best)
         ratio = math.exp2(self.top - base, fast=True)
-        how = s, base - self.raised, self.unit, self.dtype, self.rows, self.shift
-        p, sums = powers(*how, apart=self.guess)
+        p, sums = self.powers(s, base, apart=self.guess)
         if not self.guess and is_huge(base):
-            p, sums = powers(*how, apart=True)
+            p, sums = self.powers(s, base, apart=True)
         return p, best, self.total * ratio + sums, ratio
+
+    def powers(self, s: Any, base: Any, apart: bool = False) -> tuple[Any, Any]:
+        """Return powers relative to `base`, (rows,), and this thread's sums of them without `shift`.
+
+        apart   ``s * unit`` is rounded, as the greatest was for `base`: then its power is 1, however large it is
+        """
+        unshifted = isinstance(self.shift, float) and self.shift == 0.0
+        base = (base - self.raised if unshifted else base - self.raised - self.shift).reshape((1, self.rows, 1))
+        if apart:
+            with builder_here("softmax").rounding_each():
+                exponents = by_rows(s, self.rows) * self.unit - base
+        else:
+            exponents = by_rows(s, self.rows) * self.unit - base
+        p, sums = raised(exponents, self.dtype, self.rows, self.pack)
+        return p, sums if unshifted else sums * math.exp2(-self.shift, fast=True)
 
     def finish(self, sink: Any = None) -> tuple[Any, Any]:
         """Return the factors, (rows,), that normalise sums of products (0 for rows without scores), and the logsumexp.
@@ -196,30 +215,12 @@ def is_huge(top: Any) -> Any:
     return vote_any(some((abs(top) > HUGE) & (abs(top) < INF)))
 
 
-def powers(
-    s: Any, base: Any, unit: Any, dtype: Any, rows: int = 2, shift: Any = 0.0, apart: bool = False
-) -> tuple[Any, Any]:
-    """Return ``2 ** (s * unit - base + shift)`` in `dtype`, and this thread's sums without `shift`; `base`: (rows,).
-
-    apart   ``s * unit`` is rounded, as the greatest was for `base`: then its power is 1, however large it is
-    """
-    unshifted = isinstance(shift, float) and shift == 0.0
-    base = (base if unshifted else base - shift).reshape((1, rows, 1))
-    if apart:
-        with builder_here("softmax").rounding_each():
-            exponents = by_rows(s, rows) * unit - base
-    else:
-        exponents = by_rows(s, rows) * unit - base
-    p, sums = raised(exponents, dtype, rows)
-    return p, sums if unshifted else sums * math.exp2(-shift, fast=True)
-
-
-def raised(exponents: Any, dtype: Any, rows: int = 2) -> tuple[Any, Any]:
-    """Return ``2 ** exponents`` in `dtype`, and their sums over this thread's columns in f32."""
+def raised(exponents: Any, dtype: Any, rows: int = 2, pack: Callable[[Any], Any] | None = None) -> tuple[Any, Any]:
+    """Return ``2 ** exponents`` in `dtype`, or by `pack`, and their sums over this thread's columns in f32."""
     p = math.exp2(by_rows(exponents, rows), fast=True)
     if rows == 1:
         return p.reshape((p.n,)).to(dtype), p.reduce("sum", (0, 2))
     sums = p[None, None, 0]
     for i in static_range(1, p.shape[2]):  # in this order, so that one addition is left after the last powers
         sums = sums + p[None, None, i]
-    return p.reshape((p.n,)).to(dtype), sums.reduce("sum", 0)
+    return p.reshape((p.n,)).to(dtype) if pack is None else pack(p.reshape((p.n,))), sums.reduce("sum", 0)

@@ -4,8 +4,9 @@ wgmma takes fp8 operands from shared memory only with the dimension they are sum
 that of keys. So one more warpgroup transposes each block of values in shared memory, and puts keys there in the order
 in which powers lie in registers: sums do not depend on it, and powers need no exchange between threads.
 
-Powers are raised by 2^6, for e4m3 has few exponents: they are at most 2^8 of its 448. Where each block of values has a
-scale, powers are multiplied by it over the greatest one, which is an addition to the exponent.
+Powers are those relative to the greatest scores of blocks before, as in bf16, and raised by 2^3, for e4m3 has few
+exponents. A block whose powers may exceed its 448 is computed again. Where each block of values has a scale, powers are
+multiplied by it over the greatest one, which is an addition to the exponent.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined, arg-type"
 
@@ -23,8 +24,8 @@ from cutelite.records import dataclass
 
 QB, KB, VB = cl.dims("QB KB VB")
 BOX = 128  # columns: a swizzled row of 128 bytes
-RAISED = 6.0
-CHOSEN = Config(pairs=True, regs=(24, 216))
+RAISED = 3.0
+CHOSEN = Config(guess=True, pairs=True, regs=(24, 216))
 SCALED = 128
 """The number of queries, or of keys, that share a scale."""
 LEAST = 2.0**-20
@@ -93,14 +94,18 @@ class Fp8Plan(Plan):
         return BOX, 1
 
     def operand(self, p: Any) -> Any:
-        """Return powers in the order of operand A, of which a register holds four of a row.
+        return cl.bitcast(p, e4m3)
 
-        Of 32 keys a thread has 2 t, 2 t + 1 and those 8, 16 and 24 behind; `turn` puts them where these registers are.
+    def packed(self, p: Any) -> Any:
+        """Return powers, in f32, in e4m3 in the order of operand A, of which a register holds four of a row.
+
+        They are called bf16, whose registers stay whole where paths meet; those of bytes are taken apart there. Of 32
+        keys a thread has 2 t, 2 t + 1 and those 8, 16 and 24 behind; `turn` puts them where these registers are.
         """
         steps = self.config.columns // 32
         held = p.reshape((2, 2, 2, 2, steps))  # neighbours, rows, 8 keys behind, 16 keys behind, steps
         parts = [held[None, i, None, h, k] for k in range(steps) for h in range(2) for i in range(2)]
-        return cl.vector(*parts, dtype=e4m3)
+        return cl.bitcast(cl.vector(*parts, dtype=f32).to(e4m3), bf16)
 
     def values(self, here: Here, state: Any) -> Any:
         return here.storage.turned[None, None, state.index]
@@ -109,13 +114,13 @@ class Fp8Plan(Plan):
         given, batch, head, kv = here.given, tile.batch, tile.head, tile.head // i32(H // HK)
         if not self.by_block:
             unit = given.scale * given.of_queries[batch, head] * given.of_keys[batch, kv]
-            return cl.OnlineSoftmax.first(s, unit, e4m3, False, RAISED)
+            return cl.OnlineSoftmax.first(s, unit, e4m3, self.config.guess, RAISED, pack=self.packed)
         block = min((tile.row + group * ROWS) // SCALED, i32(given.of_queries.shape[2]) - 1)
         query, most = given.scale * given.of_queries[batch, head, block], greatest(given.of_values[batch, kv, None])
         unit, shift = self.scales(query, most, tile.end - 1, tile, here)
-        p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, False, RAISED, shift=shift)
+        p, softmax = cl.OnlineSoftmax.first(s, unit, e4m3, self.config.guess, RAISED, 2, shift, self.packed)
         state = softmax.top, softmax.total, softmax.redone
-        return p, BlockSoftmax(unit, e4m3, False, *state, RAISED, shift=shift, query=query, greatest=most)
+        return p, BlockSoftmax(unit, e4m3, softmax.guess, *state, RAISED, 2, shift, self.packed, query, most)
 
     def of_block(self, softmax: Any, j: Any, tile: Any, here: Here) -> Any:
         if not self.by_block:
@@ -153,22 +158,51 @@ class Fp8Plan(Plan):
             tiles = tiles.advance()
 
     def turn_block(self, storage: Any, stage: Any) -> None:
-        """Transpose a block, 4 x 4 bytes at a time. A warp takes 8 groups of keys, 4 of columns."""
-        lane, warp = cl.thread_idx.x % 32, cl.thread_idx.x % GROUP // 32
-        step, t = lane % 8 // 4, lane % 4  # the half of 32 keys, and the thread of a group that has its powers
-        for i in cl.static_range(self.config.columns // 32):
-            first = 32 * i + 16 * step + 2 * t
+        """Transpose a block: 32 keys and 16 columns at a time, as matrices of pairs of bytes."""
+        lane, warp, width = cl.thread_idx.x % 32, cl.thread_idx.x % GROUP // 32, self.config.columns
+        row, odd, half = lane % 8, lane // 8 % 2, lane // 16  # of the matrices of columns that are stored
+        at = (16 * warp + 2 * row + (odd ^ row // 4)) * width + 16 * half  # all rows of a matrix in different banks
+        source = Rows.of(storage.v, stage, BOX, lane * BOX + 16 * warp)
+        target = Rows.of(storage.turned, stage, width, at)
+        even = cl.where(lane < 16, cl.u32(0x6420), cl.u32(0x7531))  # the bytes of one column: of each second one
+        for i in cl.static_range(width // 32):
             for j in cl.static_range(BOX // 64):
-                column, held = j * 16 + warp * 4 + lane // 8, cl.make_rmem_tensor(cl.u32, (4,))
-                for k in cl.static_range(4):
-                    row = storage.v[first + k // 2 * 8 + k % 2, None, stage]
-                    held[k] = cl.bitcast(cl.local_tile(row, (4,), (column,)).load(), cl.u32)
-                for k in cl.static_range(4):
-                    half = 0x5140 if k < 2 else 0x7362  # the first or the last two columns of two keys, in turn
-                    low, high = cl.prmt(held[0], held[1], half), cl.prmt(held[2], held[3], half)
-                    word = cl.prmt(low, high, 0x5410 if k % 2 == 0 else 0x7632)
-                    target = cl.local_tile(storage.turned[4 * column + k, None, stage], (4,), (8 * i + lane % 8,))
-                    target.store(cl.bitcast(word, e4m3))
+                held = cl.bitcast(cl.ldmatrix(source.row(32 * i * BOX + 64 * j), transpose=True), cl.u32)
+                words = [cl.prmt(held[k], held[k + 1], x) for k in (0, 2) for x in (even, even ^ 0x1111)]
+                cl.stmatrix(target.row(64 * j * width + 32 * i), cl.vector(*words, dtype=cl.u32))
+
+
+class Rows(NamedTuple):
+    """Rows of 16 bytes of a swizzled tile by their offsets, most of which are known while compiling.
+
+    A swizzle is an XOR of bits of the offset. So where the bits of its two parts are apart, each is swizzled by itself,
+    and what remains for each row is to add a number: but for those that change the same bits, which there are few of.
+
+    memory  a tile of one stage
+    span    the bytes of a row of the tile, which the swizzle permutes
+    first   the part of offsets that threads differ by, swizzled
+    """
+
+    memory: Any
+    span: int
+    first: Any
+
+    @classmethod
+    def of(cls, tiles: Any, stage: Any, span: int, first: Any) -> Any:
+        """Return the rows of a stage of `tiles`; `first` is an offset before the swizzle."""
+        tile = tiles[None, None, stage]
+        rows = cl.make_tensor(tile.ptr, cl.make_layout((tile.nbytes // 16, 8), (8, 1)), cl.u16)
+        return cls(rows, span, swizzled(first, span))
+
+    def row(self, rest: int) -> Any:
+        """Return the row at the offset ``first + rest``."""
+        rest, permuted = swizzled(rest, self.span), (self.span // 16 - 1) << 4
+        return self.memory[(self.first ^ (rest & permuted)) // 16 + (rest & ~permuted) // 16, None]
+
+
+def swizzled(offset: Any, span: int) -> Any:
+    """Return where TMA and wgmma have the byte at this offset in a tile whose rows have `span` bytes."""
+    return offset ^ (offset >> 3 & (span // 16 - 1) << 4)
 
 
 @lru_cache(maxsize=64)
