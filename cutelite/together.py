@@ -10,7 +10,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source
@@ -40,8 +40,10 @@ def together(name: str) -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
     unused, missed = held.keys() - sys.modules, finder.missed & sys.modules.keys()
-    if (unused or missed) and not sys.dont_write_bytecode and os.access(os.path.dirname(file), os.W_OK):
-        _write(file, {name: now for name in {*held, *missed} - unused if (now := _held(name)) is not None})
+    wanted = {*held, *missed} - unused
+    allowed = not sys.dont_write_bytecode and os.access(os.path.dirname(file), os.W_OK)
+    if (unused or missed) and allowed and _times_tell(wanted):
+        _write(file, {name: now for name in wanted if (now := _held(name)) is not None})
 
 
 class _Finder:
@@ -84,6 +86,12 @@ def _stamp(source: str) -> tuple[int, int] | None:
     except OSError:  # it was moved, as Python then finds too
         return None
     return now.st_mtime_ns, now.st_size
+
+
+def _times_tell(modules: Iterable[str]) -> bool:
+    """Tell whether sources have times of their own. In reproducible builds all have the same, whatever they hold."""
+    origins = (spec.origin for module in modules if (spec := sys.modules[module].__spec__) is not None)
+    return len({stamp[0] for origin in origins if (stamp := _stamp(origin or "")) is not None}) > 1
 
 
 def _held(module: str) -> _Held | None:

@@ -21,6 +21,7 @@ def manor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "pipeline.py").write_text("from manor import parts\nfrom manor.parts import wheel\n")
     (folder / "parts" / "__init__.py").write_text("")
     (folder / "parts" / "wheel.py").write_text("spokes = 8\n")
+    os.utime(folder / "pipeline.py", (1e9, 1e9))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(together, "PACKAGE", "manor")
     monkeypatch.setattr(together, "HERE", str(folder))
@@ -103,6 +104,13 @@ def test_the_file_of_a_folder_that_was_moved_and_one_that_is_broken_are_not_used
     monkeypatch.setattr(together, "HERE", str(moved / "manor"))
     assert pipeline().__file__ == str(moved / "manor" / "pipeline.py")
     assert from_file() == set()
+
+
+def test_sources_that_all_have_one_time_are_not_told_apart_by_it(manor: Path) -> None:
+    for source in manor.rglob("*.py"):
+        os.utime(source, (1e9, 1e9))
+    assert pipeline().wheel.spokes == 8
+    assert not list(manor.rglob("*.pycs"))
 
 
 def test_nothing_is_written_where_bytecode_is_not(manor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
