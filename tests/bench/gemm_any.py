@@ -33,9 +33,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, gemm
-from cutelite.kernels.gemm.call import arguments, fused_of, vectors_pay
+from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.dense import ranked
 from cutelite.kernels.gemm.model import kind_of
+from cutelite.kernels.gemm.odd import vectors_pay
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import COLD_BYTES, MAJORS, operands, said, timed_in_turns
 

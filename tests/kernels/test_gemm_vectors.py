@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cutelite.kernels.gemm import call
+from cutelite.kernels.gemm import call, laid, odd
 from cutelite.kernels.gemm.configs import swapped
 from tests.run.test_gemm import compare, relu
 
@@ -17,13 +17,13 @@ def test_rows_that_begin_anywhere(
     shape: tuple[int, int, int], majors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """Rows end within the vectors and turns of all threads, and nothing else computes the product."""
-    monkeypatch.setattr(call, "LOADED", 0)
+    monkeypatch.setattr(odd, "LOADED", 0)
     monkeypatch.setattr(call, "pick", None)
     compare(shape, majors=majors, c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu)
 
 
 def test_one_row_is_never_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a row alone it does not matter where the next one would begin."""
-    monkeypatch.setattr(call, "LOADED", 0)
-    monkeypatch.setattr(call, "copy_all", lambda *pairs: pairs and pytest.fail("copied"))
+    monkeypatch.setattr(odd, "LOADED", 0)
+    monkeypatch.setattr(laid, "copy_all", lambda *pairs: pairs and pytest.fail("copied"))
     compare((1, 72, 44), majors="MN", config=swapped(8, 64, True))

@@ -24,10 +24,12 @@ from cutelite.kernels.gemm.arrays import (
     check_added,
     check_operands,
     check_result,
+    folded,
     of_no_columns,
     result_shape,
 )
-from cutelite.kernels.gemm.call import folded, for_tma, fused_of, kinds_of
+from cutelite.kernels.gemm.call import fused_of, kinds_of
+from cutelite.kernels.gemm.laid import for_tma
 from cutelite.lang.given import given_by
 
 Kind = Literal["mxfp8", "mxfp4", "nvfp4"]

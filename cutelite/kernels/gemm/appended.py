@@ -18,7 +18,8 @@ import cutelite as cl
 from cutelite import Finish
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, as_number, underived
 from cutelite.kernels.arrays import counter, empty
-from cutelite.kernels.gemm.call import for_tma, fused_of, multiply
+from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.kernels.gemm.laid import for_tma
 from cutelite.kernels.gemm.normed import WIDE, check_columns, factors_of
 from cutelite.lib.piece import ROWS
 from cutelite.records import dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -172,4 +173,39 @@ def of_no_columns(operand: Any, mode: int) -> Any:
     shape[mode] = 16
     made = empty(operand, tuple(shape))
     made[...] = 0
+    return made
+
+
+def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:
+    """Fold batches into rows of one matrix where all share B, else into one mode, which a shared A does not have.
+
+    Operands whose batches do not lie evenly, or are stretched along some modes only, are copied. Errors: ValueError for
+    such an `out`.
+    """
+    (m, k), n, batches = a.shape[-2:], out.shape[-1], tuple(out.shape[:-2])
+    if b.ndim == 3 and tuple(a.shape[:-2]) == tuple(b.shape[:-2]) == batches:
+        return a, b, out, fused
+    if prod(b.shape[:-2]) == 1:
+        b = b.reshape(tuple(b.shape[-2:]))
+    elif prod(a.shape[:-2]) == 1:
+        a = a.reshape((m, k))
+    a, b = (x if x.ndim == 2 else stretched(x, batches) for x in (a, b))
+    if a.ndim == b.ndim == 2:
+        a = a[None]
+    lead: tuple[int, ...] = (-1,) if b.ndim == 2 else (-1, m)
+    made = reshaped(out, (*lead, n))
+    c = fused.c if fused.c is None else fused.c.reshape((*lead, n))
+    right = b if b.ndim == 2 else b.reshape((-1, k, b.shape[-1]))
+    if a.ndim == 2:
+        return a, right, made, replace(fused, c=c)
+    more = replace(fused, c=c)
+    return a.reshape((*lead, k)), right, made, more
+
+
+def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
+    """Return an operand with these modes in front; a copy where modes of 1 are repeated."""
+    if tuple(operand.shape[:-2]) == batches:
+        return operand
+    made = empty(operand, (*batches, *operand.shape[-2:]))
+    made[...] = operand
     return made

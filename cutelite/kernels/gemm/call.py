@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import gcd, prod
+from math import gcd
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,10 +13,9 @@ import cutelite_rt as rt
 from cutelite import Finish, Prepare, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper, is_dense
-from cutelite.kernels.arrays import code_of, empty, has_tensor_memory, row_apart
+from cutelite.kernels.arguments import ArrayError, as_number, check_for_hopper
+from cutelite.kernels.arrays import code_of, empty, has_tensor_memory
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm import pitch, vectors
 from cutelite.kernels.gemm.arrays import (
     DEFAULTS,
     begun_for_tma,
@@ -24,20 +23,21 @@ from cutelite.kernels.gemm.arrays import (
     check_operands,
     check_places,
     check_result,
+    folded,
     of_no_columns,
     read_by_tma,
-    reshaped,
     result_shape,
     scales_of,
     written_by_tma,
 )
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import measured, pick, run
+from cutelite.kernels.gemm.laid import all_for_tma, for_tma
+from cutelite.kernels.gemm.odd import by_threads, by_vectors, vectors_pay
 from cutelite.kernels.gemm.prepare import made_ahead
 from cutelite.kernels.lent import is_jax, on_jax
 from cutelite.kernels.rows import gates
 from cutelite.tune.warm import tuning_wanted
-from cutelite_rt.dtype import DTYPES
 
 if TYPE_CHECKING:
     import numpy
@@ -45,12 +45,6 @@ if TYPE_CHECKING:
 Function = Callable[[Any], Any]
 ROWS = (8, 16, 32, 64)
 """Rows of A that a tile loads, as one box of TMA, where A has no more."""
-TILE = 112
-"""Rows and columns of a tile where threads load operands, more or less."""
-LOADED, STEP, COPIED, READ, SECOND, AHEAD = 0.55e-6, 0.6 / 512, 0.88e-6, 0.25e-6, 2.0, 5.0
-"""Microseconds, as some 30 sizes have them (docs/lab/gemm.md): for a byte that blocks load by threads, and at least for
-each of K, which eight blocks share; for a byte of an operand that is copied, and for one of another, with the GEMM
-behind; for the kernel that copies; and for one ahead of loads."""
 EARLY = 128 << 10
 """Bytes of B that a block prefetches into L2 while the previous kernel still runs: 17 MB for all blocks."""
 
@@ -340,177 +334,6 @@ def kinds_of(tensors: tuple[Any, ...], what: str = "finish") -> tuple[tuple[str,
             raise ValueError(f"tensors of {what}= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
         kinds.append((view.dtype, len(view.shape), gcd(8, view.strides[0]) if len(view.shape) == 2 else 1))
     return tuple(kinds)
-
-
-def for_tma(operand: Any, k: int, along_k: bool = False) -> Any:
-    """Return the operand itself, or where TMA or tensor cores cannot read it a copy, whose rows are 16 bytes aligned.
-
-    k        the mode that is K, -1 or -2. Tensor cores read operands along the other mode too where these have 16 bits
-    along_k  it must be contiguous along K all the same
-    """
-    return all_for_tma((operand, k, along_k))[0]
-
-
-def all_for_tma(*operands: tuple[Any, int, bool]) -> list[Any]:
-    """Return `for_tma` of each; copies are of one launch where they can be."""
-    planned = [laid_for_tma(*each) for each in operands]
-    copy_all(*(pair for _, pair in planned if pair is not None))
-    return [laid for laid, _ in planned]
-
-
-def copy_all(*pairs: tuple[Any, Any]) -> None:
-    """Copy arrays to others, at most two pairs (source, target), in one launch where `pitch` can."""
-    able = []
-    for source, target in pairs:
-        if pitch.fits(source, target):
-            able.append((source, target))
-        else:
-            target[...] = source
-    if len(able) == 2 and code_of(able[0][0]) == code_of(able[1][0]):
-        pitch.copy_rows(*able)
-    else:
-        for pair in able:
-            pitch.copy_rows(pair)
-
-
-def packed_rows(operand: Any) -> Any:
-    """Return the operand, or a copy without gaps if its rows have some or begin where TMA cannot read."""
-    return operand if left_out() else moved(operand, place_for(operand))
-
-
-def place_for(out: Any) -> Any:
-    """Return `out`, or a new array of its shape if its rows have gaps or begin where TMA cannot write."""
-    return out if is_dense(out) and rt.tma_aligned(rt.read(out).pointer, 1, ()) else empty(out, tuple(out.shape))
-
-
-def moved(held: Any, out: Any) -> Any:
-    """Return `out`, to which the elements of `held` are copied if that is another array."""
-    if held is not out:
-        copy_all((held, out))
-    return out
-
-
-def modes_of(bytes: int, k: int, along_k: bool) -> tuple[int, ...]:
-    """Return the modes along which an operand of elements of so many `bytes` may be contiguous; else as `for_tma`."""
-    return (-1, -2) if bytes == 2 and not along_k else (k,)
-
-
-def lies_for_tma(operand: Any, k: int, along_k: bool = False) -> bool:
-    """Tell whether `for_tma` returns the operand itself."""
-    view = rt.read(operand)
-    modes = modes_of(DTYPES[view.dtype].bytes, k, along_k)
-    return min(view.strides) > 0 and any(read_by_tma(operand, mode) for mode in modes)
-
-
-def laid_for_tma(operand: Any, k: int, along_k: bool) -> tuple[Any, tuple[Any, Any] | None]:
-    """Return what `for_tma` returns, and if that is a copy the source and target of the copying, else None."""
-    if lies_for_tma(operand, k, along_k):
-        return operand, None
-    view = rt.read(operand)
-    bytes = DTYPES[view.dtype].bytes
-    modes = [mode for mode in modes_of(bytes, k, along_k) if view.strides[mode] == 1]
-    lone = [mode for mode in modes if len(view.shape) == 2 and view.shape[-3 - mode] == 1 and view.pointer % 16 == 0]
-    if lone:  # of one row it does not matter where the next one would begin
-        held = row_apart(operand if lone[0] == -1 else operand.swapaxes(0, 1), -(-max(view.shape) // 16) * 16)
-        return held if lone[0] == -1 else held.swapaxes(0, 1), None
-    row = next(iter(modes), k)
-    high, wide = view.shape[-3 - row], view.shape[row]
-    made = empty(operand, (*view.shape[:-2], high, -(-wide * bytes // 16) * 16 // bytes))[..., :wide]
-    source = operand if row == -1 else operand.swapaxes(-1, -2)
-    return made if row == -1 else made.swapaxes(-1, -2), (source, made)
-
-
-def loadable(a: Any, b: Any) -> bool:
-    """Tell whether threads can load the operands, (..., M, K) and (..., K, N), one of which TMA cannot read.
-
-    Elements are counted by i32.
-    """
-    able = all(
-        DTYPES[x.dtype].bytes == 2 and x.pointer % pitch.UNIT == 0 and min(x.strides) > 0 and 1 in x.strides[-2:]
-        and max(i * j for i, j in zip(x.shape, x.strides, strict=True)) < 1 << 30
-        for x in (rt.read(a), rt.read(b))
-    )  # fmt: skip
-    return able and not (lies_for_tma(a, -1) and lies_for_tma(b, -2))
-
-
-def by_threads(a: Any, b: Any, always: bool = False) -> str:
-    """Return which operands threads are to load, 'A', 'B', 'AB' or '': what is expected to take the least time.
-
-    They load each element once for each tile that needs it; a copy for TMA is written, and read again.
-
-    always  some of those that TMA cannot read, even if copies of all take less time
-    """
-    if not loadable(a, b):
-        return ""
-    sizes = {name: DTYPES[code_of(x)].bytes * prod(x.shape) for name, x in (("A", a), ("B", b))}
-    tiles = {"A": -(-b.shape[-1] // TILE), "B": -(-a.shape[-2] // TILE)}
-    odd = "A" * (not lies_for_tma(a, -1)) + "B" * (not lies_for_tma(b, -2))
-
-    def expected(loaded: str) -> Any:
-        copied = [name for name in odd if name not in loaded]
-        read = sum(sizes[name] for name in "AB" if name not in odd)
-        copies = COPIED * sum(sizes[name] for name in copied) + (AHEAD if loaded else SECOND) * (len(copied) > 0)
-        loads = max(LOADED * sum(sizes[name] * tiles[name] for name in loaded), STEP * a.shape[-1] * (loaded != ""))
-        return loads + READ * read + copies
-
-    ways = [odd, *([] if always else [""]), *(["A", "B"] if len(odd) > 1 else [])]
-    return min(ways, key=expected)
-
-
-def vectors_pay(a: Any, b: Any, out: Any, fused: cl.Fused) -> bool:
-    """Tell whether `vectors` is to compute the product: few rows, or columns, by a matrix that TMA cannot read."""
-    scaled = fused.scales.a is not None or fused.scales.b is not None
-    if a.ndim != 2 or b.ndim != 2 or fused.finish is not None or scaled or code_of(out) not in vectors.OUT:
-        return False
-    few = out.shape[0] <= out.shape[1]
-    able = vectors.pays(a, b) if few else vectors.pays(b.swapaxes(0, 1), a.swapaxes(0, 1))
-    readable = lies_for_tma(b, -2) if few else lies_for_tma(a, -1)
-    return able and not readable
-
-
-def by_vectors(a: Any, b: Any, out: Any, fused: cl.Fused) -> None:
-    """Compute the product by `vectors`."""
-    check_places({"a": rt.read(a), "b": rt.read(b)}, rt.read(out), fused)
-    if out.shape[0] > out.shape[1]:
-        c = None if fused.c is None else fused.c.swapaxes(0, 1)
-        a, b, out = b.swapaxes(0, 1), a.swapaxes(0, 1), out.swapaxes(0, 1)
-        fused = replace(fused, c=c, by_row=True)
-    vectors.run(a, b, out, fused)
-
-
-def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:
-    """Fold batches into rows of one matrix where all share B, else into one mode, which a shared A does not have.
-
-    Operands whose batches do not lie evenly, or are stretched along some modes only, are copied. Errors: ValueError for
-    such an `out`.
-    """
-    (m, k), n, batches = a.shape[-2:], out.shape[-1], tuple(out.shape[:-2])
-    if b.ndim == 3 and tuple(a.shape[:-2]) == tuple(b.shape[:-2]) == batches:
-        return a, b, out, fused
-    if prod(b.shape[:-2]) == 1:
-        b = b.reshape(tuple(b.shape[-2:]))
-    elif prod(a.shape[:-2]) == 1:
-        a = a.reshape((m, k))
-    a, b = (x if x.ndim == 2 else stretched(x, batches) for x in (a, b))
-    if a.ndim == b.ndim == 2:
-        a = a[None]
-    lead: tuple[int, ...] = (-1,) if b.ndim == 2 else (-1, m)
-    made = reshaped(out, (*lead, n))
-    c = fused.c if fused.c is None else fused.c.reshape((*lead, n))
-    right = b if b.ndim == 2 else b.reshape((-1, k, b.shape[-1]))
-    if a.ndim == 2:
-        return a, right, made, replace(fused, c=c)
-    more = replace(fused, c=c)
-    return a.reshape((*lead, k)), right, made, more
-
-
-def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
-    """Return an operand with these modes in front; a copy where modes of 1 are repeated."""
-    if tuple(operand.shape[:-2]) == batches:
-        return operand
-    made = empty(operand, (*batches, *operand.shape[-2:]))
-    made[...] = operand
-    return made
 
 
 def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, tuned: bool = False, **how: Any) -> Config:

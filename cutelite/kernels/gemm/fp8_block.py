@@ -23,7 +23,7 @@ from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import Arguments, ArrayError, check_for_hopper, instance, underived
 from cutelite.kernels.arrays import clusters_at_once, empty, has_tensor_memory
-from cutelite.kernels.gemm.call import moved, packed_rows, place_for
+from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
 from cutelite.records import dataclass
 

@@ -34,7 +34,7 @@ from cutelite.kernels.arguments import (
     underived,
 )
 from cutelite.kernels.arrays import clusters_at_once, empty
-from cutelite.kernels.gemm.call import moved, packed_rows, place_for
+from cutelite.kernels.gemm.laid import moved, packed_rows, place_for
 from cutelite.kernels.lent import takes_jax
 from cutelite.records import dataclass
 

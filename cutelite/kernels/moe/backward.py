@@ -19,7 +19,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, underived
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.gemm.call import packed_rows
+from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.moe import wgrad
 from cutelite.kernels.moe.call import checked
 from cutelite.kernels.moe.combine import combine

@@ -21,7 +21,7 @@ from cutelite.kernels.arguments import (
     underived,
 )
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.gemm.call import packed_rows
+from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort

@@ -25,7 +25,7 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arguments import Arguments, ArrayError, as_number, is_array, one_of, underived
 from cutelite.kernels.arrays import clusters_at_once, empty
-from cutelite.kernels.gemm.call import packed_rows
+from cutelite.kernels.gemm.laid import packed_rows
 from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
