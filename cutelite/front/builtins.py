@@ -274,8 +274,9 @@ def _round(frame: Frame, x: Any, digits: Any = None) -> Any:
 _MATH = """
     acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 expm1 fabs floor fmod hypot isfinite isinf isnan
     log log10 log1p log2 pow sin sinh sqrt tan tanh trunc acosh asinh atanh cbrt
+    fma frexp gamma ldexp lgamma modf nextafter remainder
 """
-MATH = tuple(_MATH.split())
+MATH = tuple(name for name in _MATH.split() if hasattr(python_math, name))  # fma is new in 3.13
 """Functions of Python's `math` that go to `cutelite.lang.math` when an argument is a run-time value."""
 
 
@@ -287,7 +288,9 @@ def _of_math(name: str) -> Callable[..., Any]:
             return python(*args)
         from cutelite.lang import math  # late: few kernels need it
 
-        result = getattr(math, name)(*map(_number, args))
+        if name == "log" and len(args) == 2:
+            return math.log(_number(args[0])) / math.log(_number(args[1]))
+        result = getattr(math, "tgamma" if name == "gamma" else name)(*map(_number, args))
         return _int(frame, result) if name in ("ceil", "floor", "trunc") else result
 
     return function

@@ -5,7 +5,10 @@
 
 import math
 
+import numpy as np
 import pytest
+
+import cutelite as cl
 
 from cutelite.diag import CompileError
 from cutelite.front.build import build
@@ -333,3 +336,23 @@ def test_dims_stay_expressions_where_they_can():
             n * k + n - k // 2, min(n, 128) + max(n, k), k // 64, 1, 1 if n > 3 else 2,
             k // 64 + n * n + 2 * n + abs(n - 5), int(n * 0.5 + n / 4) + max(a, n), n + k + a - n + (n & 3),
         ]  # fmt: skip
+
+
+def test_functions_of_pythons_math_take_run_time_numbers_where_ours_do():
+    from cutelite.front.builtins import MATH
+
+    ours = {name for name in dir(math) if getattr(getattr(cl.math, name, None), "__module__", "") == cl.math.__name__}
+    assert ours == set(MATH) - {"gamma"}
+
+    @cl.kernel
+    def some(x: cl.Tensor[cl.f64, (4,)], out: cl.Tensor[cl.f64, (4, 4)]) -> None:
+        i = cl.thread_idx.x
+        whole = math.modf(x[i])
+        found = (math.log(x[i], 2), math.gamma(x[i]), whole[0] * 8 + whole[1], math.ldexp(*math.frexp(x[i])))
+        for row, value in enumerate(found):
+            out[row, i] = value
+
+    x, out = np.array([0.5, 1.5, 2.75, 6.0]), np.zeros((4, 4))
+    some[1, 4](x, out)
+    want = [[math.log(v, 2), math.gamma(v), v % 1 * 8 + v // 1, v] for v in x]
+    np.testing.assert_allclose(out.T, want, rtol=1e-13)
