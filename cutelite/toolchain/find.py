@@ -24,7 +24,7 @@ def ptxas() -> str | None:
     """Return the path of ptxas, or None. Errors: `ToolchainError` if CUTELITE_PTXAS names no program."""
     settings = config.read()
     if settings.ptxas is None:
-        return program("ptxas")
+        return _program("ptxas", settings.toolkit, tuple(sys.path), os.getcwd())
     if not os.access(settings.ptxas, os.X_OK):
         raise ToolchainError("settings", f"CUTELITE_PTXAS={settings.ptxas}: there is no such program")
     return settings.ptxas
