@@ -811,7 +811,7 @@ ROWS: tuple[Row, ...] = (
         "stage",
         "mul",
         "",
-        "self.first * ROWS < self.key + ROWS - 1",
+        "self.group * self.block.plan.width < self.key + block.plan.width - 1",
         "both warpgroups see the same blocks of 128 queries whole",
     ),
     Row(f"{IN_ONE} attention_backward", "weaken", "atom", "", "tiles", ONE_BLOCK),
@@ -869,12 +869,12 @@ ROWS: tuple[Row, ...] = (
             "stage",
             "mul",
             "",
-            f"self.block.tile.key + self.first * ROWS < {line}",
+            f"self.group * self.block.plan.width < {line}",
             "all keys of the tile are there",
         )
         for line, kernels in (
-            ("self.key + ROWS > sequence.keys", NARROW),
-            ("self.key < length", NARROW.replace(f" {SPLIT}", "")),
+            ("self.key + block.plan.width > sequence.keys", NARROW),
+            ("self.send(own[which], self.key", NARROW.replace(f" {SPLIT}", "")),
         )
     ),
     Row(
@@ -882,7 +882,7 @@ ROWS: tuple[Row, ...] = (
         "stage",
         "mul",
         "",
-        "of_k, of_v = self.k, self.v",
+        "(self.k, self.v)",
         "dk and dv are staged elsewhere",
     ),
     Row(
@@ -955,8 +955,8 @@ ROWS: tuple[Row, ...] = (
         Row(NARROWER, kind, "mbarrier.wait", detail, "changes.producer_acquire(", CAME_BEHIND)
         for kind, detail in (("drop", ""), ("weaken", RELAXED), ("late", ""))
     ),
-    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
-    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.write(dv,", LARGER_GROUP),
+    Row(APART, "drop", "cp.async.bulk.commit_group", "", "self.leave(grads, own, results, 1)", LARGER_GROUP),
+    Row(APART, "early", "cp.async.bulk.commit_group", "", "self.leave(grads, own, results, 1)", LARGER_GROUP),
     Row(f"{NARROW} {ORDERED_WIDE}", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
     Row(ORDERED, "drop", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
     Row(ORDERED, "weaken", "fence.proxy.async", "", 'cl.fence_proxy_async("global")', COMPLETE),
