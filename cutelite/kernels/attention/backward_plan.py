@@ -58,7 +58,7 @@ def chosen(problem: Problem, keys: int = 0, scale: float = 1.0) -> Config:
     if problem.dim > 128:
         if extends and problem.dim <= 192 and problem.dim_v <= 128:
             return Config(copied=0, extended=True)
-        return Config(copied=0)
+        return Config(held=1 if max(problem.dim, problem.dim_v) <= 192 else 2, copied=0)
     if problem.dim <= 64:
         copied = (2 if keys <= 2048 and not problem.ragged else 4) if extends else 8  # ragged ones would spill
         return Config(128, copied=copied, extended=extends)
