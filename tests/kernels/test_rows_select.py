@@ -101,6 +101,10 @@ def test_rows_without_a_choice() -> None:
     x = np.full((2, 9), -np.inf, np.float32)
     x[0, 4] = 1
     assert sample(x, np.array([0.99, 0.5], np.float32)).tolist()[0] == 4
+    few, chances = random((3, 7), np.float32), np.array([0.1, 0.5, 0.9], np.float32)
+    for share in (1.0, 0.6):
+        found = sample(few, chances, top_k=12, top_p=share)  # more than there are
+        np.testing.assert_array_equal(found, sample(few, chances, top_p=share))
 
 
 def test_what_is_refused() -> None:

@@ -457,6 +457,7 @@ def sample(
         raise cl.ArgumentError("x has rows of 0 elements, of which none can be chosen")
     temperature, top_p = as_number("temperature", temperature, above=0), as_number("top_p", top_p, above=0, most=1)
     top_k = as_number("top_k", top_k, whole=True, least=0)
+    top_k = top_k if top_k < rows.n else 0
     (columns,) = results(out, {"columns": (leading, "i64")}, x=x, chances=chances)
     p = (instance("how", how, Plan) or alone(rows.n, rows.vector)).only()
     kernel = sampling(rows.dtype, rows.n, p)
