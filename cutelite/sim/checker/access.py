@@ -31,7 +31,7 @@ from cutelite.sim.checker.shadow import (
 
 Array = Any
 
-BYTES = 4  # of an agent in a group
+BYTES = 4  # of an agent, and of a clock, in a group
 MANY_UNITS = 64  # of asynchronous work: fewer are checked granule by granule
 MANY_EPOCHS = 16  # of earlier accesses; more are checked granule by granule
 
@@ -86,9 +86,11 @@ class Threads:
         return self.clocks.keys(self.who[at])
 
     def unknown(self, row: int, at: int, group: Group) -> bool:
-        knowledge = self.clocks.of(int(self.who[at]))
-        if len(group.who) == BYTES:  # one agent
-            return not self.clocks.has(knowledge, row, int(group.agents[0]), int(group.clocks[0]))
+        knowledge, first = self.clocks.of(int(self.who[at])), int.from_bytes(group.who[:BYTES], byteorder)
+        if not self.clocks.knows_of(knowledge, first):
+            return True
+        if len(group.who) == BYTES:
+            return not self.clocks.has(knowledge, row, first, int.from_bytes(group.when, byteorder))
         return not bool(np.all(self.clocks.known(knowledge, row, group.agents, group.clocks)))
 
 

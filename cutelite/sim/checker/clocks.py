@@ -135,6 +135,10 @@ class Clocks(Parties):
         copied = self.copies and then.agent and agent == self.copier(then.agent)
         return bool(copied and then.copied[row] >= clock)
 
+    def knows_of(self, knowledge: Knowledge, agent: int) -> bool:
+        """Tell whether something is known of the cluster of an agent."""
+        return self.columns[int(self.cluster[agent])] in knowledge.parts
+
     def has_any(self, knowledge: Knowledge, row: int, who: Array, when: Array) -> bool:
         """Tell whether some of these epochs is known."""
         if len(who) == 1:
