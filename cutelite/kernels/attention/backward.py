@@ -5,7 +5,8 @@ computing warpgroup. It loops over the blocks of queries that see them; one thre
 computed transposed, K @ Q.T, so that the probabilities P and the gradients of scores dS, in registers, are operands of
 dv += P.T @ dO and dk += dS.T @ Q. dS is also written to shared memory: in the next step each warpgroup multiplies a
 part of dS @ K and adds it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has
-written its dS too, even if it is half a step behind.
+written its dS too, even if it is half a step behind. So `Narrow`. Of heads above 128 columns (192, where values have
+128) registers hold dk or dv of shared keys alone: `Wide`.
 
 docs/lab/attention-backward.md counts what bounds the kernel and records the experiments.
 """

@@ -16,7 +16,7 @@ from cutelite.kernels.attention.tiles import Given, sequence_at
 B, HK, HP, SQ, SK, ENDS = cl.dims("B HK HP SQ SK ENDS")
 STARTS = Tensor[i32, (ENDS,)] | None
 WORKERS = 2
-"""The number of computing warpgroups of a thread block: each for 64 keys, or all for the same 64 (`Config.wide`)."""
+"""The number of computing warpgroups of a thread block: each for 64 keys, or both for the same (`Tiles.wide`)."""
 
 
 class Starts(NamedTuple):
