@@ -19,7 +19,7 @@ import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, gemm
 from cutelite.kernels.gemm.call import arguments, fused_of
-from cutelite.kernels.gemm.configs import made_for
+from cutelite.kernels.gemm.fits import made_for
 from tests.bench.gemm_cases import Case, Inputs, error, expected, inputs, poisoned, sets
 from tests.bench.gemm_rivals import RIVALS
 from tests.bench.timing import Replay, rounds

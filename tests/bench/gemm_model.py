@@ -27,7 +27,8 @@ import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, dense
 from cutelite.kernels.gemm.call import arguments, fused_of
-from cutelite.kernels.gemm.configs import STREAMED, Problem, made_for
+from cutelite.kernels.gemm.configs import STREAMED, Problem
+from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of, worth
 from cutelite.tune.compile import compile_all
 from tests.bench.timing import timed

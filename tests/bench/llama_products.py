@@ -25,7 +25,7 @@ import torch
 
 from cutelite.kernels.gemm import CONFIGS, Config, dense
 from cutelite.kernels.gemm.call import EARLY, arguments, fused_of
-from cutelite.kernels.gemm.configs import made_for
+from cutelite.kernels.gemm.fits import made_for
 from cutelite.tune.compile import compile_all
 from tests.bench.gemm_model import said
 from tests.bench.timing import Replay, graph, lasting, rounds

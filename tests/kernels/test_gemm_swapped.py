@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from cutelite.kernels.gemm import CONFIGS, Config
-from cutelite.kernels.gemm.configs import low, needed, slim, swapped
+from cutelite.kernels.gemm.configs import low, slim, swapped
+from cutelite.kernels.gemm.fits import needed
 from tests.run.test_gemm import compare, relu
 
 pytestmark = pytest.mark.usefixtures("everywhere")

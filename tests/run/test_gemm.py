@@ -20,7 +20,8 @@ from cutelite import CompileError, Finish, bf16, e4m3, f32, f64, i8, i32, tf32
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, model, pitch, reference
 from cutelite.kernels.gemm.call import silu
-from cutelite.kernels.gemm.configs import Problem, made_for, swapped
+from cutelite.kernels.gemm.configs import Problem, swapped
+from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, table_of
 
 SHAPE = 136, 264, 208

@@ -15,7 +15,8 @@ import pytest
 import cutelite as cl
 from cutelite import ArgumentError
 from cutelite.kernels.gemm import Config, dense, fp8_block, grouped, mixed
-from cutelite.kernels.gemm.configs import Problem, made_for
+from cutelite.kernels.gemm.configs import Problem
+from cutelite.kernels.gemm.fits import made_for
 from cutelite.toolchain import find
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

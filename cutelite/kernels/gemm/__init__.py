@@ -1,7 +1,8 @@
 """GEMMs on Hopper: dense ones of every type, major, batch and epilogue, and special ones.
 
 call.py        `gemm` on arrays, and its reference
-dense.py       its kernel: persistent, TMA, wgmma           configs.py     its configurations, and which fit a problem
+dense.py       its kernel: persistent, TMA, wgmma
+configs.py     problems and configurations                 fits.py        which of these fit which of those
 plan.py        what the kernel's threads do                 sums.py        adds up tiles that several blocks share
 operators.py   GEMMs as operators of torch
 fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K

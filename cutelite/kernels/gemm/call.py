@@ -30,8 +30,9 @@ from cutelite.kernels.gemm.arrays import (
     scales_of,
     written_by_tma,
 )
-from cutelite.kernels.gemm.configs import Config, Problem, made_for
+from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import measured, pick, run
+from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma, for_tma
 from cutelite.kernels.gemm.odd import by_threads, by_vectors, vectors_pay
 from cutelite.kernels.gemm.prepare import made_ahead

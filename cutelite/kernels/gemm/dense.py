@@ -23,11 +23,9 @@ import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32, u32
 from cutelite.kernels.arguments import Misfit
 from cutelite.kernels.arrays import clusters_at_once, empty, flags
-from cutelite.kernels.gemm.configs import (
-    CONFIGS,
+from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem
+from cutelite.kernels.gemm.fits import (
     LOADERS,
-    Config,
-    Problem,
     all_copied,
     boxes_of,
     made_for,

@@ -38,8 +38,9 @@ from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, check_written_by_tma, of_no_columns
 from cutelite.kernels.gemm.call import kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
-from cutelite.kernels.gemm.configs import Config, Problem, made_for
+from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import NEAR, build, first_of
+from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
 from cutelite.kernels.gemm.plan import GROUP

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32, i64, u32
-from cutelite.kernels.gemm.configs import lines_of, units_copied
+from cutelite.kernels.gemm.fits import lines_of, units_copied
 from cutelite.kernels.gemm.pitch import UNIT, shifted, units
 from cutelite.records import dataclass
 

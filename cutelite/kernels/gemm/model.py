@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cutelite_rt as rt
-from cutelite.kernels.gemm.configs import ODD, SPLIT, WIDTHS, Config, Problem, wide
+from cutelite.kernels.gemm.configs import ODD, SPLIT, WIDTHS, Config, Problem
+from cutelite.kernels.gemm.fits import wide
 
 
 class Numbers(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import cutelite as cl
 from cutelite import f32, i32, u32
-from cutelite.kernels.gemm.configs import LOADERS, Config, Problem, steps_ahead
+from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.kernels.gemm.fits import LOADERS, steps_ahead
 from cutelite.kernels.gemm.loads import Loaded
 from cutelite.lang.given import given_by
 from cutelite.lib.multicast import by_turns

@@ -1,0 +1,165 @@
+"""The configurations that fit a problem: boxes of TMA, shared memory, registers, and what no kernel is made for."""
+
+from dataclasses import replace
+
+from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.lib.multicast import by_turns
+
+
+def wide(config: Config, problem: Problem) -> int:
+    """Return the columns of results that are stored at once: 128 bytes by default."""
+    if problem.gate is not None:
+        most = 64 if config.tile[1] % 64 else 128 // problem.d.bytes  # of whole swizzles
+        return next((w for w in (64, 32, 16) if w <= most and config.tile[1] // 2 % w == 0), 0)
+    if problem.finish is not None:
+        return problem.columns(problem.finish.columns)
+    return config.piece or 128 // (problem.acc.bytes if config.splits > 1 else problem.d.bytes)
+
+
+def span(extent: int, bytes: int) -> int:
+    """Return the elements of the widest swizzle that divides this extent of a tile along which it is contiguous."""
+    return next(row for row in (128, 64, 32, 16) if extent * bytes % row == 0) // bytes
+
+
+def box_of(bytes: int, major: str, rows: int, held: int, depth: int, shares: int) -> tuple[int, int] | None:
+    """Return the box of one copy, (rows, columns along K), for an operand's tile that `shares` blocks share.
+
+    bytes, rows, held  of an element; rows of the tile that are brought at once, and that a warpgroup multiplies
+    Result  of a part of the rows; of an operand contiguous along them as many as the swizzle permutes, and of a part of
+            K where a part of the rows would be less than that. None where spans of 64 bytes do not divide the rows
+    """
+    if major == "K":
+        high = rows if by_turns(rows, shares) else rows // shares
+        return (high if high <= MOST else high // 2), depth
+    wide = span(held, bytes)
+    if wide * bytes < 64 or rows % wide:
+        return None
+    return wide, depth if rows // shares % wide == 0 else depth // shares
+
+
+MOST = 256
+"""The extent that a box of TMA may have."""
+
+
+def boxes_of(config: Config, problem: Problem, few: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return `box_of` A, of which `few` rows are brought for a tile, and B."""
+    (bm, bn), (cm, cn), (left, right), bytes = config.tile, config.cluster, problem.majors, problem.bytes
+    of_b, depth = bn // 2 if problem.halves else bn, 128 // bytes
+    held = bn // 2 if config.across else bn
+    return box_of(bytes, left, few, bm, depth, cn), box_of(bytes, right, of_b, held, depth, cm)
+
+
+LOADERS = 2
+"""Warpgroups that load, where TMA cannot: they take steps in turn."""
+STAGES = 4, 2
+"""Stages that they fill: so many if copies of two steps of each have room beside them, else fewer."""
+SHARED = 232_000
+"""Bytes of shared memory that a block may have for stages, pieces of results and vectors."""
+
+
+def held(config: Config, problem: Problem) -> int:
+    """Return the bytes of shared memory of stages, pieces of results and vectors."""
+    (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
+    stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * wide(config, problem) * out
+    biases = 2 * (bm if problem.turned else bn)
+    return stages + pieces + 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
+
+
+def lines_of(rows: int, major: str) -> tuple[int, int]:
+    """Return how many lines a step of an operand of 16 bits has, and how many units of 16 bytes fill a line.
+
+    A step is `rows` of a tile by 64 along K; its lines lie along the mode in which the operand is contiguous.
+    """
+    return (rows, 8) if major == "K" else (64, rows // 8)
+
+
+def units_copied(rows: int, major: str) -> int:
+    """Return how many units threads copy for a step of an operand: a line lies in one more than fill it."""
+    high, across = lines_of(rows, major)
+    return high * (across + 1)
+
+
+def all_copied(problem: Problem, tile: tuple[int, int]) -> int:
+    """Return how many units threads copy for a step of the operands that they load."""
+    each = zip("AB", tile, problem.majors, strict=True)
+    return sum(units_copied(rows, major) for name, rows, major in each if name in problem.loaded)
+
+
+def steps_ahead(config: Config, problem: Problem) -> int:
+    """Return for how many steps copies of a warpgroup that loads have room: as many as fit shared memory, up to 6."""
+    return min(6, (SHARED - held(config, problem)) // (16 * LOADERS * all_copied(problem, config.tile)))
+
+
+def settled(config: Config, problem: Problem) -> Config:
+    """Return the configuration as it is for a kind of problem: some need shared memory for something else."""
+    config = config if problem.finish is None else replace(config, buffers=1)
+    if not problem.loaded:
+        return config
+    of = problem.swapped if config.swapped else problem
+    made = [-(-max(stages, needed(config)) // LOADERS) * LOADERS for stages in STAGES]  # each has stages of its own
+    more, fewer = (replace(config, stages=stages) for stages in made)
+    return more if steps_ahead(more, of) >= 2 else fewer
+
+
+def needed(config: Config) -> int:
+    """Return the least number of stages: accumulators of blocks that share K are laid where tiles of B were."""
+    (bm, bn), alone = config.tile, config.together == 1
+    high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
+    return 2 if alone else -(-high // 32)
+
+
+def threads_of(problem: Problem) -> int:
+    """Return how many threads a block has: two warpgroups multiply, and one loads, or `LOADERS` without TMA."""
+    return 128 * (2 + (LOADERS if problem.loaded else 1))
+
+
+def made_for(config: Config, problem: Problem) -> bool:
+    """Tell whether a kernel of the configuration exists for these types."""
+    config, problem = settled(config, problem), problem.swapped if config.swapped else problem
+    (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
+    if problem.acc.is_int and bn > 32 and bn % 16:
+        return False  # an n of wgmma of integers
+    piece, each = wide(config, problem), bn // 2 if config.across else bn
+    if problem.gate is not None:
+        of_tile = (bm if config.pingpong else bm // 2) // 64 * (problem.columns(bn) // max(1, piece))
+        if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
+            return False
+    if problem.finish is not None:
+        several = config.together > 1 and (problem.finish.paired or problem.halves or problem.groups)
+        if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
+            return False
+        if problem.finish.apart % problem.columns(bn):
+            return False  # a tile's columns are of one head
+    if min(config.cluster) > 1 and (by_turns(bm, config.cluster[1]) or by_turns(bn, config.cluster[0])):
+        return False  # blocks take turns along one mode alone
+    alone = config.cluster[1] == 1 and not config.across and bm == (64 if config.pingpong else 128)
+    of_thread = (bm if config.pingpong else bm // 2) * bn // 128
+    if problem.finish is not None and not problem.groups and problem.finish.columns > 64 and of_thread > 128:
+        return False  # registers hold a tile's sums, or a wide piece's with what belongs to them, not both
+    if problem.direct and config.splits == 1 and not config.swapped and of_thread > 192:
+        return False  # for what stores and loads elements there are no registers left
+    if problem.prepare is not None and (config.swapped or not alone):
+        return False  # a warpgroup has 64 rows of A in registers, which this block alone brings
+    if problem.loaded and (config.cluster != (1, 1) or of_thread > 64 or config.stream):
+        return False  # others read a tile too that this block brings, or there are no registers left
+    if problem.loaded and steps_ahead(config, problem) < 2:
+        return False
+    each_of = zip("AB", (bm, bn), problem.majors, strict=True)
+    if any(name in problem.loaded and major == "MN" and rows > 128 for name, rows, major in each_of):
+        return False  # a warpgroup copies 8 lines or more at once (`loads.Loaded.apart`)
+    if config.stream and (config.splits > 1 or config.together > 1 or problem.groups):
+        return False
+    if config.across and (problem.halves or config.together > 1 or problem.groups == "K"):
+        return False
+    if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):
+        return False  # what a group's end clears in shared memory, no block of a cluster may bring to another
+    if config.stages < needed(config):
+        return False
+    if piece * out % 16 and not problem.turned:
+        return False  # rows of a piece in shared memory
+    return (
+        held(config, problem) < SHARED
+        and problem.columns(each) % piece == 0
+        and (each % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned or problem.finish is not None)
+        and None not in boxes_of(config, problem, bm)
+    )
