@@ -1,6 +1,8 @@
-"""Copies of the rows that a team works on later, to shared memory: by bulk copies, or by each thread for itself.
+"""Rows that a team works on later, on their way: copied to shared memory by bulk copies or by each thread for itself, or
+to L2 alone.
 
-Both kinds have the same methods: `parts` gives the current row, and `go_on` makes the next one current.
+All kinds have the same methods: `parts` gives the current row, `go_on` makes the next one current, and `taken` are the
+rows that the team takes, or None: then each team has every `team.count()`-th row.
 """
 
 from __future__ import annotations
@@ -91,6 +93,11 @@ class BulkCopies:
             made.bring(stage, stage)
         return made
 
+    @property
+    def taken(self) -> TakenRows | None:
+        """The rows that the team takes."""
+        return self.room.taken
+
     def parts(self, fill: Any) -> list[RowPart]:
         """Wait until the current row has arrived, and return this thread's part of each array, in shared memory."""
         room = self.room
@@ -151,6 +158,11 @@ class ThreadCopies:
         for number in static_range(slots):
             made.ask_for(number)
         return made
+
+    @property
+    def taken(self) -> TakenRows | None:
+        """The rows that the team takes."""
+        return self.room.taken
 
     def parts(self, fill: Any) -> list[Queued]:
         """Return this thread's part of the current row of each array, in its slots."""
@@ -221,3 +233,37 @@ class Queued(RowPart):
         if self.held.once and self.begin == len(self.held.room.arrays) - 1:
             self.held.ask_behind(some)
         return found
+
+
+@dataclass(frozen=True)
+class RowsAsked:
+    """Rows that threads load into registers when it is their turn, and that L2 has been asked for one row before.
+
+    part    how a row is distributed
+    arrays  the tensors that are read row by row
+    taken   the rows that the team takes
+    """
+
+    part: RowPartition
+    arrays: tuple[Any, ...]
+    taken: TakenRows
+
+    @staticmethod
+    def create(part: RowPartition, arrays: tuple[Any, ...], counter: Any) -> RowsAsked:
+        """Begin with a row, and one that is known to follow it."""
+        return RowsAsked(part, arrays, TakenRows.create(part.team, arrays[0].shape[0], counter, 2))
+
+    def parts(self, fill: Any) -> list[RowPart]:
+        """Load this thread's part of the current row of each array."""
+        row = self.taken.known[0]
+        return [RowPart(self.part, self.part.load(x[row, None], fill)) for x in self.arrays]
+
+    def ask(self) -> None:
+        """Let the next row, if there is one, come to L2."""
+        row = self.taken.known[1]
+        if row < self.arrays[0].shape[0]:
+            for each in self.arrays:
+                self.part.ask_for(each[row, None])
+
+    def go_on(self, row: Any) -> None:
+        """Do nothing: `taken` goes on by itself."""

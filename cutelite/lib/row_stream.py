@@ -16,7 +16,7 @@ from cutelite.lang.tensor import make_rmem_tensor, shared
 from cutelite.lang.values import minimum
 from cutelite.lang.words import pack, unpack
 from cutelite.layout import make_layout
-from cutelite.lib.row_copies import BulkCopies, ThreadCopies
+from cutelite.lib.row_copies import BulkCopies, RowsAsked, ThreadCopies
 from cutelite.lib.row_words import Packed
 from cutelite.lib.rows import RowPart, RowPartition, RowVectors
 from cutelite.records import dataclass
@@ -40,6 +40,7 @@ class RowStream:
             in shared memory is asked for right away
     bulk    bulk copies bring rows to shared memory
     queue   each thread copies its own vectors there
+    asked   L2 is asked for the next row, and threads load rows
     """
 
     part: RowPartition
@@ -53,6 +54,7 @@ class RowStream:
     once: bool
     bulk: BulkCopies | None
     queue: ThreadCopies | None
+    asked: RowsAsked | None
 
     @staticmethod
     def create(
@@ -69,6 +71,7 @@ class RowStream:
         together: int | None = None,
         counter: Any = None,
         once: bool = False,
+        taken: bool = False,
     ) -> RowStream:
         """Make room for rows, and start the first copies. Other arguments are those of `RowStream`.
 
@@ -78,36 +81,43 @@ class RowStream:
         outside  default: with two or more stages; always so with `ahead`
         ahead    each thread copies its own vectors to shared memory by cp.async. There is room for those of a row and
                  `ahead` more. None: no such copies
-        counter  (1,) i32 in global memory, 0 before and after each launch. With `stages` or `ahead`, teams then take
-                 rows one by one by this counter, so that all end at the same time even if some get more of the
-                 bandwidth. The reductions of `each_reduced` pass on the row taken. None: each team has every
+        counter  (1,) i32 in global memory, 0 before and after each launch. With `stages`, `ahead` or `taken`, teams
+                 then take rows one by one by this counter, so that all end at the same time even if some get more of
+                 the bandwidth. The reductions of `each_reduced` pass on the row taken. None: each team has every
                  `team.count()`-th row
+        taken    without copies, with `counter`: teams take rows and load them into registers, and L2 is asked for the
+                 next one behind a row's reduction. Implies `many`
         Who      all threads of the block; with stages the block must be one team
         Errors   `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
-                 `together` above 1 with stages, `many`, `early` or `ahead`
+                 `together` above 1 with stages, `many`, `early`, `ahead` or `taken`; `taken` with copies, `early` or
+                 `outside`, or without `counter`
         """
-        if (together or 1) > 1 and (stages or many or early or ahead is not None):
+        if (together or 1) > 1 and (stages or many or early or taken or ahead is not None):
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
-        bulk, queue = None, None
+        if taken and (stages or early or outside or ahead is not None or counter is None):
+            raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
+        bulk, queue, asked = None, None, None
         if ahead is not None:
             queue = ThreadCopies.create(part, arrays, ahead, once, counter)
             many, early, outside, packed = True, False, True, False
         elif stages:
             bulk = BulkCopies.create(part, arrays, stages, counter)
-        outside, many = stages > 1 if outside is None else outside, many or early
-        return RowStream(part, arrays, many, early, outside, fill, packed, together, once, bulk, queue)
+        elif taken:
+            asked = RowsAsked.create(part, arrays, counter)
+        outside, many = stages > 1 if outside is None else outside, many or early or taken
+        return RowStream(part, arrays, many, early, outside, fill, packed, together, once, bulk, queue, asked)
 
     @property
-    def copies(self) -> BulkCopies | ThreadCopies | None:
-        """The copies of later rows."""
-        return self.queue if self.bulk is None else self.bulk
+    def coming(self) -> BulkCopies | ThreadCopies | RowsAsked | None:
+        """The later rows that are on their way."""
+        return self.bulk or self.queue or self.asked
 
     @property
     def loops(self) -> bool:
         """True where `walk` makes a run-time loop."""
-        return self.outside and self.copies is None
+        return self.outside and self.coming is None
 
     def walk(self, state: Any, step: Any, last: bool = False, pieces: int = 1) -> Any:
         """Go through this thread's vectors of a row, as `RowPartition.walk` does: unrolled, unless `loops`.
@@ -141,7 +151,7 @@ class RowStream:
             return nothing
         if self.loops:
             return lambda _: RowPart(part, row, 0, True)
-        if not (self.early or self.copies is not None) or not kept:
+        if not (self.early or self.coming is not None) or not kept:
             return lambda _: self.registers(part.load(row))
         begin = (part.team.rank - part.team.index) * part.chunk  # each team of the block has its own part of `place`
         place = shared(row.dtype, (part.chunk * part.team.teams,), align=128)
@@ -164,8 +174,8 @@ class RowStream:
             replace(self, together=None).each_together(self.together, work, ask)
             return
         first = team.number()
-        if self.copies is not None:
-            self.each_copied(self.copies, work, ask)
+        if self.coming is not None:
+            self.each_coming(self.coming, work, ask)
         elif self.early:
             asked, vectors = ask(min(first, rows - 1)), self.loaded(min(first, rows - 1))
             words = pack(vectors)  # unpacked, each narrow element would take a register across the loop
@@ -187,9 +197,9 @@ class RowStream:
             team.ready()
             work(first, asked, *parts)
 
-    def each_copied(self, copies: BulkCopies | ThreadCopies, work: Any, ask: Any) -> None:
+    def each_coming(self, copies: BulkCopies | ThreadCopies | RowsAsked, work: Any, ask: Any) -> None:
         """Call `work` for the rows that `copies` bring, as `each` does."""
-        team, rows, taken = self.part.team, self.arrays[0].shape[0], copies.room.taken
+        team, rows, taken = self.part.team, self.arrays[0].shape[0], copies.taken
         if taken is None:
             first = team.number()
             coming = ask(min(first, rows - 1))
@@ -210,11 +220,12 @@ class RowStream:
             taken.end()
         team.leave()
 
-    def arrived(self, copies: BulkCopies | ThreadCopies) -> list[Any]:
+    def arrived(self, copies: BulkCopies | ThreadCopies | RowsAsked) -> list[Any]:
         """Return this thread's part of the current row of each array: in shared memory, unless registers keep rows."""
         parts: list[Any] = list(copies.parts(self.fill))
         if not self.outside:
             parts = [self.registers(each.load()) for each in parts]
+        if self.bulk is not None and not self.outside:
             self.part.team.sync()  # until here, threads read the stage that is refilled
             self.refill()
         return parts
@@ -246,12 +257,14 @@ class RowStream:
         With `once`, `first` alone reads the parts.
         """
         team, copied = self.part.team, self.outside and self.bulk is not None
-        taken = None if self.copies is None else self.copies.room.taken
+        taken = None if self.coming is None else self.coming.taken
 
         def work(row: Any, asked: Any, *parts: Any) -> None:
             with profile.range("first"):
                 x, kept = first(row, asked, *parts)
             all = team.reduce(x, combine) if taken is None else taken.reduced(x, combine)
+            if self.asked is not None:
+                self.asked.ask()
             if copied and self.once:
                 if team.warps == team.cluster == 1:
                     team.sync()  # a reduction by shuffles alone does not order memory

@@ -403,7 +403,13 @@ def test_rows_that_are_copied_ahead_from_arrays_of_any_size(p: Plan) -> None:
 
 @pytest.mark.parametrize(
     "p",
-    [Plan(32, 1, 2, 4, 1, stages=1), Plan(32, 1, 1, 4, 1, stages=2), Plan(32, 2, 1, 4, 1, ahead=1)],
+    [
+        Plan(32, 1, 2, 4, 1, stages=1),
+        Plan(32, 1, 1, 4, 1, stages=2),
+        Plan(32, 2, 1, 4, 1, ahead=1),
+        Plan(32, 1, 2, 4, 1, taken=True),
+        Plan(32, 2, 1, 4, 1, taken=True),
+    ],
     ids=str,
 )
 def test_each_row_is_taken_once_and_the_counter_is_cleared(p: Plan) -> None:
@@ -434,6 +440,11 @@ def test_rows_that_are_normed_together(center: bool, checked: Callable[[int], No
 def test_rows_together_come_but_once() -> None:
     with pytest.raises(cl.CompileError, match="row-stream"):
         norm.rms_norm(random((3, 200), BF16), how=Plan(32, 1, 1, 4, 1, early=True, rows=2))
+
+
+def test_rows_are_taken_or_come_ahead() -> None:
+    with pytest.raises(cl.CompileError, match="row-stream"):
+        norm.rms_norm(random((3, 200), BF16), how=Plan(32, 1, 1, 4, 1, early=True, taken=True))
 
 
 def test_a_plan_by_which_a_kernel_has_no_rows_ahead() -> None:

@@ -47,6 +47,8 @@ class Plan:
     early         without stages: a team works on one row after the other, and loads the next row early
     shared_sums   how many of the sums over rows are kept in shared memory; the others are in registers
     ahead         how many vectors ahead each thread copies its own to shared memory
+    taken         without stages: a team takes one row after the other by a counter, and loads it into registers; L2 is
+                  asked for the next one. Weights are kept in shared memory
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
     lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row, and where a team works on
                   one row after the other: only blocks that may start before the kernel before has ended do so, for
@@ -66,6 +68,7 @@ class Plan:
     outside: bool | None = None
     early: bool = False
     ahead: int | None = None
+    taken: bool = False
     rows: int = 1
     apart: bool = False
     lead: int = 0
@@ -73,7 +76,7 @@ class Plan:
     @property
     def stream(self) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` that the plan decides."""
-        return {each: getattr(self, each) for each in ("stages", "outside", "early", "ahead")}
+        return {each: getattr(self, each) for each in ("stages", "outside", "early", "ahead", "taken")}
 
     @property
     def block(self) -> int:
@@ -88,7 +91,12 @@ class Plan:
     @property
     def persistent(self) -> bool:
         """Tell whether a team works on one row after the other."""
-        return self.copied or self.early
+        return self.counted or self.early
+
+    @property
+    def counted(self) -> bool:
+        """Tell whether teams take rows by a counter."""
+        return self.copied or self.taken
 
     @property
     def copied(self) -> bool:
@@ -102,11 +110,11 @@ class Plan:
         return shape | ({"cluster": self.cluster} if self.cluster > 1 and not self.apart else {})
 
     def only(self, *ways: str) -> Plan:
-        """Return the plan, for a kernel that has rows ahead in these ways: 'stages', 'early', 'ahead'.
+        """Return the plan, for a kernel that has rows ahead in these ways: 'stages', 'early', 'ahead', 'taken'.
 
         Errors  `cl.ArgumentError` for a plan with another
         """
-        for way, none in (("stages", 0), ("early", False), ("ahead", None)):
+        for way, none in (("stages", 0), ("early", False), ("ahead", None), ("taken", False)):
             if way not in ways and getattr(self, way) != none:
                 raise cl.ArgumentError(
                     f"how.{way} is {getattr(self, way)!r}, but this kernel has no rows ahead that way"
@@ -161,13 +169,13 @@ class Plan:
         return after(self.grid(rows), self.block)
 
     def counter(self, rows: Any) -> Any:
-        """Return the counter by which teams take rows of a `Rows`, if rows are copied ahead; else None."""
-        return counter(rows.matrix) if self.copied else None
+        """Return the counter by which teams take rows of a `Rows`; None where they do not."""
+        return counter(rows.matrix) if self.counted else None
 
     def grid(self, rows: Any) -> int:
         """Return the number of blocks for `rows`, a `Rows`."""
         teams: int = -(-rows.m // (self.teams * self.rows))
-        if self.copied:
+        if self.counted:
             teams = min(teams, rows.at_once(self.cluster, self.blocks))
         elif self.persistent:
             rounds = -(-teams // min(teams, rows.at_once(self.cluster, self.blocks))) if teams else 1
