@@ -41,6 +41,7 @@ class RowStream:
     bulk    bulk copies bring rows to shared memory
     queue   each thread copies its own vectors there
     asked   L2 is asked for the next row, and threads load rows
+    overlap while the blocks of a cluster exchange what they have of a row, they work on the next one
     """
 
     part: RowPartition
@@ -55,6 +56,7 @@ class RowStream:
     bulk: BulkCopies | None
     queue: ThreadCopies | None
     asked: RowsAsked | None
+    overlap: bool
 
     @staticmethod
     def create(
@@ -72,6 +74,7 @@ class RowStream:
         counter: Any = None,
         once: bool = False,
         taken: bool = False,
+        overlap: bool = False,
     ) -> RowStream:
         """Make room for rows, and start the first copies. Other arguments are those of `RowStream`.
 
@@ -87,6 +90,7 @@ class RowStream:
                  `team.count()`-th row
         taken    without copies, with `counter`: teams take rows and load them into registers, and L2 is asked for the
                  next one behind a row's reduction. Implies `many`
+        overlap  with stages and without `counter`, for `each_reduced`: registers keep two rows, as words
         Who      all threads of the block; with stages the block must be one team
         Errors   `row-stream`: stages with several teams in a block, with blocks that have no part of a row, with rows
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
@@ -98,6 +102,8 @@ class RowStream:
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
         if taken and (stages or early or outside or ahead is not None or counter is None):
             raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
+        if overlap and (not stages or outside or counter is not None):
+            raise mistake("row-stream", "reductions overlap where bulk copies bring rows to registers, without a counter")
         bulk, queue, asked = None, None, None
         if ahead is not None:
             queue = ThreadCopies.create(part, arrays, ahead, once, counter)
@@ -106,8 +112,8 @@ class RowStream:
             bulk = BulkCopies.create(part, arrays, stages, counter)
         elif taken:
             asked = RowsAsked.create(part, arrays, counter)
-        outside, many = stages > 1 if outside is None else outside, many or early or taken
-        return RowStream(part, arrays, many, early, outside, fill, packed, together, once, bulk, queue, asked)
+        outside, many = stages > 1 and not overlap if outside is None else outside, many or early or taken
+        return RowStream(part, arrays, many, early, outside, fill, packed, together, once, bulk, queue, asked, overlap)
 
     @property
     def coming(self) -> BulkCopies | ThreadCopies | RowsAsked | None:
@@ -222,13 +228,18 @@ class RowStream:
 
     def arrived(self, copies: BulkCopies | ThreadCopies | RowsAsked) -> list[Any]:
         """Return this thread's part of the current row of each array: in shared memory, unless registers keep rows."""
-        parts: list[Any] = list(copies.parts(self.fill))
-        if not self.outside:
-            parts = [self.registers(each.load()) for each in parts]
         if self.bulk is not None and not self.outside:
-            self.part.team.sync()  # until here, threads read the stage that is refilled
-            self.refill()
-        return parts
+            return [self.registers(v) for v in self.brought()]
+        parts = copies.parts(self.fill)
+        return parts if self.outside else [self.registers(each.load()) for each in parts]
+
+    def brought(self) -> list[Any]:
+        """Load this thread's elements of the row that bulk copies have brought, and let a later one come to its place."""
+        assert self.bulk is not None
+        found = [each.load() for each in self.bulk.parts(self.fill)]
+        self.part.team.sync()  # until here, threads read the stage that is refilled
+        self.refill()
+        return found
 
     def each_together(self, count: int, work: Any, ask: Any) -> None:
         """Call `work` for tuples of `count` rows, as `each` does."""
@@ -254,8 +265,11 @@ class RowStream:
         combine  as for `Team.reduce`
         ask      as for `each`
 
-        With `once`, `first` alone reads the parts.
+        With `once`, `first` alone reads the parts. With `overlap`, `last` gets no `kept`.
         """
+        if self.overlap:
+            self.each_overlapped(first, last, combine, nothing if ask is None else ask)
+            return
         team, copied = self.part.team, self.outside and self.bulk is not None
         taken = None if self.coming is None else self.coming.taken
 
@@ -276,6 +290,28 @@ class RowStream:
                 self.refill()
 
         self.each(work, ask)
+
+    def each_overlapped(self, first: Any, last: Any, combine: Any, ask: Any) -> None:
+        """Do what `each_reduced` does, with the next row's `first` between the halves of a row's reduction."""
+        team, rows = self.part.team, self.arrays[0].shape[0]
+        begin, count = team.number(), team.count()
+        asked = ask(minimum(begin, rows - 1))
+        team.ready()
+        if begin < rows:
+            likes = self.brought()
+            words = tuple(pack(v) for v in likes)
+            x, _ = first(begin, asked, *(self.registers(v) for v in likes))
+            places = team.places(x)
+            for row in range(begin, rows, count):
+                pending = team.start(places, x, combine)
+                before, now, asked = asked, words, ask(minimum(row + count, rows - 1))
+                if row + count < rows:
+                    found = self.brought()
+                    words = tuple(pack(v) for v in found)
+                    x, _ = first(row + count, asked, *(self.registers(v) for v in found))
+                all = team.finish(places, pending, combine)
+                last(row, before, None, all, *(self.registers(v) for v in map(unpack, now, likes)))
+        team.leave()
 
     def parts(self, row: Any) -> list[RowPart]:
         """Return this thread's part of a row of each array, from global memory."""

@@ -58,7 +58,8 @@ def backward(norm: Norm, p: Plan) -> Any:
         dbs = None if db is None else part_sums(part, p.shared_sums > (dw is not None))
         arrays = (dy, s) if add is None or p.ahead is None else (dy, s, add)
         stream = cl.RowStream.create(part, arrays, many=True, **p.stream)
-        scale = None if w is None else stream.hold(w)(0) if piecewise(stream) else cl.RowPart(part, part.load(w))
+        few = piecewise(stream) or p.overlap  # registers for more than a row
+        scale = None if w is None else stream.hold(w)(0) if few else cl.RowPart(part, part.load(w))
 
         def parts_of(some: Any, asked: Any, gs: Any, xs: Any) -> Any:
             g, xhat = widened(gs.of(some)), (widened(xs.of(some)) - asked[1]) * asked[0]
@@ -72,7 +73,7 @@ def backward(norm: Norm, p: Plan) -> Any:
                 return Sums(sums.plain + g.reduce("sum"), sums.product + dot(g, xhat))
 
             sums = stream.walk(Sums(f32(0), f32(0)), look, pieces=1)
-            return sums, None if add is None or not p.stages else part.load(add[row, None])
+            return sums, None if add is None or not p.stages or p.overlap else part.load(add[row, None])
 
         def last(row: Any, asked: Any, more: Any, sums: Sums, gs: Any, xs: Any, *adds: Any) -> None:
             inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n)

@@ -49,6 +49,7 @@ class Plan:
     ahead         how many vectors ahead each thread copies its own to shared memory
     taken         without stages: a team takes one row after the other by a counter, and loads it into registers; L2 is
                   asked for the next one. Weights are kept in shared memory
+    overlap       with stages: while the blocks of a cluster exchange what they have of a row, they work on the next one
     rows          without stages: how many rows a team of a norm works on together, so that it reads weights once
     lead          how many bytes of rows ahead each block asks L2 for a row. Less than a row, and where a team works on
                   one row after the other: only blocks that may start before the kernel before has ended do so, for
@@ -69,6 +70,7 @@ class Plan:
     early: bool = False
     ahead: int | None = None
     taken: bool = False
+    overlap: bool = False
     rows: int = 1
     apart: bool = False
     lead: int = 0
@@ -76,7 +78,7 @@ class Plan:
     @property
     def stream(self) -> dict[str, Any]:
         """Return the arguments of `RowStream.create` that the plan decides."""
-        return {each: getattr(self, each) for each in ("stages", "outside", "early", "ahead", "taken")}
+        return {each: getattr(self, each) for each in ("stages", "outside", "early", "ahead", "taken", "overlap")}
 
     @property
     def block(self) -> int:
