@@ -1,5 +1,4 @@
-"""Rows that a team works on later, on their way: copied to shared memory by bulk copies or by each thread for itself, or
-to L2 alone.
+"""Rows that a team works on later, on their way: to shared memory by bulk copies or by each thread's own, or to L2.
 
 All kinds have the same methods: `parts` gives the current row, `go_on` makes the next one current, and `taken` are the
 rows that the team takes, or None: then each team has every `team.count()`-th row.

@@ -96,14 +96,14 @@ class RowStream:
                  that are no multiple of 16 bytes, or with vectors of other than 16 bytes; `ahead` with vectors of other
                  than 4, 8 or 16 bytes, with rows that are no multiple of a vector, or above the vectors of a row;
                  `together` above 1 with stages, `many`, `early`, `ahead` or `taken`; `taken` with copies, `early` or
-                 `outside`, or without `counter`
+                 `outside`, or without `counter`; `overlap` without stages, with `outside` or `counter`
         """
         if (together or 1) > 1 and (stages or many or early or taken or ahead is not None):
             raise mistake("row-stream", "a team works on several rows together, or on one after the other")
         if taken and (stages or early or outside or ahead is not None or counter is None):
             raise mistake("row-stream", "rows that are taken into registers need a counter, and nothing else ahead")
         if overlap and (not stages or outside or counter is not None):
-            raise mistake("row-stream", "reductions overlap where bulk copies bring rows to registers, without a counter")
+            raise mistake("row-stream", "reductions overlap where stages bring rows to registers, without a counter")
         bulk, queue, asked = None, None, None
         if ahead is not None:
             queue = ThreadCopies.create(part, arrays, ahead, once, counter)
@@ -234,7 +234,7 @@ class RowStream:
         return parts if self.outside else [self.registers(each.load()) for each in parts]
 
     def brought(self) -> list[Any]:
-        """Load this thread's elements of the row that bulk copies have brought, and let a later one come to its place."""
+        """Load this thread's elements of the row that bulk copies brought, and let a later one come to its place."""
         assert self.bulk is not None
         found = [each.load() for each in self.bulk.parts(self.fill)]
         self.part.team.sync()  # until here, threads read the stage that is refilled

@@ -159,7 +159,7 @@ def plan_for(norm: Norm, rows: Rows, aligned: int, residual: bool, weight: bool,
     if residual:
         p = rows.planned(plan_residual, n, vector, narrow is None and size == 2, norm.center)
         return asking(p, n) if narrow is None and n > 2048 else p
-    if norm.weighs_twice and not bias and (aligned < vector or not 16_384 < n <= 131_072):
+    if norm.weighs_twice and not bias and (aligned < vector or not 16_384 < n <= 65_536):
         p = plan_narrow(n, vector, aligned == vector)
     else:
         kept = 3 if norm.weighs_twice and not bias else 1 + weight + bias  # weights that are read twice: as two

@@ -309,7 +309,7 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int, narrow: bool = False, 
     if light and bytes == 2 and n <= (64 * SMALL_BLOCK * most if words else 131_072):
         each = 16 if 2048 < n <= 4096 else 32 if n <= 32_768 else 64
         p = plan(n, vector, each=each, registers=80 if each == 64 else 64, alone=SMALL_BLOCK, most=most)
-        return halved(p, n)
+        return replace(halved(p, n), taken=n > 131_072)
     if not light and bytes == 2 and 2048 < n <= 4096:
         return plan(n, vector, each=16, registers=40)
     if not light and words and 8192 < n <= (16_384 if narrow else 131_072):
@@ -334,6 +334,8 @@ def plan_residual(n: int, vector: int, light: bool, center: bool, most: int = LA
         if n > 65_536:  # clusters of 16 smaller blocks are 2 to 5% slower on an H200
             return replace(plan(n, vector), held=False)
         return replace(plan(n, vector, registers=80, alone=SMALL_BLOCK), held=False)
+    if light and center and vector * 2 == ACCESS and 131_072 < n <= MOST and most == LARGE:
+        return Plan(512, 1, LARGE, vector, 2, taken=True)
     if light and 32_768 < n <= MOST:  # threads copy rows ahead, and weights stay in shared memory
         wide = Plan(MOST_THREADS, 1, min(most, power_of_two(n / 16_384)), vector, 1)
         if (p := queued(wide, n, 2, inputs=2, held=2)).ahead:
@@ -349,7 +351,8 @@ def plan_narrow(n: int, vector: int, whole: bool) -> Plan:
 
     whole  rows begin at multiples of `vector` elements: then shared memory holds two of the longest and the weights
     """
-    if whole and n > 131_072 and (p := ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, 2, stages=2, rows=3)).stages:
+    wide = Plan(512, 1, min(MOST_BLOCKS, power_of_two(n / 32_768)), vector, 1)
+    if whole and n > 65_536 and (p := ahead(wide, n, 2, stages=2, rows=3)).stages:
         return p
     if not 2048 < n <= 16_384:
         return plan(n, vector)
@@ -421,17 +424,18 @@ def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int, most: int
     shortest = 16_384 if sums == 1 else 4096 if inputs == 2 else 8192
     if shortest < n <= MOST and bytes == 2:  # rows of two inputs are copied ahead
         least = power_of_two(n / 16_384)
-        small, large = (Plan(SMALL_BLOCK, 1, least, vector, 1), 1), (Plan(512, 1, least, vector, 1), 2)
+        overlap = (inputs, sums) == (2, 1)  # there are registers for two rows
+        small, large = Plan(SMALL_BLOCK, 1, least, vector, 1), Plan(512, 1, least, vector, 1)
         if (inputs, sums) == (2, 2) and least in (1, 2, 16):
             # up to 32,768 and beyond 131,072 columns registers keep the second sum: there is room for a row more
-            p = ahead(small[0], n, bytes, stages=2, rows=6)
+            p = ahead(small, n, bytes, stages=2, rows=6)
             if p.stages and p.cluster <= most:
                 return replace(p, shared_sums=1)
-        chosen = small if sums == 2 or n <= 32_768 else large
+        chosen = (small, 1) if sums == 2 or n <= 32_768 else (large, 2 - overlap)
         for p, stages in (chosen, (Plan(512, 1, 2 * least, vector, 1), 2), (Plan(512, 1, most, vector, 1), 1)):
-            p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums))
+            p = ahead(p, n, bytes, stages=stages, rows=p.blocks * (stages * 2 + 2 * sums + overlap))
             if p.stages and least <= p.cluster <= most and (p.blocks == 1 or p.cluster <= MOST_BLOCKS):
-                return replace(p, shared_sums=sums)
+                return replace(p, shared_sums=sums, overlap=overlap)
     if 512 < n <= 1024 and (inputs, bytes) == (2, 2):
         # each block adds up the sums of its teams: few blocks have few to write
         return replace(plan(n, vector), teams=6, blocks=2, shared_sums=1, early=True)
