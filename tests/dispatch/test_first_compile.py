@@ -17,7 +17,7 @@ assert not {"numpy", "llvmlite"} & set(sys.modules)
 def kernel(x: Tensor[f32, (cl.Dim("N"),)]) -> None:
     x[cl.thread_idx.x] = cl.where(x[0] > 0, x[cl.thread_idx.x] + 1.0, 0.0)
 kernel.compile()
-unused = {"numpy", "llvmlite.binding", "difflib", "cutelite.sim"}
+unused = {"numpy", "llvmlite.binding", "difflib", "signal", "cutelite.sim"}
 unused |= {f"cutelite.{name}" for name in "layout.laws lang.math ir.simulation lower.profile toolchain.driver".split()}
 print(*sorted(unused & set(sys.modules)))
 """
