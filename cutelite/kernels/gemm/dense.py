@@ -50,9 +50,10 @@ from cutelite.kernels.gemm.model import (
     worth,
 )
 from cutelite.kernels.gemm.pitch import UNIT
-from cutelite.kernels.gemm.plan import GROUP, PITCHES, C, E, K, L, M, N, Plan
+from cutelite.kernels.gemm.plan import PITCHES, Plan
 from cutelite.kernels.gemm.prepare import beside
 from cutelite.kernels.gemm.sums import add_up
+from cutelite.kernels.gemm.tiling import GROUP, C, E, K, L, M, N
 
 
 @cache

@@ -43,7 +43,7 @@ from cutelite.kernels.gemm.dense import NEAR, build, first_of
 from cutelite.kernels.gemm.fits import made_for
 from cutelite.kernels.gemm.laid import all_for_tma
 from cutelite.kernels.gemm.model import Sizes, at_once_of, kept, microseconds, stacks_of
-from cutelite.kernels.gemm.plan import GROUP
+from cutelite.kernels.gemm.tiling import GROUP
 from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
 from cutelite.tune.warm import tuning_wanted

@@ -1,4 +1,4 @@
-"""The work of the threads of a block of the GEMM: `Plan`, with the numbers that follow from a configuration."""
+"""The work of the threads of a block of the GEMM: `Plan`."""
 
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
@@ -9,82 +9,19 @@ from typing import Any, Literal, NamedTuple
 
 import cutelite as cl
 from cutelite import f32, i32, u32
-from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.fits import LOADERS, steps_ahead
 from cutelite.kernels.gemm.loads import Loaded
+from cutelite.kernels.gemm.tiling import GROUP, K, L, M, N, Tiling
 from cutelite.lang.given import given_by
 from cutelite.lib.multicast import by_turns
 from cutelite.records import dataclass
 
-M, N, K, L, C, E = cl.dims("M N K L C E")
 PITCHES = cl.dims("PA QA"), cl.dims("PB QB")  # of batches and of rows, of A and of B, where threads load them
-GROUP = 128  # threads of a warpgroup
-
-
-class Tile(NamedTuple):
-    """A place in the result and in K.
-
-    row, column  of the result, at which the tile begins
-    batch, out   of the operands and of the result
-    first        step along K at which it begins, and how many `steps` it has
-    group        of B, where it is not that of A
-    end          row or, of groups along K, column at which the tile's group ends
-    begin        column at which a group along K begins
-    """
-
-    row: Any
-    column: Any
-    batch: tuple[Any, ...]
-    out: tuple[Any, ...]
-    first: Any
-    steps: Any
-    group: tuple[Any, ...] | None = None
-    end: Any = None
-    begin: Any = 0
-
-    @property
-    def of_b(self) -> tuple[Any, ...]:
-        """The batch of B."""
-        return self.batch if self.group is None else self.group
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The numbers that follow from a configuration for a problem, and what the threads of a block do by it."""
-
-    config: Config
-    problem: Problem
-
-    @property
-    def depth(self) -> int:
-        """Columns along K of a stage: a swizzled row of shared memory."""
-        return 128 // self.problem.bytes
-
-    @property
-    def rows(self) -> int:
-        """Rows of a warpgroup's tile."""
-        whole = self.config.pingpong or self.config.across
-        return self.config.tile[0] if whole else self.config.tile[0] // 2
-
-    @property
-    def each(self) -> int:
-        """Columns of B that a warpgroup multiplies by."""
-        return self.config.tile[1] // 2 if self.config.across else self.config.tile[1]
-
-    @property
-    def columns(self) -> int:
-        """Columns of results of a tile."""
-        return self.problem.columns(self.config.tile[1])
-
-    @property
-    def results(self) -> int:
-        """Columns of results of a warpgroup's tile."""
-        return self.problem.columns(self.each)
-
-    @property
-    def along(self) -> str:
-        """The mode along which results are contiguous, as an operand's major: 'K' for columns."""
-        return "MN" if self.problem.turned else "K"
+class Plan(Tiling):
+    """The work of a block's threads for a problem, by a configuration."""
 
     def finish(self, given: cl.Finish, tensors: Any, shape: tuple[Any, Any], plain: Any) -> cl.Finish:
         """The function that makes results of the sums, with its tensors."""
@@ -95,54 +32,12 @@ class Plan:
         if not self.problem.groups:
             cl.griddepcontrol_wait()
 
-    def lead(self, operand: str) -> tuple[Any, ...]:
-        """The mode of batches of A, B or D; () where it has none."""
-        have = {"": "ABD", "rows": "B", "padded": "ABD", "K": "D"}[self.problem.groups]
-        return (L,) if self.problem.batched and operand in have and operand != self.problem.shared else ()
-
-    def tiles(self, batches: tuple[Any, ...], ends: Any) -> Any:
-        """The scheduler, at the first tile. Groups wait for the kernel before this one, which may have counted them."""
-        config, problem, (BM, BN), (CM, CN) = self.config, self.problem, self.config.tile, self.config.cluster
-        across = cl.ceil_div(N, self.columns * CN) if problem.finish is None else cl.ceil_div(C, BN * CN)
-        counts = cl.ceil_div(M, BM * CM), across, *batches
-        if problem.groups:
-            cl.griddepcontrol_wait()
-        if config.stream:
-            how = config.stream, config.stages, config.swizzle, config.raster, self.in_clusters
-            return cl.StreamKTileScheduler.create(counts, cl.ceil_div(K, self.depth), *how)
-        if problem.groups not in ("rows", "padded"):
-            return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, self.in_clusters)
-        along = BM * CM, across, config.swizzle, self.in_clusters, problem.groups == "padded"
-        return cl.GroupedTileScheduler.create(ends, *along)
-
-    @property
-    def clustered(self) -> bool:
-        """True where blocks of a cluster bring tiles for each other."""
-        return self.config.cluster != (1, 1)
-
-    @property
-    def in_clusters(self) -> bool:
-        """True where a cluster takes one tile, or neighbouring tiles."""
-        return self.clustered or self.config.together > 1
-
     @property
     def turns(self) -> bool:
         """True where blocks of a cluster bring whole tiles of what they share by turns."""
         (bm, bn), (cm, cn), majors = self.config.tile, self.config.cluster, self.problem.majors
         bn = bn // 2 if self.problem.halves else bn
         return (majors[0] == "K" and by_turns(bm, cn)) or (majors[1] == "K" and by_turns(bn, cm))
-
-    @property
-    def few(self) -> int:
-        """Rows of A that are brought for a tile."""
-        rows = self.config.tile[0]
-        return rows if self.clustered else min(rows, self.problem.rows or rows)
-
-    @property
-    def laid(self) -> tuple[int, int, int]:
-        """The extents of a block's sums in global memory, where others add them to theirs."""
-        groups, unit = 1 if self.config.pingpong else 2, cl.TileParts.UNIT
-        return groups * self.rows * self.each // (GROUP * unit), GROUP, unit
 
     def parts(self, given: Any, thread: Any, group: Any, number: Any) -> Any:
         """Parts of tiles of this warpgroup: its `number` of two tells which, where both have part of each tile."""
@@ -169,66 +64,6 @@ class Plan:
     def source(self) -> Literal["smem", "rmem"]:
         """The place A is multiplied from: registers where a function makes it."""
         return "smem" if self.problem.prepare is None else "rmem"
-
-    def place_in_rows(self, tiles: Any) -> Any:
-        """This block's next tile, of groups of rows."""
-        BM, (CM, CN) = self.config.tile[0], self.config.cluster
-        group, row, end, n = tiles.coordinate()
-        if self.clustered:
-            rank = cl.block_rank_in_cluster()
-            row, n = row + rank % CM * BM, n * CN + rank // CM
-        batch = (group,) if self.problem.groups == "padded" else ()
-        return Tile(row, n * self.columns, batch, batch, 0, i32(cl.ceil_div(K, self.depth)), (group,), end)
-
-    def place_in_k(self, tiles: Any, ends: Any) -> Any:
-        """This block's next tile, of groups along K; a group without columns has one step, of zeros."""
-        BM, (CM, CN) = self.config.tile[0], self.config.cluster
-        m, n, group = tiles.coordinate()
-        if self.clustered:
-            rank = cl.block_rank_in_cluster()
-            m, n = m * CM + rank % CM, n * CN + rank // CM
-        held = min(group, ends.shape[0] - 1)  # behind the last tile too one is asked for
-        end, begin = ends[held], i32(0)
-        if held > 0:
-            begin = ends[held - 1]
-        steps = max(1, (end - begin + self.depth - 1) // self.depth)
-        return Tile(m * BM, n * self.columns, (), (group,), 0, steps, (), end, begin)
-
-    def place(self, tiles: Any, ends: Any) -> Any:
-        """This block's next tile."""
-        if self.problem.groups:
-            return self.place_in_k(tiles, ends) if self.problem.groups == "K" else self.place_in_rows(tiles)
-        BM, (CM, CN), SPLITS = self.config.tile[0], self.config.cluster, self.config.splits
-        m, n, batch = tiles.coordinate()
-        steps, split = i32(cl.ceil_div(K, self.depth)), batch % SPLITS
-        parts = SPLITS * self.config.together
-        if self.config.together > 1:
-            split = split * self.config.together + cl.block_rank_in_cluster()
-        if self.clustered:
-            rank = cl.block_rank_in_cluster()
-            m, n = m * CM + rank % CM, n * CN + rank // CM
-        first, last = (steps * split // parts, steps * (split + 1) // parts) if parts > 1 else (0, steps)
-        if self.config.stream:
-            first, last = tiles.first, tiles.first + tiles.length
-        out = (batch,) if self.problem.batched or SPLITS > 1 else ()
-        whole = (batch // SPLITS,) if self.problem.batched else ()
-        if self.problem.shared:
-            left, right = ((), whole) if self.problem.shared == "A" else (whole, ())
-            return Tile(m * BM, n * self.columns, left, out, first, last - first, right)
-        return Tile(m * BM, n * self.columns, whole, out, first, last - first)
-
-    def column(self, column: Any, half: int) -> Any:
-        """The column of B for a tile's column, of its first or its second half."""
-        finish = self.problem.finish
-        if finish is not None and finish.apart:
-            whole = column // finish.apart * finish.apart
-            return column + whole + half * finish.apart
-        return column + half * (N if finish is None else C // 2)
-
-    @property
-    def paired(self) -> bool:
-        """True where a function makes a column of results of two."""
-        return self.problem.finish is not None and self.problem.finish.paired
 
     def operands(self, a: Any, b: Any) -> tuple[Any, Any]:
         """The tiles of A and B that this block brings."""
