@@ -6,6 +6,7 @@ Out   the earlier accesses that it races with (`Conflict`); the access is record
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from functools import cached_property
 from sys import byteorder
@@ -32,6 +33,7 @@ from cutelite.sim.checker.shadow import (
 Array = Any
 
 BYTES = 4  # of an agent, and of a clock, in a group
+MANY_GROUPS = 16  # in a set; of more, those of other clusters are left out at once
 MANY_UNITS = 64  # of asynchronous work: fewer are checked granule by granule
 MANY_EPOCHS = 16  # of earlier accesses; more are checked granule by granule
 
@@ -455,8 +457,17 @@ class Accesses:
         ):  # fmt: skip
             groups, new = self._groups_of(*earlier), self._groups_of(one, when, site)
             mine = members(new[0].who)
-            still = []
-            for x in groups:
+            still, looked_at = [], groups
+            if len(groups) > MANY_GROUPS and isinstance(actor, Threads):
+                clusters, near = self._near(earlier[0], groups, actor, position)
+                if not np.count_nonzero(near):  # nothing is known of any of them
+                    made.append(-self.sets.number(groups + new))
+                    mine_too = np.full(len(new), self.clocks.cluster[actor.who[position]])
+                    self.sets.clusters[-made[-1]] = np.concatenate([clusters, mine_too])
+                    continue
+                still = list(itertools.compress(groups, ~near))
+                looked_at = tuple(itertools.compress(groups, near))
+            for x in looked_at:
                 if self.sites.kinds[x.site] == kind and not (
                     apart
                     and (
@@ -473,6 +484,16 @@ class Accesses:
         code = code.copy()
         code[where] = np.array(made, np.int32)[inverse]
         return code
+
+    def _near(self, code: int, groups: tuple[Group, ...], actor: Threads, position: int) -> tuple[Array, Array]:
+        """Return the clusters of the groups of a set, and in which the actor is, or knows something of."""
+        clusters = self.sets.clusters.get(-code)
+        if clusters is None:
+            firsts = np.array([int.from_bytes(group.who[:BYTES], byteorder) for group in groups])
+            clusters = self.sets.clusters[-code] = self.clocks.cluster[firsts]
+        me = int(actor.who[position])
+        known = [columns.cluster for columns in self.clocks.of(me).parts]
+        return clusters, np.isin(clusters, [int(self.clocks.cluster[me]), *known])
 
     def _unknown(self, knows: int, actor: Actor, position: int, group: Group, row: int) -> bool:
         """`actor.unknown`, asked once for all threads that know the same."""

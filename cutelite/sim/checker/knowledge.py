@@ -61,10 +61,10 @@ class Columns:
     threads  columns of what threads do themselves
     """
 
-    __slots__ = ("_indices", "_spare", "count", "origins", "rows", "threads")
+    __slots__ = ("_indices", "_spare", "cluster", "count", "origins", "rows", "threads")
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    def __init__(self, cluster: int, rows: int) -> None:
+        self.cluster, self.rows = cluster, rows
         self.origins = [0]
         self.count = 1
         self.threads = np.zeros(0, np.int64)

@@ -58,7 +58,7 @@ class Parties:
         if self.count == 1:  # all clusters of a launch are alike
             self.rows, self.copies = SMEM + ranks, copies
         sequences = 2 if copies else 1
-        columns = self.columns[cluster] = Columns(self.rows)
+        columns = self.columns[cluster] = Columns(cluster, self.rows)
         first = self._grow(cluster, sequences * threads)
         self.firsts[cluster], self.threads[cluster] = first, threads
         each = threads // ranks

@@ -126,9 +126,13 @@ def members(who: bytes) -> frozenset[int]:
 
 
 class Sets:
-    """Numbers for sets of groups, from 1 on. `collect` drops those that no shadow refers to any more."""
+    """Numbers for sets of groups, from 1 on. `collect` drops those that no shadow refers to any more.
+
+    clusters  of some sets: the cluster of each group
+    """
 
     def __init__(self) -> None:
+        self.clusters: dict[int, Array] = {}
         self.all: list[tuple[Group, ...]] = []
         self._numbers: dict[tuple[Group, ...], int] = {}
         self._most = MOST_SETS
@@ -144,7 +148,7 @@ class Sets:
         used = np.unique(np.concatenate([np.unique(shadow.o_who) for shadow in shadows] or [np.zeros(0, np.int32)]))
         used = used[used < 0]  # ascending: minus the numbers
         kept = [self.all[-number - 1] for number in used.tolist()]
-        self.all, self._numbers = [], {}
+        self.all, self._numbers, self.clusters = [], {}, {}
         renamed = np.array([-self.number(groups) for groups in kept], np.int32)
         for shadow in shadows:
             held = (shadow.o_who < 0).nonzero()[0]
