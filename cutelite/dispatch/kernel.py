@@ -361,7 +361,8 @@ class Kernel:
         code = self.__cutelite_function__.__code__
         raise LaunchError(
             f"a {what} of {given} is asked for{calling_line()}, but @kernel({what}={shortest(declared)}) says another, "
-            f"in {code.co_filename}:{code.co_firstlineno}; leave one of them out: kernel[grid] takes the decorator's"
+            f"in {code.co_filename}:{code.co_firstlineno}; leave one of them out: kernel[grid] takes the decorator's, "
+            "and kernel[(x, y), None] for a grid of two extents"
         )
 
     # On a GPU.
