@@ -223,3 +223,18 @@ def test_threads_of_blocks_that_have_exited_are_named() -> None:
     (race,) = report(overlapping, 2, (np.zeros(128, np.int32),), "overlap", [0]).findings
     assert {block for block, _ in race.threads} == {(0, 0, 0), (1, 0, 0)}
     assert race.space == "gmem" and race.name == "out" and race.bytes == (63 * 4, 63 * 4 + 3)
+
+
+@cl.kernel(block=32)
+def in_order(x: Tensor[f32, (32, 4)], out: Tensor[f32, (32,)]) -> None:
+    """Each thread writes four numbers to one place: the last one stays."""
+    row, t = cl.shared(f32, cl.make_layout((32, 4), stride=(1, 0))), cl.thread_idx.x
+    row.tile((1, 4), (t, 0)).store(x.tile((1, 4), (t, 0)).load())
+    cl.syncwarp()
+    out[t] = row[31 - t, 0]
+
+
+def test_a_thread_writes_to_one_place_in_order() -> None:
+    x = np.arange(128, dtype=np.float32).reshape(32, 4)
+    found = in_order.check(1, None, x, np.zeros(32, np.float32), seeds=2, notes=False)
+    assert found, str(found)

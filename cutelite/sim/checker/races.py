@@ -69,6 +69,11 @@ class Races:
         if not len(again):
             return []
         first, second = order[again], order[again + 1]
+        if not hasattr(self.accesses.sites[site].op, "holders"):  # a thread's own writes come in order, but for those
+            differ = actor.who[first] != actor.who[second]
+            first, second = first[differ], second[differ]
+            if not len(first):
+                return []
         return [Conflict(second, site, actor.who[first], actor.when[first])]
 
     def check_beside(
