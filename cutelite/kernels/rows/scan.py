@@ -17,7 +17,8 @@ from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows, derived
 from cutelite.kernels.rows.plan import ACCESS, pitches
 
 M, N, S = cl.dims("M N S")  # rows, columns, words of state
-THREADS, ACCESSES, BLOCKS = 256, 8, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
+THREADS, BLOCKS = 256, 4  # of a block; blocks of a multiprocessor
+EACH = 32  # elements of a thread, whose sums registers hold
 
 
 @cache
@@ -25,7 +26,7 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
     """Make the kernel: vectors of a thread are summed up, then those of threads, of pieces, and of tiles."""
     (P,), (Q,) = pitches("P", aligned), pitches("Q", out_aligned)
     vector, kind = ACCESS // dtype.bytes, i32 if dtype == i32 else f32
-    size = THREADS * vector * ACCESSES
+    size, pieces = THREADS * EACH, EACH // vector
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def cumulative(
@@ -33,16 +34,16 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
     ) -> None:
         tiles, number = cl.ceil_div(N, size), cl.next_tile(states)
         row, at = number // tiles, number % tiles
-        tile, share = cl.RowTile(at * size, N, vector, ACCESSES), cl.shared(kind, (1,))
+        tile, share = cl.RowTile(at * size, N, vector, pieces), cl.shared(kind, (1,))
         v = tile.load(x[row, None]).to(kind)
-        upto, sums = cl.make_rmem_tensor(kind, tile.shape), cl.make_rmem_tensor(kind, (ACCESSES,))
-        for i in cl.static_range(ACCESSES):
+        upto, sums = cl.make_rmem_tensor(kind, tile.shape), cl.make_rmem_tensor(kind, (pieces,))
+        for i in cl.static_range(pieces):
             total = kind(0)
             for j in cl.static_range(vector):
                 total = total + v[j, i]
                 upto[j, i] = total
             sums[i] = total
-        before, all = cl.block_scan(sums.load(), cl.full((ACCESSES,), 0, kind))
+        before, all = cl.block_scan(sums.load(), cl.full((pieces,), 0, kind))
         whole = all.reduce("sum")
         if cl.thread_idx.x < 32:
             found = cl.look_back(states, number, whole, kind(0), first=row * tiles)
@@ -50,7 +51,7 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
                 share[0] = found
         cl.syncthreads()
         base = share[0]
-        for i in cl.static_range(ACCESSES):
+        for i in cl.static_range(pieces):
             upto[None, i].store(upto[None, i].load() + (base + before[i]))
             base = base + all[i]
         tile.store(upto.load().to(dtype), y[row, None])
@@ -71,7 +72,7 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     y = result_like(x, out)
     results = Rows(y, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
     results.over("out", x=None if out is None else rows)
-    tiles = rows.m * -(-rows.n // (THREADS * ACCESSES * (ACCESS // rows.dtype.bytes)))
+    tiles = rows.m * -(-rows.n // (THREADS * EACH))
     if tiles:
         states = empty(x, (tiles + 1,), "i64")
         states[...] = 0
