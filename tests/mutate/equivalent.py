@@ -148,7 +148,10 @@ THREE_HELD = "with three blocks of dS, its queries came after the other warpgrou
 CAME_BEHIND = (
     "dS of the block before has come from the other warpgroup, which had read then what was here three blocks ago"
 )
-SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
+HAS_DV = "Wide(own, 0, sums)"
+READ_FIRST = (
+    "it alone reads P, and writes dS behind a barrier at which the other arrives when it has read the dS before"
+)
 
 CLUSTERED = "blackwell_library_cluster"
 UNPAIRED = f"blackwell_gemm blackwell_library blackwell_library_scaled blackwell_library_grouped {CLUSTERED}"
@@ -923,7 +926,7 @@ ROWS: tuple[Row, ...] = (
         "it closes the same group, later",
     ),
     Row(
-        f"{CHOSEN} {NARROWER} {WIDE}",
+        f"{CHOSEN} {NARROWER}",
         "early",
         "wgmma.wait_group",
         "",
@@ -969,9 +972,16 @@ ROWS: tuple[Row, ...] = (
         "dp",
         "what it moves over, a copy has brought",
     ),
-    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
-    Row(f"{WIDE} {ORDERED_WIDE}", "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", SEEN_FULL),
-    Row(f"{WIDE} {ORDERED_WIDE}", "late", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
+    Row(f"{WIDE} {ORDERED_WIDE}", "drop", "mbarrier.wait", "", f"changes.producer_acquire( < {HAS_DV}", READ_FIRST),
+    Row(
+        f"{WIDE} {ORDERED_WIDE}",
+        "weaken",
+        "mbarrier.wait",
+        RELAXED,
+        f"changes.producer_acquire( < {HAS_DV}",
+        READ_FIRST,
+    ),
+    Row(f"{WIDE} {ORDERED_WIDE}", "late", "mbarrier.wait", "", f"changes.producer_acquire( < {HAS_DV}", READ_FIRST),
     Row(
         f"{WIDE} {ORDERED_WIDE}",
         "stage",
@@ -991,8 +1001,7 @@ ROWS: tuple[Row, ...] = (
             only,
         )
         for kernels, kind, detail, only in (
-            (f"{APART} {WIDE}", "drop", "", (0,)),
-            (APART, "drop", "", (-1,)),
+            (f"{APART} {WIDE}", "drop", "", (0, -1)),
             (f"{APART} {WIDE}", "weaken", RELAXED, ()),
         )
     ),
@@ -1028,7 +1037,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(
-            APART,
+            f"{APART} attention_backward_wide",
             kind,
             BULK_WAIT,
             "",
@@ -1038,6 +1047,32 @@ ROWS: tuple[Row, ...] = (
         for kind in ("drop", "pending")
     ),
     Row(APART, "weaken", ARRIVE, RELAXED, "rows.consumer_release(state)", READS_DONE),
+    Row(WIDE, "early", "wgmma.wait_group", "", "own = cl.wgmma.wait_group(0, *own)", "it waits sooner: time alone"),
+    Row(
+        WIDE,
+        "weaken",
+        ARRIVE,
+        RELAXED,
+        "rows.consumer_release(state)",
+        "the other warpgroup, which has seen dS from this one, releases them behind that",
+    ),
+    Row(
+        WIDE,
+        "stage",
+        "tensor.ptr",
+        "",
+        "rows.consumer_release(state)",
+        "of two stages one is released a step later, and the loads of the other, a step sooner, come behind its own",
+    ),
+    Row(
+        WIDE,
+        "late",
+        "bar.sync",
+        "behind stmatrix",
+        f"block.everyone.sync() < {HAS_DV}",
+        "values have been read when dS is complete",
+    ),
+    Row(WIDE, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too"),
     Row(APART, "drop", "wgmma.commit_group", "", "return multiply(held.to(", LARGER_GROUP),
     Row(
         APART, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too", (-1,)
