@@ -162,6 +162,24 @@ def test_what_functions_add_to_scores(mod: Any) -> None:
     compare(q, k, v, score_mod=mod, causal=True)
 
 
+def fading(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score - abs(q_idx - kv_idx) * 0.7
+
+
+@pytest.mark.parametrize("dtype", [BF16, np.float16])
+@pytest.mark.parametrize("factor", [1.0, 30.0])  # two rows share what is subtracted, or do not
+def test_terms_by_distance_of_scores_near_0_and_far_from_it(dtype: Any, factor: float) -> None:
+    q, k, v = inputs(100, 200, 1, 1, 128, 128, dtype)
+    for how in ({"causal": True}, {"window": (30, 5)}):  # a tile's last rows see none of the keys that come first
+        compare((q * factor).astype(dtype), k, v, score_mod=fading, rtol=1e-4, **how)
+
+
+def test_scores_that_outgrow_a_number_for_two_rows() -> None:
+    q, k, v = inputs(70, 300, 1, 1, 128)
+    k[:, :100] *= 60  # which come last
+    compare(q, k, v, score_mod=fading, rtol=1e-4)
+
+
 @pytest.mark.parametrize(("dtype", "factor"), [(np.float16, 1.2e4), (BF16, 1e7)])
 def test_scores_whose_exponents_f32_rounds_by_more_than_powers_have(dtype: Any, factor: float) -> None:
     q, k, v = inputs(30, 130, 1, 1, 64, 64, np.float32)
@@ -189,10 +207,11 @@ WALKS = [
     (Config(2, 64, walk="static", turns=False, pairs=True, guess=True), Problem(cl.bf16, 128, 128)),
     (Config(1, 64, turns=False), Problem(cl.bf16, 64, 64, left=True, right=True)),
     (Config(2, 64, guess=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
+    (Config(2, 64, guess=True), Problem(cl.bf16, 128, 128, right=True, score_mod=fading)),
 ]
 
 
-@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "static", "window", "ragged"])
+@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "static", "window", "ragged", "terms"])
 def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
     """One block, so that it goes from tile to tile; the second warpgroup has no rows in one of them."""
     q, k, v = (x.swapaxes(1, 2) for x in inputs(180, 200, 1, 1, problem.dim))

@@ -7,6 +7,7 @@ tiles.py           its tiles: their places, and the keys they see
 powers.py          its step from products to powers  gaps.py            its rows and keys that are not there
 scores.py          score functions and masks, applied to a fragment of scores
 relative.py        those that go by the distance of key and query alone: computed once for each
+joined.py          softmax of scores with such terms in their exponents
 blocks.py          block masks
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
 decoding.py        its kernels                    combining.py       the one that combines parts

@@ -20,7 +20,7 @@ from cutelite.kernels.attention.gaps import clear_behind, idle
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.plans import bring
 from cutelite.kernels.attention.powers import OfScores
-from cutelite.kernels.attention.relative import LANES, Terms
+from cutelite.kernels.attention.relative import LANES, Terms, left, with_terms
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Added, Problem
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, Tile
 from cutelite.records import dataclass
@@ -153,10 +153,13 @@ class Plan(OfScores):
         here.queries.consumer_wait(turn.queries)
         here.keys.consumer_wait(turn.keys)
         added, turn = self.added(tile.end - 1, tile, turn, here, group)
-        s = cl.wgmma.wait_group(0, self.scores(added, turn, here))
+        s = self.scores(added, turn, here)
+        added = with_terms(added, None, turn, here)
+        s = cl.wgmma.wait_group(0, s)
         here.keys.consumer_release(turn.keys)
         clear_behind(self, tile, turn.keys, here, group)
         p, softmax = self.first(s, added, tile, here, group)
+        turn = left(turn, here)
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
     def scores(self, added: Added | None, turn: Turn, here: Here) -> Any:
@@ -169,8 +172,8 @@ class Plan(OfScores):
         cl.wgmma.commit_group()
         return s
 
-    def multiply(self, p: Any, out: Any, added: Added | None, turn: Turn, here: Here) -> Any:
-        """Return the scores of the next block, and the accumulator of powers times values, which is in flight."""
+    def multiply(self, p: Any, out: Any, added: Added | None, softmax: Any, turn: Turn, here: Here) -> Any:
+        """Return the scores of the next block, the accumulator of powers times values, in flight, and `added`."""
         keys, values = here.keys.consumer_test_wait(turn.keys), here.values.consumer_test_wait(turn.keys.advance(-1))
         if turn.order is not None:  # asked at once, all three barriers answer at once
             turn.order.wait()
@@ -179,9 +182,10 @@ class Plan(OfScores):
         out = self.product(p, out, turn, here, values)
         if turn.order is not None:
             turn = turn._replace(order=turn.order.arrive())
+        added = with_terms(added, softmax, turn, here)
         s, out = cl.wgmma.wait_group(1, s, keep=out)
         here.keys.consumer_release(turn.keys)
-        return s, out, turn._replace(keys=turn.keys.advance())
+        return s, out, added, turn._replace(keys=turn.keys.advance())
 
     def blocks(self, p: Any, softmax: Any, tile: Tile, turn: Turn, here: Here, group: Any) -> Any:
         """Process a tile's blocks behind the first. The powers of the last one are left to be multiplied with values.
@@ -192,8 +196,9 @@ class Plan(OfScores):
         def step(j: Any, so_far: Any, masked: bool) -> Any:
             p, out, softmax, turn = so_far
             added, turn = self.added(j, tile, turn, here, group)
-            s, out, turn = self.multiply(p, out, added, turn, here)
+            s, out, added, turn = self.multiply(p, out, added, softmax, turn, here)
             p, softmax, ratio, moved = self.powers(s, added, softmax, j, tile, here, group, masked)
+            turn = left(turn, here)
             out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
             here.values.consumer_release(turn.keys.advance(-2))
             if moved:
@@ -274,7 +279,7 @@ def build(config: Config, problem: Problem) -> Any:
         group = cl.warpgroup_idx() - 1
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
         kind, where = plan.tiles.walk(given, (of_queries, of_keys), counts)
-        terms = Terms.of(plan.problem, plan.tiles.rows, BN, 2 if D + DV < 384 else 1)
+        terms = Terms.of(plan.problem, plan.tiles.rows, BN, 2 if D + DV < 384 else 1, plan.late)
         tiles = cl.TileQueue.create(kind, where, plan.tiles.count(), counter, G * GROUP + (LANES if terms else 0))
         here = Here(storage, queries, keys, values, given, listed, terms)
         cl.pipeline_init_sync()

@@ -10,6 +10,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite.kernels.attention.capped import HIGHEST, CappedSoftmax
+from cutelite.kernels.attention.joined import JoinedSoftmax
 from cutelite.kernels.attention.model import Config
 from cutelite.kernels.attention.plans import OfProblem
 from cutelite.kernels.attention.scores import ROWS, Added, Scores, Sight
@@ -31,6 +32,11 @@ class OfScores(OfProblem):
         return cap is not None and self.problem.score_mod is None and cap <= HIGHEST and wide
 
     @property
+    def late(self) -> bool:
+        """Tell whether terms by distance go into exponents: where that is faster, and powers have f32's range."""
+        return self.config.guess and self.problem.dtype == cl.bf16 and self.problem.dim == self.problem.dim_v == 128
+
+    @property
     def tiles(self) -> Tiles:
         """The tiles of the problem."""
         return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)
@@ -46,6 +52,10 @@ class OfScores(OfProblem):
 
     def first(self, s: Any, added: Added | None, tile: Tile, here: Any, group: Any) -> tuple[Any, Any]:
         """Return the powers of a tile's first block, and the softmax behind them."""
+        if added is not None and added.late is not None:
+            softmax = JoinedSoftmax.create(here.given.scale * added.factor, self.problem.dtype)
+            p, softmax, _, _ = self.powers(s, added, softmax, tile.end - 1, tile, here, group, True)
+            return p, softmax
         if not self.capped:
             s = self.modified(s, added, tile.end - 1, tile, here, group, True)
             return self.start(s, added, tile, here, group)  # type: ignore[no-any-return]
@@ -72,6 +82,8 @@ class OfScores(OfProblem):
         if self.capped:
             seen = self.block(s, added, j, tile, here, group, True).all_seen if masked else None
             return *softmax.step(s, seen), None, False
+        if added is not None and added.late is not None:
+            return softmax.step(self.modified(s, added, j, tile, here, group, masked), added.terms, added.late)
         return self.of_block(softmax, j, tile, here).step(self.modified(s, added, j, tile, here, group, masked))
 
     def block(self, s: Any, added: Any, j: Any, tile: Tile, here: Any, group: Any, masked: bool) -> Scores:

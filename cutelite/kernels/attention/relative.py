@@ -45,6 +45,26 @@ def by_distance(problem: Problem, batch: Any, head: Any, distance: Any, limits: 
     return found if isinstance(found.bias, cl.Vector) and not isinstance(found.bias, Places) else None
 
 
+def with_terms(added: Added | None, softmax: Any, turn: Any, here: Any) -> Added | None:
+    """Read a block's terms of exponents, if there are any: once products were started, so that these cover it.
+
+    softmax  that subtracts from exponents; None before the first block
+    """
+    if added is None or added.late is None:
+        return added
+    here.terms.pipe.consumer_wait(turn.terms)
+    return added._replace(terms=added.late(0.0 if softmax is None else softmax.base))
+
+
+def left(turn: Any, here: Any) -> Any:
+    """Release a block's terms of exponents, if there are any; those of products were released by `Terms.read`."""
+    if here.terms is None or not here.terms.late:
+        return turn
+    state = turn.terms
+    here.terms.pipe.consumer_release(state)
+    return turn._replace(terms=state.advance())
+
+
 @dataclass(frozen=True)
 class Terms:
     """Terms for each distance of a block of scores, in a ring in shared memory.
@@ -54,6 +74,7 @@ class Terms:
     factor   of scores: the function's literal
     rows     of queries in a tile
     columns  of keys in a block
+    late     terms are of the exponents, as `JoinedSoftmax` takes them; else of the products
     """
 
     problem: Problem
@@ -62,9 +83,10 @@ class Terms:
     factor: float
     rows: int
     columns: int
+    late: bool
 
     @classmethod
-    def of(cls, problem: Problem, rows: int, columns: int, stages: int) -> Terms | None:
+    def of(cls, problem: Problem, rows: int, columns: int, stages: int, late: bool) -> Terms | None:
         """Return the empty ring; None if the problem's function does not go by the distance alone.
 
         Who   all threads of the block; then `pipeline_init_sync`
@@ -75,7 +97,7 @@ class Terms:
         width = -(-(rows + columns) // LANES) * LANES + 16  # so that the two copies lie in other banks
         pipe = cl.PipelineAsync.create(stages, LANES, rows // ROWS * GROUP, sync=False)
         layout = cl.make_layout((width, 2, stages), (1, width, 2 * width))
-        return Terms(problem, cl.shared(f32, layout, align=16), pipe, found.factor, rows, columns)
+        return Terms(problem, cl.shared(f32, layout, align=16), pipe, found.factor, rows, columns, late)
 
     def tabulate(self, tiles: Any, arrays: bool, here: Any, queue: Any) -> None:
         """Compute the terms of each block of each tile. Who: `LANES` threads.
@@ -102,10 +124,11 @@ class Terms:
         least   the least distance of the block
         """
         self.pipe.producer_acquire(state)
-        for i in range(-(-(self.rows + self.columns - 1) // LANES)):
+        for i in (cl.static_range if self.late else range)(-(-(self.rows + self.columns - 1) // LANES)):
             place = i * LANES + cl.thread_idx.x - 32
             found: Any = by_distance(self.problem, batch, head, least + place, limits)
-            bias = (found.bias * cl.math.rcp(scale * (LN2 * self.factor), fast=True)).broadcast_to((1, 1, 1))
+            unit = 1.0 / LN2 if self.late else cl.math.rcp(scale * (LN2 * self.factor), fast=True)
+            bias = (found.bias * unit).broadcast_to((1, 1, 1))
             for copy in cl.static_range(2):
                 self.table[place + copy, copy, state.index] = bias[0, 0, 0]
         self.pipe.producer_commit(state)
@@ -114,22 +137,34 @@ class Terms:
     def read(self, state: Any, row: Any, column: Any) -> tuple[Added, Any]:
         """Return what is added to a block of products, and the next state. Who: all threads of a warpgroup.
 
+        Terms of exponents are read by what is returned: between `with_terms` and `left`.
+
         row      the first of this thread's two rows in the tile
         column   the first of this thread's columns in the block
         """
+        if self.late:
+            return Added(self.factor, None, lambda base=None: self.held(state, row, column, base)), state
+        self.pipe.consumer_wait(state)
+        start = self.held(state, row, column)
+        self.pipe.consumer_release(state)
+        return Added(self.factor, start), state.advance()
+
+    def held(self, state: Any, row: Any, column: Any, base: Any = None) -> Any:
+        """Return a block's terms, of the shape of `by_rows`, less `base`, at once; `read` explains the others."""
         groups = self.columns // 8
         at = column - row + (self.rows - 1)  # the place of the first distance; the next column is one place further
         copy = at % 2
-        self.pipe.consumer_wait(state)
         width, stages = self.table.shape[0], self.table.shape[2]
         layout = cl.make_layout(
             (2, 1 + groups, width // 2 - 4 * groups, 2, stages), (1, 8, 2, width, 2 * width)
         )  # neighbours, at each eighth place from any even one on
         window = cl.with_layout(self.table, layout)[None, None, (at + copy) // 2 - 4, copy, state.index]
-        pairs = [window[None, i].load() for i in range(1 + groups)]
-        self.pipe.consumer_release(state)
-        start = cl.vector(*[pairs[1 + i - of_row] for i in range(groups) for of_row in range(2)], dtype=f32)
-        return Added(self.factor, start), state.advance()
+        found = cl.vector(*[window[None, i].load() for i in range(1 + groups)], dtype=f32)
+        if base is not None:
+            found = cl.wgmma.fence_operand(found - base)
+        pairs = [found[2 * i : 2 * i + 2] for i in range(1 + groups)]
+        found = cl.vector(*[pairs[1 + i - of_row] for i in range(groups) for of_row in range(2)], dtype=f32)
+        return found.reshape((2, 2, groups))
 
     def skip(self, state: Any) -> Any:
         """Release a block's terms, which nobody reads, and return the next state. Who: all threads of a warpgroup."""

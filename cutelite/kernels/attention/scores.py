@@ -77,10 +77,14 @@ class Added(NamedTuple):
 
     factor   the literal
     start    the initial accumulator of the products, which brings the added terms; None: zeros
+    late     a function that reads terms of the exponents, of the shape of `by_rows`, less a number, in place of `start`
+    terms    these, once products were started
     """
 
     factor: float
     start: Any
+    late: Callable[..., Any] | None = None
+    terms: Any = None
 
 
 class Sight(NamedTuple):
