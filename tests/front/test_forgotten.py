@@ -90,7 +90,6 @@ KINDS = """
     if M is N: o[0] = 1
     if n is x: o[0] = 1
     o[0] = complex(n)
-    o[0] = math.frexp(x)[1]
     o[0] = sorted([n, 3])[0]
     o[0] = [1, 2, 3].index(n)
     o[0] = [1, None, 3][n]
