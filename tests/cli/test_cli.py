@@ -152,7 +152,7 @@ def test_machine_code_goes_into_a_file(files: Path, run: Run) -> None:
 
 
 def test_without_a_disassembler(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutelite.toolchain.find.program", lambda name: None)
+    monkeypatch.setattr("cutelite.toolchain.find._program", lambda *how: None)
     status, _, err = run("compile", "one.py", "--emit", "sass")
     assert status == 1 and "cutelite: no disassembler is found: `pip install nvidia-cuda-nvdisasm`" in err
 
@@ -390,7 +390,7 @@ def test_doctor_without_anything(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
             raise ImportError(name)
         return real(name)
 
-    monkeypatch.setattr("cutelite.toolchain.find.program", lambda name: None)
+    monkeypatch.setattr("cutelite.toolchain.find._program", lambda *how: None)
     monkeypatch.setattr("cutelite.toolchain.find.library", lambda name: None)
     monkeypatch.setattr("importlib.import_module", missing)
     monkeypatch.setenv("CUTELITE_CACHE", "0")
