@@ -213,8 +213,6 @@ class Narrow(Worker):
             held[4 * which + i] = own.to(dtype)
         return held.load()
 
-    ##
-
     def of_rows(self, state: Any, which: int) -> Any:
         """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, queries / 8).
 
@@ -226,8 +224,6 @@ class Narrow(Worker):
         fours = cl.with_layout(base, cl.make_layout((4, 4, n // 16, 2), (1, 4, 16, n)))
         return fours[None, cl.thread_idx.x % 4, None, which].load().reshape((2, 1, n // 8))
 
-    ##
-
     def of_queries(self, state: Any) -> Any:
         """Start this warpgroup's part of dS @ K."""
         plan, block = self.block.plan, self.block
@@ -237,6 +233,3 @@ class Narrow(Worker):
         else:
             right = cl.local_tile(right, (plan.columns, plan.keys), (self.group, 0))
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
-
-
-##
