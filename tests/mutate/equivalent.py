@@ -607,7 +607,7 @@ ROWS: tuple[Row, ...] = (
         "attention_fp8",
         "late",
         "mbarrier.wait",
-        "behind tensor.load_all",
+        "behind ldmatrix",
         "here.values.producer_acquire(empty)",
         "it waits to store transposed values, which comes behind that load too",
     ),
