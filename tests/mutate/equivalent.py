@@ -139,8 +139,8 @@ TERMS, HELD_BACK = "attention_relative", "turns keep it within a block of the wa
 ORDERED = f"attention_backward_ordered {ORDERED_WIDE}"
 ALL_SEEN = f"{WIDE} {EARLY} {APART}"  # the last tile alone may have no queries
 COPIED = f"{EXTENDED} {ORDERED_WIDE}"  # warps copy dq, by parts
-UNCHANGED = f"{LOADED} {EXTENDED} {WIDE} {ORDERED_WIDE} {EARLY}"  # no thread writes where values lie
-BESIDE = f"{UNCHANGED} {RAGGED_BACKWARD}"
+UNCHANGED = f"{LOADED} {EXTENDED} {SPLIT_WIDE} {EARLY}"  # no thread writes where values lie
+BESIDE = f"{UNCHANGED} attention_backward_wide {ORDERED_WIDE} {RAGGED_BACKWARD}"
 BACKWARD = f"{BESIDE} {APART}"
 OTHERS = BACKWARD.replace(f" {SPLIT_WIDE}", "").replace(f" {ORDERED_WIDE}", "")
 IN_ONE = f"{WIDE} {EARLY} {EXTENDED} {RAGGED_BACKWARD} {APART}"  # in one thread block, whose threads add to dq
@@ -851,6 +851,14 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(BACKWARD, "drop", "bar.warp.sync", "", "keys.consumer_release(once)", WHOLE_WARP),
     Row(OTHERS, "drop", "bar.warp.sync", "", "values.consumer_release(once)", WHOLE_WARP),
+    Row(
+        SPLIT_WIDE,
+        "drop",
+        "bar.warp.sync",
+        "",
+        "values.consumer_release(once)",
+        "the warp has met at the release of keys just before, and read nothing since",
+    ),
     *(
         Row(kernels, kind, BULK_WAIT, "", "cl.cp_async_bulk_wait_group(0, read=True) <! compute(", reason)
         for kernels, reason in ((f"{SPLIT} {SPLIT_EARLY} {SPLIT_WIDE}", FROM_REGISTERS), (RAGGED_BACKWARD, BY_ROWS))
@@ -1065,14 +1073,21 @@ ROWS: tuple[Row, ...] = (
         "of two stages one is released a step later, and the loads of the other, a step sooner, come behind its own",
     ),
     Row(
-        WIDE,
+        "attention_backward_wide",
         "late",
         "bar.sync",
         "behind stmatrix",
         f"block.everyone.sync() < {HAS_DV}",
         "values have been read when dS is complete",
     ),
-    Row(WIDE, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too"),
+    Row(
+        "attention_backward_wide",
+        "drop",
+        "bar.sync",
+        "",
+        "self.settle()",
+        "the thread that waits for stores releases the tile too",
+    ),
     Row(APART, "drop", "wgmma.commit_group", "", "return multiply(held.to(", LARGER_GROUP),
     Row(
         APART, "drop", "bar.sync", "", "self.settle()", "the thread that waits for stores releases the tile too", (-1,)
