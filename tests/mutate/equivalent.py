@@ -867,6 +867,14 @@ ROWS: tuple[Row, ...] = (
     Row(BACKWARD, "weaken", ARRIVE, RELAXED, "keys.consumer_release(once)", READS_DONE),
     Row(UNCHANGED, "weaken", ARRIVE, RELAXED, "values.consumer_release(once)", READS_DONE),
     Row(
+        f"attention_backward_wide {ORDERED_WIDE}",
+        "weaken",
+        ARRIVE,
+        RELAXED,
+        "values.consumer_release(once) < Wide(own, 1, sums)",
+        READS_DONE,
+    ),
+    Row(
         f"{EXTENDED} {RAGGED_BACKWARD} {CHOSEN} {NARROWER}",
         "weaken",
         ARRIVE,
