@@ -162,8 +162,8 @@ class Fp8Plan(Plan):
         lane, warp, width = cl.thread_idx.x % 32, cl.thread_idx.x % GROUP // 32, self.config.columns
         row, odd, half = lane % 8, lane // 8 % 2, lane // 16  # of the matrices of columns that are stored
         at = (16 * warp + 2 * row + (odd ^ row // 4)) * width + 16 * half  # all rows of a matrix in different banks
-        source = Rows.of(storage.v, stage, BOX, lane * BOX + 16 * warp)
-        target = Rows.of(storage.turned, stage, width, at)
+        source = Rows.of(storage.v[None, None, stage], lane * BOX + 16 * warp)
+        target = Rows.of(storage.turned[None, None, stage], at)
         even = cl.where(lane < 16, cl.u32(0x6420), cl.u32(0x7531))  # the bytes of one column: of each second one
         for i in cl.static_range(width // 32):
             for j in cl.static_range(BOX // 64):
@@ -178,31 +178,26 @@ class Rows(NamedTuple):
     A swizzle is an XOR of bits of the offset. So where the bits of its two parts are apart, each is swizzled by itself,
     and what remains for each row is to add a number: but for those that change the same bits, which there are few of.
 
-    memory  a tile of one stage
-    span    the bytes of a row of the tile, which the swizzle permutes
-    first   the part of offsets that threads differ by, swizzled
+    memory   a tile
+    swizzle  its swizzle, of bytes
+    first    the part of offsets that threads differ by, swizzled
     """
 
     memory: Any
-    span: int
+    swizzle: Any
     first: Any
 
     @classmethod
-    def of(cls, tiles: Any, stage: Any, span: int, first: Any) -> Any:
-        """Return the rows of a stage of `tiles`; `first` is an offset before the swizzle."""
-        tile = tiles[None, None, stage]
+    def of(cls, tile: Any, first: Any) -> Any:
+        """Return the rows of a tile; `first` is an offset before the swizzle."""
         rows = cl.make_tensor(tile.ptr, cl.make_layout((tile.nbytes // 16, 8), (8, 1)), cl.u16)
-        return cls(rows, span, swizzled(first, span))
+        swizzle = tile.value.type.swizzle
+        return cls(rows, swizzle, swizzle(first))
 
     def row(self, rest: int) -> Any:
         """Return the row at the offset ``first + rest``."""
-        rest, permuted = swizzled(rest, self.span), (self.span // 16 - 1) << 4
+        rest, permuted = self.swizzle(rest), self.swizzle.source_mask >> self.swizzle.shift
         return self.memory[(self.first ^ (rest & permuted)) // 16 + (rest & ~permuted) // 16, None]
-
-
-def swizzled(offset: Any, span: int) -> Any:
-    """Return where TMA and wgmma have the byte at this offset in a tile whose rows have `span` bytes."""
-    return offset ^ (offset >> 3 & (span // 16 - 1) << 4)
 
 
 @lru_cache(maxsize=64)
