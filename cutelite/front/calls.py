@@ -35,6 +35,7 @@ from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.index import Axes
 from cutelite.lang.promotion import holds_literal, no_dtype, to_dtype
+from cutelite.lang.promotion import literal as number
 from cutelite.ops.registers import Elect
 
 MAX_DEPTH = 400
@@ -385,7 +386,7 @@ def literal(x: Any) -> Any:
     """Return Python's number for a NumPy scalar, also within tuples; all else as it is."""
     if type(x) is tuple:
         return tuple(map(literal, x)) if any(type(part) is tuple or holds_literal(part) for part in x) else x
-    return x.item() if holds_literal(x) else x
+    return number(x)
 
 
 def _convert(dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:
