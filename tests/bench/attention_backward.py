@@ -149,6 +149,10 @@ def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
 MORE: dict[str, dict[str, Any]] = {
     "256": {"dim": 256},
     "256 causal": {"dim": 256, "causal": True},
+    "192": {"dim": 192},
+    "192 causal": {"dim": 192, "causal": True},
+    "192 of 16384": {"dim": 192, "length": 16384},
+    "192 of 16384 causal": {"dim": 192, "length": 16384, "causal": True},
     "192 with values of 128": {"dim": 192, "dim_v": 128},
     "192 with values of 128 causal": {"dim": 192, "dim_v": 128, "causal": True},
     "96 causal": {"dim": 96, "causal": True},
