@@ -17,8 +17,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
+from cutelite.kernels.rows.linear_cross_entropy import by_parts
 from cutelite.kernels.rows.operators_losses import scaled
 
 ELSEWHERE, IGNORED = -1, -2
@@ -36,20 +36,18 @@ class _Parted(torch.autograd.Function):
         here = (local >= 0) & (local < words) & counts
         local = torch.where(counts, torch.where(here, local, ELSEWHERE), IGNORED)
         dx, dw, loss = torch.empty_like(x), torch.empty_like(weight), torch.zeros((), device=x.device)
-        room = x.new_empty(min(rows, len(x)), words)
-        for first in range(0, len(x), rows):
-            part = slice(first, first + rows)
-            logits = gemm(x[part], weight.T, room[: len(x[part])])
+
+        def work(part: slice, logits: Tensor) -> None:
             less, mine = cross_entropy(logits, local[part], ignore=IGNORED)
             every = mine.new_empty(dist.get_world_size(group) * len(mine))
             dist.all_gather_into_tensor(every, mine, group=group)
             lse, wanted = every.view(-1, len(mine)).logsumexp(0), torch.where(here[part], mine - less, 0.0)
             dist.all_reduce(wanted, group=group)
-            loss += ((lse - wanted) * gradient[part]).sum()
+            loss.add_(((lse - wanted) * gradient[part]).sum())
             how: dict[str, Any] = {"ignore": IGNORED, "part": True, "out": logits}
             cross_entropy_backward(gradient[part], logits, local[part], lse, **how)
-            gemm(logits, weight, dx[part])
-            gemm(logits.T, x[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
+
+        by_parts(x, weight, rows, work, dx, dw)
         ctx.save_for_backward(dx, dw)
         return loss
 

@@ -10,6 +10,7 @@ each loss must be known beforehand, as it is for sums and means.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -74,25 +75,41 @@ def linear_cross_entropy(
     loss, lse = (empty(x, (m,), "f32") for _ in range(2))
     dx, dw = (empty(x, (m, k)), empty(x, (n, k), sums)) if wanted else (None, None)
     each = rows or max(1, -(-m // (PARTS * GRAIN))) * GRAIN
-    if not m and wanted:
-        dw[...] = 0  # type: ignore[index]
-    room = empty(x, (min(each, m), -(-n // 8) * 8))  # rows are whole 16 bytes apart, for TMA
     how = {"smoothing": as_number("smoothing", smoothing), "z": as_number("z", z)}
     how["ignore"] = as_number("ignore", ignore, whole=True)
-    for first in range(0, m, each):
-        part = slice(first, min(first + each, m))
-        logits = gemm(flat[part], weight.T, room[: part.stop - first, :n])
-        if not wanted:
+
+    def work(part: slice, logits: Any) -> None:
+        if gradient is None:
             loss[part], lse[part] = cross_entropy(logits, targets[part], **how)
         else:
             of_loss = gradient.reshape((m,))[part]
             loss[part], lse[part] = cross_entropy_gradient(of_loss, logits, targets[part], out=logits, **how)
-            gemm(logits, weight, dx[part])  # type: ignore[index]
-            gemm(logits.T, flat[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
+
+    by_parts(flat, weight, each, work, dx, dw)
     if wanted and sums != code_of(x):
         dw = cast(dw, code_of(x))
     dx = dx.reshape(tuple(x.shape)) if wanted else None  # type: ignore[union-attr]
     return Made(loss.reshape(leading), lse.reshape(leading), dx, dw)
+
+
+def by_parts(x: Any, weight: Any, rows: int, work: Callable[[slice, Any], None], dx: Any, dw: Any) -> None:
+    """Compute logits, ``x @ weight.T``, of some rows at a time, and gradients of x and weight from theirs.
+
+    rows    of a part
+    work    ``work(part, logits)`` puts the gradient of a part's logits in their place
+    dx, dw  to write to; None where no gradients are wanted
+    """
+    (m, _), (n, _) = x.shape, weight.shape
+    if not m and dw is not None:
+        dw[...] = 0
+    room = empty(x, (min(rows, m), -(-n // 8) * 8))  # rows are whole 16 bytes apart, for TMA
+    for first in range(0, m, rows):
+        part = slice(first, min(first + rows, m))
+        logits = gemm(x[part], weight.T, room[: part.stop - first, :n])
+        work(part, logits)
+        if dx is not None:
+            gemm(logits, weight, dx[part])
+            gemm(logits.T, x[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
 
 
 def cast(x: Any, dtype: str) -> Any:
