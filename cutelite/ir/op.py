@@ -122,6 +122,9 @@ class Op:
     wide: ClassVar[bool] = False  # scope 'warp': `simulate` takes several warps at once (see `ir.simulation`)
     elementwise: ClassVar[bool] = False  # on vectors it works on each element by itself
     terminator: ClassVar[bool] = False
+    # Of an access to rows at addresses that lanes give for each other: for each row, the lane that has each part of it
+    # in registers, an array (rows, parts) of lanes. None: lanes access memory at their own addresses.
+    holders: Any = None
     fields: ClassVar[tuple[Field, ...]] = ()
     _holding: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and kind of the fields that hold operands
     _typed: ClassVar[tuple[tuple[str, type], ...]] = ()  # name and class of the constants that are numbers and texts

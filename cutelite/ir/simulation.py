@@ -362,8 +362,8 @@ class TileMap(Protocol):
     def read(self, agent: Agent, coord: Sequence[int]) -> Array:
         """Return a tile from global memory; elements outside the tensor are 0 (or NaN, if the map says so)."""
 
-    def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        """Write a tile to global memory, or with `action` ('add', 'min'...) reduce it into that.
+    def write(self, agent: Agent, coords: Sequence[Sequence[int]], tile: Array, action: str | None = None) -> None:
+        """Write boxes, one behind the other in `tile`, to these places of global memory; with `action` reduce them.
 
         Elements outside are left out, but rows of the tensor that end within 16 bytes are written up to their end.
         Negative coordinates are an error.

@@ -284,7 +284,7 @@ class Box:
         return self.map.read(agent, self.coord)
 
     def write(self, action: str | None, agent: Agent, tile: Array) -> None:
-        self.map.write(agent, self.coord, tile, action)
+        self.map.write(agent, [self.coord], tile, action)
 
     def take(self, address: int, agent: Agent) -> Array:
         return self.map.get_smem(agent, address)
@@ -334,9 +334,9 @@ class Rows(Box):
 
     def write(self, action: str | None, agent: Agent, tile: Array) -> None:
         column, *rows = self.coord
-        for row, part in zip(rows, np.split(tile, len(rows)), strict=True):
-            if row >= 0:
-                self.map.write(agent, (row, column), part, action)
+        inside = [i for i, row in enumerate(rows) if row >= 0]
+        parts = tile.reshape(len(rows), -1)[inside]
+        self.map.write(agent, [(rows[i], column) for i in inside], parts, action)
 
 
 class PixelsForm(TileForm):

@@ -77,15 +77,7 @@ class StoredMap(SimTensorMap):
         self.__dict__.update(SimTensorMap.of_words(np.frombuffer(words, np.uint64), type).__dict__)
         self._all, self._at, self._words = all, at, words
 
-    def read(self, agent: WorkAgent, coord: Any) -> Array:
-        self._still(agent)
-        return super().read(agent, coord)
-
-    def write(self, agent: WorkAgent, coord: Any, tile: Array, action: str | None = None) -> None:
-        self._still(agent)
-        super().write(agent, coord, tile, action)
-
-    def _still(self, agent: WorkAgent) -> None:
+    def _used(self, agent: WorkAgent) -> None:
         if not self._all.is_still(self._at, self._words):
             what = "another TMA descriptor was published in the place of one that this copy uses"
             agent.fail(CODE, what, place=agent.place("gmem", self._at),

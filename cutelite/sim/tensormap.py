@@ -62,11 +62,11 @@ class SimTensorMap:
 
     def at(self, address: int) -> SimTensorMap:
         """Return the same descriptor for a tensor at that address."""
-        copy = object.__new__(SimTensorMap)
-        copy.__dict__.update(self.__dict__, address=address)
         if address % 16:
             raise ValueError(f"a TMA descriptor of memory at {address:#x}, which is no multiple of 16 bytes")
-        return copy
+        made = copy.copy(self)
+        made.address = address
+        return made
 
     def words(self) -> Array:
         """Return the descriptor as words in memory: `ops.tensormap.WORDS`."""
@@ -91,12 +91,10 @@ class SimTensorMap:
         return made
 
     def repeated(self, times: int) -> SimTensorMap:
-        copy = object.__new__(SimTensorMap)
-        span = prod(self.type.box[:-1]) * row_pitch(self.row_bytes, self.type.swizzle)
-        offsets = np.arange(times)[:, None] * span + self._chunk_offsets
-        more = {"box_bytes": times * self.box_bytes, "_chunk_offsets": offsets.reshape(-1), "_tiles": {}}
-        copy.__dict__.update(self.__dict__, **more)
-        return copy
+        made, span = copy.copy(self), prod(self.type.box[:-1]) * row_pitch(self.row_bytes, self.type.swizzle)
+        made.box_bytes, made._tiles = times * self.box_bytes, {}
+        made._chunk_offsets = (np.arange(times)[:, None] * span + self._chunk_offsets).reshape(-1)
+        return made
 
     def read(self, agent: WorkAgent, coord: Sequence[int]) -> Array:
         inside, addresses = self._elements(agent, coord)
@@ -105,20 +103,28 @@ class SimTensorMap:
             tile[inside] = agent.load("gmem", addresses, self.type.elem)[..., 0]
         return tile.reshape(-1).view(np.uint8)
 
-    def write(self, agent: WorkAgent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        # On an H200, rows are written in chunks, and none at negative coordinates: docs/lab/measurements.md.
-        if min(coord) < 0:
-            at = ", ".join(map(str, coord))
-            what = f"a TMA store or reduction at ({at}): negative coordinates are for loads alone"
-            agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
-        inside, addresses = self._elements(agent, coord, whole_chunks=True)
+    def write(self, agent: WorkAgent, coords: Sequence[Sequence[int]], tile: Array, action: str | None = None) -> None:
+        boxes = tile.view(memory_dtype(self.type.elem)).reshape(len(coords), *self.type.box)
+        addresses, data = [], []
+        for coord, box in zip(coords, boxes, strict=True):
+            # On an H200, rows are written in chunks, and none at negative coordinates: docs/lab/measurements.md.
+            if min(coord) < 0:
+                at = ", ".join(map(str, coord))
+                what = f"a TMA store or reduction at ({at}): negative coordinates are for loads alone"
+                agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
+            inside, places = self._elements(agent, coord, whole_chunks=True)
+            addresses.append(places.reshape(-1))
+            data.append(box[inside].reshape(-1))
+        self._put(agent, np.concatenate(addresses), np.concatenate(data), action)
+
+    def _put(self, agent: WorkAgent, addresses: Array, data: Array, action: str | None) -> None:
+        """Write elements to global memory, or reduce them into it: one access, whose parts come in any order."""
         if not addresses.size:
             return
-        data = tile.view(memory_dtype(self.type.elem)).reshape(self.type.box)[inside]
         if action is None:
-            agent.store("gmem", addresses, self.type.elem, data[..., None])
+            agent.store("gmem", addresses, self.type.elem, data[:, None])
         else:
-            agent.atomic("gmem", addresses.reshape(-1), action, self.type.elem, data.reshape(-1))
+            agent.atomic("gmem", addresses, action, self.type.elem, data)
 
     def with_halo(self, halo: int) -> SimTensorMap:
         made, (pixels, channels) = copy.copy(self), self.type.box
@@ -135,17 +141,13 @@ class SimTensorMap:
     def write_pixels(self, agent: WorkAgent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
         inside, addresses = self._pixels(agent, coord, (0,) * (len(coord) - 2))
         data = tile.view(memory_dtype(self.type.elem)).reshape(self.type.box)
-        if not np.count_nonzero(inside):
-            return
-        if action is None:
-            agent.store("gmem", addresses[inside], self.type.elem, data[inside][..., None])
-        else:
-            agent.atomic("gmem", addresses[inside], action, self.type.elem, data[inside])
+        self._put(agent, addresses[inside], data[inside], action)
 
     def _pixels(
         self, agent: WorkAgent, coord: Sequence[int], offsets: Sequence[int], halo: int = 0
     ) -> tuple[Array, Array]:
         """Return which elements of a tile (pixels, channels) lie inside the images, and the addresses of all."""
+        self._used(agent)
         whole = self._row(agent, coord, offsets[0], halo) if self.type.wide else self._places(agent, coord, offsets)
         channel = coord[-1] + np.arange(self.type.box[1])
         within = np.all((whole >= 0) & (whole < self.extents[:-1]), axis=1)
@@ -207,6 +209,9 @@ class SimTensorMap:
             found = self._tiles[address] = plain if pattern is None else pattern(plain)
         return found
 
+    def _used(self, agent: WorkAgent) -> None:
+        """Report a copy by a descriptor that is no longer there: those of parameters always are."""
+
     def _elements(
         self, agent: WorkAgent, coord: Sequence[int], whole_chunks: bool = False
     ) -> tuple[tuple[slice, ...], Array]:
@@ -214,6 +219,7 @@ class SimTensorMap:
 
         whole_chunks  extend the rows of the tensor to the next multiple of 16 bytes
         """
+        self._used(agent)
         if coord[-1] * self.type.elem.bytes % ROW_UNIT:  # an illegal instruction on an H200: docs/lab/measurements.md
             what = (
                 f"a TMA tile that starts {coord[-1]} elements of {self.type.elem} into a row: no multiple of 16 bytes"

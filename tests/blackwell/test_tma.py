@@ -52,6 +52,15 @@ def test_rows_are_gathered_and_scattered_by_their_numbers() -> None:
     assert not moved.check(1, 64, x, out, places, seeds=6, notes=False).findings
 
 
+def test_rows_that_are_scattered_to_one_place_are_a_race() -> None:
+    """Unless they hold the same: rows 2 and 3 are both outside of `x`, and so 0."""
+    x = np.arange(M * N).reshape(M, N).astype(ml_dtypes.bfloat16)
+    for to, alarm in (([5, 6, 7, 7], False), ([5, 6, 7, 6], True)):
+        report = moved.check(1, 64, x, np.ones_like(x), np.array([[0, 1, M, M], to], np.int32), seeds=2, notes=False)
+        assert report.kinds == ({"race"} if alarm else set()), report
+        assert not alarm or ("cl.tma_scatter4(tile" in str(report) and "more than once" in str(report))
+
+
 def test_a_column_within_16_bytes_is_refused() -> None:
     @cl.kernel(block=32, arch="sm_100a")
     def kernel(x: TmaTensor[bf16, (M, N), (1, 32)]) -> None:

@@ -69,7 +69,7 @@ def test_reads_are_slices_of_a_padded_tensor(data: st.DataObject) -> None:
         window = tuple(slice(64 + c, 64 + c + b) for c, b in zip(coord, box, strict=True))
         np.testing.assert_array_equal(padded[window].view(np.uint8), tile.view(np.uint8))
     before, to = array.copy(), [max(0, c) for c in coord]  # negative coordinates are for loads
-    tiles.write(agent, to, (tile.astype(np.float64) + 1).astype(dtype).reshape(-1).view(np.uint8))
+    tiles.write(agent, [to], (tile.astype(np.float64) + 1).astype(dtype).reshape(-1).view(np.uint8))
     for index in np.ndindex(*extents):
         within = tuple(i - c for i, c in zip(index, to, strict=True))
         inside = all(0 <= i < b for i, b in zip(within, box, strict=True))
@@ -99,7 +99,7 @@ def test_reductions() -> None:
     array = np.arange(64, dtype=np.int32).reshape(4, 16)
     agent, tiles = agent_on(array, TensorMap(SCALARS["i32"], row_major((4, 16)), (2, 8), "none"))
     tile = np.full((2, 8), 100, np.int32).reshape(-1).view(np.uint8)
-    tiles.write(agent, (3, 12), tile, "add")
+    tiles.write(agent, [(3, 12)], tile, "add")
     expected = np.arange(64).reshape(4, 16)
     expected[3, 12:] += 100
     np.testing.assert_array_equal(array, expected)
@@ -110,12 +110,12 @@ def test_stores_fill_the_last_16_bytes_of_a_row() -> None:
     whole = np.full((4, 16), 7, np.int32)
     agent, tiles = agent_on(whole[:3, :6], TensorMap(SCALARS["i32"], row_major((3, 6), 16), (2, 8), "none"))
     assert tiles.read(agent, (2, 4)).view(np.int32).tolist() == [7, 7, *[0] * 14]
-    tiles.write(agent, (2, 4), np.arange(16, dtype=np.int32).view(np.uint8))
+    tiles.write(agent, [(2, 4)], np.arange(16, dtype=np.int32).view(np.uint8))
     assert whole[2].tolist() == [7, 7, 7, 7, 0, 1, 2, 3, *[7] * 8] and (np.delete(whole, 2, 0) == 7).all()
     alone = np.full(6, 7, np.int32)
     agent, tiles = agent_on(alone, TensorMap(SCALARS["i32"], Layout((6,), (1,)), (8,), "none"))
     with pytest.raises(SimError, match="ends 4 bytes behind `a`") as caught:
-        tiles.write(agent, (0,), np.arange(8, dtype=np.int32).view(np.uint8))
+        tiles.write(agent, [(0,)], np.arange(8, dtype=np.int32).view(np.uint8))
     assert caught.value.code == "out-of-bounds" and (alone == 7).all()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cutelite.ir.op import Op
 from cutelite.sim.actors import Work
 from cutelite.sim.lanes import AccessOf
 from cutelite.sim.machine import Agent, Share
@@ -32,12 +33,9 @@ def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
     return _resolved(who, np.repeat(elements, count // size) if size and count > size else elements)
 
 
-def by_holders(op: Any, offset: Array, unit: int, lanes: Array, data: Array | None) -> tuple[Any, ...]:
-    """Return `offset`, `unit`, `lanes`, `data` of an access by the threads that have the parts of rows in registers.
-
-    ldmatrix and stmatrix access rows at addresses that threads give for each other.
-    """
-    holders = getattr(op, "holders", None)
+def by_holders(op: Op, offset: Array, unit: int, lanes: Array, data: Array | None) -> tuple[Any, ...]:
+    """Return `offset`, `unit`, `lanes`, `data` of an access by the lanes that have the parts of rows in registers."""
+    holders = op.holders
     if holders is None:
         return offset, unit, lanes, data
     part = unit // holders.shape[1]

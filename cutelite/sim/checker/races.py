@@ -44,8 +44,7 @@ class Races:
         if self.accesses.sets.many:
             self.accesses.sets.collect([shadow for _, shadow in self.state.shadows.values()])
         conflicts = self.accesses.check(shadow, granules, actor, site.kind, number)
-        single = site.kind == WRITE and not isinstance(actor, Worker)  # of several threads
-        within = self.within(granules, actor, number) if single else []
+        within = self.within(granules, actor, number) if site.kind == WRITE else []
         for one, conflict in (*((False, each) for each in conflicts), *((True, each) for each in within)):
             if one or not site.asynchronous:
                 conflict = self._telling(conflict, region, shadow, granules, wrote)
@@ -60,7 +59,7 @@ class Races:
         return self.accesses.looked(shadow, granules, actor, kind, site)
 
     def within(self, granules: Array, actor: Actor, site: int) -> list[Conflict]:
-        """Return the conflicts between threads that write to the same place by one instruction."""
+        """Return the conflicts between writes to the same place by one instruction, of several threads or a copy."""
         if np.count_nonzero(granules[1:] > granules[:-1]) == len(granules) - 1:
             return []
         order = granules.argsort(kind="stable")
@@ -69,7 +68,7 @@ class Races:
         if not len(again):
             return []
         first, second = order[again], order[again + 1]
-        if not hasattr(self.accesses.sites[site].op, "holders"):  # a thread's own writes come in order, but for those
+        if isinstance(actor, Threads) and self.accesses.sites[site].op.holders is None:  # a thread's own come in order
             differ = actor.who[first] != actor.who[second]
             first, second = first[differ], second[differ]
             if not len(first):
@@ -144,13 +143,12 @@ class Races:
         self, block: Block, region: Region, shadow: Shadow, granules: Array, actor: Actor, site: int,
         conflict: Conflict, within: bool,
     ) -> None:  # fmt: skip
-        """Report a conflict; `within`: of threads that execute one instruction."""
+        """Report a conflict; `within`: of parts of one instruction."""
         old, new = self.accesses.sites[conflict.site], self.accesses.sites[site]
         at = conflict.positions
-        fenceless = False
-        if actor.row >= GMEM and old.kind in (WRITE, STRONG_WRITE):
-            fenceless = bool(np.all(actor.ordered(SEEN, at, conflict.who, conflict.when)))
-        how = "fenceless" if fenceless else "within" if within else ""
+        how = "within" if within else ""
+        if not within and actor.row >= GMEM and old.kind in (WRITE, STRONG_WRITE):
+            how = "fenceless" if np.all(actor.ordered(SEEN, at, conflict.who, conflict.when)) else ""
         if isinstance(actor, Worker) and actor.then.agent in conflict.who:
             how = how or "behind"  # what that thread did before it started the work is ordered
         offsets = shadow.offsets(granules[at])

@@ -44,7 +44,7 @@ BEFORE_REFILL = (
     "arrival or at a barrier"
 )
 BEFORE_COPY = "if it is to read what was written: a barrier of who writes and who starts it, before it is started"
-APART = "one instruction writes these bytes from several threads, and any of them may stay: give each its own place"
+APART = "one instruction writes these bytes more than once, and any of the writes may stay: give each its own place"
 IN_ANY_ORDER = (
     "copies that one phase of an mbarrier counts come in any order: give each its own place, or start the second when "
     "the phase is complete"
@@ -112,7 +112,7 @@ class Reporter:
         """Report two accesses that nothing orders.
 
         how  'fenceless': they are ordered, and lack the proxy fence
-             'within': threads make both by one instruction
+             'within': one instruction makes both, of several threads or a copy
              'beside': copies make both in one phase of an mbarrier
              'behind': the thread that started the later one, asynchronous, has made the other since; else ''
         """
