@@ -1,9 +1,11 @@
 """Attention on one GPU beside its rivals: ``python tests/bench/attention.py [--only KIND ...] [--svg DIR]``.
 
 Errors to float64 first, then tables. Calls are captured in CUDA graphs, on sets of arrays in turn; contestants take
-turns, medians of 9 rounds. Rivals: cuDNN and FlexAttention by torch, and FlashAttention-4 where it can be imported.
+turns, medians of 9 rounds. Rivals: cuDNN and FlexAttention by torch; FlashAttention-4 and cuDNN's fp8 where they can
+be imported.
 
 forward   TFLOP/s of 2 B H S^2 (D + DV), half of it if causal; the batch makes 16384 rows, heads make 2048 columns
+fp8       the same, head dim 128, a scale for each head or block
 varlen    the same, of the squares of lengths; and a window of 1024 of 16384 keys, causal
 masks     the same, of what is seen of 16384 keys, by block masks of torch: documents, a window, a prefix
 mods      the same, of functions that are compiled in, beside none
@@ -30,7 +32,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from cutelite.kernels.attention import attention, attention_varlen, decode
+from cutelite.kernels.attention import attention, attention_fp8, attention_varlen, decode
 from cutelite.kernels.attention.model import Work, costs, picked
 from tests.bench.chart import bars
 from tests.bench.timing import Replay, rounds
@@ -41,6 +43,11 @@ try:
 except ImportError:
     flash = flash_varlen = None
     print("FlashAttention-4 takes no part:", traceback.format_exc())
+try:
+    from tests.bench import cudnn_fp8
+except ImportError as why:
+    cudnn_fp8 = None  # type: ignore[assignment]
+    print(f"cuDNN's fp8 takes no part, which needs nvidia-cudnn-frontend: {why}")
 
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 DIMS = (128, 128), (64, 64), (256, 256), (192, 128)
@@ -98,6 +105,27 @@ def forward() -> Iterator[Cell]:
                     calls["FA4"] = of_sets(sets, flash, causal=causal)
                 work = 2 * batch * heads * length**2 * (dim + dim_v) / (2 if causal else 1)
                 yield Cell(f"{dim}/{dim_v} {'causal' if causal else 'full'} {length}", work, "TFLOP/s", calls)
+
+
+def fp8() -> Iterator[Cell]:
+    heads, dim = 16, 128
+    for causal in (False, True):
+        for length in LENGTHS:
+            batch = 16384 // length
+            sets = [made(batch, length, length, heads, heads, dim, dim) for _ in range(2)]
+            low = [[x.to(torch.float8_e4m3fn) for x in arrays] for arrays in sets]
+            of_heads = [torch.ones(batch, heads, device="cuda")] * 3
+            of_blocks = [torch.ones(batch, heads, length // 128, device="cuda")] * 3
+            calls = {
+                "cutelite": of_sets([[*x, *of_heads] for x in low], attention_fp8, causal=causal),
+                "cutelite, scales of blocks": of_sets([[*x, *of_blocks] for x in low], attention_fp8, causal=causal),
+                "cutelite, bf16": of_sets(sets, attention, causal=causal),
+                "cuDNN, bf16": of_sets(sets, cudnn, is_causal=causal),
+            }
+            if cudnn_fp8 is not None:
+                calls["cuDNN"] = of_sets(low, cudnn_fp8.attention(low[0], causal))
+            work = 4 * batch * heads * length**2 * dim / (2 if causal else 1)
+            yield Cell(f"fp8 {'causal' if causal else 'full'} {length}", work, "TFLOP/s", calls)
 
 
 def varlen() -> Iterator[Cell]:
@@ -271,8 +299,8 @@ def decoded() -> Iterator[Cell]:
 
 
 KINDS = {
-    "forward": forward, "varlen": varlen, "masks": masks, "mods": mods, "picks": picks, "made": against_guess,
-    "decode": decoded,
+    "forward": forward, "fp8": fp8, "varlen": varlen, "masks": masks, "mods": mods, "picks": picks,
+    "made": against_guess, "decode": decoded,
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from cutelite.records import dataclass
 QB, KB, VB = cl.dims("QB KB VB")
 BOX = 128  # columns: a swizzled row of 128 bytes
 RAISED = 3.0
-CHOSEN = Config(guess=True, pairs=True, regs=(24, 216))
+CHOSEN = Config(turns=False, guess=True, regs=(24, 216))
 SCALED = 128
 """The number of queries, or of keys, that share a scale."""
 LEAST = 2.0**-20
