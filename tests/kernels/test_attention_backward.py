@@ -17,8 +17,10 @@ from cutelite.kernels.attention import (
 )
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
+from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.call import seen
 from cutelite.kernels.attention.scores import Problem
+from cutelite.kernels.attention.tiles import Given
 from cutelite.toolchain import find
 
 pytestmark = pytest.mark.usefixtures("everywhere")
@@ -251,19 +253,19 @@ def test_no_race_in_a_few_schedules(dim: int, dim_v: int, ordered: bool, ragged:
     o, lse = np.zeros_like(do), np.zeros((1, 1, sq), np.float32)
     problem = replace(PROBLEM, dim=dim, dim_v=dim_v, ragged=ragged)
     config, plan = chosen(problem), Plan(chosen(problem), problem)
-    starts = [np.array(x, np.int32) for x in ([0, 100, 150], [0, 40, 140])] if ragged else [None, None]
+    starts = Starts(*(np.array(x, np.int32) if ragged else None for x in ([0, 100, 150], [0, 40, 140])))
     blocks = -(-sq // config.rows) + ragged
     base = np.empty((1, 1, *plan.base_shape(blocks)), BF16 if config.extended else np.float32)
     sums = np.empty((1, 1, blocks, 2, 64 * plan.columns), np.float32)
     turns = np.empty((1, 1, blocks, 2), np.int32) if ordered else None
     counter, (dq, dk, dv) = np.zeros(1, np.int32), (np.empty_like(x) for x in (q, k, v))
     kernels = build(config, problem, ordered)
-    ends = int(ragged) or -10, 1 << 30, 0
-    dq_array, *arrays = (dq, dk, dv) if ragged else (None, None, None)
+    given = Given(0.1, int(ragged) or -10, 1 << 30, 0, 1)
+    arrays, rows = (dk, dv) if ragged else (None, None), (q, k, v, do)
     for kernel, grid, block, args in (
-        (kernels.prepare, (blocks, 1, 1), 256, (o, do, lse, None, base, sums, turns, 0.1, *ends[:2], *starts)),
-        (kernels.gradients, 2, 384, (q, k, v, do, base, sums, turns, counter, dk, dv, 0.1, *ends, 1, *arrays, *starts)),
-        (kernels.finish, (blocks, 1, 1), 256, (dq, sums, 0.1, dq_array, *starts)),
+        (kernels.prepare, (blocks, 1, 1), 256, (o, do, lse, None, base, sums, turns, given, starts)),
+        (kernels.gradients, 2, 384, (*rows, base, sums, turns, counter, (dk, dv), given, starts, arrays, (None, None))),
+        (kernels.finish, (blocks, 1, 1), 256, (dq, sums, 0.1, dq if ragged else None, starts)),
     ):
         report = kernel.check(grid, block, *args, seeds=1 if ordered or dim > 64 else 2, notes=False)
         assert not report.kinds, str(report)
@@ -286,9 +288,10 @@ def test_registers_suffice(dim: int, dim_v: int, how: Any) -> None:
     problem = Problem(cl.bf16, dim, dim_v, **how)
     config, plan = chosen(problem), Plan(chosen(problem), problem)
     blocks, of_k, of_v = 512 // config.rows + 1, (1, 2, 512, dim), (1, 2, 512, dim_v)
+    starts, arrays = (((3,), (3,)), (of_k, of_v)) if problem.ragged else ((None, None),) * 2
     compiled = build(config, problem).gradients.compile(
         of_k, of_k, of_v, of_v, (1, 2, *plan.base_shape(blocks)), (1, 2, blocks, 2, 64 * plan.columns),
-        None, (1,), of_k, of_v, 1.0, 0, 0, 0, 1, *((of_k, of_v, (3,), (3,)) if problem.ragged else ()), arch="sm_90a",
+        None, (1,), (of_k, of_v), Given(1.0, 0, 0, 0, 1), Starts(*starts), arrays, (None, None), arch="sm_90a",
     )  # fmt: skip
     assert (compiled.spills, compiled.warnings) == (0, [])
 

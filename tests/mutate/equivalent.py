@@ -447,18 +447,6 @@ ROWS: tuple[Row, ...] = (
     Row(PREPARE, "drop", INIT_FENCE, "", "PipelineTmaAsync.create(1", ONE_OF_TWO),
     Row(PREPARE, "drop", "mbarrier.wait", "", "pipe.producer_acquire(state)", FIRST_TURN),
     Row(PREPARE, "weaken", "mbarrier.wait", RELAXED, "pipe.producer_acquire(state)", FIRST_TURN),
-    *(
-        Row(
-            "attention_backward_parts",
-            kind,
-            "cp.async.bulk.commit_group",
-            "",
-            "cl.cp_async_bulk_commit_group()",
-            LARGER_GROUP,
-            (0,),
-        )
-        for kind in ("drop", "early")
-    ),
     Row(
         "rows_reduced rows_all",
         "drop",

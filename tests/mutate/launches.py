@@ -21,7 +21,9 @@ from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.simulating import simulation
 from cutelite.ir.function import Function
 from cutelite.kernels.attention import backward, backward_plan
+from cutelite.kernels.attention.backward_tiles import Starts
 from cutelite.kernels.attention.scores import Problem
+from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import call
 from tests.mutate.plain import PLAIN
@@ -380,7 +382,7 @@ def attention_backward(
     """A kernel of attention's backward pass, in a configuration, by default the one that is chosen.
 
     dim_v    columns of values; 0: as many as of keys
-    which    0: the kernel before, 1: the one that multiplies, 2 and 3: those behind it
+    which    0: the kernel before, 1: the one that multiplies, 2 and 3: those behind it, for dq and dk
     heads    of queries, which are split, for one of keys
     ordered  it adds up dq in the order of keys, in two thread blocks; otherwise there is one, for all tiles
     first    of two ragged sequences, the numbers of queries and keys of the first one; None: sequences are not ragged
@@ -398,11 +400,11 @@ def attention_backward(
         sums = np.zeros((1, heads, blocks, 2, 64 * plan.columns), np.float32)
         turns = np.zeros((1, heads, blocks, 2), np.int32) if ordered else None
         counter = np.zeros(1, np.int32)
-        dk, dv, numbers = np.empty_like(k), np.empty_like(v), (0.1, 0, 1 << 30, 0, 1)
-        starts: tuple[Any, ...] = (None, None)
+        dk, dv, given = np.empty_like(k), np.empty_like(v), Given(0.1, 0, 1 << 30, 0, 1)
+        starts = Starts(None, None)
         parts: tuple[Any, ...] = (None, None)
         if first:
-            starts = tuple(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True))
+            starts = Starts(*(np.array([0, *x], np.int32) for x in zip(first, (sq, sk), strict=True)))
         arrays = (dk, dv) if first else (None, None)
         if made.split:
             shape = 1, heads, -(-sk // plan.keys)
@@ -412,14 +414,14 @@ def attention_backward(
         kernels, grid, dq = backward.build(made, problem, ordered), (blocks, heads, 1), np.empty_like(q)
         if which == 0:
             lse = np.zeros((1, heads, sq), np.float32)
-            kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, 0.1, 0, 1 << 30, *starts)
+            kernels.prepare[grid, 256](do, do, lse, lse, base, sums, turns, given, starts)
         elif which == 2:
-            kernels.finish[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, *starts)
+            kernels.finish[cl.Launch(grid, 256, pdl=True)](dq, sums, 0.1, dq if first else None, starts)
         elif which == 3:
             tiles = -(-sk // plan.keys), 1, 1
-            kernels.add_parts[cl.Launch(tiles, 256, pdl=True)](dk, dv, *parts, 0.1, 1.0)
-        launch = cl.Launch(1 + ordered, 384)
-        kernels.gradients[launch](q, k, v, do, base, sums, turns, counter, dk, dv, *numbers, *arrays, *starts, *parts)
+            kernels.of_keys[0][cl.Launch(tiles, 256, pdl=True)](dk, parts[0], 0.1, None, starts)
+        own = q, k, v, do, base, sums, turns, counter, (dk, dv), given, starts, arrays, parts
+        kernels.gradients[cl.Launch(1 + ordered, 384)](*own)
 
     return run
 

@@ -20,9 +20,9 @@ import cutelite as cl
 from cutelite import Smem, Tensor, f32, i32
 from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
 from cutelite.kernels.attention.backward_narrow import Narrow
-from cutelite.kernels.attention.backward_outer import add_parts, finish, prepare
+from cutelite.kernels.attention.backward_outer import finish, prepare
 from cutelite.kernels.attention.backward_plan import EXTRA, Config, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, STARTS, WORKERS, Starts
+from cutelite.kernels.attention.backward_tiles import HK, SK, SQ, WORKERS, Starts
 from cutelite.kernels.attention.backward_wide import Wide
 from cutelite.kernels.attention.backward_worker import Results
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
@@ -35,7 +35,7 @@ class Kernels(NamedTuple):
     prepare: Any
     gradients: Any
     finish: Any
-    add_parts: Any
+    of_keys: tuple[Any, ...]  # `finish` of dk and dv, where heads of queries are split
 
 
 @lru_cache(maxsize=256)
@@ -44,7 +44,8 @@ def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
     if ordered:
         config = replace(config, copied=8, stages=1 if problem.dim > 128 else config.stages)
     plan = Plan(config, problem)
-    return Kernels(prepare(plan), gradients(plan, ordered), finish(plan), add_parts(plan) if config.split else None)
+    of_keys = tuple(finish(plan, which) for which in range(2)) if config.split else ()
+    return Kernels(prepare(plan), gradients(plan), finish(plan, 2), of_keys)
 
 
 def shared_memory(plan: Plan) -> Any:
@@ -72,43 +73,40 @@ def shared_memory(plan: Plan) -> Any:
     return Storage
 
 
-def gradients(plan: Plan, ordered: bool) -> Any:
+def gradients(plan: Plan) -> Any:
     """Return the kernel that computes all five products."""
     config, dtype, BM, BN = plan.config, plan.problem.dtype, plan.config.rows, plan.keys
     d, e, (of_k, of_q, of_v) = plan.problem.dim, plan.problem.dim_v, plan.spans
     leaves = BN if plan.wide else ROWS
     Q, K, DK = plan.box(H, SQ, d, BM, of_q), plan.box(HK, SK, d, BN, of_k), plan.box(HK, SK, d, leaves, of_k)
     DO, V, DV = plan.box(H, SQ, e, BM, of_v), plan.box(HK, SK, e, BN, of_v), plan.box(HK, SK, e, leaves, of_v)
-    Storage = shared_memory(plan)
+    array_k, array_v, Storage = plan.array("DK", HK, SK, d), plan.array("DV", HK, SK, e), shared_memory(plan)
 
     @cl.kernel(block=(1 + WORKERS) * GROUP)
     def gradients(
         q: Q, k: K, v: V, do: DO, base: plan.base_box, sums: plan.sums, turns: plan.turns | None,
-        counter: Tensor[i32, (1,)] | None, dk: DK, dv: DV, scale: f32, offset: i32, left: i32, right: i32, band: i32,
-        dk_array: plan.array("DK", HK, SK, d) = None, dv_array: plan.array("DV", HK, SK, e) = None,
-        of_queries: STARTS = None, of_keys: STARTS = None, dk_parts: plan.parts(plan.dims[0]) = None,
-        dv_parts: plan.parts(plan.dims[1]) = None, tables: plan.tables = (),
+        counter: Tensor[i32, (1,)] | None, grads: tuple[DK, DV], given: Given, starts: Starts,
+        arrays: tuple[array_k, array_v], parts: tuple[plan.parts(plan.dims[0]), plan.parts(plan.dims[1])],
+        tables: plan.tables = (),
     ) -> None:  # fmt: skip
         """
         base     logsumexps and row sums of o * do, as `prepare` writes them
         sums     dq without the scale, zero at the start
-        counter  of `cl.TileQueue`; scale to band are as in `Given`
-        dk_array, dv_array   `dk` and `dv` again, for ragged sequences
-        dk_parts, dv_parts   in their places, where heads of queries are split
-        of_queries, of_keys  starts of ragged sequences, and the end of the last; `tables`: what functions captured
+        counter  of `cl.TileQueue`
+        grads    dk and dv; `arrays`: the same, for ragged sequences; `parts`: where heads of queries are split
+        tables   what functions captured
         """
         if cl.thread_idx.x == 0:
-            for t in (q, k, v, do, dk, dv):
+            for t in (q, k, v, do, *grads):
                 cl.prefetch_tensormap(t)
-        storage, given, threads = Storage.allocate(), Given(scale, offset, left, right, band), WORKERS * GROUP
-        starts, copies = Starts(of_queries, of_keys), plan.copied > 0
+        storage, threads, copies = Storage.allocate(), WORKERS * GROUP, plan.copied > 0
         keys, values = (
             cl.PipelineTmaAsync.create(plan.ahead, BN * wide * dtype.bytes, threads, sync=False) for wide in plan.dims
         )
         row = sum(plan.dims) * dtype.bytes + (2 * EXTRA if config.extended else 8)
         rows = cl.PipelineTmaAsync.create(config.stages, BM * row, threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
-        parts = cl.PipelineAsync.create(WORKERS, GROUP, 32, sync=False) if copies else None
+        copied = cl.PipelineAsync.create(WORKERS, GROUP, 32, sync=False) if copies else None
         tiles = cl.TileQueue.create(
             plan.kind, lambda index: plan.place(index, given, starts), plan.count(), counter,
             threads + (32 * WORKERS if copies else 0),
@@ -116,7 +114,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         cl.pipeline_init_sync()
         cl.griddepcontrol_wait()
         cl.griddepcontrol_launch_dependents()
-        block = Block(plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes, parts), given)
+        block = Block(plan.with_arrays(tables), storage, Pipes(keys, values, rows, changes, copied), given)
         adds = Sums(plan.by_block(sums), plan.by_block(turns))
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(plan.regs[0])
@@ -128,7 +126,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
                 block.accumulate(tiles, adds, warp - 1)
         else:
             cl.setmaxnreg_inc(plan.regs[1])
-            compute(block, tiles, adds, Results((dk, dv), (dk_array, dv_array), (dk_parts, dv_parts), starts))
+            compute(block, tiles, adds, Results(grads, arrays, parts, starts))
 
     return gradients
 

@@ -13,14 +13,12 @@ from cutelite.kernels.arguments import HALVES, Arguments, check_apart, contiguou
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, banded, chosen, parted
-from cutelite.kernels.attention.backward_tiles import WORKERS
+from cutelite.kernels.attention.backward_tiles import WORKERS, Starts
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, positive, seen
 from cutelite.kernels.attention.scores import GROUP, MASK_MOD, ROWS, Problem
+from cutelite.kernels.attention.tiles import Given
 from cutelite.kernels.attention.varlen import check_starts
 from cutelite.kernels.functions import lifted, settled
-
-Starts = tuple[Any, Any]
-"""The start of each ragged sequence and the end of the last one, of queries and of keys."""
 
 
 @untraced
@@ -102,7 +100,7 @@ def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tu
 
 def differentiate(
     by_head: list[Any], lse: Any, dlse: Any, causal: bool | str, window: Window, scale: float | None,
-    mods: tuple[Any, ...], deterministic: bool, config: Config | None, starts: Starts | None = None,
+    mods: tuple[Any, ...], deterministic: bool, config: Config | None, starts: tuple[Any, Any] | None = None,
 ) -> None:  # fmt: skip
     """Launch the kernels for q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D).
 
@@ -136,27 +134,25 @@ def differentiate(
         parts = group if config.split else parted(tiles, group, steps, places, problem.causal)
     plan = Plan(replace(config, split=parts > 1), problem)
     band = banded(dim, sq, group // parts, batch * kv_heads * parts)
-    numbers = scale, offset, *(FAR if x is None else x for x in (left, right)), band
-    launch(plan, by_head, lse, dlse, numbers, captured, bool(deterministic), starts or (None, None), parts)
+    given = Given(scale, offset, FAR if left is None else left, FAR if right is None else right, band)
+    launch(plan, by_head, lse, dlse, given, captured, bool(deterministic), Starts(*starts or (None, None)), parts)
 
 
 def launch(
-    plan: Plan, by_head: list[Any], lse: Any, dlse: Any, numbers: tuple[Any, ...], captured: list[Any],
-    deterministic: bool, starts: Starts, parts: int,
+    plan: Plan, by_head: list[Any], lse: Any, dlse: Any, given: Given, captured: list[Any], deterministic: bool,
+    starts: Starts, parts: int,
 ) -> None:  # fmt: skip
     """Launch the kernels.
 
-    numbers   the fields of `Given`
     captured  the arrays that functions captured
     parts     of the heads of queries of each head of keys
     """
     q, k, v, do, o, dq, dk, dv = by_head
-    scale, offset, left, *_ = numbers
     config, (batch, heads, sq, _), (_, kv_heads, sk, _) = plan.config, q.shape, k.shape
     blocks, tiles = -(-sq // config.rows), -(-sk // plan.keys)
     arrays = (None, None, None)
     if plan.problem.ragged:
-        count, arrays = starts[0].shape[0] - 1, (dq, dk, dv)
+        count, arrays = starts.queries.shape[0] - 1, (dq, dk, dv)
         blocks, tiles = sq // config.rows + count, sk // plan.keys + count
     base = empty(q if config.extended else lse, (batch, heads, *plan.base_shape(blocks)))
     sums = empty(lse, (batch, heads, blocks, WORKERS, plan.columns * ROWS))
@@ -167,13 +163,11 @@ def launch(
         of_parts = tuple(empty(lse, (*shape, plan.pieces(n), plan.keys * n // plan.pieces(n))) for n in plan.dims)
     kernels = build(config, plan.problem, deterministic)
     lse, dlse = contiguous(lse), None if dlse is None else contiguous(dlse)
-    grid, threads, factor = (blocks * batch, heads), WORKERS * GROUP, 2.0**-plan.lift
-    kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, scale, offset, left, *starts)
-    taken = counter(q)
-    given = (q, k, v, do, base, sums, turns, taken, dk, dv, *numbers, *arrays[1:], *starts, *of_parts)
+    grid, threads, scales = (blocks * batch, heads), WORKERS * GROUP, (given.scale * 2.0**-plan.lift, 2.0**-plan.lift)
+    kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, given, starts)
+    own = q, k, v, do, base, sums, turns, counter(q), (dk, dv), given, starts, arrays[1:], of_parts, tuple(captured)
     resident = min(tiles * kv_heads * parts * batch, clusters_at_once(1, q))
-    kernels.gradients[cl.Launch(resident, threads + GROUP, pdl=True)](*given, tuple(captured))
-    kernels.finish[cl.Launch(grid, threads, pdl=True)](dq, sums, scale * factor, arrays[0], *starts)
-    if config.split:
-        grid = (tiles * batch, kv_heads)
-        kernels.add_parts[cl.Launch(grid, threads, pdl=True)](dk, dv, *of_parts, scale * factor, factor)
+    kernels.gradients[cl.Launch(resident, threads + GROUP, pdl=True)](*own)
+    kernels.finish[cl.Launch(grid, threads, pdl=True)](dq, sums, scales[0], arrays[0], starts)
+    for kernel, grad, part, scale in zip(kernels.of_keys, (dk, dv), of_parts, scales, strict=False):
+        kernel[cl.Launch((tiles * batch, kv_heads), threads, pdl=True)](grad, part, scale, None, starts)

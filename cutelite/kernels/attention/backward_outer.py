@@ -1,7 +1,7 @@
 """The kernels before and after the products of attention's backward pass, which are in `backward`.
 
-`prepare` sums the rows of o * do and clears the sums of dq; `finish` converts these to dq; `add_parts` adds up the
-parts of dk and dv.
+`prepare` sums the rows of o * do and clears the sums of dq; `finish` converts these to dq, and adds up parts of dk and
+dv.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -10,8 +10,9 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32
 from cutelite.kernels.attention.backward_plan import EXTRA, FACTORS, H, Plan
-from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, STARTS, WORKERS, B, Starts
-from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS
+from cutelite.kernels.attention.backward_tiles import HK, HP, SK, SQ, WORKERS, B, Starts
+from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2
+from cutelite.kernels.attention.tiles import Given
 
 NOTHING = {bf16: 1e30, f16: 2.0**30}
 """The logsumexp, without the scale, of a row that sees nothing: its probabilities become 0."""
@@ -35,12 +36,12 @@ def prepare(plan: Plan) -> Any:
 
     @cl.kernel(block=256)
     def prepare(
-        o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums,
-        turns: plan.turns | None, scale: f32, offset: i32, left: i32, of_queries: STARTS = None, of_keys: STARTS = None,
+        o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums, turns: plan.turns | None,
+        given: Given, starts: Starts,
     ) -> None:  # fmt: skip
         cl.griddepcontrol_launch_dependents()
         t, (m, head, batch) = cl.thread_idx.x, place(sums)
-        sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
+        sequence, row = plan.queries(m, batch, starts)
         tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, DV)), align=1024) for _ in range(2)]
         pipe = cl.PipelineTmaAsync.create(1, 2 * BM * DV * dtype.bytes, 256)
         if t == 0:
@@ -49,7 +50,9 @@ def prepare(plan: Plan) -> Any:
             for tensor, tile in zip((o, do), tiles, strict=True):
                 cl.tma_load(tensor, tile, at=(batch, head, sequence.query + row, 0), barrier=pipe.barrier(state))
             for g in cl.static_range(WORKERS if turns is not None else 0):
-                first = max(0, row + plan.offset(sequence, offset) - left) // plan.keys  # the first that adds
+                first = (
+                    max(0, row + plan.offset(sequence, given.offset) - given.left) // plan.keys
+                )  # the first that adds
                 turns[batch, head, m, g] = first
         mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
         for i in cl.static_range(BM * D // 1024):
@@ -71,7 +74,7 @@ def prepare(plan: Plan) -> Any:
                 if config.extended:
                     pieces = cl.make_rmem_tensor(dtype, (EXTRA,))
                     pieces.store(cl.full((EXTRA,), 0.0, dtype))
-                    rest = cl.where(known == -INF, NOTHING[dtype], known / scale), total
+                    rest = cl.where(known == -INF, NOTHING[dtype], known / given.scale), total
                     for j in cl.static_range(2):
                         split(rest[j], pieces, j * EXTRA // 2)
                     whole = base[batch, head, m * BM + r, None]
@@ -92,68 +95,41 @@ def split(value: Any, pieces: Any, first: int) -> None:
         value = value - pieces[first + i].to(f32) * factor
 
 
-def finish(plan: Plan) -> Any:
-    """Return the kernel that converts the sums to dq: a thread block for each block of queries."""
-    BM, threads, dim = plan.config.rows, WORKERS * GROUP, plan.problem.dim
+def finish(plan: Plan, which: int) -> Any:
+    """Return the kernel that adds up parts of dk (0) or dv (1), or converts the sums of dq (2), a block at a time."""
+    dim, of_queries = plan.problem.dim_v if which == 1 else plan.problem.dim, which == 2
+    heads, length, rows = (H, SQ, plan.config.rows) if of_queries else (HK, SK, plan.keys)
+    columns, span, turned = plan.dims[which % 2], plan.spans[0 if which != 1 else 2], plan.turned and not of_queries
+    pieces, threads = WORKERS if of_queries else plan.pieces(columns), WORKERS * GROUP
+    elements = rows * columns // pieces // GROUP  # of a thread
 
     @cl.kernel(block=threads)
     def finish(
-        dq: plan.box(H, SQ, dim, BM, plan.spans[0]), sums: plan.sums, scale: f32,
-        rows: plan.array("DQ", H, SQ, dim) = None, of_queries: STARTS = None, of_keys: STARTS = None,
+        grad: plan.box(heads, length, dim, rows, span), sums: plan.sums if of_queries else plan.parts(columns),
+        scale: f32, array: plan.array("G", heads, length, dim), starts: Starts,
     ) -> None:  # fmt: skip
-        part, (m, head, batch) = cl.warpgroup_idx(), place(sums)
-        sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
-        tile = cl.shared(plan.problem.dtype, plan.laid((BM, plan.dims[0]), plan.spans[0]), align=1024)
+        group, (m, head, batch) = cl.warpgroup_idx(), place(sums)
+        sequence, row = plan.queries(m, batch, starts) if of_queries else (plan.whole(batch), m * rows)
+        tile = cl.shared(plan.problem.dtype, plan.laid((rows, columns), span), align=1024)
         cl.griddepcontrol_wait()
-        values = plan.accumulators(sums[batch, head, m, part, None], plan.columns // 8).load() * scale
-        target = cl.local_tile(tile, (ROWS, plan.columns), (part, 0) if plan.by_rows else (0, part))
-        plan.put(values.reshape((plan.columns // 2,)), target)
+        for c in cl.static_range(-(-pieces // WORKERS)):
+            piece, times = group + c * WORKERS, 1 if of_queries else i32(HP // HK)
+            if pieces % WORKERS == 0 or piece < pieces:
+                first, fours = head * times, elements // 4
+                total = plan.accumulators(sums[batch, first, m, piece, None], fours).load()
+                for i in range(1, times):
+                    total = total + plan.accumulators(sums[batch, first + i, m, piece, None], fours).load()
+                plan.put_piece((total * scale).reshape((elements,)), tile, piece, turned)
         cl.fence_proxy_async("shared::cta")
         cl.syncthreads()
-        length = plan.written(sequence.number, sequence.query, sequence.queries, of_queries, i32(SQ))
-        if not plan.problem.ragged or row + BM <= sequence.queries:
+        if not plan.problem.ragged or row + rows <= sequence.queries:
             if cl.thread_idx.x == 0:
-                cl.tma_store(tile, dq, at=(batch, head, sequence.query + row, 0))
+                cl.tma_store(tile, grad, at=(batch, head, sequence.query + row, 0))
                 cl.cp_async_bulk_commit_group()
                 cl.cp_async_bulk_wait_group(0, read=True)
         else:
+            written = plan.written(sequence.number, sequence.query, sequence.queries, starts.queries, i32(SQ))
             at = batch, head, sequence.query + row
-            plan.store_rows(tile, rows, at, length - row, sequence.queries - row, threads)
+            plan.store_rows(tile, array, at, written - row, sequence.queries - row, threads)
 
     return finish
-
-
-def add_parts(plan: Plan) -> Any:
-    """Return the kernel that adds up the parts of dk and dv: a thread block for each block of keys."""
-    (of_k, _, of_v), d, e = plan.spans, plan.problem.dim, plan.problem.dim_v
-
-    @cl.kernel(block=WORKERS * GROUP)
-    def add_parts(
-        dk: plan.box(HK, SK, d, plan.keys, of_k), dv: plan.box(HK, SK, e, plan.keys, of_v),
-        dk_parts: plan.parts(plan.dims[0]), dv_parts: plan.parts(plan.dims[1]), scale: f32, scale_v: f32,
-    ) -> None:  # fmt: skip
-        group, (n, kv, batch) = cl.warpgroup_idx(), place(dk_parts)
-        cl.griddepcontrol_wait()
-        for grad, parts, columns, span, factor in (
-            (dk, dk_parts, plan.dims[0], of_k, scale), (dv, dv_parts, plan.dims[1], of_v, scale_v),
-        ):  # fmt: skip
-            tile = cl.shared(plan.problem.dtype, plan.laid((plan.keys, columns), span), align=1024)
-            pieces, times = plan.pieces(columns), i32(HP // HK)
-            size = plan.keys * columns // pieces // ROWS
-            for c in cl.static_range(-(-pieces // WORKERS)):
-                piece = group + c * WORKERS
-                if pieces % WORKERS == 0 or piece < pieces:
-                    total = cl.full((size // 2,), 0.0, f32)
-                    for i in range(times):
-                        part = plan.accumulators(parts[batch, kv * times + i, n, piece, None], size // 8)
-                        total = total + part.load().reshape((size // 2,))
-                    plan.put_piece(total * factor, tile, piece)
-            cl.fence_proxy_async("shared::cta")
-            cl.syncthreads()
-            if cl.thread_idx.x == 0:
-                cl.tma_store(tile, grad, at=(batch, kv, n * plan.keys, 0))
-                cl.cp_async_bulk_commit_group()
-        if cl.thread_idx.x == 0:
-            cl.cp_async_bulk_wait_group(0, read=True)
-
-    return add_parts

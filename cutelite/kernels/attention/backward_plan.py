@@ -291,13 +291,11 @@ class Plan(Tiles):
                     target = cl.local_tile(array[batch, head, first + r, None], (2,), (pair,))
                     target.store(cl.where(r < valid, given, 0.0))
 
-    def put_piece(self, grad: Any, tile: Any, piece: Any) -> None:
-        """Store an accumulator of dk or dv in a tile of all keys."""
-        if self.turned:
-            columns = cl.local_tile(tile, (self.keys, ROWS), (0, piece))
-            self.put(grad, cl.select(columns, (1, 0)), transpose=True)
-        else:
-            self.put(grad, cl.local_tile(tile, (ROWS, 2 * grad.n), (piece, 0)))
+    def put_piece(self, grad: Any, tile: Any, piece: Any, turned: bool) -> None:
+        """Store an accumulator in its place of a tile: 64 rows, of all columns or some; `turned`: 64 columns."""
+        tile = cl.select(tile, (1, 0)) if turned else tile
+        by_rows = 2 * grad.n == cl.size(tile.shape[1])
+        self.put(grad, cl.local_tile(tile, (ROWS, 2 * grad.n), (piece, 0) if by_rows else (0, piece)), turned)
 
     def put(self, values: Any, target: Any, transpose: bool = False) -> None:
         """Store an accumulator of a warpgroup in 64 rows of shared memory; `transpose`: in 64 columns."""

@@ -5,6 +5,7 @@ Out   a `Tile`: its sequence, head of keys and first key, and the range of the b
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
+from collections import namedtuple
 from typing import Any, NamedTuple
 
 import cutelite as cl
@@ -14,7 +15,7 @@ from cutelite.kernels.attention.scores import ROWS
 from cutelite.kernels.attention.tiles import Given, sequence_at
 
 B, HK, HP, SQ, SK, ENDS = cl.dims("B HK HP SQ SK ENDS")
-STARTS = Tensor[i32, (ENDS,)] | None
+STARTS: Any = Tensor[i32, (ENDS,)] | None
 WORKERS = 2
 """The number of computing warpgroups of a thread block: each for 64 keys, or both for the same (`Tiles.wide`)."""
 
@@ -22,8 +23,8 @@ WORKERS = 2
 class Starts(NamedTuple):
     """The start of each ragged sequence, of queries and of keys, and the end of the last one; None if not ragged."""
 
-    queries: Any
-    keys: Any
+    queries: STARTS
+    keys: STARTS
 
 
 class Sequence(NamedTuple):
@@ -54,28 +55,10 @@ class Tile(NamedTuple):
     end: Any
 
 
-class Place(NamedTuple):
-    """The place of a tile, as threads are told it: the number of its sequence, and the other fields of `Tile`."""
-
-    number: Any
-    kv: Any
-    key: Any
-    begin: Any
-    end: Any
-
-
-class RaggedPlace(NamedTuple):
-    """A `Place` in a ragged sequence: also the first query and key of that, and how many there are."""
-
-    number: Any
-    query: Any
-    queries: Any
-    first: Any
-    keys: Any
-    kv: Any
-    key: Any
-    begin: Any
-    end: Any
+Place = namedtuple("Place", "number kv key begin end")
+"""What threads are told of a tile: the number of its sequence, and the other fields of `Tile`."""
+RaggedPlace = namedtuple("RaggedPlace", "number query queries first keys kv key begin end")
+"""The same in a ragged sequence: also the first query and key of that, and how many there are."""
 
 
 class Tiles(OfProblem):
@@ -138,7 +121,7 @@ class Tiles(OfProblem):
             end = cl.where(key < sequence.keys, end, begin)
             return RaggedPlace(sequence.number, *sequence[2:6], head, key, begin, end)
         batch, kv, key = head // heads, head % heads, place * BN
-        return Place(batch, kv, key, *self.seeing(key, self.whole(batch, i32(SK)), given))
+        return Place(batch, kv, key, *self.seeing(key, self.whole(batch, i32(SQ), i32(SK)), given))
 
     def tile(self, place: Any) -> Tile:
         """Return the tile at a place."""
@@ -146,7 +129,7 @@ class Tiles(OfProblem):
             number, query, queries, first, keys = place[:5]
             block = query // self.config.rows + number
             return Tile(Sequence(number, 0, query, queries, first, keys, block), *place[5:])
-        return Tile(self.whole(place.number, i32(SK)), *place[1:])
+        return Tile(self.whole(place.number, i32(SQ), i32(SK)), *place[1:])
 
     def seeing(self, key: Any, sequence: Sequence, given: Given) -> tuple[Any, Any]:
         """Return the range of the blocks of queries that see some of a thread block's keys."""
@@ -179,13 +162,13 @@ class Tiles(OfProblem):
         Keys are known of ragged sequences alone.
         """
         if not self.problem.ragged:
-            return self.whole(batch, 0), place * self.config.rows
+            return self.whole(batch, i32(SQ)), place * self.config.rows
         sequence = self.ragged(sequence_at(starts.queries, place, self.config.rows), starts)
         return sequence, (place - sequence.block) * self.config.rows
 
-    def whole(self, batch: Any, keys: Any) -> Sequence:
-        """Return the sequence of a batch, where none is ragged."""
-        return Sequence(batch, batch, 0, i32(SQ), 0, keys, 0)
+    def whole(self, batch: Any, queries: Any = 0, keys: Any = 0) -> Sequence:
+        """Return the sequence of a batch, where none is ragged, of so many queries and keys."""
+        return Sequence(batch, batch, 0, queries, 0, keys, 0)
 
     def ragged(self, number: Any, starts: Starts, end: Any = None) -> Sequence:
         """Return a ragged sequence. It ends where the arrays do, of keys at `end` if the kernel knows that."""

@@ -42,7 +42,7 @@ class Wide(Worker):
             if plan.config.split:
                 self.keep(grad, results.parts[which], c)
             else:
-                plan.put_piece(grad if which else grad * block.given.scale, held, c)
+                plan.put_piece(grad if which else grad * block.given.scale, held, c, plan.turned)
         if not plan.config.split:
             self.send(held, block.tile.key, results, which)
             self.settle()

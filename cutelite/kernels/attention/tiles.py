@@ -3,17 +3,19 @@
 In    the number of a tile, from `cl.TileQueue`; the window of keys that a query sees
 Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute
 """
-# mypy: disable-error-code="name-defined, attr-defined, index"
+# mypy: disable-error-code="valid-type, name-defined, attr-defined, index"
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import i32
+from cutelite import f32, i32
 from cutelite.kernels.attention.scores import Problem
 from cutelite.records import dataclass
 
 B, H, SQ, SK, ENDS = cl.dims("B H SQ SK ENDS")
+F32: Any = f32
+I32: Any = i32
 
 
 class Given(NamedTuple):
@@ -25,11 +27,11 @@ class Given(NamedTuple):
     band         heads that are computed together, longest rows first, before the next ones
     """
 
-    scale: Any
-    offset: Any
-    left: Any
-    right: Any
-    band: Any
+    scale: F32
+    offset: I32
+    left: I32
+    right: I32
+    band: I32
 
 
 def sequence_at(starts: Any, place: Any, rows: int) -> Any:
