@@ -4,10 +4,10 @@
     python tests/bench/llama_parallel.py --cpu            # small layers, results alone, without a GPU
 
 Logits are compared with those of the whole model, computed by cutelite in one process, and among the processes, then
-each case's result. Sizes, cases and timing are those of llama.py: CUDA graphs, with the sums over NCCL in them, in
-turns; training, which is launched, has the gradient of the first norm for a result. The rival is `parallelize_module`,
-columns of the projections in and rows of those out, under torch.compile in the mode of --mode; its head is whole in
-each process. No case begins after --until seconds.
+each case's result. Sizes, cases and timing are those of llama.py: CUDA graphs, with the sums in them (torch's over
+NCCL, cutelite's over two GPUs by its own kernel), in turns; training, which is launched, has the gradient of the
+first norm for a result. The rival is `parallelize_module`, columns of the projections in and rows of those out, under
+torch.compile in the mode of --mode; its head is whole in each process. No case begins after --until seconds.
 """
 
 from __future__ import annotations

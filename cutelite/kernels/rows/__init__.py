@@ -10,7 +10,7 @@ quantise.py        8 bits, casts, transposes     narrow.py         scales
 select.py          argmax, top_k, sample         sort.py           sort, also by key
 scan.py            cumsum                        reduce.py         sums and extremes of arrays and modes
 histogram.py       counts                        embedding.py      rows of a table
-adamw.py           AdamW over lists
+adamw.py           AdamW over lists              exchange.py        sums over two GPUs
 linear_cross_entropy.py   cross entropy of a linear layer, a part of its logits at a time
 operators.py       softmax, norms and losses as torch's operators; operators_elements.py, operators_losses.py
 rope_append.py     the same on the way into a cache       rope_tables.py   cosines and sines of positions
