@@ -57,3 +57,18 @@ def test_nothing_is_read_early_or_written_over() -> None:
     x = np.ones((2, 5 * 32 * exchange.VECTOR * vectors), bf16)
     report = both.check_launch(cl.Launch((2, 2), 32), x, memory, flags, counts, vectors)
     assert report.error is None and not report.findings, report
+
+
+def test_a_launch_beside_one_that_has_come() -> None:
+    """Of an array whose other half lies in its place already, with its flag."""
+    random = np.random.default_rng(1)
+    x, other = random.standard_normal((2, 16)).astype(bf16)
+    mine, theirs = np.zeros((2, 2 * exchange.SLOT), bf16)
+    mine[:16] = other
+    flags, their_flags, counts = np.ones(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    right = (x.astype(np.float32) + other.astype(np.float32)).astype(bf16)
+    given = x.copy()
+    exchange.add_other(x, (mine, theirs, flags, their_flags, counts))
+    np.testing.assert_array_equal(x, right)
+    np.testing.assert_array_equal(theirs[:16], given)
+    assert their_flags == counts == 1

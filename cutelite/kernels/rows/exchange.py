@@ -14,7 +14,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i64
 from cutelite.kernels.arrays import code_of
-from cutelite_rt.dtype import DTYPES
+from cutelite.kernels.rows.arrays import DTYPES
 
 N, S, B = cl.dims("N S B")
 THREADS, VECTOR = 512, 8  # of a block; elements that a thread moves at once
