@@ -250,23 +250,26 @@ def make_tiled_copy_C(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
 
 def make_tiled_copy_S(atom: CopyAtom, tiled: TiledCopy) -> TiledCopy:
     """Return a copy by `atom` in which each thread has the elements that it reads in `tiled`."""
-    return _like_copy(atom, tiled, tiled.atom.layout_src_tv)
+    return _like_copy(atom, tiled, "layout_src_tv")
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled: TiledCopy) -> TiledCopy:
     """Return a copy by `atom` in which each thread has the elements that it writes in `tiled`."""
-    return _like_copy(atom, tiled, tiled.atom.layout_dst_tv)
+    return _like_copy(atom, tiled, "layout_dst_tv")
 
 
-def _like_copy(atom: CopyAtom, tiled: TiledCopy, side: Layout) -> TiledCopy:
+def _like_copy(atom: CopyAtom, tiled: TiledCopy, side: str) -> TiledCopy:
     if not isinstance(tiled, TiledCopy):
         raise mistake("tiled-copy", f"a tiled copy is needed here, not {describe(tiled)}")
-    threads, values, _ = tiled.thread_layout(Layout(tiled.tiler), side)
+    threads, values, _ = tiled.thread_layout(Layout(tiled.tiler), getattr(tiled.atom, side))
     made = make_tiled_copy(atom, make_layout(threads, values), tiled.tiler)
     return TiledCopy(atom, made.layout_tv, made.tiler, tiled.fragment)
 
 
 def _like_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
+    check_atom(atom)
+    if not hasattr(tiled_mma, "tile_tv"):
+        raise mistake("tiled-copy", f"a tiled MMA is needed here, not {describe(tiled_mma)}")
     layout_tv, tiler, fragment = tiled_mma.tile_tv(operand)
     have = extent(layout_tv, 1)
     if have % atom.values:

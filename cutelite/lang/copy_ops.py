@@ -163,8 +163,8 @@ class CopyG2SOp(CopyOp):
 
     def check(self, src: TensorType, dst: TensorType) -> None:
         super().check(src, dst)
-        check_vector(src, self.bits // 8, f"the source of {self}")
-        check_vector(dst, self.bits // 8, f"the target of {self}")
+        check_vector(src, self.bits // 8, f"the source of {self}", least=4)
+        check_vector(dst, self.bits // 8, f"the target of {self}", least=4)
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class LdMatrix8x8x16bOp(MatrixOp):
 
     def check(self, src: TensorType, dst: TensorType) -> None:
         super().check(src, dst)
-        check_vector(src, VECTOR_BYTES, f"each row that {self} reads")
+        check_vector(src, VECTOR_BYTES, f"each row that {self} reads", least=VECTOR_BYTES)
 
 
 class StMatrix8x8x16bOp(MatrixOp):
@@ -237,7 +237,7 @@ class StMatrix8x8x16bOp(MatrixOp):
 
     def check(self, src: TensorType, dst: TensorType) -> None:
         super().check(src, dst)
-        check_vector(dst, VECTOR_BYTES, f"each row that {self} writes")
+        check_vector(dst, VECTOR_BYTES, f"each row that {self} writes", least=VECTOR_BYTES)
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ class CopyDsmemStoreOp(CopyOp):
 
     def check(self, src: TensorType, dst: TensorType) -> None:
         super().check(src, dst)
-        check_vector(dst, src.elem.bytes * (static_value(src.layout.size) or 1), f"the target of {self}")
+        check_vector(dst, src.elem.bytes * (static_value(src.layout.size) or 1), f"the target of {self}", least=4)
 
 
 class TileOp(CopyOp):
@@ -346,8 +346,11 @@ def units(op: CopyOp, bits: int, dtype: DType) -> int:
     return bits // element
 
 
-def check_vector(t: TensorType, bytes: int, what: str) -> None:
-    """Check that one instruction can access all of `t`: neighbours in memory, at a multiple of `bytes` bytes."""
+def check_vector(t: TensorType, bytes: int, what: str, least: int = 1) -> None:
+    """Check that one instruction can access all of `t`: neighbours in memory, at a multiple of `bytes` bytes.
+
+    least  the fewest bytes that an instruction of this kind moves
+    """
     flat = coalesce(t.layout)
     count = static_value(t.layout.size) or 0
     contiguous = count <= 1 or (flat.rank == 1 and flat.stride in (1, (1,)))
@@ -360,14 +363,16 @@ def check_vector(t: TensorType, bytes: int, what: str) -> None:
     fixed = VECTOR_BYTES if t.swizzle is None or not t.swizzle.bits else 1 << t.swizzle.base
     if t.align % bytes or bytes > fixed:
         known = t.align if t.align % bytes else fixed
+        helps = ["say what is known: a dim as `cl.dims('K:8')`, a tensor's address by `cl.align(16)`"]
+        if known >= least:
+            helps = [f"take an atom of {known * 8} bits", f"or {helps[0]}"]
+        elif known >= t.elem.bytes:
+            helps = [f"a `cl.CopyUniversalOp` of {known * 8} bits can move it", f"or {helps[0]}"]
         raise mistake(
             "copy-alignment",
             f"{what} must lie at a multiple of {bytes} bytes, but is only known to lie at one of {known}",
             f"its layout is {t.layout}, in {t.space}",
-            help=(
-                f"take an atom of {known * 8} bits",
-                "or say what is known: a dim as `cl.dims('K:8')`, a tensor's address by `cl.align(16)`",
-            ),
+            help=tuple(helps),
         )
 
 

@@ -288,10 +288,16 @@ def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, 
         raise mistake("tiled-mma", f"atoms are repeated along M, N and K: {layout} has {layout.rank} modes, not 3")
     if static_value(cosize(layout)) != extent(layout) or extent(filter_zeros(layout)) != extent(layout):
         raise mistake("tiled-mma", f"the atoms {layout} are {extent(layout)}, and must have the numbers from 0 on")
-    made = TiledMma(op, layout, tuple(permutation))
-    if len(made.permutation) != 3:
-        raise mistake("tiled-mma", f"a permutation has one entry for each of M, N and K, not {len(made.permutation)}")
+    entries = (None, None, None) if permutation is None else permutation
+    if not isinstance(entries, tuple | list) or len(entries) != 3:
+        raise mistake("tiled-mma", f"a permutation has one entry for each of M, N and K, not {describe(permutation)}")
+    made = TiledMma(op, layout, tuple(entries))
     for mode, name in enumerate(NAMES):
+        entry = made.permutation[mode]
+        known = static_value(entry.size) if isinstance(entry, Layout) else entry
+        if entry is not None and (not isinstance(known, int) or known <= 0):
+            text = f"along {name} the permutation is {describe(entry)}"
+            raise mistake("tiled-mma", f"{text}, not an extent or a layout that is known at compile time")
         covered = op.shape_mnk[mode] * extent(layout, mode)
         if made.tile_size(mode) % covered:
             raise mistake(

@@ -208,6 +208,32 @@ def unordered_coordinate(a: Any) -> None:
     cl.elem_less((1, 2), (3,))
 
 
+def unaligned_elements_of_16_bits(a: Any) -> None:
+    copy = cl.make_tiled_copy_tv(cl.make_copy_atom(cl.CopyG2SOp(32), cl.f16), Layout(32), Layout(2))
+    source = copy.get_slice(0).partition_S(cl.make_tensor(a.ptr, Layout(64), cl.f16).view(Layout(64)))
+    cl.copy(copy, cl.domain_offset(1, source), copy.get_slice(0).partition_D(cl.shared(cl.f16, (64,))))
+
+
+def no_extent(a: Any) -> None:
+    cl.make_tiled_mma(MMA.op, (1, 1, 1), (None, 0, None))
+
+
+def one_extent_for_all(a: Any) -> None:
+    cl.make_tiled_mma(MMA.op, (1, 1, 1), 32)
+
+
+def operation_for_an_atom(a: Any) -> None:
+    cl.make_tiled_copy_A(cl.LdMatrix8x8x16bOp(), MMA)
+
+
+def atom_for_a_tiled_mma(a: Any) -> None:
+    cl.make_tiled_copy_B(ROWS.atom, MMA.op)
+
+
+def atom_for_a_tiled_copy(a: Any) -> None:
+    cl.make_tiled_copy_S(ROWS.atom, ROWS.atom)
+
+
 CASES = [
     (incongruent, "do not nest alike", "cl.make_layout((4"),
     (no_composition, "is no layout", "cl.composition(Layout"),
@@ -267,8 +293,18 @@ CASES = [
     (not_an_operand, "operand A of", "cl.gemm(MMA"),
     (not_an_atom, "a copy atom is needed here, not a TiledMma", "cl.copy(MMA"),
     (swizzled_wrongly, "no atom of a K-major tile of f32 divides (12, 60)", "cl.make_smem_layout"),
+    (unaligned_elements_of_16_bits, "a `cl.CopyUniversalOp` of 16 bits can move it", "cl.copy(copy"),
+    (no_extent, "along N the permutation is 0, not an extent", "cl.make_tiled_mma"),
+    (one_extent_for_all, "one entry for each of M, N and K, not 32", "cl.make_tiled_mma"),
+    (operation_for_an_atom, "a copy atom is needed here, not a LdMatrix8x8x16bOp", "cl.make_tiled_copy_A"),
+    (atom_for_a_tiled_mma, "a tiled MMA is needed here, not a WarpMmaOp", "cl.make_tiled_copy_B"),
+    (atom_for_a_tiled_copy, "a tiled copy is needed here, not a CopyAtom", "cl.make_tiled_copy_S"),
     (unordered_coordinate, "a coordinate of 2 components and a bound of 1", "cl.elem_less"),
 ]
+
+
+def test_no_permutation_is_none() -> None:
+    assert cl.make_tiled_mma(MMA.op, (2, 1, 1), None) == cl.make_tiled_mma(MMA.op, (2, 1, 1))
 
 
 @pytest.mark.parametrize(("body", "text", "line"), CASES, ids=[case[0].__name__ for case in CASES])
